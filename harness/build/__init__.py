@@ -1,0 +1,1 @@
+"""The build service: sources in, shared libraries out, through a content-addressed cache."""

@@ -1,0 +1,161 @@
+"""Turns a build request into files and commands: the sources as `load_inline` puts them together, and a ninja file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.build import toolchain
+from harness.build.request import BuildRequest
+
+RECIPE = 1
+"""Part of every key: raised when the commands below change what comes out."""
+
+# As torch sets them: its own headers define these operators for its types, and CUDA's would clash.
+NVCC_FLAGS = (
+    "-D__CUDA_NO_HALF_OPERATORS__",
+    "-D__CUDA_NO_HALF_CONVERSIONS__",
+    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "-D__CUDA_NO_HALF2_OPERATORS__",
+    "--expt-relaxed-constexpr",
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Files by name, among them `build.ninja`, the name of the library that ninja makes, and the content's key."""
+
+    files: dict[str, str]
+    library: str
+    key: str
+
+
+def recipe(request: BuildRequest, architectures: Sequence[str]) -> Recipe:
+    """What to write and run for a request. Raises MissingTool."""
+    library = f"{request.name}.so"
+    files = {"main.cpp": _cpp_source(request)}
+    if request.cuda_sources:
+        files["cuda.cu"] = _cuda_source(request)
+    files["build.ninja"] = _ninja_file(request, library, architectures)
+    return Recipe(files, library, _key(files, _compilers(request)))
+
+
+def clock_recipe(source: Path, architectures: Sequence[str]) -> Recipe:
+    """The GPU clock: one CUDA file without torch. Raises MissingTool."""
+    flags = ["-O2", "-shared", "-Xcompiler", "-fPIC", *_gencode(architectures)]
+    command = _command([toolchain.nvcc(), *flags, "-o", "$out", "$in"])
+    lines = ["rule nvcc", f"  command = {command}", "", "build clock.so: nvcc clock.cu", ""]
+    files = {"clock.cu": source.read_text(encoding="utf-8"), "build.ninja": "\n".join(lines)}
+    return Recipe(files, "clock.so", _key(files, [toolchain.nvcc()]))
+
+
+def _cpp_source(request: BuildRequest) -> str:
+    parts = [] if request.no_implicit_headers else ["#include <torch/extension.h>"]
+    parts += _labelled(request.cpp_sources, "cpp_sources")
+    if request.functions is not None:
+        parts.append("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {")
+        for name, docstring in request.functions.items():
+            function = f"torch::wrap_pybind_function({name})" if request.with_pytorch_error_handling else name
+            parts.append(f"m.def({json.dumps(name)}, {function}, {json.dumps(docstring)});")
+        parts.append("}")
+    return "\n".join(parts) + "\n"
+
+
+def _cuda_source(request: BuildRequest) -> str:
+    headers = ("torch/types.h", "cuda.h", "cuda_runtime.h")
+    parts = [] if request.no_implicit_headers else [f"#include <{header}>" for header in headers]
+    return "\n".join([*parts, *_labelled(request.cuda_sources, "cuda_sources")]) + "\n"
+
+
+def _labelled(sources: Sequence[str], name: str) -> list[str]:
+    """The sources, each with the name and the line numbers that its author knows it by."""
+    several = len(sources) > 1
+    labels = (f"{name}[{index}]" if several else name for index in range(len(sources)))
+    return [f'#line 1 "{label}"\n{source}' for label, source in zip(labels, sources, strict=True)]
+
+
+def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str]) -> str:
+    compile_cxx = _command([toolchain.cxx(), *_common_flags(request), "-fPIC", toolchain.torch().cxx_standard,
+                            *_split(request.extra_cflags), "-c", "$in", "-o", "$out"])
+    lines = ["rule cxx", f"  command = {compile_cxx}", "", "build main.o: cxx main.cpp", ""]
+    objects = ["main.o"]
+    if request.cuda_sources:
+        lines += ["rule nvcc", f"  command = {_nvcc_command(request, architectures)}", "",
+                  "build cuda.o: nvcc cuda.cu", ""]
+        objects.append("cuda.o")
+    link = _command([toolchain.cxx(), "-shared", "$in", *_link_flags(request), "-o", "$out"])
+    lines += ["rule link", f"  command = {link}", "", f"build {library}: link {' '.join(objects)}", ""]
+    return "\n".join(lines)
+
+
+def _nvcc_command(request: BuildRequest, architectures: Sequence[str]) -> str:
+    own = _split(request.extra_cuda_cflags)
+    chosen = any("arch" in flag or flag.startswith("-gencode") for flag in own)
+    standard = [] if any(flag.startswith("-std=") for flag in own) else [toolchain.torch().cxx_standard]
+    return _command([
+        toolchain.nvcc(), *_common_flags(request), *NVCC_FLAGS, *([] if chosen else _gencode(architectures)),
+        "--compiler-options", "-fPIC", *own, *standard, "-c", "$in", "-o", "$out",
+    ])
+
+
+def _common_flags(request: BuildRequest) -> list[str]:
+    folders = [*toolchain.torch().include_dirs]
+    if request.uses_cuda:
+        folders.append(toolchain.cuda_home() / "include")
+    folders.append(Path(sysconfig.get_path("include")))
+    flags = [f"-DTORCH_EXTENSION_NAME={request.name}", "-DTORCH_API_INCLUDE_EXTENSION_H"]
+    flags += [f"-I{folder}" for folder in request.extra_include_paths]
+    for folder in folders:
+        flags += ["-isystem", str(folder)]
+    return flags
+
+
+def _link_flags(request: BuildRequest) -> list[str]:
+    flags = [*_split(request.extra_ldflags), f"-L{toolchain.torch().library_dir}", "-lc10"]
+    if request.uses_cuda:
+        flags.append("-lc10_cuda")
+    flags.append("-ltorch_cpu")
+    if request.uses_cuda:
+        flags.append("-ltorch_cuda")
+    flags += ["-ltorch", "-ltorch_python"]
+    if request.uses_cuda:
+        flags += [f"-L{toolchain.cuda_home() / 'lib64'}", "-lcudart"]
+    return flags
+
+
+def _gencode(architectures: Sequence[str]) -> list[str]:
+    """Machine code for each architecture, and PTX of the last for newer ones."""
+    flags = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in architectures]
+    return [*flags, f"-gencode=arch=compute_{architectures[-1]},code=compute_{architectures[-1]}"]
+
+
+def _split(flags: Sequence[str]) -> list[str]:
+    """Single flags: one string may hold several, as in the shell command that torch makes of them."""
+    return [word for flag in flags for word in shlex.split(flag)]
+
+
+def _command(words: Sequence[str]) -> str:
+    """A shell command for a ninja rule; nothing in it is expanded but ninja's own `$in` and `$out`."""
+    escaped = (word if word in ("$in", "$out") else shlex.quote(word).replace("$", "$$") for word in words)
+    return " ".join(escaped)
+
+
+def _compilers(request: BuildRequest) -> list[str]:
+    return [toolchain.cxx(), *([toolchain.nvcc()] if request.uses_cuda else [])]
+
+
+def _key(files: dict[str, str], compilers: Sequence[str]) -> str:
+    """The files hold sources, flags, paths and architectures; versions and the Python ABI are added."""
+    content = {
+        "recipe": RECIPE,
+        "files": files,
+        "compilers": [toolchain.version_of(compiler) for compiler in compilers],
+        "torch": toolchain.torch().version,
+        "python": sysconfig.get_config_var("SOABI"),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,85 @@
+"""What is asked of the build service, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+
+class BadRequest(ValueError):
+    """A build request that has not the form of one."""
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """The arguments of `load_inline`, with sources and flags as tuples of strings.
+
+    `functions` maps function names to docstrings; None means that the source brings its own PYBIND11_MODULE.
+    """
+
+    name: str
+    cpp_sources: tuple[str, ...] = ()
+    cuda_sources: tuple[str, ...] = ()
+    functions: Mapping[str, str] | None = None
+    extra_cflags: tuple[str, ...] = ()
+    extra_cuda_cflags: tuple[str, ...] = ()
+    extra_ldflags: tuple[str, ...] = ()
+    extra_include_paths: tuple[str, ...] = ()
+    with_cuda: bool | None = None
+    is_python_module: bool = True
+    with_pytorch_error_handling: bool = True
+    no_implicit_headers: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise BadRequest(f"the extension name {self.name[:80]!r} is no identifier")
+
+    @property
+    def uses_cuda(self) -> bool:
+        return bool(self.cuda_sources) or bool(self.with_cuda)
+
+    def to_json(self) -> dict[str, Any]:
+        facts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: list(fact) if isinstance(fact, tuple) else fact for name, fact in facts.items()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> BuildRequest:
+        """The request in a frame that a candidate sent. Raises BadRequest for anything that isn't of this form."""
+        texts = ("cpp_sources", "cuda_sources", "extra_cflags", "extra_cuda_cflags", "extra_ldflags",
+                 "extra_include_paths")
+        switches = ("is_python_module", "with_pytorch_error_handling", "no_implicit_headers")
+        if set(data) != {field.name for field in fields(cls)} or not isinstance(data["name"], str):
+            raise BadRequest("a build request has exactly the fields of BuildRequest")
+        for name in texts:
+            if not isinstance(data[name], list) or not all(isinstance(item, str) for item in data[name]):
+                raise BadRequest(f"{name} is a list of strings")
+        functions = data["functions"]
+        if functions is not None and not (
+            isinstance(functions, dict) and all(isinstance(text, str) for text in functions.values())
+        ):
+            raise BadRequest("functions maps names to docstrings")
+        if not all(isinstance(data[name], bool) for name in switches) or data["with_cuda"] not in (None, True, False):
+            raise BadRequest("switches are true or false")
+        tuples = {name: tuple(data[name]) for name in texts}
+        return cls(**{**data, **tuples})
+
+
+@dataclass(frozen=True)
+class BuildOutcome:
+    """A library, or the reason why there is none with the whole log. `seconds` is the time that the build took."""
+
+    library: Path | None
+    reason: str = ""
+    log: str = ""
+    seconds: float = 0.0
+    cached: bool = False
+    headers: str = "full"
+    timed_out: bool = False
+    unsupported: bool = False
+    """The source can't run on this device at all: the evaluation is skipped, not failed."""
+
+    def __post_init__(self) -> None:
+        if (self.library is None) != bool(self.reason):
+            raise ValueError("a build has either a library or a reason")

@@ -1,0 +1,132 @@
+"""Builds libraries, several at once, each once: the one place where compilers run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from threading import BoundedSemaphore, Lock
+
+from harness.build import toolchain
+from harness.build.cache import Cache
+from harness.build.log import first_errors
+from harness.build.recipe import Recipe, clock_recipe, recipe
+from harness.build.request import BuildOutcome, BuildRequest
+
+BYTES_PER_BUILD = 3 << 30
+"""Memory that one build with torch's headers takes at its peak, for C++ and CUDA side by side."""
+
+
+class BuildService:
+    """Thread-safe. `architectures` are compute capabilities as nvcc writes them; none means the CPU.
+
+    `timeout` is for one build, in seconds. Raises UsageError if the cache can't be written.
+    """
+
+    def __init__(self, cache: Path, architectures: Sequence[str], timeout: float, jobs: int | None = None) -> None:
+        self._cache, self._architectures, self._timeout = Cache(cache), tuple(architectures), timeout
+        self._slots = BoundedSemaphore(jobs or default_jobs())
+        self._lock = Lock()
+        self._started: dict[str, Future[BuildOutcome]] = {}
+        self._running: set[int] = set()
+        self._closed = False
+
+    def build(self, request: BuildRequest) -> BuildOutcome:
+        """The library of a request, from the cache or built now. Waits for it; never raises for what fails."""
+        if request.cuda_sources and not self._architectures:
+            return BuildOutcome(None, "its CUDA source needs a GPU", unsupported=True)
+        return self._outcome(lambda: recipe(request, self._architectures))
+
+    def build_clock(self, source: Path) -> BuildOutcome:
+        """The library of the GPU clock."""
+        return self._outcome(lambda: clock_recipe(source, self._architectures))
+
+    def close(self) -> None:
+        """Kills the compilers that are running; further builds fail."""
+        with self._lock:
+            self._closed = True
+            running = list(self._running)
+        for group in running:
+            _kill_group(group)
+
+    def _outcome(self, make: Callable[[], Recipe]) -> BuildOutcome:
+        try:
+            planned = make()
+        except toolchain.MissingTool as error:
+            return BuildOutcome(None, str(error))
+        with self._lock:
+            future = self._started.get(planned.key)
+            first = future is None
+            if future is None:
+                future = self._started[planned.key] = Future()
+        if not first:
+            return future.result()
+        try:
+            outcome = self._find_or_build(planned)
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        future.set_result(outcome)
+        return outcome
+
+    def _find_or_build(self, planned: Recipe) -> BuildOutcome:
+        if found := self._cache.find(planned.key):
+            return BuildOutcome(found, cached=True)
+        with self._slots:
+            begin = time.monotonic()
+            try:
+                outcome = self._run(planned)
+            except OSError as error:
+                outcome = BuildOutcome(None, f"the build could not be written or started: {error}")
+            return BuildOutcome(**{**vars(outcome), "seconds": time.monotonic() - begin})
+
+    def _run(self, planned: Recipe) -> BuildOutcome:
+        with self._cache.workshop() as folder:
+            for name, text in planned.files.items():
+                (folder / name).write_text(text, encoding="utf-8")
+            status, log = self._ninja(folder)
+            if status is None:
+                return BuildOutcome(None, f"the build took longer than {self._timeout:g} s (--build-timeout raises the "
+                                    "limit)", log, timed_out=True)
+            if status:
+                return BuildOutcome(None, first_errors(log), log)
+            return BuildOutcome(self._cache.store(planned.key, folder / planned.library), log=log)
+
+    def _ninja(self, folder: Path) -> tuple[int | None, str]:
+        """Ninja's exit status (None: out of time) and all that it and the compilers printed."""
+        command = [toolchain.ninja(), "-C", str(folder), "--quiet"]
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        with self._lock:
+            self._running.add(process.pid)
+            closed = self._closed
+        if closed:
+            _kill_group(process.pid)
+        try:
+            output, _ = process.communicate(timeout=self._timeout)
+            return process.returncode, output.decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            _kill_group(process.pid)
+            output, _ = process.communicate()
+            return None, output.decode(errors="replace")
+        finally:
+            with self._lock:
+                self._running.discard(process.pid)
+
+
+def default_jobs() -> int:
+    """As many builds as half the cores (a build runs two compilers) and the free memory allow; at least one."""
+    pages = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, min(len(os.sched_getaffinity(0)) // 2, pages // BYTES_PER_BUILD))
+
+
+def _kill_group(leader: int) -> None:
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return  # it has ended

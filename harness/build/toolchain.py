@@ -1,0 +1,108 @@
+"""Finds the compilers, torch's headers and libraries, and their versions, without importing torch."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+
+class MissingTool(Exception):
+    """A compiler or a build tool isn't there; the text says what to install."""
+
+
+@dataclass(frozen=True)
+class Torch:
+    """The installed PyTorch: its folder, its version, and the CUDA version that it is built with (None: CPU)."""
+
+    root: Path
+    version: str
+    cuda: str | None
+
+    @property
+    def include_dirs(self) -> tuple[Path, ...]:
+        include = self.root / "include"
+        return include, include / "torch" / "csrc" / "api" / "include"
+
+    @property
+    def library_dir(self) -> Path:
+        return self.root / "lib"
+
+    @property
+    def cxx_standard(self) -> str:
+        """The flag that torch's own `load_inline` compiles with, read from its source."""
+        text = (self.root / "utils" / "cpp_extension.py").read_text(encoding="utf-8")
+        found = re.search(r"'(-std=c\+\+\d\d)'", text)
+        return found[1] if found else "-std=c++20"
+
+
+@cache
+def torch() -> Torch:
+    """The installed PyTorch. Raises MissingTool."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise MissingTool("PyTorch is not installed: pip install -e . installs it")
+    root = Path(spec.origin).parent
+    facts = {
+        target.id: ast.literal_eval(node.value)
+        for node in ast.parse((root / "version.py").read_text()).body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    return Torch(root, str(facts["__version__"]), facts.get("cuda"))
+
+
+@cache
+def cxx() -> str:
+    """The C++ compiler: CXX, else c++ or g++ on the path. Raises MissingTool."""
+    for name in filter(None, (os.environ.get("CXX"), "c++", "g++")):
+        if found := shutil.which(name):
+            return found
+    raise MissingTool("no C++ compiler: install g++ (apt-get install g++), or set CXX")
+
+
+@cache
+def cuda_home() -> Path:
+    """The CUDA toolkit: CUDA_HOME, CUDA_PATH, where nvcc on the path lies, else /usr/local/cuda. Raises MissingTool."""
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        if value := os.environ.get(name):
+            return _toolkit(Path(value), f"{name} is set to {value}")
+    if found := shutil.which("nvcc"):
+        return Path(found).resolve().parent.parent
+    return _toolkit(Path("/usr/local/cuda"), "nvcc is not on the path")
+
+
+def nvcc() -> str:
+    """The CUDA compiler. Raises MissingTool."""
+    return str(cuda_home() / "bin" / "nvcc")
+
+
+@cache
+def ninja() -> str:
+    """The ninja of this environment. Raises MissingTool."""
+    beside = Path(sysconfig.get_path("scripts")) / "ninja"
+    found = str(beside) if beside.exists() else shutil.which("ninja")
+    if not found:
+        raise MissingTool("ninja is not installed: pip install ninja")
+    return found
+
+
+@cache
+def version_of(compiler: str) -> str:
+    """What a compiler says of itself, for the cache's key."""
+    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def _toolkit(home: Path, why: str) -> Path:
+    if not (home / "bin" / "nvcc").exists():
+        raise MissingTool(f"no CUDA compiler: {why} and {home / 'bin' / 'nvcc'} doesn't exist; install the CUDA toolkit "
+                          "of your PyTorch's CUDA version, or set CUDA_HOME to where it is")
+    return home

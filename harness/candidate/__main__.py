@@ -1,0 +1,140 @@
+"""Answers the judge's requests, one at a time: load a solution, map the buffers, run a call.
+
+Everything that times or talks is bound here, before the solution is imported.
+"""
+
+from __future__ import annotations
+
+import base64
+import gc
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.candidate import load_inline, solution, weights
+from harness.candidate.calls import Caller, Form, Mismatch
+from harness.timing.call import Clock
+from harness.timing.cpu import CpuClock
+from harness.timing.gpu import GpuClock
+from harness.wire.arena import TensorSpec, open_arena
+from harness.wire.arithmetic import exact_arithmetic
+from harness.wire.channel import Channel, ChannelClosed
+from harness.wire.processes import die_with_parent
+
+LONGEST_MESSAGE = 4000
+
+
+class Candidate:
+    """The state of this process between requests."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._path = Path()
+        self._model: torch.nn.Module | None = None
+        self._caller: Caller | None = None
+        self._device = torch.device("cpu")
+        self._clock: Clock = CpuClock()
+
+    def serve(self) -> None:
+        """Answers requests until the judge closes the channel."""
+        operations = {"prebuild": self._prebuild, "load": self._load, "map": self._map, "call": self._call}
+        while True:
+            try:
+                request = self._channel.receive()
+            except ChannelClosed:
+                return
+            answer = self._answer(operations[request["op"]], request)
+            self._channel.send({**answer, "nonce": request["nonce"]})
+
+    def _answer(self, operation: Any, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return dict(operation(request))
+        except solution.Unusable as error:
+            return {"op": "failed", "kind": error.kind, "message": str(error)[:LONGEST_MESSAGE]}
+        except Mismatch as error:
+            return {"op": "mismatch", "message": str(error)[:LONGEST_MESSAGE]}
+        except Exception as error:
+            # Whatever a solution raises is an answer to the judge; the traceback goes to the log.
+            unusable = solution.failure(error, "exception", self._path)
+            return {"op": "failed", "kind": unusable.kind, "message": str(unusable)[:LONGEST_MESSAGE]}
+
+    def _prebuild(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Imports and constructs the solution, for the builds that it asks for on the way."""
+        self._construct(request)
+        return {"op": "prebuilt"}
+
+    def _construct(self, request: dict[str, Any]) -> torch.nn.Module:
+        self._path = Path(request["solution"])
+        load_inline.install(self._build)
+        arguments, named = _unpack(request["init"])
+        kind = solution.import_class(self._path, request["class"])
+        return solution.construct(kind, self._path, arguments, named, request["seed"])
+
+    def _load(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._device = torch.device(request["device"])
+        exact_arithmetic(tf32=request["tf32"])
+        if self._device.type == "cuda":
+            torch.cuda.set_device(self._device)
+            self._clock = GpuClock(Path(request["clock"]), self._device.index)
+        model = self._construct(request)
+        reference = torch.load(request["weights"], mmap=True)
+        found = weights.match(model, reference["parameters"], reference["buffers"])
+        if request["transfer"]:
+            weights.transfer(model, found, reference["parameters"], reference["buffers"])
+        self._model = model.to(self._device)
+        # What was loaded stays: keeping it out of the collector's sight makes collecting after each call cheap.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        how = found.how if request["transfer"] else "the seed's own values"
+        return {"op": "ready", "weights": how, "changed": found.changed, "buffers": found.buffers}
+
+    def _map(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._model is not None
+        skeletons = _unpack(request["skeletons"])
+        form = Form(
+            *skeletons[:2], _specs(request["inputs"]), *skeletons[2:], _specs(request["outputs"]),
+            {name: TensorSpec.from_json(spec) for name, spec in request["states"].items()}, request["may_alias"],
+        )
+        arena = open_arena(request["arena"], self._device)
+        self._caller = Caller(self._model, self._clock, arena, form)
+        return {"op": "mapped"}
+
+    def _call(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._caller is not None
+        sample, plain = self._caller.call(_unpack(request["others"]), request["random_seed"], request["hold_ms"])
+        gc.collect()
+        return {
+            "op": "called", "device_ms": sample.device_ms, "drain_ms": sample.drain_ms, "held": sample.held,
+            "others": [repr(value) for value in plain], "notes": sorted(self._caller.notes),
+        }
+
+    def _build(self, facts: dict[str, Any]) -> str:
+        """Asks the judge for a library. Raises RuntimeError with the reason why there is none."""
+        self._channel.send({"op": "build", "request": facts})
+        answer = self._channel.receive()
+        if answer["reason"]:
+            raise RuntimeError(f"the extension {facts['name']} was not built: {answer['reason']}")
+        return str(answer["library"])
+
+
+def _specs(frames: list[dict[str, Any]]) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec.from_json(frame) for frame in frames)
+
+
+def _unpack(text: str) -> Any:
+    """What the judge pickled: the trust runs this way only."""
+    return pickle.loads(base64.b64decode(text))
+
+
+def main() -> None:
+    die_with_parent()
+    read_fd, write_fd = (int(argument) for argument in sys.argv[1:3])
+    Candidate(Channel(read_fd, write_fd)).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""`load_inline` and `load` as solutions call them: they ask the build service for a library and import that."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import inspect
+import re
+import types
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.utils.cpp_extension
+
+BuildLibrary = Callable[[dict[str, Any]], str]
+"""Takes the facts of a build request and gives the path of the library; raises RuntimeError with the reason."""
+
+CUDA_SUFFIXES = (".cu", ".cuh")
+
+
+def install(build: BuildLibrary) -> None:
+    """Puts functions with torch's own signatures in place of torch's."""
+    torch.utils.cpp_extension.load_inline = _Loader(build, torch.utils.cpp_extension.load_inline).load_inline
+    torch.utils.cpp_extension.load = _Loader(build, torch.utils.cpp_extension.load).load
+
+
+class _Loader:
+    """Binds arguments as the original's signature does, so that positions, names and defaults are torch's."""
+
+    def __init__(self, build: BuildLibrary, original: Callable[..., Any]) -> None:
+        self._build, self._signature = build, inspect.signature(original)
+
+    def load_inline(self, *arguments: Any, **named: Any) -> types.ModuleType | str:
+        """As `torch.utils.cpp_extension.load_inline`. Raises RuntimeError with the compiler's errors."""
+        given = self._bind(arguments, named)
+        _refuse_sycl(given)
+        return self._load(given, _texts(given["cpp_sources"]), _texts(given["cuda_sources"]),
+                          functions=_functions(given["functions"]))
+
+    def load(self, *arguments: Any, **named: Any) -> types.ModuleType | str:
+        """As `torch.utils.cpp_extension.load`: the sources are files."""
+        given = self._bind(arguments, named)
+        _refuse_sycl(given)
+        if given.get("is_standalone"):
+            raise RuntimeError("is_standalone builds a program, which a solution can't call")
+        paths = [Path(path).resolve() for path in _texts(given["sources"])]
+        texts = {path: f'#line 1 "{path}"\n{path.read_text()}' for path in paths}
+        cuda = [text for path, text in texts.items() if path.suffix in CUDA_SUFFIXES]
+        cpp = [text for path, text in texts.items() if path.suffix not in CUDA_SUFFIXES]
+        folders = list(dict.fromkeys(str(path.parent) for path in paths))
+        given["extra_include_paths"] = [*_texts(given.get("extra_include_paths")), *folders]
+        return self._load({**given, "no_implicit_headers": True}, cpp, cuda, functions=None)
+
+    def _bind(self, arguments: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+        bound = self._signature.bind(*arguments, **named)
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def _load(
+        self, given: dict[str, Any], cpp: list[str], cuda: list[str], functions: dict[str, str] | None
+    ) -> types.ModuleType | str:
+        # Dots and dashes are as fine in torch's names as they are impossible in a C identifier.
+        name = re.sub(r"\W", "_", given["name"])
+        library = self._build({
+            "name": name,
+            "cpp_sources": cpp,
+            "cuda_sources": cuda,
+            "functions": functions,
+            "extra_cflags": _flags(given.get("extra_cflags")),
+            "extra_cuda_cflags": _flags(given.get("extra_cuda_cflags")),
+            "extra_ldflags": _flags(given.get("extra_ldflags")),
+            "extra_include_paths": _flags(given.get("extra_include_paths")),
+            "with_cuda": given.get("with_cuda"),
+            "is_python_module": bool(given.get("is_python_module", True)),
+            "with_pytorch_error_handling": bool(given.get("with_pytorch_error_handling", True)),
+            "no_implicit_headers": bool(given.get("no_implicit_headers", False)),
+        })
+        if given.get("is_python_module", True):
+            return _import(name, library)
+        torch.ops.load_library(library)
+        return library
+
+
+def _import(name: str, library: str) -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        name, library, loader=importlib.machinery.ExtensionFileLoader(name, library)
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _refuse_sycl(given: dict[str, Any]) -> None:
+    if given.get("sycl_sources") or given.get("with_sycl"):
+        raise RuntimeError("SYCL sources are not built here; write CUDA or C++")
+
+
+def _texts(value: str | Sequence[str] | None) -> list[str]:
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else [str(text) for text in value]
+
+
+def _flags(value: str | Sequence[str] | None) -> list[str]:
+    return [flag.strip() for flag in _texts(value) if flag.strip()]
+
+
+def _functions(value: str | Sequence[str] | dict[str, str] | None) -> dict[str, str] | None:
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return {str(name): str(text) for name, text in value.items()}
+    if isinstance(value, str | list | tuple):
+        return {name: name for name in _texts(value)}
+    raise ValueError(f"Expected 'functions' to be a list or dict, but was {type(value)}")

@@ -1,0 +1,107 @@
+"""Matches the parameters and buffers of a solution to the reference's, and copies the reference's values over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+
+import torch
+
+Tensors = Mapping[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Match:
+    """Which of the reference's names each own tensor stands for, how they were found, and what is left over.
+
+    `changed` says whether any own value differed from the reference's.
+    """
+
+    parameters: dict[str, str]
+    buffers: dict[str, str]
+    how: str
+    changed: bool
+
+
+def match(own: torch.nn.Module, parameters: Tensors, buffers: Tensors) -> Match:
+    """Matches by full name; by unique last name; by unique equal value; by order, if the rest is alike in order.
+
+    Parameters and buffers are matched apart, and only tensors of equal shape and dtype. Of the buffers only floating
+    ones are matched by anything but their full name.
+    """
+    own_parameters, own_buffers = dict(own.named_parameters()), dict(own.named_buffers())
+    ways: list[str] = []
+    found_parameters = _pair(own_parameters, parameters, ways)
+    found_buffers = _pair(own_buffers, buffers, ways)
+    unmatched = len(own_parameters) - len(found_parameters)
+    how = ", ".join(dict.fromkeys(ways)) or ("none to match" if not own_parameters else "the seed's own values")
+    if unmatched and ways:
+        how += f"; {unmatched} kept the seed's own values"
+    differs = [not torch.equal(own_parameters[name].detach().cpu(), parameters[theirs])
+               for name, theirs in found_parameters.items()]
+    differs += [not torch.equal(own_buffers[name].cpu(), buffers[theirs]) for name, theirs in found_buffers.items()]
+    return Match(found_parameters, found_buffers, how, any(differs))
+
+
+def transfer(own: torch.nn.Module, found: Match, parameters: Tensors, buffers: Tensors) -> None:
+    """Copies the reference's values into the matched tensors, in place."""
+    own_parameters, own_buffers = dict(own.named_parameters()), dict(own.named_buffers())
+    with torch.no_grad():
+        for name, theirs in found.parameters.items():
+            own_parameters[name].copy_(parameters[theirs])
+        for name, theirs in found.buffers.items():
+            own_buffers[name].copy_(buffers[theirs])
+
+
+def _pair(own: Tensors, reference: Tensors, ways: list[str]) -> dict[str, str]:
+    mine, theirs = dict(own), dict(reference)
+    pairs: dict[str, str] = {}
+
+    def settle(found: dict[str, str], way: str) -> None:
+        if found:
+            ways.append(way)
+        pairs.update(found)
+        for name, other in found.items():
+            del mine[name], theirs[other]
+
+    settle({name: name for name in mine if name in theirs and _alike(mine[name], theirs[name])}, "by name")
+    mine = {name: tensor for name, tensor in mine.items() if tensor.is_floating_point()}
+    theirs = {name: tensor for name, tensor in theirs.items() if tensor.is_floating_point()}
+    settle(_by_key(mine, theirs, lambda name, _: name.rpartition(".")[2]), "by last name")
+    settle(_by_value(mine, theirs), "by value")
+    if [_form(tensor) for tensor in mine.values()] == [_form(tensor) for tensor in theirs.values()]:
+        settle(dict(zip(list(mine), list(theirs), strict=True)), "by order")
+    return pairs
+
+
+def _by_key(mine: Tensors, theirs: Tensors, key: Callable[[str, torch.Tensor], Hashable]) -> dict[str, str]:
+    found = {}
+    for name, tensor in mine.items():
+        wanted = key(name, tensor)
+        rivals = [other for other, value in mine.items() if key(other, value) == wanted]
+        partners = [other for other, value in theirs.items() if key(other, value) == wanted]
+        if len(rivals) == len(partners) == 1 and _alike(tensor, theirs[partners[0]]):
+            found[name] = partners[0]
+    return found
+
+
+def _by_value(mine: Tensors, theirs: Tensors) -> dict[str, str]:
+    found = {}
+    for name, tensor in mine.items():
+        partners = [other for other, value in theirs.items() if _equal(tensor, value)]
+        rivals = [other for other, value in mine.items() if _equal(tensor, value)]
+        if len(partners) == len(rivals) == 1:
+            found[name] = partners[0]
+    return found
+
+
+def _form(tensor: torch.Tensor) -> tuple[torch.Size, torch.dtype]:
+    return tensor.shape, tensor.dtype
+
+
+def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return _form(one) == _form(other)
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return _alike(one, other) and torch.equal(one.detach().cpu(), other.detach().cpu())

@@ -1,0 +1,1 @@
+"""The process that owns inputs, reference, expected outputs, clock and verdict."""

@@ -1,0 +1,189 @@
+"""The judge process: owns one device, serves the orchestrator's requests over an inherited connection."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import torch
+
+from harness.build.request import BuildOutcome, BuildRequest
+from harness.judge import device as devices
+from harness.judge import problem as problem_file
+from harness.judge.evaluation import Tools, evaluate
+from harness.judge.memory import describe_shortage, free_bytes
+from harness.judge.messages import (
+    Done,
+    Evaluate,
+    Hello,
+    Init,
+    NeedBuild,
+    NeedClock,
+    NeedInit,
+    ProblemAt,
+    Progress,
+    Settings,
+)
+from harness.judge.problem import ProblemError
+from harness.judge.rehearsal import CannotRun, is_sticky
+from harness.judge.rehearsal_process import RehearsalProcess
+from harness.judge.stage import Stage
+from harness.result import Environment, Result, Verdict
+from harness.timing.call import Clock
+from harness.timing.cpu import CpuClock
+from harness.timing.gpu import GpuClock
+from harness.wire.arithmetic import exact_arithmetic
+from harness.wire.processes import become_subreaper, die_with_parent
+
+PROGRESS_EVERY_S = 0.1
+
+
+class Judge:
+    """One device, one stage at a time."""
+
+    def __init__(self, connection: Connection, settings: Settings, device: torch.device, environment: Environment):
+        self._connection, self._settings, self._device = connection, settings, device
+        self._environment = environment
+        self._rehearsal = RehearsalProcess(device, settings.tf32)
+        self._scratch = Path(tempfile.mkdtemp(prefix="inlinebench-judge-"))
+        self._stage: Stage | None = None
+        self._cannot: dict[tuple[str, str, str], CannotRun] = {}
+        self._told = 0.0
+        self._clock_build: BuildOutcome | None = None
+        self._clock: Clock = CpuClock()
+
+    def serve(self) -> None:
+        """Answers requests until the orchestrator closes the connection."""
+        if self._device.type == "cuda":
+            self._open_clock()
+        while True:
+            try:
+                request = self._connection.recv()
+            except EOFError:
+                return
+            if isinstance(request, NeedInit):
+                self._connection.send(Init(self._pickled_init(request.problem)))
+            else:
+                result, usable = self._evaluate(request)
+                self._connection.send(Done(result))
+                if not usable:
+                    return
+
+    def close(self) -> None:
+        """Ends the rehearsal and removes what this judge wrote."""
+        self._rehearsal.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _evaluate(self, job: Evaluate) -> tuple[Result, bool]:
+        """The result, and whether this process can go on (a CUDA error stays with its process)."""
+        try:
+            return self._judge(job), True
+        except ProblemError as error:
+            return self._result(job, Verdict.PROBLEM_ERROR, str(error)), "CUDA error" not in str(error)
+        except (torch.OutOfMemoryError, MemoryError):
+            shortage = describe_shortage(None, free_bytes(self._device), self._device)
+            return self._result(job, Verdict.SKIPPED, shortage), True
+        except Exception as error:
+            # A fault of ours in one evaluation must not take the others with it; it is reported as what it is.
+            reason = f"{problem_file.describe(error)}; please report this with the log"
+            result = self._result(job, Verdict.INTERNAL_ERROR, reason, log=traceback.format_exc())
+            return result, not is_sticky(error)
+
+    def _judge(self, job: Evaluate) -> Result:
+        if self._clock_build is not None and self._clock_build.library is None:
+            return self._result(job, Verdict.BUILD_FAILED, self._clock_build.reason, log=self._clock_build.log)
+        prepared = self._prepare(job.problem)
+        if isinstance(prepared, CannotRun):
+            verdict = Verdict.PROBLEM_ERROR if prepared.fits else Verdict.SKIPPED
+            return self._result(job, verdict, prepared.reason)
+        library = self._clock_build.library if self._clock_build else None
+        tools = Tools(self._settings, self._clock, library, self._build, self._tell, (self._rehearsal.pid,))
+        attempt = evaluate(prepared, job, tools)
+        failure = attempt.failure
+        return Result(
+            problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(self._device),
+            verdict=failure.verdict if failure else Verdict.PASSED, reason=failure.reason if failure else "",
+            check=attempt.check, timing=None if failure else attempt.timing, build=attempt.build,
+            seed=self._settings.seed, environment=self._environment, log=attempt.log or None,
+        )
+
+    def _result(self, job: Evaluate, verdict: Verdict, reason: str, log: str | None = None) -> Result:
+        return Result(
+            problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(self._device),
+            verdict=verdict, reason=reason, seed=self._settings.seed, environment=self._environment, log=log,
+        )
+
+    def _prepare(self, problem: ProblemAt) -> Stage | CannotRun:
+        if self._stage is not None and self._stage.problem.key == problem.key:
+            return self._stage
+        if problem.key in self._cannot:
+            return self._cannot[problem.key]
+        self._leave_stage()
+        self._tell("preparing the problem")
+        rehearsed = self._rehearsal.rehearse(problem, self._settings.variants)
+        if isinstance(rehearsed, CannotRun):
+            self._cannot[problem.key] = rehearsed
+            return rehearsed
+        self._stage = Stage(problem, rehearsed, self._device, self._scratch)
+        return self._stage
+
+    def _leave_stage(self) -> None:
+        if self._stage is not None:
+            self._stage.close()
+            self._stage = None
+
+    def _pickled_init(self, problem: ProblemAt) -> bytes | None:
+        try:
+            module = problem_file.load(problem.path, problem.shape, problem.constants)
+            return pickle.dumps(problem_file.init_inputs(module))
+        except ProblemError:
+            return None  # reported as the problem's verdict when it is evaluated
+
+    def _open_clock(self) -> None:
+        self._connection.send(NeedClock())
+        self._clock_build = self._connection.recv()
+        assert isinstance(self._clock_build, BuildOutcome)
+        if self._clock_build.library is not None:
+            self._clock = GpuClock(self._clock_build.library, self._device.index)
+
+    def _build(self, request: BuildRequest) -> BuildOutcome:
+        self._connection.send(NeedBuild(request))
+        outcome = self._connection.recv()
+        assert isinstance(outcome, BuildOutcome)
+        return outcome
+
+    def _tell(self, text: str) -> None:
+        if time.monotonic() - self._told > PROGRESS_EVERY_S:
+            self._told = time.monotonic()
+            self._connection.send(Progress(text))
+
+
+def main() -> int:
+    die_with_parent()
+    become_subreaper()
+    connection = Connection(int(sys.argv[1]))
+    settings: Settings = connection.recv()
+    try:
+        device = devices.resolve(settings.device)
+    except devices.Unusable as error:
+        connection.send(Hello("", devices.environment(torch.device("cpu"), settings.tf32), (), str(error)))
+        return 1
+    exact_arithmetic(tf32=settings.tf32)
+    environment = devices.environment(device, settings.tf32)
+    connection.send(Hello(str(device), environment, devices.architectures(device)))
+    judge = Judge(connection, settings, device, environment)
+    try:
+        judge.serve()
+    finally:
+        judge.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

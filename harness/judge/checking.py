@@ -1,0 +1,160 @@
+"""Checks one call after the other against reference and oracle, and sums up how far off the outputs were."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from harness.judge.compare import Comparison, Scale, compare, default_tolerance, measure_scale
+from harness.judge.forward import Output
+from harness.judge.problem import ProblemError
+from harness.judge.stage import Stage, Tensors
+from harness.result import Check
+
+ORACLE_SHARE = 0.125
+"""Of the calls after the first, in secret."""
+STATE_STRICTNESS = 0.1
+"""States are compared at this share of the tolerance: a biased variance differs by one part in the batch size."""
+OPTIONAL_STATE = "num_batches_tracked"
+
+
+@dataclass(frozen=True)
+class CallCheck:
+    """What there is to check after a call: the inputs, the reference's states before and after, its output, what the
+    candidate said of outputs that are no tensors, and private copies of the inputs that the reference changes (which
+    hold what it made of them)."""
+
+    inputs: Sequence[torch.Tensor]
+    others: tuple[Any, ...]
+    random_seed: int
+    states_before: Tensors
+    output: Output
+    states_after: Tensors
+    said: tuple[str, ...]
+    changed_inputs: Mapping[int, torch.Tensor]
+
+
+class Checker:
+    """`own_names` maps the reference's buffer names to the solution's; `chance` is the secret stream."""
+
+    def __init__(self, stage: Stage, own_names: Mapping[str, str], tolerance: float | None, chance: random.Random) -> None:
+        self._stage, self._own_names, self._tolerance, self._chance = stage, own_names, tolerance, chance
+        self._oracle = stage.oracle()
+        self._oracle_used = False
+        self._relative_error: dict[int, float] = {}
+        self._calls = 0
+        self._worst: dict[str, float] = {}
+        self._rounding_dominates = False
+
+    def check(self, call: CallCheck) -> str:
+        """What is wrong with the call; empty if nothing is. Raises ProblemError if the reference changes its form."""
+        if call.output.metas != self._stage.rehearsed.outputs:
+            raise ProblemError(f"{self._stage.problem.path}: the reference's outputs change shape from call to call")
+        self._calls += 1
+        return (self._check_outputs(call) or self._check_plain(call.output.others, call.said)
+                or self._check_changed_inputs(call) or self._check_states(call))
+
+    def summary(self, weights: str, notes: list[str]) -> Check:
+        """The record over all calls so far."""
+        tolerances = [self._tolerance_of(tensor.torch_dtype) for tensor in self._stage.output_specs]
+        notes = list(notes)
+        if self._rounding_dominates:
+            notes.append("the allowance for the reference's own rounding exceeds the tolerance")
+        return Check(
+            calls=self._calls,
+            tolerance=max(tolerances, default=0.0),
+            oracle="float64" if self._oracle_used else "reference",
+            weights=weights,
+            worst_error=self._worst.get("worst_error"),
+            max_abs_error=self._worst.get("max_abs_error"),
+            rel_l2_error=self._worst.get("rel_l2_error"),
+            reference_rel_l2_error=self._worst.get("reference_rel_l2_error"),
+            notes=tuple(notes),
+        )
+
+    def _check_outputs(self, call: CallCheck) -> str:
+        exact = self._ask_oracle(call)
+        several = len(call.output.tensors) > 1
+        for index, (out, reference) in enumerate(zip(self._stage.outputs(), call.output.tensors, strict=True)):
+            oracle = exact.tensors[index] if exact else None
+            scale = self._scale(index, reference, oracle)
+            comparison = compare(out, reference, oracle, self._tolerance_of(reference.dtype), scale)
+            self._remember(comparison)
+            if not comparison.passed:
+                return (f"output {index}: " if several else "") + comparison.describe()
+        return ""
+
+    def _check_plain(self, expected: Sequence[Any], said: Sequence[str]) -> str:
+        if len(said) != len(expected):
+            return f"{len(said)} plain outputs; the reference gives {len(expected)}"
+        for value, text in zip(expected, said, strict=True):
+            if not self._matches(value, text):
+                return f"a plain output is {text[:80]}; the reference gives {value!r}"
+        return ""
+
+    def _matches(self, expected: Any, text: str) -> bool:
+        if not isinstance(expected, float):
+            return text == repr(expected)
+        try:
+            got = float(text)
+        except ValueError:
+            return False
+        tolerance = self._tolerance_of(torch.float32)
+        return got == expected or abs(got - expected) <= 2 * tolerance * abs(expected) or text == repr(expected)
+
+    def _check_changed_inputs(self, call: CallCheck) -> str:
+        for index, expected in call.changed_inputs.items():
+            comparison = self._compare_state(self._stage.inputs()[index], expected, strictness=1.0)
+            if not comparison.passed:
+                return f"input {index}, which the reference changes: {comparison.describe()}"
+        return ""
+
+    def _check_states(self, call: CallCheck) -> str:
+        for name, expected in call.states_after.items():
+            if name not in self._own_names:
+                if not torch.equal(expected, call.states_before[name]) and not name.endswith(OPTIONAL_STATE):
+                    return f"the reference updates its buffer {name}; the solution has no buffer that matches it"
+                continue
+            comparison = self._compare_state(self._stage.state(name), expected, STATE_STRICTNESS)
+            if not comparison.passed:
+                return f"buffer {name}: {comparison.describe()}"
+        return ""
+
+    def _compare_state(self, got: torch.Tensor, expected: torch.Tensor, strictness: float) -> Comparison:
+        scale = measure_scale(expected, expected) if expected.is_floating_point() else Scale(0.0, 0.0)
+        return compare(got, expected, None, self._tolerance_of(expected.dtype) * strictness, scale)
+
+    def _ask_oracle(self, call: CallCheck) -> Output | None:
+        if self._oracle is None or (self._calls > 1 and self._chance.random() >= ORACLE_SHARE):
+            return None
+        exact = self._oracle.run(call.states_before, call.inputs, call.others, call.random_seed)
+        self._oracle_used = self._oracle_used or exact is not None
+        return exact
+
+    def _scale(self, index: int, reference: torch.Tensor, oracle: torch.Tensor | None) -> Scale:
+        """The scale of an output; without an oracle, the reference's error is taken in proportion to earlier ones."""
+        if not (reference.is_floating_point() or reference.is_complex()):
+            return Scale(0.0, 0.0)
+        if oracle is None:
+            size = measure_scale(reference, reference).oracle_rms
+            return Scale(size, size * self._relative_error.get(index, 0.0))
+        scale = measure_scale(oracle, reference)
+        share = scale.reference_error_rms / scale.oracle_rms if scale.oracle_rms else 0.0
+        self._relative_error[index] = max(share, self._relative_error.get(index, 0.0))
+        if scale.allowance > self._tolerance_of(reference.dtype) * scale.oracle_rms:
+            self._rounding_dominates = True
+        return scale
+
+    def _remember(self, comparison: Comparison) -> None:
+        for name in ("worst_error", "max_abs_error", "rel_l2_error", "reference_rel_l2_error"):
+            value = getattr(comparison, name)
+            if value is not None and value < float("inf"):
+                self._worst[name] = max(value, self._worst.get(name, 0.0))
+
+    def _tolerance_of(self, dtype: torch.dtype) -> float:
+        own = default_tolerance(dtype)
+        return own if self._tolerance is None or own == 0.0 else self._tolerance

@@ -1,0 +1,27 @@
+"""Tells whether memory was changed, without keeping a copy of it."""
+
+from __future__ import annotations
+
+import torch
+
+CHUNK = 1 << 22
+"""64-bit words at a time."""
+
+
+class Fingerprint:
+    """A secret weighted sum of memory, modulo 2**64: who doesn't know the weights can't change the memory and keep it.
+
+    Weights are odd, so every change of one word changes the sum.
+    """
+
+    def __init__(self, device: torch.device, seed: int) -> None:
+        generator = torch.Generator(device).manual_seed(seed)
+        bounds = torch.iinfo(torch.int64)
+        self._weights = torch.empty(CHUNK, dtype=torch.int64, device=device)
+        self._weights.random_(bounds.min, bounds.max, generator=generator).bitwise_or_(1)
+
+    def of(self, memory: torch.Tensor) -> torch.Tensor:
+        """The sums of a flat uint8 tensor whose size is a multiple of 8, one a chunk (int64)."""
+        words = memory.view(torch.int64)
+        chunks = words.split(CHUNK)
+        return torch.stack([(chunk * self._weights[: chunk.numel()]).sum() for chunk in chunks] or [words.sum()])

@@ -1,0 +1,120 @@
+"""What orchestrator, judge and rehearsal say to each other. All three are ours, so plain pickled records will do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.build.request import BuildOutcome, BuildRequest
+from harness.result import Environment, Result
+
+CONSTRUCTION_SEED = 20260
+"""Public: both models are constructed under it, so that equal layers draw equal weights. Inputs never use it."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The part of the options that a judge needs. Times in seconds."""
+
+    device: str
+    calls: int
+    warmup: int
+    timing: bool
+    tolerance: float | None
+    seed: int
+    variants: bool
+    tf32: bool
+    timeout: float
+
+
+@dataclass(frozen=True)
+class ProblemAt:
+    """A problem at a shape: the shape's name, or constants that replace the file's."""
+
+    path: Path
+    shape: str
+    constants: Mapping[str, Any]
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return str(self.path), self.shape, repr(sorted(self.constants.items()))
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Orchestrator to judge: evaluate one solution file (None: the problem's own reference)."""
+
+    problem_name: str
+    solution_name: str
+    problem: ProblemAt
+    solution: Path | None
+    shape_name: str
+
+
+@dataclass(frozen=True)
+class Hello:
+    """Judge to orchestrator, once: the device it owns, or why there is none."""
+
+    device: str
+    environment: Environment
+    architectures: tuple[str, ...]
+    unusable: str = ""
+
+
+@dataclass(frozen=True)
+class NeedClock:
+    """Judge to orchestrator: build the GPU clock; the answer is a BuildOutcome."""
+
+
+@dataclass(frozen=True)
+class NeedBuild:
+    """Judge to orchestrator: a candidate asks for a library; the answer is a BuildOutcome."""
+
+    request: BuildRequest
+
+
+@dataclass(frozen=True)
+class NeedInit:
+    """Orchestrator to judge: the constructor's arguments of a problem, to build a solution ahead."""
+
+    problem: ProblemAt
+
+
+@dataclass(frozen=True)
+class Init:
+    """Judge to orchestrator: pickled (args, kwargs), or None where the problem can't give them."""
+
+    pickled: bytes | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Judge to orchestrator: what it is doing now."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """Judge to orchestrator: the result of an evaluation, and what the solution printed."""
+
+    result: Result
+
+
+__all__ = [
+    "CONSTRUCTION_SEED",
+    "BuildOutcome",
+    "BuildRequest",
+    "Done",
+    "Evaluate",
+    "Hello",
+    "Init",
+    "NeedBuild",
+    "NeedClock",
+    "NeedInit",
+    "ProblemAt",
+    "Progress",
+    "Settings",
+]

@@ -1,0 +1,141 @@
+"""Loads a problem file at a shape, and builds its reference model."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import sys
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.catalog import FULL, assigned_names, describe_syntax_error
+from harness.judge.messages import CONSTRUCTION_SEED
+
+NEEDED = ("Model", "get_inputs", "get_init_inputs")
+
+class ProblemError(Exception):
+    """The problem's file or its reference fails; the text names the file and says what to do."""
+
+
+def load(path: Path, shape: str = FULL, constants: Mapping[str, Any] | None = None) -> types.ModuleType:
+    """The problem's module, with the shape's constants (and these ones) in place of the file's.
+
+    The file is evaluated anew: behind each assignment to a replaced constant stands one of the new value, so that
+    everything computed from it follows. Raises ProblemError.
+    """
+    module = _execute(path, _tree_at(path, shape, constants or {}))
+    missing = [name for name in NEEDED if not hasattr(module, name)]
+    if missing:
+        raise ProblemError(f"{path}: no {', '.join(missing)}; a problem file defines {', '.join(NEEDED)}")
+    return module
+
+
+def source_at(path: Path, shape: str, constants: Mapping[str, Any]) -> str:
+    """The text of the problem file with the shape's constants in it. Raises ProblemError."""
+    return ast.unparse(_tree_at(path, shape, constants))
+
+
+def init_inputs(module: types.ModuleType) -> tuple[list[Any], dict[str, Any]]:
+    """The constructor's positional and keyword arguments.
+
+    Raises ProblemError if `get_init_inputs` raises or gives no list, tuple or `[args, kwargs]`.
+    """
+    given = _call(module, "get_init_inputs")
+    if not isinstance(given, list | tuple):
+        raise ProblemError(f"{module.__file__}: get_init_inputs() gives {type(given).__name__}, not a list")
+    # KernelBench level 4 writes [[args...], {kwargs...}].
+    if len(given) == 2 and isinstance(given[0], list | tuple) and isinstance(given[1], dict):
+        return list(given[0]), dict(given[1])
+    return list(given), {}
+
+
+def inputs(module: types.ModuleType) -> list[Any]:
+    """The arguments of `forward`, as the file draws them. Raises ProblemError."""
+    given = _call(module, "get_inputs")
+    if not isinstance(given, list | tuple):
+        raise ProblemError(
+            f"{module.__file__}: get_inputs() gives {type(given).__name__}; it must be a list of forward's arguments"
+        )
+    return list(given)
+
+
+def construct(module: types.ModuleType) -> torch.nn.Module:
+    """The reference model on the CPU, under the public seed. Raises ProblemError."""
+    arguments, named = init_inputs(module)
+    torch.manual_seed(CONSTRUCTION_SEED)
+    try:
+        model = module.Model(*copy.deepcopy(arguments), **copy.deepcopy(named))
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        raise ProblemError(f"{module.__file__}: Model(...) raises {describe(error)}") from error
+    if not isinstance(model, torch.nn.Module):
+        raise ProblemError(f"{module.__file__}: Model is no torch.nn.Module")
+    return model
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line."""
+    first = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def _tree_at(path: Path, shape: str, constants: Mapping[str, Any]) -> ast.Module:
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ProblemError(describe_syntax_error(path, error)) from error
+    replaced = dict(constants)
+    if shape != FULL:
+        replaced |= _shape_constants(path, tree, shape)
+    return _replace(path, tree, replaced)
+
+
+def _shape_constants(path: Path, tree: ast.Module, shape: str) -> dict[str, Any]:
+    shapes = getattr(_execute(path, tree), "SHAPES", None)
+    if not isinstance(shapes, Mapping) or shape not in shapes:
+        known = ", ".join([FULL, *shapes]) if isinstance(shapes, Mapping) else FULL
+        raise ProblemError(f"{path}: no shape {shape!r}; there is {known}")
+    return dict(shapes[shape])
+
+
+def _replace(path: Path, tree: ast.Module, constants: Mapping[str, Any]) -> ast.Module:
+    body: list[ast.stmt] = []
+    found = set()
+    for statement in tree.body:
+        body.append(statement)
+        for name in dict.fromkeys(assigned_names(statement)):
+            if name in constants:
+                found.add(name)
+                value = ast.parse(repr(constants[name]), mode="eval").body
+                assignment = ast.Assign([ast.Name(name, ast.Store())], value)
+                body.append(ast.fix_missing_locations(ast.copy_location(assignment, statement)))
+    if missing := sorted(set(constants) - found):
+        raise ProblemError(f"{path}: no constant {', '.join(missing)} to be replaced at module level")
+    return ast.Module(body, tree.type_ignores)
+
+
+def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
+    module = types.ModuleType(f"inlinebench_problem_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # pickle, dataclasses and inspect look a class's module up
+    try:
+        exec(compile(tree, str(path), "exec"), module.__dict__)
+    except torch.OutOfMemoryError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ProblemError(f"{path}: loading it raises {describe(error)}") from error
+    return module
+
+
+def _call(module: types.ModuleType, function: str) -> Any:
+    try:
+        return getattr(module, function)()
+    except torch.OutOfMemoryError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ProblemError(f"{module.__file__}: {function}() raises {describe(error)}") from error

@@ -1,0 +1,188 @@
+"""Runs a problem's reference on throw-away inputs, in a process of its own, before the judge relies on it.
+
+It finds the outputs' shapes, what the reference does (draws random numbers, changes its inputs, runs in float64),
+which input variants it accepts, and whether all of it fits the device. An out-of-memory, a device assert or a crash
+here hurts nobody: the judge starts another rehearsal and leaves out what killed the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from harness.judge import problem as problem_file
+from harness.judge.forward import InputForm, Output, random_state, run, to_double
+from harness.judge.inputs import Draw, draw
+from harness.judge.memory import describe_shortage, free_bytes, meta_bytes
+from harness.judge.messages import ProblemAt
+from harness.judge.problem import ProblemError, describe
+from harness.judge.variants import CHANGING, Variant, apply_variant, is_continuous
+from harness.wire.arena import TensorMeta
+
+THROW_AWAY_SEED = 1
+FORWARD_SEED = 2
+
+Trial = tuple[Variant, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """What the reference did. `variants` tells which inputs (by position) take which variant."""
+
+    inputs: tuple[TensorMeta, ...]
+    input_form: InputForm
+    outputs: tuple[TensorMeta, ...]
+    output_skeleton: Any
+    output_is_tensor: tuple[bool, ...]
+    mutated: tuple[int, ...]
+    may_alias: bool
+    random: bool
+    float64: bool
+    variants: dict[Variant, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class CannotRun:
+    """Why the problem has no rehearsal: its own fault, or (`fits` is false) the device's size."""
+
+    reason: str
+    fits: bool = True
+
+
+@dataclass(frozen=True)
+class Trying:
+    """Sent before a trial that might kill the process."""
+
+    trial: Trial
+
+
+def rehearse(
+    problem: ProblemAt, device: torch.device, variants: bool, excluded: Iterable[Trial], report: Callable[[Trying], None]
+) -> Rehearsed | CannotRun:
+    """One rehearsal. `excluded` trials are known to kill the process."""
+    try:
+        module = problem_file.load(problem.path, problem.shape, problem.constants)
+        if (needed := meta_bytes(module)) > (free := free_bytes(device)):
+            return CannotRun(describe_shortage(needed, free, device), fits=False)
+        model = problem_file.construct(module).to(device)
+        drawn = draw(module, THROW_AWAY_SEED, device)
+        rehearsed = _observe(problem, model, drawn, device)
+        admitted = {}
+        if variants and getattr(module, "INPUT_VARIANTS", True):
+            admitted = _admit(model, drawn, set(excluded), report, device)
+        return Rehearsed(**{**vars(rehearsed), "variants": admitted})
+    except ProblemError as error:
+        return CannotRun(str(error))
+    except (torch.OutOfMemoryError, MemoryError):
+        return CannotRun(describe_shortage(None, free_bytes(device), device), fits=False)
+
+
+def _observe(problem: ProblemAt, model: torch.nn.Module, drawn: Draw, device: torch.device) -> Rehearsed:
+    form = InputForm(drawn.skeleton, drawn.is_tensor)
+    tensors = [tensor.clone() for tensor in drawn.tensors]
+    before = None
+    try:
+        torch.manual_seed(FORWARD_SEED)
+        arguments = form.arguments(tensors, drawn.others)
+        with torch.no_grad():
+            before = random_state(device)
+            output = Output.of(model(*arguments))
+        _synchronize(device)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        raise ProblemError(f"{problem.path}: the reference's forward raises {describe(error)}") from error
+    mutated = tuple(
+        index for index, (tensor, original) in enumerate(zip(tensors, drawn.tensors, strict=True))
+        if not _identical(tensor, original)
+    )
+    draws_random = not torch.equal(before, random_state(device))
+    storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
+    return Rehearsed(
+        inputs=drawn.metas,
+        input_form=form,
+        outputs=output.metas,
+        output_skeleton=output.skeleton,
+        output_is_tensor=output.is_tensor,
+        mutated=mutated,
+        may_alias=any(tensor.untyped_storage().data_ptr() in storages for tensor in output.tensors),
+        random=draws_random,
+        float64=not draws_random and not mutated and _runs_in_float64(problem, form, drawn, output, device),
+        variants={},
+    )
+
+
+def _runs_in_float64(
+    problem: ProblemAt, form: InputForm, drawn: Draw, output: Output, device: torch.device
+) -> bool:
+    """Whether the whole reference runs in float64 and gives outputs of the same shapes."""
+    try:
+        module = problem_file.load(problem.path, problem.shape, problem.constants)
+        model = problem_file.construct(module).double().to(device)
+        wide = Output.of(run(model, form.arguments(to_double(drawn.tensors), drawn.others), FORWARD_SEED))
+        _synchronize(device)
+    except (torch.OutOfMemoryError, MemoryError):
+        return False
+    except Exception as error:
+        if is_sticky(error):
+            raise
+        return False
+    return [tensor.shape for tensor in wide.tensors] == [tensor.shape for tensor in output.tensors]
+
+
+def _admit(
+    model: torch.nn.Module, drawn: Draw, excluded: set[Trial], report: Callable[[Trying], None], device: torch.device
+) -> dict[Variant, tuple[int, ...]]:
+    continuous = [index for index, tensor in enumerate(drawn.tensors) if is_continuous(tensor)]
+    form = InputForm(drawn.skeleton, drawn.is_tensor)
+
+    def accepts(trial: Trial) -> bool:
+        if trial in excluded:
+            return False
+        report(Trying(trial))
+        return _stays_finite(model, form, drawn, trial, device)
+
+    admitted: dict[Variant, tuple[int, ...]] = {}
+    for variant in CHANGING:
+        alone = tuple(index for index in continuous if accepts((variant, (index,))))
+        if len(alone) == 1 or (alone and accepts((variant, alone))):
+            admitted[variant] = alone
+    return admitted
+
+
+def _stays_finite(
+    model: torch.nn.Module, form: InputForm, drawn: Draw, trial: Trial, device: torch.device
+) -> bool:
+    variant, positions = trial
+    generator = torch.Generator(device).manual_seed(FORWARD_SEED)
+    tensors = [tensor.clone() for tensor in drawn.tensors]
+    for index in positions:
+        apply_variant(variant, tensors[index], generator)
+    try:
+        output = Output.of(run(model, form.arguments(tensors, drawn.others), FORWARD_SEED))
+        return all(bool(torch.isfinite(tensor).all()) for tensor in output.tensors)
+    except Exception as error:
+        if is_sticky(error):
+            raise
+        return False
+
+
+def is_sticky(error: Exception) -> bool:
+    """Whether a CUDA error leaves the process without a usable context."""
+    return "CUDA error" in str(error) and not isinstance(error, torch.OutOfMemoryError)
+
+
+def _identical(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return torch.equal(_bits(one), _bits(other))
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().reshape(-1).view(torch.uint8) if tensor.numel() else tensor
+
+
+def _synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

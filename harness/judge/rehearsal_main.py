@@ -1,0 +1,33 @@
+"""The rehearsal process: serves rehearsals over the inherited connection until it closes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+
+import torch
+
+from harness.judge.rehearsal import rehearse
+from harness.wire.arithmetic import exact_arithmetic
+from harness.wire.processes import die_with_parent
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Takes the connection's descriptor, the device and `tf32` or `exact`."""
+    die_with_parent()
+    connection = Connection(int(arguments[0]))
+    device = torch.device(arguments[1])
+    exact_arithmetic(tf32=arguments[2] == "tf32")
+    while True:
+        try:
+            problem, variants, excluded = connection.recv()
+        except EOFError:
+            return 0
+        connection.send(rehearse(problem, device, variants, excluded, connection.send))
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,122 @@
+"""A problem at one shape, made ready for its solutions: reference, oracle, shared buffers, inputs."""
+
+from __future__ import annotations
+
+import copy
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.judge import problem as problem_file
+from harness.judge.forward import Output, run, to_double
+from harness.judge.inputs import InputSource
+from harness.judge.memory import free_bytes
+from harness.judge.messages import ProblemAt
+from harness.judge.rehearsal import Rehearsed
+from harness.judge.variants import Variant
+from harness.wire.arena import ALIGNMENT, CpuArena, CudaArena, TensorMeta, TensorSpec, create, lay_out, view
+
+POISON_BYTE = 0xFF
+"""Every floating type reads a run of these as NaN, so that an output that was not written can't look right."""
+
+Tensors = dict[str, torch.Tensor]
+
+
+class Stage:
+    """What all solutions of a problem at a shape share. Holds the arena; `close` frees it.
+
+    Raises ProblemError, or torch.OutOfMemoryError if the buffers don't fit.
+    """
+
+    def __init__(self, problem: ProblemAt, rehearsed: Rehearsed, device: torch.device, scratch: Path) -> None:
+        self.problem, self.rehearsed, self.device = problem, rehearsed, device
+        self.module: types.ModuleType = problem_file.load(problem.path, problem.shape, problem.constants)
+        self._pristine = problem_file.construct(self.module)
+        self.weights = scratch / "weights.pt"
+        self._save_weights()
+        self.states = {name: TensorMeta.of(buffer) for name, buffer in self._pristine.named_buffers()}
+        self.input_specs, end = lay_out(rehearsed.inputs)
+        self.output_specs, end = lay_out(rehearsed.outputs, end)
+        state_specs, size = lay_out(list(self.states.values()), end)
+        self.state_specs: dict[str, TensorSpec] = dict(zip(self.states, state_specs, strict=True))
+        self.arena: CpuArena | CudaArena = create(size, device)
+        self.source = InputSource(self.module, device, rehearsed.inputs, rehearsed.variants)
+
+    def close(self) -> None:
+        """Frees the shared buffers."""
+        self.arena.close()
+
+    def reference(self) -> torch.nn.Module:
+        """A reference model of its own for one evaluation, on the device, in its initial state."""
+        try:
+            return copy.deepcopy(self._pristine).to(self.device)
+        except (RuntimeError, TypeError):  # some modules hold what can't be copied; the same seed makes the same model
+            return problem_file.construct(self.module).to(self.device)
+
+    def oracle(self) -> Oracle | None:
+        """The reference in float64, if it runs there and its weights fit."""
+        return Oracle(self) if self.rehearsed.float64 else None
+
+    def inputs(self) -> list[torch.Tensor]:
+        """The shared input buffers as tensors."""
+        return [view(self.arena.bytes, spec) for spec in self.input_specs]
+
+    def outputs(self) -> list[torch.Tensor]:
+        """The shared output buffers as tensors."""
+        return [view(self.arena.bytes, spec) for spec in self.output_specs]
+
+    def memory(self, spec: TensorSpec) -> torch.Tensor:
+        """The bytes of a tensor in the arena with the padding behind it, flat."""
+        extent = -(-spec.bytes // ALIGNMENT) * ALIGNMENT
+        return self.arena.bytes[spec.offset : spec.offset + extent]
+
+    def state(self, name: str) -> torch.Tensor:
+        """The shared buffer of one of the reference's states."""
+        return view(self.arena.bytes, self.state_specs[name])
+
+    def write_inputs(self, seed: int, variant: Variant) -> tuple[Any, ...]:
+        """Fills the inputs and poisons outputs and states; gives the inputs that are no tensors."""
+        others = self.source.write(seed, variant, self.inputs())
+        if self.output_specs or self.state_specs:
+            begin = (self.output_specs or list(self.state_specs.values()))[0].offset
+            self.arena.bytes[begin:].fill_(POISON_BYTE)
+        self.synchronize()
+        return others
+
+    def synchronize(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def _save_weights(self) -> None:
+        parameters = {name: tensor.detach() for name, tensor in self._pristine.named_parameters()}
+        torch.save({"parameters": parameters, "buffers": dict(self._pristine.named_buffers())}, self.weights)
+
+
+class Oracle:
+    """The reference in float64; its states follow those of the reference."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._model = copy.deepcopy(stage._pristine).double().to(stage.device)
+
+    def run(self, states: Tensors, tensors: Sequence[torch.Tensor], others: Sequence[Any], seed: int) -> Output | None:
+        """The output for inputs, from the states that the reference had before the call; None if it doesn't fit."""
+        needed = 2 * sum(tensor.numel() * 8 for tensor in tensors)
+        if needed > free_bytes(self._stage.device):
+            return None
+        with torch.no_grad():
+            for name, buffer in self._model.named_buffers():
+                buffer.copy_(states[name])
+        arguments = self._stage.rehearsed.input_form.arguments(to_double(tensors), others)
+        try:
+            return Output.of(run(self._model, arguments, seed))
+        except torch.OutOfMemoryError:
+            return None
+
+
+def snapshot(model: torch.nn.Module) -> Tensors:
+    """Copies of a model's buffers."""
+    return {name: buffer.detach().clone() for name, buffer in model.named_buffers()}

@@ -1,0 +1,87 @@
+"""Variants of drawn inputs: the same problem with other values, so that an answer can't rest on their distribution.
+
+Zeros stay zeros and symmetric matrices stay symmetric, so triangular, banded, padded and symmetric inputs keep what
+makes them so. Powers of two and signs change no mantissa, so a variant is no harder on rounding than the draw itself.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import torch
+
+SAMPLE = 4096
+"""Elements looked at to tell continuous values from masks and labels."""
+FEWEST_DISTINCT = 16
+"""Fewer distinct values than this in the sample are a mask, a constant or a code, not a continuous quantity."""
+POWERS_OF_TWO = (-2, -1, 1, 2)
+
+
+class Variant(str, Enum):
+    """How the values of a call differ from what `get_inputs` drew."""
+
+    PLAIN = "as drawn"
+    NEGATED = "negated"
+    SCALED = "scaled by a power of two"
+    SIGNS = "random signs"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+CHANGING = (Variant.NEGATED, Variant.SCALED, Variant.SIGNS)
+
+
+def is_continuous(tensor: torch.Tensor) -> bool:
+    """Whether a tensor holds a continuous quantity, so that variants of it make sense.
+
+    Not so: integers, constants, masks (also additive ones with infinities), one-hot rows, labels stored as floats,
+    and probabilities (non-negative, sums of 1 along a dimension).
+    """
+    if not tensor.is_floating_point() or tensor.numel() < FEWEST_DISTINCT:
+        return False
+    flat = tensor.reshape(-1)
+    sample = flat[:: max(1, flat.numel() // SAMPLE)].double()
+    values = sample[sample != 0]
+    if not torch.isfinite(sample).all() or values.unique().numel() < FEWEST_DISTINCT:
+        return False
+    return not bool((values == values.round()).all()) and not _is_probability(tensor)
+
+
+def apply_variant(variant: Variant, tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """The variant of a continuous tensor, of the same shape, dtype and layout; random choices from the generator.
+
+    The tensor may be changed in place.
+    """
+    if variant is Variant.NEGATED:
+        return tensor.neg_()
+    if variant is Variant.SCALED:
+        choice = int(torch.randint(len(POWERS_OF_TWO), (), generator=generator, device=generator.device))
+        return tensor.mul_(2.0 ** POWERS_OF_TWO[choice])
+    if variant is Variant.SIGNS:
+        if _is_symmetric(tensor):
+            signs = _signs(tensor.shape[-1:], tensor, generator)
+            return tensor.mul_(signs).mul_(signs.unsqueeze(-1))
+        return tensor.mul_(_signs(tensor.shape, tensor, generator))
+    return tensor
+
+
+def _signs(shape: torch.Size, like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    bits = torch.empty(shape, dtype=torch.int8, device=generator.device).random_(0, 2, generator=generator)
+    return bits.mul_(2).sub_(1).to(device=like.device)
+
+
+def _is_symmetric(tensor: torch.Tensor) -> bool:
+    if tensor.dim() < 2 or tensor.shape[-1] != tensor.shape[-2] or tensor.shape[-1] < 2:
+        return False
+    return torch.equal(tensor, tensor.transpose(-1, -2))
+
+
+def _is_probability(tensor: torch.Tensor) -> bool:
+    if bool((tensor < 0).any()):
+        return False
+    for dim in range(tensor.dim()):
+        sums = tensor.sum(dim, dtype=torch.float64)
+        if tensor.shape[dim] > 1 and bool(((sums - 1).abs() < 1e-2).all()):
+            return True
+    return False

@@ -1,0 +1,163 @@
+"""Every setting of a run, its default, and the command line that sets it."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness import __version__
+from harness.errors import UsageError
+
+ROOT = Path(__file__).resolve().parent.parent
+WARMUP_CALLS = 5
+CALLS = 50
+CHECK_CALLS = 20
+
+EXAMPLES = """\
+examples:
+  python run_eval.py                           every problem with every solution, as a table
+  python run_eval.py matmul_diag/naive         one solution, again and again while working on it
+  python run_eval.py --check --junit out.xml   a gate in CI: correctness only, every shape, exit status
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run is asked to do. Times are in seconds; `None` means "decided by the run"."""
+
+    names: tuple[str, ...] = ()
+    solution_file: Path | None = None
+    list_only: bool = False
+    check: bool = False
+    shapes: tuple[str, ...] = ()
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    device: str = "auto"
+    calls: int = CALLS
+    warmup: int = WARMUP_CALLS
+    tolerance: float | None = None
+    seed: int | None = None
+    variants: bool = True
+    tf32: bool = False
+    timeout: float = 300.0
+    build_timeout: float = 600.0
+    jobs: int | None = None
+    cache: Path = Path("~/.cache/inlinebench")
+    problems: Path = ROOT / "problems"
+    solutions: Path = ROOT / "solutions"
+    out: Path | None = None
+    junit: Path | None = None
+    strict: bool = False
+    verbose: bool = False
+    quiet: bool = False
+
+
+def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
+    """The options that a command line asks for.
+
+    Raises UsageError for what can't be meant; leaves through SystemExit for `--help`, `--version` and unknown flags.
+    """
+    given = _parser(environment).parse_args(arguments)
+    if given.calls is None:
+        given.calls = CHECK_CALLS if given.check else CALLS
+    given.constants = dict(_constant(text) for text in given.constants)
+    given.names, given.shapes = tuple(given.names), tuple(given.shapes)
+    given.cache = given.cache.expanduser()
+    if given.constants and given.shapes:
+        raise UsageError("--set and --shape exclude each other: --set changes the constants of the file as written")
+    if given.solution_file is not None and len(given.names) != 1:
+        raise UsageError("--solution FILE needs exactly one problem name to be evaluated against")
+    return Options(**vars(given))
+
+
+def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
+    default = Options()
+    parser = argparse.ArgumentParser(
+        prog="run_eval.py",
+        description="Decides whether CUDA kernels compute what their PyTorch references compute, and how much faster.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="problem, problem/solution, a glob of either, or a problem file; "
+        "PROBLEM/@reference submits the reference itself (default: everything)")
+    _add_selection(parser, default)
+    _add_measurement(parser, default)
+    cache = Path(environment.get("INLINEBENCH_CACHE") or default.cache)
+    add("--cache", type=Path, default=cache, metavar="DIR", help="where built libraries are kept (or INLINEBENCH_CACHE)")
+    add("--jobs", type=_positive, metavar="N", help="builds at a time (default: by cores and memory)")
+    add("--out", type=Path, metavar="FILE", help="append each result to FILE as a line of JSON")
+    add("--junit", type=Path, metavar="FILE", help="write the results to FILE as JUnit XML")
+    add("--strict", action="store_true", help="a skipped evaluation counts as not passed")
+    add("--verbose", action="store_true", help="compiler output and what solutions print, on stderr")
+    add("--quiet", action="store_true", help="no progress line")
+    add("--version", action="version", version=f"inlinebench {__version__}")
+    return parser
+
+
+def _add_selection(parser: argparse.ArgumentParser, default: Options) -> None:
+    add = parser.add_argument
+    add("--solution", dest="solution_file", type=Path, metavar="FILE", help="evaluate FILE against the named problem")
+    add("--problems", type=Path, default=default.problems, metavar="DIR", help="folder of problem files")
+    add("--solutions", type=Path, default=default.solutions, metavar="DIR", help="folder of <problem>/<name>.py files")
+    add("--list", dest="list_only", action="store_true", help="list problems, shapes and solutions, and stop")
+    add("--shape", dest="shapes", action="append", default=[], metavar="NAME", help="a shape that the problem declares; "
+        "repeatable (default: full; with --check every shape; on the CPU the declared ones)")
+    add("--set", dest="constants", action="append", default=[], metavar="K=V", help="replace a constant of the problem")
+
+
+def _add_measurement(parser: argparse.ArgumentParser, default: Options) -> None:
+    add = parser.add_argument
+    add("--check", action="store_true", help="correctness only")
+    add("--device", default=default.device, metavar="NAME", help="auto, cuda, cuda:N or cpu")
+    add("--calls", type=_positive, metavar="N", help=f"calls after {WARMUP_CALLS} warm-up calls "
+        f"(default {CALLS}; {CHECK_CALLS} with --check)")
+    add("--tol", dest="tolerance", type=_tolerance, metavar="X", help="tolerance of floating outputs (default: by dtype)")
+    add("--seed", type=int, metavar="N", help="replays the secret seed of a run")
+    add("--variants", type=_on_off, default=True, metavar="on|off", help="negated, scaled and sign-flipped inputs")
+    add("--tf32", action="store_true", help="leave TF32 as PyTorch's defaults have it")
+    add("--timeout", type=_seconds, default=default.timeout, metavar="S", help="seconds for one evaluation "
+        f"(default {default.timeout:g})")
+    add("--build-timeout", type=_seconds, default=default.build_timeout, metavar="S",
+        help=f"seconds for one build (default {default.build_timeout:g})")
+
+
+def _constant(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise UsageError(f"--set {text}: write it as NAME=VALUE, for example --set M=256")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError) as error:
+        raise UsageError(f"--set {text}: {value!r} is no Python literal (a number, a string, a tuple)") from error
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
+    return number
+
+
+def _tolerance(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no tolerance: 0 or more")
+    return number
+
+
+def _on_off(text: str) -> bool:
+    if text not in ("on", "off"):
+        raise argparse.ArgumentTypeError("on or off")
+    return text == "on"

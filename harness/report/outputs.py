@@ -1,0 +1,50 @@
+"""Where the results of a run go: a file of JSON lines as they come, a JUnit file and the screen at the end."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+from harness.report import junit
+from harness.report.jsonl import JsonLines
+from harness.report.summary import render, summary
+from harness.report.table import table
+from harness.result import Result
+
+
+class Outputs:
+    """Collects the results of a run; a context manager, whose JUnit file is written when it ends, however it ends.
+
+    Raises UsageError at the start if a file can't be written.
+    """
+
+    def __init__(self, out: Path | None, junit_path: Path | None) -> None:
+        self.results: list[Result] = []
+        self._out, self._junit = out, junit_path
+        self._lines: JsonLines | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Outputs:
+        if self._junit is not None:
+            junit.check_place(self._junit)
+        if self._out is not None:
+            self._lines = self._stack.enter_context(JsonLines(self._out))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+        if self._junit is not None and (kind is None or self.results):
+            junit.write(self.results, self._junit)
+
+    def add(self, result: Result) -> None:
+        """Takes one result, and writes its line at once."""
+        self.results.append(result)
+        if self._lines is not None:
+            self._lines.write(result)
+
+    def report(self) -> str:
+        """The table, the failures, and the summary by solution name."""
+        return f"{table(self.results)}\n\n{render(summary(self.results))}"

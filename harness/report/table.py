@@ -1,0 +1,99 @@
+"""The table of a run, and below it why whatever didn't pass did not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.report.text import ABSENT, grid, one_line, significant
+from harness.result import Check, Result, Spread, Verdict
+
+NO_SPEEDUP = "No speedup on the CPU: only a GPU can say how fast a CUDA kernel is."
+
+_COLUMNS = {
+    "problem": "left",
+    "solution": "left",
+    "shape": "left",
+    "verdict": "left",
+    "error / tolerance": "left",
+    "reference ms": "decimal",
+    "solution ms": "decimal",
+    "speedup": "left",
+}
+"""Header and alignment."""
+
+
+def table(results: Sequence[Result]) -> str:
+    """Every result as a row, by problem, solution and shape; then a line for each that didn't pass, with its reason.
+
+    Times are medians in milliseconds; a speedup has the ends of its interval behind it. The column of shapes is there
+    if there is more than one shape; a single one that isn't `full` is named below.
+    """
+    if not results:
+        return "Nothing was evaluated."
+    ordered = sorted(results, key=lambda result: (result.problem, result.solution, result.shape))
+    shapes = {result.shape for result in ordered}
+    columns = [name for name in _COLUMNS if name != "shape" or len(shapes) > 1]
+    rows = [[cells[name] for name in columns] for cells in map(_cells, ordered)]
+    blocks = [
+        grid(columns, rows, [_COLUMNS[name] for name in columns]),
+        "\n".join(_notes(ordered, shapes)),
+        "\n".join(failure(result, len(shapes) > 1) for result in ordered if result.verdict is not Verdict.PASSED),
+    ]
+    return "\n\n".join(filter(None, blocks))
+
+
+def failure(result: Result, with_shape: bool) -> str:
+    """`problem/solution (shape): verdict: reason`, of the reason only its first line."""
+    name = f"{one_line(result.problem)}/{one_line(result.solution)}"
+    if with_shape:
+        name += f" ({one_line(result.shape)})"
+    return f"{name}: {result.verdict}: {one_line(result.reason) or 'no reason was given'}"
+
+
+def _notes(results: Sequence[Result], shapes: set[str]) -> list[str]:
+    notes = []
+    if len(shapes) == 1 and shapes != {"full"}:
+        notes.append(f"Shape: {one_line(min(shapes))}")
+    if any(result.device == "cpu" for result in results):
+        notes.append(NO_SPEEDUP)
+    return notes
+
+
+def _cells(result: Result) -> dict[str, str]:
+    timing = result.timing
+    return {
+        "problem": one_line(result.problem),
+        "solution": one_line(result.solution),
+        "shape": one_line(result.shape),
+        "verdict": str(result.verdict),
+        "error / tolerance": _error(result.check),
+        "reference ms": significant(timing.reference_ms.median) if timing else ABSENT,
+        "solution ms": significant(timing.solution_ms.median) if timing else ABSENT,
+        "speedup": _interval(timing.speedup) if timing and result.device != "cpu" else ABSENT,
+    }
+
+
+def _interval(spread: Spread) -> str:
+    return f"{significant(spread.median)} [{significant(spread.low)}, {significant(spread.high)}]"
+
+
+def _error(check: Check | None) -> str:
+    """The worst error against what was allowed, with digits enough to show which of the two is the larger."""
+    if check is None or check.worst_error is None:
+        return ABSENT
+    error, tolerance = max(check.worst_error, 0.0), check.tolerance
+    shown = "0" if error == 0 else f"{error:.1e}"
+    for digits in range(2, 18):
+        if (float(shown) <= tolerance) == (error <= tolerance):
+            break
+        shown = f"{error:.{digits}e}"
+    return f"{shown} / {_short(tolerance)}"
+
+
+def _short(tolerance: float) -> str:
+    """`1e-04`, `2.5e-04`, `0`: an exponent, and no digit that says nothing."""
+    mantissa, letter, exponent = f"{tolerance:.2e}".partition("e")
+    if "." not in mantissa:
+        return mantissa
+    mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}{letter}{exponent}" if tolerance else "0"

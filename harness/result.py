@@ -1,0 +1,192 @@
+"""Every record that a run produces, and its JSON form (one line a result).
+
+The records refuse contradictions: only `passed` carries times, and everything else carries a reason. A fact that is
+not known is absent from the JSON, never null.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+SCHEMA = 1
+
+
+class Verdict(str, Enum):
+    """What the judge says of one solution of one problem at one shape."""
+
+    PASSED = "passed"
+    """Every call matched the reference within the tolerance. The only verdict with times."""
+    WRONG = "wrong"
+    """Values, shape, dtype, NaN, state differ from the reference's, or inputs were changed."""
+    REJECTED = "rejected"
+    """It cheats, or could not have done the work."""
+    BUILD_FAILED = "build_failed"
+    """The compiler or the linker refused the source, or is missing."""
+    CRASHED = "crashed"
+    """The candidate raised, was killed by a signal, or left before it answered."""
+    TIMED_OUT = "timed_out"
+    """The candidate used up its time, or the build did."""
+    OUT_OF_MEMORY = "out_of_memory"
+    """The candidate's own allocations failed."""
+    INVALID = "invalid"
+    """The file can't be a solution: no `ModelNew`, an import error, another constructor."""
+    SKIPPED = "skipped"
+    """It can't run here; the reason says why."""
+    PROBLEM_ERROR = "problem_error"
+    """The problem's own file or reference fails."""
+    INTERNAL_ERROR = "internal_error"
+    """The harness failed; nothing is said about the solution."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A quantity measured many times, in milliseconds for times and as a ratio for speedups.
+
+    `low` and `high` are the quartiles for times and the 95 % bootstrap interval of the median for speedups.
+    """
+
+    median: float
+    low: float
+    high: float
+    calls: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.median <= self.high:
+            raise ValueError(f"the median {self.median} is not between {self.low} and {self.high}")
+
+
+@dataclass(frozen=True)
+class Check:
+    """How the outputs compared, over all calls. Errors are against the oracle; absent where nothing was comparable.
+
+    `worst_error` is the largest `(|out - y| - 8e) / (s + |y|)` of any element, the figure that `tolerance` bounds.
+    """
+
+    calls: int
+    tolerance: float
+    oracle: str
+    weights: str
+    worst_error: float | None = None
+    max_abs_error: float | None = None
+    rel_l2_error: float | None = None
+    reference_rel_l2_error: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Times of a solution that passed. `speedup` is the median of paired ratios, reference over solution."""
+
+    reference_ms: Spread
+    solution_ms: Spread
+    speedup: Spread
+    wall_ms: Spread | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Build:
+    """How the solution's libraries were built; `seconds` is what this run waited for, 0 from the cache."""
+
+    seconds: float
+    cached: bool
+    headers: str
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What the times were taken on."""
+
+    torch: str
+    harness: str
+    gpu: str | None = None
+    driver: str | None = None
+    cuda: str | None = None
+    cpu: str | None = None
+    tf32: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """One evaluation. `reason` is empty if and only if the verdict is `passed`."""
+
+    problem: str
+    solution: str
+    shape: str
+    device: str
+    verdict: Verdict
+    reason: str = ""
+    check: Check | None = None
+    timing: Timing | None = None
+    build: Build | None = None
+    seed: int | None = None
+    environment: Environment | None = None
+    log: str | None = None
+
+    def __post_init__(self) -> None:
+        passed = self.verdict is Verdict.PASSED
+        if passed and self.check is None:
+            raise ValueError("a passed result needs its check")
+        if passed == bool(self.reason):
+            raise ValueError("a result has a reason if and only if it did not pass")
+        if self.timing is not None and not passed:
+            raise ValueError(f"a result that is {self.verdict} can't have times")
+
+
+def to_json(result: Result) -> str:
+    """One line of JSON (no line break at the end); absent facts are left out.
+
+    Raises ValueError for a number that JSON can't hold (NaN, infinity).
+    """
+    return json.dumps({"schema": SCHEMA, **_encode(result)}, allow_nan=False)
+
+
+def from_json(line: str) -> Result:
+    """The result that `to_json` wrote.
+
+    Raises ValueError if the line is no result of this schema.
+    """
+    data = json.loads(line)
+    if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
+        raise ValueError(f"not a result of schema {SCHEMA}: {line[:80]!r}")
+    try:
+        return typing.cast(Result, _decode(Result, data))
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"not a result of schema {SCHEMA}: {error}") from error
+
+
+def _encode(value: Any) -> Any:
+    if is_dataclass(value):
+        facts = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {name: _encode(fact) for name, fact in facts.items() if fact is not None}
+    if isinstance(value, Enum):
+        return value.value
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _decode(kind: Any, value: Any) -> Any:
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        kind = next(option for option in typing.get_args(kind) if option is not type(None))
+    if is_dataclass(kind) and isinstance(kind, type):
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{kind.__name__} is {value!r}")
+        hints = typing.get_type_hints(kind)
+        return kind(**{name: _decode(hints[name], fact) for name, fact in value.items()})
+    if typing.get_origin(kind) is tuple:
+        return tuple(value)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise TypeError(f"expected {kind.__name__}, got {value!r}")
+    return value

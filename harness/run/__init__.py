@@ -1,0 +1,1 @@
+"""The orchestrator: plans evaluations, runs judges, collects results. Imports no torch."""

@@ -1,0 +1,65 @@
+"""Builds solutions ahead of their evaluations, several at once.
+
+A source is a string that a solution makes at run time, so building it means running the solution's import and its
+constructor, in a candidate of its own that sees no GPU. What needs one there is built later, when it is evaluated.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+
+from harness.build.service import BuildService, default_jobs
+from harness.judge.candidate_process import CandidateCheated, CandidateDied, CandidateProcess, CandidateTimedOut
+from harness.judge.messages import CONSTRUCTION_SEED, Evaluate
+
+
+class BuildAhead:
+    """Starts the builds of all jobs' solutions; gives jobs in the order in which their builds end."""
+
+    def __init__(self, service: BuildService, workers: int | None, timeout: float) -> None:
+        self._service, self._timeout = service, timeout
+        self._pool = ThreadPoolExecutor(workers or 2 * default_jobs())
+
+    def ready(self, jobs: Sequence[Evaluate], init: Mapping[str, bytes | None]) -> Iterator[Evaluate]:
+        """Each job once, as soon as its solution is built or can't be built ahead.
+
+        `init` holds the pickled constructor arguments by problem name. Among ready jobs, those of one problem at one
+        shape come together, so that its stage is set up once.
+        """
+        futures = {path: self._pool.submit(self._prebuild, path, init[name]) for path, name in _solutions(jobs).items()}
+        waiting = list(jobs)
+        last: Evaluate | None = None
+        while waiting:
+            ready = [job for job in waiting if job.solution is None or futures[job.solution].done()]
+            if not ready:
+                _wait_for_one(futures.values())
+                continue
+            last = next((job for job in ready if last and job.problem.key == last.problem.key), ready[0])
+            waiting.remove(last)
+            yield last
+
+    def close(self) -> None:
+        """Drops what has not begun."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _prebuild(self, solution: Path, init: bytes | None) -> None:
+        if init is None:
+            return
+        with CandidateProcess(self._timeout, self._service.build, gpus=False) as candidate:
+            try:
+                candidate.ask("prebuild", solution=str(solution), init=base64.b64encode(init).decode(),
+                              seed=CONSTRUCTION_SEED, **{"class": "ModelNew"})
+            except (CandidateTimedOut, CandidateDied, CandidateCheated):
+                return  # the evaluation meets the same and reports it
+
+
+def _solutions(jobs: Sequence[Evaluate]) -> dict[Path, str]:
+    return {job.solution: job.problem_name for job in jobs if job.solution is not None}
+
+
+def _wait_for_one(futures: Iterable[Future[None]]) -> None:
+    pending = [future for future in futures if not future.done()]
+    wait(pending, return_when=FIRST_COMPLETED)

@@ -1,0 +1,119 @@
+"""The orchestrator's end of a judge: starts it, serves what it needs, and passes results on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from multiprocessing.connection import Pipe
+from pathlib import Path
+from typing import Any
+
+from harness.build.service import BuildService
+from harness.errors import JudgeDied, NoDevice
+from harness.judge.messages import Done, Evaluate, Hello, Init, NeedBuild, NeedClock, NeedInit, ProblemAt, Progress, Settings
+from harness.result import Result
+
+CLOCK_SOURCE = Path(__file__).resolve().parent.parent / "timing" / "gpu_clock.cu"
+LOG_TAIL_BYTES = 4096
+PATIENCE_S = 5.0
+
+
+class JudgeClient:
+    """One judge process. Raises NoDevice if its device can't be used; every method raises JudgeDied if it ends."""
+
+    def __init__(self, settings: Settings, on_progress: Callable[[str], None]) -> None:
+        self._on_progress = on_progress
+        self._connection, theirs = Pipe()
+        self._log = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "harness.judge", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
+            env=_environment(), start_new_session=True,
+        )
+        theirs.close()
+        self._connection.send(settings)
+        self._service: BuildService | None = None
+
+    def hello(self) -> Hello:
+        """What the judge says first. Raises NoDevice."""
+        hello = self._receive()
+        assert isinstance(hello, Hello)
+        if hello.unusable:
+            raise NoDevice(hello.unusable)
+        return hello
+
+    def use(self, service: BuildService) -> None:
+        """Builds for this judge go to the service."""
+        self._service = service
+
+    def evaluate(self, job: Evaluate) -> Result:
+        """The result of one evaluation; builds and progress on the way are served."""
+        done = self._ask(job)
+        assert isinstance(done, Done)
+        return done.result
+
+    def init_arguments(self, problem: ProblemAt) -> bytes | None:
+        """The pickled arguments of a problem's constructor, if it can give them."""
+        init = self._ask(NeedInit(problem))
+        assert isinstance(init, Init)
+        return init.pickled
+
+    def log(self) -> str:
+        """The tail of what the judge, the problems and the references printed."""
+        self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - LOG_TAIL_BYTES))
+        return self._log.read().decode(errors="replace").strip()
+
+    def close(self) -> None:
+        """Has the judge end, with its candidates."""
+        self._connection.close()
+        try:
+            self._process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()  # its candidates die with it
+            self._process.wait()
+
+    def kill(self) -> None:
+        """Ends the judge at once; its candidates and its rehearsal die with it."""
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+
+    def _ask(self, request: Any) -> Any:
+        try:
+            self._connection.send(request)
+        except OSError as error:
+            raise JudgeDied(self._describe_end()) from error
+        while True:
+            message = self._receive()
+            if isinstance(message, Progress):
+                self._on_progress(message.text)
+            elif isinstance(message, NeedBuild | NeedClock):
+                self._serve(message)
+            else:
+                return message
+
+    def _serve(self, need: NeedBuild | NeedClock) -> None:
+        assert self._service is not None
+        self._on_progress("building")
+        if isinstance(need, NeedClock):
+            self._connection.send(self._service.build_clock(CLOCK_SOURCE))
+        else:
+            self._connection.send(self._service.build(need.request))
+
+    def _receive(self) -> Any:
+        try:
+            return self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise JudgeDied(self._describe_end()) from error
+
+    def _describe_end(self) -> str:
+        status = self._process.wait()
+        return f"the judge ended with status {status}"
+
+
+def _environment() -> dict[str, str]:
+    package = str(Path(__file__).resolve().parent.parent.parent)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))}

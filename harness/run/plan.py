@@ -1,0 +1,108 @@
+"""Which evaluations a run makes: what was asked for, at which shapes, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness import catalog
+from harness.catalog import FULL, REFERENCE, Catalog, Problem, Solution
+from harness.errors import UsageError
+from harness.judge.messages import Evaluate, ProblemAt
+from harness.options import Options
+from harness.result import Result, Verdict
+
+Choice = tuple[Problem | None, Solution]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The evaluations to make, and the results that are known without one."""
+
+    jobs: tuple[Evaluate, ...]
+    known: tuple[Result, ...]
+
+
+def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
+    """The problems and solutions that the arguments ask for. Raises UsageError, also if there is nothing to do."""
+    if options.solution_file is not None:
+        chosen = _one_file(options, known)
+    else:
+        chosen = catalog.select(known, options.names)
+    if not chosen:
+        raise UsageError(f"nothing to evaluate: no solution files below {options.solutions}")
+    for problem, _ in chosen:
+        if problem is not None and not problem.error:
+            _check_constants(problem, options)
+            _check_shapes(problem, options)
+    return chosen
+
+
+def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
+    """The evaluations of the choices on a device, problem by problem and shape by shape."""
+    jobs, known = [], []
+    for problem, solution in choices:
+        if problem is None:
+            known.append(_without_problem(solution, device))
+        elif problem.error:
+            known.append(_row(solution, device, Verdict.PROBLEM_ERROR, problem.error))
+        else:
+            jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
+    jobs.sort(key=lambda job: (job.problem_name, job.shape_name))
+    return Plan(tuple(jobs), tuple(known))
+
+
+def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
+    """Which shapes of a problem are evaluated: those asked for; all with --check; `full` on a GPU; else the declared.
+
+    The sizes of `full` are made for a GPU, so the CPU takes it only where nothing else is declared.
+    """
+    if options.constants:
+        return (FULL,)
+    if options.shapes:
+        return options.shapes
+    if device == "cpu":
+        return problem.shapes or (FULL,)
+    return (FULL, *problem.shapes) if options.check else (FULL,)
+
+
+def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> Evaluate:
+    return Evaluate(
+        problem_name=problem.name,
+        solution_name=solution.name,
+        problem=ProblemAt(problem.path.resolve(), shape, dict(options.constants)),
+        solution=None if solution.name == REFERENCE else solution.path.resolve(),
+        shape_name=",".join(f"{name}={value}" for name, value in options.constants.items()) or shape,
+    )
+
+
+def _one_file(options: Options, known: Catalog) -> tuple[Choice, ...]:
+    path = options.solution_file
+    assert path is not None
+    if not path.is_file():
+        raise UsageError(f"--solution {path}: no such file")
+    problem = catalog.find_problem(known, options.names[0])
+    return ((problem, Solution(problem.name, path.stem, path)),)
+
+
+def _check_constants(problem: Problem, options: Options) -> None:
+    for name in options.constants:
+        if name not in problem.constants:
+            there = ", ".join(problem.constants) or "none"
+            raise UsageError(f"--set {name}: {problem.path} has no such constant at module level (it has {there})")
+
+
+def _check_shapes(problem: Problem, options: Options) -> None:
+    for shape in options.shapes:
+        if shape not in (FULL, *problem.shapes):
+            there = ", ".join((FULL, *problem.shapes))
+            raise UsageError(f"--shape {shape}: {problem.path} declares no such shape (it has {there})")
+
+
+def _without_problem(solution: Solution, device: str) -> Result:
+    reason = f"{solution.path}: there is no problem {solution.problem!r}; name its folder as the problem it solves"
+    return _row(solution, device, Verdict.INVALID, reason)
+
+
+def _row(solution: Solution, device: str, verdict: Verdict, reason: str) -> Result:
+    return Result(solution.problem, solution.name, FULL, device, verdict, reason)

@@ -1,0 +1,128 @@
+"""One run: a judge for the device, builds ahead, and results as they come."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+
+from harness.build.service import BuildService
+from harness.errors import JudgeDied
+from harness.judge.messages import Evaluate, Settings
+from harness.options import Options
+from harness.result import Result, Verdict
+from harness.run.ahead import BuildAhead
+from harness.run.judge_client import JudgeClient
+from harness.run.plan import Choice, plan
+from harness.run.progress import Progress
+
+
+class Session:
+    """Runs the choices on the device that the options name; a context manager that leaves no process behind.
+
+    Entering raises NoDevice if the device can't be used and UsageError if the cache can't be written.
+    """
+
+    def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress) -> None:
+        self._options, self._choices, self._progress = options, choices, progress
+        self._settings = _settings(options)
+        self._now = ""
+
+    def __enter__(self) -> Session:
+        self._judge = JudgeClient(self._settings, self._show)
+        try:
+            hello = self._judge.hello()
+            self.device = hello.device
+            options = self._options
+            self._service = BuildService(options.cache, hello.architectures, options.build_timeout, options.jobs)
+        except BaseException:
+            self._judge.kill()
+            raise
+        self._judge.use(self._service)
+        self._ahead = BuildAhead(self._service, self._options.jobs, self._options.timeout)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._service.close()
+        self._ahead.close()
+        if kind is None:
+            self._judge.close()
+        else:
+            self._judge.kill()
+
+    def results(self) -> Iterator[Result]:
+        """Every result of the run, once, as it comes."""
+        todo = plan(self._choices, self._options, self.device)
+        self._progress.start(len(todo.jobs) + len(todo.known))
+        yield from todo.known
+        for job in self._in_order(todo.jobs):
+            self._now = f"{job.problem_name}/{job.solution_name} {job.shape_name}"
+            self._show("")
+            yield self._evaluate(job)
+
+    def _in_order(self, jobs: Sequence[Evaluate]) -> Iterator[Evaluate]:
+        solutions = {job.solution for job in jobs if job.solution is not None}
+        if len(solutions) < 2:
+            return iter(jobs)
+        self._progress.phase(f"building {len(solutions)} solutions")
+        problems = {job.problem_name: job.problem for job in jobs}
+        init = {name: self._init_arguments(name, jobs) for name in problems}
+        return self._ahead.ready(jobs, init)
+
+    def _init_arguments(self, problem_name: str, jobs: Sequence[Evaluate]) -> bytes | None:
+        problem = next(job.problem for job in jobs if job.problem_name == problem_name)
+        try:
+            return self._judge.init_arguments(problem)
+        except JudgeDied:
+            self._restart_judge()
+            return None  # the evaluation meets the same and reports it
+
+    def _evaluate(self, job: Evaluate) -> Result:
+        try:
+            result = self._judge.evaluate(job)
+        except JudgeDied as error:
+            log = self._judge.log()
+            self._restart_judge()
+            reason = f"{error} in the middle of this evaluation; the log holds what it said last"
+            result = Result(job.problem_name, job.solution_name, job.shape_name, self.device, Verdict.INTERNAL_ERROR,
+                            reason, seed=self._settings.seed, log=log or None)
+        if self._options.verbose and result.log:
+            self._progress.line(f"--- {self._now}\n{result.log}")
+        return result
+
+    def _restart_judge(self) -> None:
+        self._judge.kill()
+        self._judge = JudgeClient(self._settings, self._show)
+        self._judge.hello()
+        self._judge.use(self._service)
+
+    def _show(self, text: str) -> None:
+        self._progress.update(f"{self._now} {text}")
+
+
+def _settings(options: Options) -> Settings:
+    return Settings(
+        device=options.device,
+        calls=options.calls,
+        warmup=options.warmup,
+        timing=not options.check,
+        tolerance=options.tolerance,
+        seed=secrets.randbits(62) if options.seed is None else options.seed,
+        variants=options.variants,
+        tf32=options.tf32,
+        timeout=options.timeout,
+    )
+
+
+def exit_status(results: Sequence[Result], strict: bool) -> int:
+    """0 if everything passed (or was skipped, unless that counts as not passed), else 1."""
+    fine = {Verdict.PASSED} if strict else {Verdict.PASSED, Verdict.SKIPPED}
+    return 0 if all(result.verdict in fine for result in results) else 1
+
+
+def complain(message: str) -> None:
+    """One line for a person, on stderr."""
+    print(f"run_eval.py: {message}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""The timer, and the statistics of what it measured."""

@@ -1,0 +1,58 @@
+"""Pure functions over samples: medians, quartiles, paired ratios, bootstrap intervals."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from statistics import median
+
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+
+
+def quantile(samples: Sequence[float], share: float) -> float:
+    """The quantile with linear interpolation between the two nearest ranks (Hyndman and Fan 1996, type 7).
+
+    Raises ValueError without samples or for a share outside 0 to 1.
+    """
+    if not samples or not 0 <= share <= 1:
+        raise ValueError(f"no quantile {share} of {len(samples)} samples")
+    ordered = sorted(samples)
+    position = share * (len(ordered) - 1)
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
+
+
+def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
+    """Lower quartile, median and upper quartile."""
+    return quantile(samples, 0.25), quantile(samples, 0.5), quantile(samples, 0.75)
+
+
+def paired_ratios(references: Sequence[float], solutions: Sequence[float | None]) -> list[float]:
+    """The speedup of each solution call over the mean of its two neighbouring reference calls.
+
+    `references` has one time more than `solutions`: the reference runs before the first solution call and after each.
+    A drift that is linear over three calls cancels. None stands for a call without a usable time.
+
+    Raises ValueError if the numbers don't fit.
+    """
+    if len(references) != len(solutions) + 1:
+        raise ValueError(f"{len(references)} reference times can't pair with {len(solutions)} solution times")
+    neighbours = zip(references, references[1:], solutions, strict=False)
+    return [(before + after) / 2 / time for before, after, time in neighbours if time is not None]
+
+
+def median_interval(samples: Sequence[float], seed: int = 0) -> tuple[float, float, float]:
+    """Low end, median and high end of the 95 % percentile bootstrap interval of the median (Efron 1979).
+
+    The resampling is seeded, so the same samples give the same interval. Raises ValueError without samples.
+    """
+    if not samples:
+        raise ValueError("no samples")
+    generator = random.Random(seed)
+    size = len(samples)
+    medians = sorted(median(generator.choices(samples, k=size)) for _ in range(RESAMPLES))
+    tail = (1 - CONFIDENCE) / 2
+    middle = median(samples)
+    return min(quantile(medians, tail), middle), middle, max(quantile(medians, 1 - tail), middle)

@@ -1,0 +1,1 @@
+"""What crosses the trust boundary between judge and candidate: JSON frames, and tensor bytes in shared buffers."""

@@ -1,0 +1,76 @@
+"""Nested arguments and outputs (tuples, lists, dicts) taken apart into leaves and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+
+class Leaf:
+    """Stands where the next leaf goes in a skeleton."""
+
+
+LEAF = Leaf()
+
+
+def flatten(value: Any) -> tuple[Any, list[Any]]:
+    """The skeleton of a nesting and its leaves, in order; dicts in the order of their keys' insertion."""
+    leaves: list[Any] = []
+    return _take(value, leaves), leaves
+
+
+def unflatten(skeleton: Any, leaves: list[Any]) -> Any:
+    """The nesting with these leaves in it. Raises ValueError if their number is another."""
+    supply = iter(leaves)
+    try:
+        value = _put(skeleton, supply)
+    except StopIteration:
+        raise ValueError(f"too few leaves: {len(leaves)}") from None
+    if next(supply, LEAF) is not LEAF:
+        raise ValueError(f"too many leaves: {len(leaves)}")
+    return value
+
+
+def merge(is_tensor: Sequence[bool], tensors: Iterable[Any], others: Iterable[Any]) -> list[Any]:
+    """All leaves in order, from the tensors and the others among them. Raises ValueError if there are too few."""
+    supplies = {True: iter(tensors), False: iter(others)}
+    try:
+        return [next(supplies[kind]) for kind in is_tensor]
+    except StopIteration:
+        raise ValueError("too few leaves") from None
+
+
+def same_structure(one: Any, other: Any) -> bool:
+    """Whether two skeletons nest alike; a list may stand for a tuple."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(same_structure(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same_structure, one, other))
+    return isinstance(one, Leaf) and isinstance(other, Leaf)
+
+
+def describe(skeleton: Any) -> str:
+    """A nesting in words for a message: `tuple of 2`, `dict`, `one value`."""
+    if isinstance(skeleton, Leaf):
+        return "one value"
+    return f"{type(skeleton).__name__} of {len(skeleton)}"
+
+
+def _take(value: Any, leaves: list[Any]) -> Any:
+    if isinstance(value, dict):
+        return {key: _take(item, leaves) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return tuple(_take(item, leaves) for item in value)
+    if type(value) in (list, tuple):
+        return type(value)(_take(item, leaves) for item in value)
+    leaves.append(value)
+    return LEAF
+
+
+def _put(skeleton: Any, supply: Iterator[Any]) -> Any:
+    if isinstance(skeleton, Leaf):
+        return next(supply)
+    if isinstance(skeleton, dict):
+        return {key: _put(item, supply) for key, item in skeleton.items()}
+    # A list, not a generator: StopIteration must leave through here, and a generator would turn it into RuntimeError.
+    return type(skeleton)([_put(item, supply) for item in skeleton])

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Evaluates CUDA kernels against their PyTorch references: the story of a run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from harness import catalog, options
+from harness.errors import NoDevice, UsageError
+from harness.run.session import complain
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs what the command line asks for; gives the exit status."""
+    try:
+        wanted = options.parse(arguments)
+        known = catalog.read(wanted.problems, wanted.solutions)
+        if wanted.list_only:
+            return show_list(known)
+        return evaluate(wanted, known)
+    except UsageError as error:
+        complain(str(error))
+        return 2
+    except NoDevice as error:
+        complain(str(error))
+        return 3
+    except KeyboardInterrupt:
+        complain("interrupted; results written so far are whole")
+        return 130
+
+
+def show_list(known: catalog.Catalog) -> int:
+    """Prints what there is to evaluate."""
+    from harness.run.listing import listing
+
+    print(listing(known))
+    return 0
+
+
+def evaluate(wanted: options.Options, known: catalog.Catalog) -> int:
+    """Chooses, evaluates, reports."""
+    from harness.report.outputs import Outputs
+    from harness.run.plan import choose
+    from harness.run.progress import Progress
+    from harness.run.session import Session, exit_status
+
+    choices = choose(wanted, known)
+    with Outputs(wanted.out, wanted.junit) as outputs, Progress(wanted.quiet) as progress:
+        with Session(wanted, choices, progress) as session:
+            for result in session.results():
+                outputs.add(result)
+                progress.finished(result)
+    print(outputs.report())
+    return exit_status(outputs.results, wanted.strict)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

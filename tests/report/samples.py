@@ -1,0 +1,112 @@
+"""Results for tests: hand-made ones by `result`, arbitrary valid ones by `any_result`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from harness.result import Build, Check, Environment, Result, Spread, Timing, Verdict
+
+FAILURES = tuple(verdict for verdict in Verdict if verdict is not Verdict.PASSED)
+
+
+def check(**facts: Any) -> Check:
+    return Check(**{"calls": 55, "tolerance": 1e-4, "oracle": "float64", "weights": "by name", **facts})
+
+
+def timing(speedup: float, solution_ms: float = 0.1) -> Timing:
+    reference_ms = speedup * solution_ms
+    return Timing(
+        Spread(reference_ms, reference_ms * 0.99, reference_ms * 1.01, 50),
+        Spread(solution_ms, solution_ms * 0.99, solution_ms * 1.01, 50),
+        Spread(speedup, speedup * 0.99, speedup * 1.01),
+    )
+
+
+def result(
+    name: str = "matmul_diag/naive", verdict: Verdict = Verdict.PASSED, speedup: float | None = None, **facts: Any
+) -> Result:
+    """A result of `problem/solution` that has all that its verdict asks for."""
+    problem, _, solution = name.partition("/")
+    passed = verdict is Verdict.PASSED
+    given: dict[str, Any] = {
+        "shape": "full",
+        "device": "cuda:0",
+        "reason": "" if passed else "because",
+        "check": check(worst_error=3.1e-7) if passed else None,
+        "timing": None if speedup is None else timing(speedup),
+        **facts,
+    }
+    return Result(problem, solution, verdict=verdict, **given)
+
+
+_numbers = st.floats(allow_nan=False, allow_infinity=False)
+_counts = st.integers(0, 1000)
+_texts = st.text()
+_names = st.sampled_from(["naive", "fast", "@reference", "1e5"]) | _texts
+
+
+def _maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | strategy
+
+
+@st.composite
+def _spreads(draw: st.DrawFn, values: st.SearchStrategy[float]) -> Spread:
+    low, median, high = sorted(draw(st.tuples(values, values, values)))
+    return Spread(median, low, high, draw(_maybe(_counts)))
+
+
+_tuples = st.lists(_texts, max_size=3).map(tuple)
+_checks = st.builds(
+    Check,
+    calls=_counts,
+    tolerance=_numbers,
+    oracle=_texts,
+    weights=_texts,
+    worst_error=_maybe(_numbers),
+    max_abs_error=_maybe(_numbers),
+    rel_l2_error=_maybe(_numbers),
+    reference_rel_l2_error=_maybe(_numbers),
+    notes=_tuples,
+)
+_timings = st.builds(
+    Timing,
+    reference_ms=_spreads(_numbers),
+    solution_ms=_spreads(_numbers),
+    speedup=_spreads(st.floats(1e-6, 1e6)),
+    wall_ms=_maybe(_spreads(_numbers)),
+    flags=_tuples,
+)
+_builds = st.builds(Build, seconds=_numbers, cached=st.booleans(), headers=_texts)
+_environments = st.builds(
+    Environment,
+    torch=_texts,
+    harness=_texts,
+    gpu=_maybe(_texts),
+    driver=_maybe(_texts),
+    cuda=_maybe(_texts),
+    cpu=_maybe(_texts),
+    tf32=st.booleans(),
+)
+
+
+@st.composite
+def any_result(draw: st.DrawFn) -> Result:
+    """Any result that the records allow, and whose numbers JSON can hold."""
+    verdict = draw(st.sampled_from(Verdict))
+    passed = verdict is Verdict.PASSED
+    return Result(
+        problem=draw(st.sampled_from(["matmul_diag", "gemm"]) | _texts),
+        solution=draw(_names),
+        shape=draw(st.sampled_from(["full", "small"]) | _texts),
+        device=draw(st.sampled_from(["cuda:0", "cpu"])),
+        verdict=verdict,
+        reason="" if passed else draw(st.text(min_size=1)),
+        check=draw(_checks if passed else _maybe(_checks)),
+        timing=draw(_maybe(_timings)) if passed else None,
+        build=draw(_maybe(_builds)),
+        seed=draw(_maybe(st.integers())),
+        environment=draw(_maybe(_environments)),
+        log=draw(_maybe(_texts)),
+    )

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import UsageError
+from harness.report.junit import check_place, write
+from harness.result import Result, Verdict
+
+from .samples import FAILURES, any_result, result
+
+
+def suite_of(path: Path) -> ElementTree.Element:
+    suite = ElementTree.parse(path).getroot().find("testsuite")
+    assert suite is not None
+    return suite
+
+
+def test_each_result_is_a_case_with_its_outcome(tmp_path: Path) -> None:
+    path = tmp_path / "out.xml"
+    write([result("p/naive")] + [result("p/naive", verdict, shape="odd") for verdict in FAILURES], path)
+    passed, *others = suite_of(path)
+    assert passed.attrib == {"classname": "p", "name": "naive[full]"}
+    assert len(passed) == 0
+    outcomes = {case[0].get("type"): case[0].tag for case in others}
+    expected = {str(verdict): "failure" for verdict in FAILURES} | {"skipped": "skipped", "internal_error": "error"}
+    assert outcomes == expected
+
+
+def test_the_suite_counts_its_cases(tmp_path: Path) -> None:
+    verdicts = (Verdict.PASSED, Verdict.WRONG, Verdict.CRASHED, Verdict.SKIPPED, Verdict.INTERNAL_ERROR)
+    write([result(verdict=verdict) for verdict in verdicts], tmp_path / "out.xml")
+    counts = {"name": "inlinebench", "tests": "5", "failures": "2", "errors": "1", "skipped": "1"}
+    assert suite_of(tmp_path / "out.xml").attrib == counts
+
+
+def test_a_failure_carries_its_reason_and_the_log(tmp_path: Path) -> None:
+    reason = "x.cu(3): error: <oops> & more\nsecond line"
+    write([result(verdict=Verdict.BUILD_FAILED, reason=reason, log="\x1b[31mred\x00\ud800")], tmp_path / "out.xml")
+    (case,) = suite_of(tmp_path / "out.xml")
+    failure, output = case
+    assert failure.get("message") == "build_failed: x.cu(3): error: <oops> & more"
+    assert failure.text == reason
+    assert (output.tag, output.text) == ("system-out", "\ufffd[31mred\ufffd\ufffd")
+
+
+@given(st.lists(any_result(), max_size=4))
+def test_any_results_make_xml_that_can_be_read(results: list[Result]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "out.xml")
+        write(results, path)
+        assert len(suite_of(path)) == len(results)
+
+
+def test_what_was_there_is_replaced_and_nothing_else_left(tmp_path: Path) -> None:
+    path = tmp_path / "out.xml"
+    path.write_text("old")
+    check_place(path)
+    assert path.read_text() == "old"
+    write([result()], path)
+    assert len(suite_of(path)) == 1
+    assert os.listdir(tmp_path) == ["out.xml"]
+
+
+def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object, **named: object) -> None:
+        raise OSError("disk full")
+
+    path = tmp_path / "out.xml"
+    path.write_text("old")
+    monkeypatch.setattr(ElementTree.ElementTree, "write", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write([result()], path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out.xml"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "out.xml").symlink_to(tmp_path / "real.xml")
+    write([result()], tmp_path / "out.xml")
+    assert (tmp_path / "out.xml").is_symlink()
+    assert len(suite_of(tmp_path / "real.xml")) == 1
+
+
+@pytest.mark.parametrize("place", ["missing/out.xml", ".", "file/out.xml", "/dev/null"])
+def test_a_place_that_cannot_be_written_is_found_at_once(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    path = tmp_path / place
+    with pytest.raises(UsageError, match=f"--junit {path}: .*; name "):
+        check_place(path)
+    assert os.listdir(tmp_path) == ["file"]

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from harness.result import Verdict
+from harness.run.progress import Progress
+
+from .samples import result
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def run(progress: Progress) -> None:
+    with progress:
+        progress.start(2)
+        progress.phase("building 2 solutions")
+        progress.update("matmul_diag/naive")
+        progress.finished(result(speedup=26.81))
+        progress.line("a message")
+        progress.finished(result("p/fast", Verdict.WRONG, shape="odd", reason="long story"))
+
+
+def test_plain_lines_for_phases_and_results() -> None:
+    stream = io.StringIO()
+    run(Progress(stream=stream))
+    assert stream.getvalue().splitlines() == [
+        "building 2 solutions",
+        "[1/2] matmul_diag/naive full: passed, 26.8x",
+        "a message",
+        "[2/2] p/fast odd: wrong",
+    ]
+
+
+def test_a_bar_on_a_terminal_that_is_gone_at_the_end() -> None:
+    stream = Terminal()
+    run(Progress(stream=stream))
+    shown = stream.getvalue()
+    for part in ("[0/2]", "building 2 solutions", "matmul_diag/naive", "[1/2]", "a message\n", "[2/2]"):
+        assert part in shown
+    assert "passed" not in shown
+    assert shown.split("\r")[-1].strip() == ""
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
+def test_quiet_is_quiet(stream: io.StringIO) -> None:
+    run(Progress(quiet=True, stream=stream))
+    assert stream.getvalue() == ""
+
+
+def test_stderr_unless_told_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+    run(Progress())
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("building 2 solutions\n")
+
+
+def test_the_bar_goes_when_the_run_is_interrupted() -> None:
+    stream = Terminal()
+    with pytest.raises(KeyboardInterrupt), Progress(stream=stream) as progress:
+        progress.start(3)
+        progress.update("p/s")
+        raise KeyboardInterrupt
+    assert stream.getvalue().split("\r")[-1].strip() == ""
+
+
+def test_there_is_no_speedup_on_the_cpu() -> None:
+    stream = io.StringIO()
+    with Progress(stream=stream) as progress:
+        progress.start(1)
+        progress.finished(result("p/s", speedup=3.0, device="cpu"))
+    assert stream.getvalue() == "[1/1] p/s full: passed\n"
+
+
+def test_a_second_start_counts_anew() -> None:
+    stream = io.StringIO()
+    with Progress(stream=stream) as progress:
+        for _ in range(2):
+            progress.start(1)
+            progress.finished(result("p/s"))
+    assert stream.getvalue() == "[1/1] p/s full: passed\n" * 2
+
+
+def test_names_from_strangers_cannot_move_the_cursor() -> None:
+    stream = io.StringIO()
+    with Progress(stream=stream) as progress:
+        progress.start(1)
+        progress.finished(result("p/\x1b[2Js\r"))
+    assert stream.getvalue() == "[1/1] p/s full: passed\n"
+
+
+def test_tqdm_is_imported_only_for_a_bar() -> None:
+    import subprocess
+
+    code = "import sys, harness.run.progress as p; p.Progress().line('x'); print('tqdm' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("False\n", "x\n")

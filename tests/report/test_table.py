@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.report.table import NO_SPEEDUP, table
+from harness.result import Result, Spread, Timing, Verdict
+
+from .samples import FAILURES, any_result, check, result
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of the table: what two spaces or more separate, below the rule."""
+    lines = text.partition("\n\n")[0].splitlines()
+    return [[cell for cell in map(str.strip, line.split("  ")) if cell] for line in lines[2:]]
+
+
+def test_a_passed_row_has_its_error_times_and_interval() -> None:
+    timing = Timing(Spread(2.81, 2.79, 2.83), Spread(0.1049, 0.104, 0.106), Spread(26.81, 26.5, 27.13))
+    assert rows(table([result(timing=timing)])) == [
+        ["matmul_diag", "naive", "passed", "3.1e-07 / 1e-04", "2.81", "0.105", "26.8 [26.5, 27.1]"]
+    ]
+
+
+def test_what_is_absent_is_a_dash() -> None:
+    text = table([result(verdict=Verdict.SKIPPED, reason="needs 9 GiB, 8 GiB are there")])
+    assert rows(text) == [["matmul_diag", "naive", "skipped", "—", "—", "—", "—"]]
+
+
+def test_rows_are_sorted_by_problem_solution_and_shape() -> None:
+    names = [("b/x", "full"), ("a/y", "small"), ("a/y", "full"), ("a/x", "full")]
+    text = table([result(name, shape=shape) for name, shape in names])
+    assert [row[:3] for row in rows(text)] == [
+        ["a", "x", "full"],
+        ["a", "y", "full"],
+        ["a", "y", "small"],
+        ["b", "x", "full"],
+    ]
+
+
+def test_the_column_of_shapes_is_there_only_for_several() -> None:
+    assert "shape" not in table([result()])
+    assert "shape" in table([result(), result(shape="odd")]).splitlines()[0]
+
+
+def test_a_single_shape_that_is_not_full_is_named() -> None:
+    assert "Shape: small" in table([result(shape="small")]).splitlines()
+
+
+@pytest.mark.parametrize("verdict", FAILURES)
+def test_each_failure_and_skip_has_a_line_with_its_reason(verdict: Verdict) -> None:
+    text = table([result("p/good"), result("p/bad", verdict, reason="first  part\nsecond part")])
+    assert text.splitlines()[-1] == f"p/bad: {verdict}: first part"
+    assert "p/good:" not in text
+
+
+def test_a_failure_names_its_shape_where_there_are_several() -> None:
+    text = table([result("p/s"), result("p/s", Verdict.WRONG, shape="odd")])
+    assert text.splitlines()[-1] == "p/s (odd): wrong: because"
+
+
+def test_a_reason_without_words_still_leaves_a_line() -> None:
+    assert table([result("p/s", Verdict.CRASHED, reason=" \n")]).endswith("p/s: crashed: no reason was given")
+
+
+def test_the_cpu_has_no_speedup_and_one_line_says_why() -> None:
+    text = table([result("a/naive", speedup=2.0, device="cpu"), result("b/naive", speedup=3.0, device="cpu")])
+    assert [row[-1] for row in rows(text)] == ["—", "—"]
+    assert text.count(NO_SPEEDUP) == 1
+    assert NO_SPEEDUP not in table([result(speedup=2.0)])
+
+
+@pytest.mark.parametrize(
+    ("error", "tolerance", "shown"),
+    [
+        (0.0, 1e-4, "0 / 1e-04"),
+        (-1e-9, 1e-4, "0 / 1e-04"),
+        (3.14159e-7, 2.5e-4, "3.1e-07 / 2.5e-04"),
+        (1.001e-4, 1e-4, "1.001e-04 / 1e-04"),
+        (12.0, 0.0, "1.2e+01 / 0"),
+        (float("inf"), 1e-4, "inf / 1e-04"),
+        (float("nan"), 1e-4, "nan / 1e-04"),
+    ],
+)
+def test_the_error_is_shown_on_its_side_of_the_tolerance(error: float, tolerance: float, shown: str) -> None:
+    facts = check(worst_error=error, tolerance=tolerance)
+    assert rows(table([result(verdict=Verdict.WRONG, check=facts)]))[0][3] == shown
+
+
+def test_no_results_are_said_to_be_none() -> None:
+    assert table([]) == "Nothing was evaluated."
+
+
+@given(st.lists(any_result(), max_size=6))
+def test_any_results_make_a_table_with_a_line_for_each_failure(results: list[Result]) -> None:
+    text = table(results)
+    assert all(line.isprintable() for line in text.split("\n"))
+    failed = [found for found in results if found.verdict is not Verdict.PASSED]
+    if failed:
+        assert len(text.split("\n\n")[-1].split("\n")) == len(failed)
