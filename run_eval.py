@@ -46,11 +46,14 @@ def evaluate(wanted: options.Options, known: catalog.Catalog) -> int:
     from harness.run.session import Session, exit_status
 
     choices = choose(wanted, known)
-    with Outputs(wanted.out, wanted.junit) as outputs, Progress(wanted.quiet) as progress:
-        with Session(wanted, choices, progress) as session:
-            for result in session.results():
-                outputs.add(result)
-                progress.finished(result)
+    with (
+        Outputs(wanted.out, wanted.junit) as outputs,
+        Progress(wanted.quiet) as progress,
+        Session(wanted, choices, progress) as session,
+    ):
+        for result in session.results():
+            outputs.add(result)
+            progress.finished(result)
     print(outputs.report())
     return exit_status(outputs.results, wanted.strict)
 

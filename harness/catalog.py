@@ -75,7 +75,8 @@ def read_problem(path: Path) -> Problem:
     shapes: tuple[str, ...] = ()
     declared = getattr(assigned.get("SHAPES"), "value", None)
     if isinstance(declared, ast.Dict):
-        shapes = tuple(key.value for key in declared.keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+        keys = (key.value for key in declared.keys if isinstance(key, ast.Constant))
+        shapes = tuple(key for key in keys if isinstance(key, str))
     return Problem(path.stem, path, shapes, tuple(name for name in assigned if name != "SHAPES"))
 
 

@@ -88,7 +88,8 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     _add_selection(parser, default)
     _add_measurement(parser, default)
     cache = Path(environment.get("INLINEBENCH_CACHE") or default.cache)
-    add("--cache", type=Path, default=cache, metavar="DIR", help="where built libraries are kept (or INLINEBENCH_CACHE)")
+    add("--cache", type=Path, default=cache, metavar="DIR", help="where built libraries are kept "
+        "(or INLINEBENCH_CACHE)")
     add("--jobs", type=_positive, metavar="N", help="builds at a time (default: by cores and memory)")
     add("--out", type=Path, metavar="FILE", help="append each result to FILE as a line of JSON")
     add("--junit", type=Path, metavar="FILE", help="write the results to FILE as JUnit XML")
@@ -105,8 +106,8 @@ def _add_selection(parser: argparse.ArgumentParser, default: Options) -> None:
     add("--problems", type=Path, default=default.problems, metavar="DIR", help="folder of problem files")
     add("--solutions", type=Path, default=default.solutions, metavar="DIR", help="folder of <problem>/<name>.py files")
     add("--list", dest="list_only", action="store_true", help="list problems, shapes and solutions, and stop")
-    add("--shape", dest="shapes", action="append", default=[], metavar="NAME", help="a shape that the problem declares; "
-        "repeatable (default: full; with --check every shape; on the CPU the declared ones)")
+    add("--shape", dest="shapes", action="append", default=[], metavar="NAME", help="a shape that the problem "
+        "declares; repeatable (default: full; with --check every shape; on the CPU the declared ones)")
     add("--set", dest="constants", action="append", default=[], metavar="K=V", help="replace a constant of the problem")
 
 
@@ -116,7 +117,8 @@ def _add_measurement(parser: argparse.ArgumentParser, default: Options) -> None:
     add("--device", default=default.device, metavar="NAME", help="auto, cuda, cuda:N or cpu")
     add("--calls", type=_positive, metavar="N", help=f"calls after {WARMUP_CALLS} warm-up calls "
         f"(default {CALLS}; {CHECK_CALLS} with --check)")
-    add("--tol", dest="tolerance", type=_tolerance, metavar="X", help="tolerance of floating outputs (default: by dtype)")
+    add("--tol", dest="tolerance", type=_tolerance, metavar="X", help="tolerance of floating outputs "
+        "(default: by dtype)")
     add("--seed", type=int, metavar="N", help="replays the secret seed of a run")
     add("--variants", type=_on_off, default=True, metavar="on|off", help="negated, scaled and sign-flipped inputs")
     add("--tf32", action="store_true", help="leave TF32 as PyTorch's defaults have it")

@@ -51,7 +51,8 @@ class Verdict(str, Enum):
 class Spread:
     """A quantity measured many times, in milliseconds for times and as a ratio for speedups.
 
-    `low` and `high` are the quartiles for times and the 95 % bootstrap interval of the median for speedups.
+    `low` and `high` are the quartiles for times, and for speedups the 95 % bootstrap interval of the median, widened by
+    the resolution of the clock.
     """
 
     median: float

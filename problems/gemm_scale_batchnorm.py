@@ -20,7 +20,7 @@ batch_size - 1):
 """
 
 import torch
-import torch.nn as nn
+from torch import nn
 
 batch_size = 1024
 in_features = 8192

@@ -12,7 +12,7 @@ whole column through the zeros of the diagonal matrix, but stays in its place in
 """
 
 import torch
-import torch.nn as nn
+from torch import nn
 
 N = 4096
 M = 4096

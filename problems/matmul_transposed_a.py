@@ -8,7 +8,7 @@
 """
 
 import torch
-import torch.nn as nn
+from torch import nn
 
 M = 2048
 K = 8192

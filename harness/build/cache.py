@@ -29,18 +29,19 @@ class Cache:
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
-            raise UsageError(f"{folder}: the cache can't be written ({error.strerror}); --cache names another folder") from error
+            why = f"{folder}: the cache can't be written ({error.strerror}); --cache names another folder"
+            raise UsageError(why) from error
 
     def find(self, key: str) -> Path | None:
         """The library of a key, if it is there and undamaged; a damaged entry is removed."""
         entry = self._entry(key)
+        if not entry.exists():
+            return None
         try:
             facts = json.loads((entry / FACTS).read_text())
             library = entry / str(facts["library"])
             intact = _digest(library) == facts["sha256"]
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             intact = False
         if not intact:
             shutil.rmtree(entry, ignore_errors=True)

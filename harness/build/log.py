@@ -6,7 +6,8 @@ import re
 
 SHOWN = 3
 _ERROR = re.compile(
-    r"(\berror\s*:|\bfatal error\b|\berror #\d+|undefined reference|cannot find -l|\bptxas (fatal|error)\b)", re.IGNORECASE
+    r"(\berror\s*:|\bfatal error\b|\berror #\d+|undefined reference|cannot find -l|\bptxas (fatal|error)\b)",
+    re.IGNORECASE,
 )
 
 

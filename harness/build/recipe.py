@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.build import toolchain
-from harness.build.request import BuildRequest
+from harness.build.request import BadRequest, BuildRequest
 
 RECIPE = 1
 """Part of every key: raised when the commands below change what comes out."""
@@ -36,7 +36,7 @@ class Recipe:
 
 
 def recipe(request: BuildRequest, architectures: Sequence[str]) -> Recipe:
-    """What to write and run for a request. Raises MissingTool."""
+    """What to write and run for a request. Raises MissingTool, or BadRequest for flags that no command can hold."""
     library = f"{request.name}.so"
     files = {"main.cpp": _cpp_source(request)}
     if request.cuda_sources:
@@ -136,11 +136,20 @@ def _gencode(architectures: Sequence[str]) -> list[str]:
 
 def _split(flags: Sequence[str]) -> list[str]:
     """Single flags: one string may hold several, as in the shell command that torch makes of them."""
-    return [word for flag in flags for word in shlex.split(flag)]
+    words: list[str] = []
+    for flag in flags:
+        try:
+            words += shlex.split(flag)
+        except ValueError as error:
+            raise BadRequest(f"the flag {flag!r} can't be read: {error}") from error
+    return words
 
 
 def _command(words: Sequence[str]) -> str:
     """A shell command for a ninja rule; nothing in it is expanded but ninja's own `$in` and `$out`."""
+    for word in words:
+        if "\n" in word:
+            raise BadRequest(f"the flag {word!r} has a line break, which no ninja file can hold")
     escaped = (word if word in ("$in", "$out") else shlex.quote(word).replace("$", "$$") for word in words)
     return " ".join(escaped)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +14,8 @@ from harness.build import toolchain
 from harness.build.cache import Cache
 from harness.build.log import first_errors
 from harness.build.recipe import Recipe, clock_recipe, recipe
-from harness.build.request import BuildOutcome, BuildRequest
+from harness.build.request import BadRequest, BuildOutcome, BuildRequest
+from harness.wire.processes import kill_tree
 
 BYTES_PER_BUILD = 3 << 30
 """Memory that one build with torch's headers takes at its peak, for C++ and CUDA side by side."""
@@ -50,13 +50,13 @@ class BuildService:
         with self._lock:
             self._closed = True
             running = list(self._running)
-        for group in running:
-            _kill_group(group)
+        for pid in running:
+            kill_tree(pid)
 
     def _outcome(self, make: Callable[[], Recipe]) -> BuildOutcome:
         try:
             planned = make()
-        except toolchain.MissingTool as error:
+        except (toolchain.MissingTool, BadRequest) as error:
             return BuildOutcome(None, str(error))
         with self._lock:
             future = self._started.get(planned.key)
@@ -80,7 +80,7 @@ class BuildService:
             begin = time.monotonic()
             try:
                 outcome = self._run(planned)
-            except OSError as error:
+            except (OSError, UnicodeEncodeError) as error:
                 outcome = BuildOutcome(None, f"the build could not be written or started: {error}")
             return BuildOutcome(**{**vars(outcome), "seconds": time.monotonic() - begin})
 
@@ -106,12 +106,12 @@ class BuildService:
             self._running.add(process.pid)
             closed = self._closed
         if closed:
-            _kill_group(process.pid)
+            kill_tree(process.pid)
         try:
             output, _ = process.communicate(timeout=self._timeout)
             return process.returncode, output.decode(errors="replace")
         except subprocess.TimeoutExpired:
-            _kill_group(process.pid)
+            kill_tree(process.pid)  # not its group: ninja gives each compiler one of its own
             output, _ = process.communicate()
             return None, output.decode(errors="replace")
         finally:
@@ -123,10 +123,3 @@ def default_jobs() -> int:
     """As many builds as half the cores (a build runs two compilers) and the free memory allow; at least one."""
     pages = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return max(1, min(len(os.sched_getaffinity(0)) // 2, pages // BYTES_PER_BUILD))
-
-
-def _kill_group(leader: int) -> None:
-    try:
-        os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # it has ended

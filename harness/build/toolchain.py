@@ -97,12 +97,15 @@ def ninja() -> str:
 
 @cache
 def version_of(compiler: str) -> str:
-    """What a compiler says of itself, for the cache's key."""
-    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
+    """What a compiler says of itself, for the cache's key. Raises MissingTool if it doesn't run."""
+    try:
+        return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise MissingTool(f"{compiler} is no compiler that works here: --version fails ({error})") from error
 
 
 def _toolkit(home: Path, why: str) -> Path:
     if not (home / "bin" / "nvcc").exists():
-        raise MissingTool(f"no CUDA compiler: {why} and {home / 'bin' / 'nvcc'} doesn't exist; install the CUDA toolkit "
+        raise MissingTool(f"no CUDA compiler: {why} and {home}/bin/nvcc doesn't exist; install the CUDA toolkit "
                           "of your PyTorch's CUDA version, or set CUDA_HOME to where it is")
     return home

@@ -56,7 +56,7 @@ class Candidate:
             return {"op": "failed", "kind": error.kind, "message": str(error)[:LONGEST_MESSAGE]}
         except Mismatch as error:
             return {"op": "mismatch", "message": str(error)[:LONGEST_MESSAGE]}
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # Whatever a solution raises is an answer to the judge; the traceback goes to the log.
             unusable = solution.failure(error, "exception", self._path)
             return {"op": "failed", "kind": unusable.kind, "message": str(unusable)[:LONGEST_MESSAGE]}
@@ -96,8 +96,14 @@ class Candidate:
         assert self._model is not None
         skeletons = _unpack(request["skeletons"])
         form = Form(
-            *skeletons[:2], _specs(request["inputs"]), *skeletons[2:], _specs(request["outputs"]),
-            {name: TensorSpec.from_json(spec) for name, spec in request["states"].items()}, request["may_alias"],
+            input_skeleton=skeletons[0],
+            input_is_tensor=skeletons[1],
+            inputs=_specs(request["inputs"]),
+            output_skeleton=skeletons[2],
+            output_is_tensor=skeletons[3],
+            outputs=_specs(request["outputs"]),
+            states={name: TensorSpec.from_json(spec) for name, spec in request["states"].items()},
+            may_alias=request["may_alias"],
         )
         arena = open_arena(request["arena"], self._device)
         self._caller = Caller(self._model, self._clock, arena, form)

@@ -69,7 +69,8 @@ class Caller:
             expected = self._form.output_skeleton
             kind = type(value).__name__ if isinstance(skeleton, Leaf) else describe(skeleton)
             raise Mismatch(f"the output is {kind}; the reference gives {describe(expected)}")
-        tensors, plain = [], []
+        tensors: list[torch.Tensor] = []
+        plain: list[Any] = []
         for leaf, is_tensor in zip(leaves, self._form.output_is_tensor, strict=True):
             if is_tensor:
                 tensors.append(self._conform_tensor(leaf, self._form.outputs[len(tensors)]))
@@ -79,7 +80,7 @@ class Caller:
                 raise Mismatch(f"an output is {type(leaf).__name__}; the reference gives a plain Python value")
         return tensors, plain
 
-    def _conform_tensor(self, out: Any, spec: TensorSpec) -> torch.Tensor:
+    def _conform_tensor(self, out: object, spec: TensorSpec) -> torch.Tensor:
         if type(out) is not torch.Tensor:
             raise Mismatch(f"an output is {type(out).__name__}; the reference gives exactly torch.Tensor")
         if tuple(out.shape) != spec.shape:

@@ -61,8 +61,8 @@ class _Loader:
     def _load(
         self, given: dict[str, Any], cpp: list[str], cuda: list[str], functions: dict[str, str] | None
     ) -> types.ModuleType | str:
-        # Dots and dashes are as fine in torch's names as they are impossible in a C identifier.
-        name = re.sub(r"\W", "_", given["name"])
+        # Dots, dashes and a digit in front are as fine in torch's names as they are impossible in a C identifier.
+        name = re.sub(r"^(?=\d|$)|\W", "_", given["name"])
         library = self._build({
             "name": name,
             "cpp_sources": cpp,
@@ -79,7 +79,7 @@ class _Loader:
         })
         if given.get("is_python_module", True):
             return _import(name, library)
-        torch.ops.load_library(library)
+        torch.ops.load_library(library)  # type: ignore[no-untyped-call, unused-ignore]
         return library
 
 

@@ -47,7 +47,9 @@ PROGRESS_EVERY_S = 0.1
 class Judge:
     """One device, one stage at a time."""
 
-    def __init__(self, connection: Connection, settings: Settings, device: torch.device, environment: Environment):
+    def __init__(
+        self, connection: Connection, settings: Settings, device: torch.device, environment: Environment
+    ) -> None:
         self._connection, self._settings, self._device = connection, settings, device
         self._environment = environment
         self._rehearsal = RehearsalProcess(device, settings.tf32)
@@ -60,8 +62,6 @@ class Judge:
 
     def serve(self) -> None:
         """Answers requests until the orchestrator closes the connection."""
-        if self._device.type == "cuda":
-            self._open_clock()
         while True:
             try:
                 request = self._connection.recv()
@@ -89,13 +89,15 @@ class Judge:
         except (torch.OutOfMemoryError, MemoryError):
             shortage = describe_shortage(None, free_bytes(self._device), self._device)
             return self._result(job, Verdict.SKIPPED, shortage), True
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # A fault of ours in one evaluation must not take the others with it; it is reported as what it is.
             reason = f"{problem_file.describe(error)}; please report this with the log"
             result = self._result(job, Verdict.INTERNAL_ERROR, reason, log=traceback.format_exc())
             return result, not is_sticky(error)
 
     def _judge(self, job: Evaluate) -> Result:
+        if self._device.type == "cuda" and self._clock_build is None:
+            self._clock_build = self._open_clock()
         if self._clock_build is not None and self._clock_build.library is None:
             return self._result(job, Verdict.BUILD_FAILED, self._clock_build.reason, log=self._clock_build.log)
         prepared = self._prepare(job.problem)
@@ -145,12 +147,13 @@ class Judge:
         except ProblemError:
             return None  # reported as the problem's verdict when it is evaluated
 
-    def _open_clock(self) -> None:
+    def _open_clock(self) -> BuildOutcome:
         self._connection.send(NeedClock())
-        self._clock_build = self._connection.recv()
-        assert isinstance(self._clock_build, BuildOutcome)
-        if self._clock_build.library is not None:
-            self._clock = GpuClock(self._clock_build.library, self._device.index)
+        outcome = self._connection.recv()
+        assert isinstance(outcome, BuildOutcome)
+        if outcome.library is not None:
+            self._clock = GpuClock(outcome.library, self._device.index)
+        return outcome
 
     def _build(self, request: BuildRequest) -> BuildOutcome:
         self._connection.send(NeedBuild(request))

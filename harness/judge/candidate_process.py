@@ -155,10 +155,11 @@ class CandidateProcess:
 
 def _environment(scratch: Path, gpus: bool) -> dict[str, str]:
     """The judge's environment, with everything that writes to a home or temporary directory sent to scratch."""
-    own = {"HOME", "TMPDIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "CUDA_LAUNCH_BLOCKING"}
-    kept = {name: value for name, value in os.environ.items() if name not in own}
     places = {name: str(scratch) for name in ("HOME", "TMPDIR")}
-    caches = {name: str(scratch / name.lower()) for name in own if name.endswith("_DIR")}
+    own = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR")
+    caches = {name: str(scratch / name.lower()) for name in own}
+    # A launch that waits for its kernel would wait for the hold as well.
+    kept = {name: value for name, value in os.environ.items() if name != "CUDA_LAUNCH_BLOCKING"}
     package = str(Path(__file__).resolve().parent.parent.parent)
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
     hidden = {} if gpus else {"CUDA_VISIBLE_DEVICES": ""}

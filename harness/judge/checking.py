@@ -41,7 +41,9 @@ class CallCheck:
 class Checker:
     """`own_names` maps the reference's buffer names to the solution's; `chance` is the secret stream."""
 
-    def __init__(self, stage: Stage, own_names: Mapping[str, str], tolerance: float | None, chance: random.Random) -> None:
+    def __init__(
+        self, stage: Stage, own_names: Mapping[str, str], tolerance: float | None, chance: random.Random
+    ) -> None:
         self._stage, self._own_names, self._tolerance, self._chance = stage, own_names, tolerance, chance
         self._oracle = stage.oracle()
         self._oracle_used = False

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -34,10 +35,10 @@ def resolve(wanted: str) -> torch.device:
 
 def environment(device: torch.device, tf32: bool) -> Environment:
     """What times on this device were taken on."""
-    common = {"torch": torch.__version__, "harness": __version__, "tf32": tf32}
+    common = Environment(torch=torch.__version__, harness=__version__, tf32=tf32)
     if device.type == "cpu":
-        return Environment(**common, cpu=f"{_processor()}, {os.cpu_count()} cores")
-    return Environment(**common, gpu=torch.cuda.get_device_name(device), driver=_driver(), cuda=torch.version.cuda)
+        return replace(common, cpu=f"{_processor()}, {os.cpu_count()} cores")
+    return replace(common, gpu=torch.cuda.get_device_name(device), driver=_driver(), cuda=torch.version.cuda)
 
 
 def architectures(device: torch.device) -> tuple[str, ...]:

@@ -23,5 +23,5 @@ class Fingerprint:
     def of(self, memory: torch.Tensor) -> torch.Tensor:
         """The sums of a flat uint8 tensor whose size is a multiple of 8, one a chunk (int64)."""
         words = memory.view(torch.int64)
-        chunks = words.split(CHUNK)
+        chunks = torch.split(words, CHUNK)
         return torch.stack([(chunk * self._weights[: chunk.numel()]).sum() for chunk in chunks] or [words.sum()])

@@ -65,7 +65,10 @@ def random_state(device: torch.device) -> torch.Tensor:
 
 def to_double(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """Floating tensors in float64, complex ones in complex128, others as they are."""
-    return tuple(
-        tensor.to(torch.complex128) if tensor.is_complex() else tensor.double() if tensor.is_floating_point() else tensor
-        for tensor in tensors
-    )
+    return tuple(map(_widen, tensors))
+
+
+def _widen(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.is_complex():
+        return tensor.to(torch.complex128)
+    return tensor.double() if tensor.is_floating_point() else tensor

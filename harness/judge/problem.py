@@ -14,8 +14,10 @@ import torch
 
 from harness.catalog import FULL, assigned_names, describe_syntax_error
 from harness.judge.messages import CONSTRUCTION_SEED
+from harness.wire.arithmetic import seed_all
 
 NEEDED = ("Model", "get_inputs", "get_init_inputs")
+
 
 class ProblemError(Exception):
     """The problem's file or its reference fails; the text names the file and says what to do."""
@@ -44,6 +46,7 @@ def init_inputs(module: types.ModuleType) -> tuple[list[Any], dict[str, Any]]:
 
     Raises ProblemError if `get_init_inputs` raises or gives no list, tuple or `[args, kwargs]`.
     """
+    seed_all(CONSTRUCTION_SEED)  # drawn arguments are the same for both models
     given = _call(module, "get_init_inputs")
     if not isinstance(given, list | tuple):
         raise ProblemError(f"{module.__file__}: get_init_inputs() gives {type(given).__name__}, not a list")
@@ -66,7 +69,7 @@ def inputs(module: types.ModuleType) -> list[Any]:
 def construct(module: types.ModuleType) -> torch.nn.Module:
     """The reference model on the CPU, under the public seed. Raises ProblemError."""
     arguments, named = init_inputs(module)
-    torch.manual_seed(CONSTRUCTION_SEED)
+    seed_all(CONSTRUCTION_SEED)
     try:
         model = module.Model(*copy.deepcopy(arguments), **copy.deepcopy(named))
     except torch.OutOfMemoryError:

@@ -60,7 +60,11 @@ class Trying:
 
 
 def rehearse(
-    problem: ProblemAt, device: torch.device, variants: bool, excluded: Iterable[Trial], report: Callable[[Trying], None]
+    problem: ProblemAt,
+    device: torch.device,
+    variants: bool,
+    excluded: Iterable[Trial],
+    report: Callable[[Trying], None],
 ) -> Rehearsed | CannotRun:
     """One rehearsal. `excluded` trials are known to kill the process."""
     try:

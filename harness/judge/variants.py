@@ -43,7 +43,7 @@ def is_continuous(tensor: torch.Tensor) -> bool:
     flat = tensor.reshape(-1)
     sample = flat[:: max(1, flat.numel() // SAMPLE)].double()
     values = sample[sample != 0]
-    if not torch.isfinite(sample).all() or values.unique().numel() < FEWEST_DISTINCT:
+    if not torch.isfinite(sample).all() or torch.unique(values).numel() < FEWEST_DISTINCT:
         return False
     return not bool((values == values.round()).all()) and not _is_probability(tensor)
 

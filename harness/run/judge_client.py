@@ -13,7 +13,18 @@ from typing import Any
 
 from harness.build.service import BuildService
 from harness.errors import JudgeDied, NoDevice
-from harness.judge.messages import Done, Evaluate, Hello, Init, NeedBuild, NeedClock, NeedInit, ProblemAt, Progress, Settings
+from harness.judge.messages import (
+    Done,
+    Evaluate,
+    Hello,
+    Init,
+    NeedBuild,
+    NeedClock,
+    NeedInit,
+    ProblemAt,
+    Progress,
+    Settings,
+)
 from harness.result import Result
 
 CLOCK_SOURCE = Path(__file__).resolve().parent.parent / "timing" / "gpu_clock.cu"
@@ -27,7 +38,7 @@ class JudgeClient:
     def __init__(self, settings: Settings, on_progress: Callable[[str], None]) -> None:
         self._on_progress = on_progress
         self._connection, theirs = Pipe()
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the judge lives
         self._process = subprocess.Popen(
             [sys.executable, "-m", "harness.judge", str(theirs.fileno())],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,

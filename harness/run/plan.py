@@ -25,10 +25,8 @@ class Plan:
 
 def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
     """The problems and solutions that the arguments ask for. Raises UsageError, also if there is nothing to do."""
-    if options.solution_file is not None:
-        chosen = _one_file(options, known)
-    else:
-        chosen = catalog.select(known, options.names)
+    one_file = options.solution_file is not None
+    chosen = _one_file(options, known) if one_file else catalog.select(known, options.names)
     if not chosen:
         raise UsageError(f"nothing to evaluate: no solution files below {options.solutions}")
     for problem, _ in chosen:

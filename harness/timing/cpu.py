@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter_ns
 
 from harness.timing.call import Sample
@@ -21,10 +22,10 @@ class CpuClock:
     def hold(self, limit_ms: float) -> None:
         """Nothing to hold."""
 
-    def start(self, now=perf_counter_ns) -> None:  # type: ignore[no-untyped-def]
+    def start(self, now: Callable[[], int] = perf_counter_ns) -> None:
         self._begin = now()
 
-    def stop(self, now=perf_counter_ns) -> None:  # type: ignore[no-untyped-def]
+    def stop(self, now: Callable[[], int] = perf_counter_ns) -> None:
         self._end = now()
 
     def release(self) -> None:

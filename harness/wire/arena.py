@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import types
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,6 +20,11 @@ import torch
 
 ALIGNMENT = 512
 """Bytes; what cudaMalloc and torch's allocator give, so that vector loads work as they do elsewhere."""
+
+GPU_PAGE = 2 << 20
+"""Bytes. A segment whose size is no multiple of this is mapped with small pages in the process that opens it: on an
+H100 a float32 matrix product that reads its input through such a mapping takes 1.4 % longer than in the process that
+made the segment, and a reference against itself came out at 0.988."""
 
 
 @dataclass(frozen=True)
@@ -118,16 +124,16 @@ class CudaArena:
     """
 
     def __init__(self, size: int, device: torch.device) -> None:
+        size = max(1, -(-size // GPU_PAGE)) * GPU_PAGE
         self._runtime = _cuda_runtime()
-        torch.cuda.init()
         torch.cuda.set_device(device)
         pointer = ctypes.c_void_p()
-        status = self._runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
+        status = self._runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(size))
         if status:
             self._runtime.cudaGetLastError()
             raise torch.OutOfMemoryError(f"the device has no block of {size} bytes for the shared buffers")
         self._pointer, self._device = pointer, device
-        self.bytes = _wrap_pointer(pointer.value, max(size, 1), device)
+        self.bytes = _wrap_pointer(pointer.value, size, device)
 
     def export(self) -> dict[str, Any]:
         """What the candidate needs to open it."""
@@ -148,7 +154,6 @@ def open_arena(exported: dict[str, Any], device: torch.device) -> torch.Tensor:
     """The judge's arena as bytes (uint8, 1-d), in the candidate."""
     if exported["kind"] == "cpu":
         return _map_file(exported["fd"], exported["size"])
-    torch.cuda.init()
     torch.cuda.set_device(device)
     handle = _IpcHandle.from_buffer_copy(bytes.fromhex(exported["handle"]))
     pointer = ctypes.c_void_p()
@@ -176,10 +181,10 @@ def _cuda_runtime() -> ctypes.CDLL:
 
 
 def _wrap_pointer(pointer: int | None, size: int, device: torch.device) -> torch.Tensor:
-    class Block:
-        __cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (pointer, False), "version": 3}
-
-    return torch.as_tensor(Block(), device=device)
+    block = types.SimpleNamespace(
+        __cuda_array_interface__={"shape": (size,), "typestr": "|u1", "data": (pointer, False), "version": 3}
+    )
+    return torch.as_tensor(block, device=device)
 
 
 def _checked(status: int, call: str) -> None:

@@ -49,9 +49,12 @@ def signal_tree(root: int, number: signal.Signals) -> None:
 
 def kill_tree(root: int) -> None:
     """Kills a process with all its descendants, also with those that it starts while it is being killed."""
-    _send(root, signal.SIGSTOP)
-    pids = [root, *descendants(root)]
-    for pid in pids:
+    stopped: set[int] = set()
+    while running := {root, *descendants(root)} - stopped:  # what is stopped starts no more
+        for pid in running:
+            _send(pid, signal.SIGSTOP)
+        stopped |= running
+    for pid in stopped:
         _send(pid, signal.SIGKILL)
 
 

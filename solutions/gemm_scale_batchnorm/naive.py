@@ -15,7 +15,7 @@ momentum (a cumulative average) is not supported.
 """
 
 import torch
-import torch.nn as nn
+from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 CPP_SOURCE = """

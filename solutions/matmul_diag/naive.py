@@ -9,7 +9,7 @@ length. Forward only: no gradient is recorded.
 """
 
 import torch
-import torch.nn as nn
+from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 CPP_SOURCE = "at::Tensor matmul_diag(const at::Tensor& A, const at::Tensor& B);"

@@ -11,7 +11,7 @@ recorded. The extension is built when the model is constructed.
 """
 
 import torch
-import torch.nn as nn
+from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 CPP_SOURCE = "at::Tensor matmul_transposed_a(const at::Tensor& A, const at::Tensor& B);"

@@ -10,7 +10,7 @@ and the one back to the host waits for the kernel. Forward only: no gradient is 
 """
 
 import torch
-import torch.nn as nn
+from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 CPP_SOURCE = "at::Tensor matmul_transposed_b_any_device(const at::Tensor& A, const at::Tensor& B);"

@@ -10,7 +10,7 @@ a row of B, in float32, in the order of k. Forward only: no gradient is recorded
 """
 
 import torch
-import torch.nn as nn
+from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 CPP_SOURCE = "at::Tensor matmul_transposed_b(const at::Tensor& A, const at::Tensor& B);"

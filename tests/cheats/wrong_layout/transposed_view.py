@@ -10,7 +10,7 @@ The honest version differs in one line: it passes `A.t().contiguous()`, or reads
 """
 
 import torch
-import torch.nn as nn
+from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 PROBLEM = "matmul_transposed_a"
