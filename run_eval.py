@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -28,13 +29,16 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         complain("interrupted; results written so far are whole")
         return 130
+    except BrokenPipeError:  # nobody reads what is going on: nobody waits for the rest
+        _forget_readers()
+        return 1
 
 
 def show_list(known: catalog.Catalog) -> int:
     """Prints what there is to evaluate."""
     from harness.run.listing import listing
 
-    print(listing(known))
+    show(listing(known))
     return 0
 
 
@@ -54,8 +58,26 @@ def evaluate(wanted: options.Options, known: catalog.Catalog) -> int:
         for result in session.results():
             outputs.add(result)
             progress.finished(result)
-    print(outputs.report())
+    show(outputs.report())
     return exit_status(outputs.results, wanted.strict)
+
+
+def show(text: str) -> None:
+    """Prints on stdout. That a reader has seen enough (`| head`) is no error."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _forget_readers()
+
+
+def _forget_readers() -> None:
+    """Sends what is still to be written nowhere, so that Python doesn't complain at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
 
 
 if __name__ == "__main__":

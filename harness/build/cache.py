@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +23,7 @@ class Cache:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
@@ -51,7 +51,7 @@ class Cache:
     @contextmanager
     def workshop(self) -> Iterator[Path]:
         """An empty folder to build in, on the cache's file system; removed at the end."""
-        folder = Path(tempfile.mkdtemp(prefix="building-", dir=self._folder))
+        folder = Path(tempfile.mkdtemp(prefix="building-", dir=self.folder))
         try:
             yield folder
         finally:
@@ -64,7 +64,7 @@ class Cache:
         """
         entry = self._entry(key)
         entry.parent.mkdir(exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix="entry-", dir=self._folder))
+        fresh = Path(tempfile.mkdtemp(prefix="entry-", dir=self.folder))
         os.replace(library, fresh / library.name)
         facts = {"library": library.name, "sha256": _digest(fresh / library.name)}
         (fresh / FACTS).write_text(json.dumps(facts))
@@ -78,8 +78,24 @@ class Cache:
             raise OSError(f"{entry}: the entry was damaged as it was written")
         return found
 
+    def remember(self, name: str, libraries: Sequence[Path]) -> None:
+        """Notes under a name (a hash) which libraries something was built into."""
+        folder = self.folder / "built"
+        folder.mkdir(exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
+            json.dump([str(library) for library in libraries], file)
+        os.replace(file.name, folder / name)
+
+    def recalls(self, name: str) -> bool:
+        """Whether all that was noted under a name is still there. Only a hint: whoever uses a library verifies it."""
+        try:
+            libraries = json.loads((self.folder / "built" / name).read_text())
+        except (OSError, ValueError):
+            return False
+        return all(Path(library).exists() for library in libraries)
+
     def _entry(self, key: str) -> Path:
-        return self._folder / key[:2] / key
+        return self.folder / key[:2] / key
 
 
 def _digest(path: Path) -> str:

@@ -38,25 +38,26 @@ class Recipe:
 def recipe(request: BuildRequest, architectures: Sequence[str]) -> Recipe:
     """What to write and run for a request. Raises MissingTool, or BadRequest for flags that no command can hold."""
     library = f"{request.name}.so"
-    files = {"main.cpp": _cpp_source(request)}
+    files = {"main.cpp": cpp_source(request, request.cpp_sources)}
     if request.cuda_sources:
-        files["cuda.cu"] = _cuda_source(request)
+        files["cuda.cu"] = cuda_source(request, request.cuda_sources)
     files["build.ninja"] = _ninja_file(request, library, architectures)
-    return Recipe(files, library, _key(files, _compilers(request)))
+    return Recipe(files, library, key_of(files, _compilers(request)))
 
 
 def clock_recipe(source: Path, architectures: Sequence[str]) -> Recipe:
     """The GPU clock: one CUDA file without torch. Raises MissingTool."""
     flags = ["-O2", "-shared", "-Xcompiler", "-fPIC", *_gencode(architectures)]
-    command = _command([toolchain.nvcc(), *flags, "-o", "$out", "$in"])
-    lines = ["rule nvcc", f"  command = {command}", "", "build clock.so: nvcc clock.cu", ""]
+    compile_clock = command([toolchain.nvcc(), *flags, "-o", "$out", "$in"])
+    lines = ["rule nvcc", f"  command = {compile_clock}", "", "build clock.so: nvcc clock.cu", ""]
     files = {"clock.cu": source.read_text(encoding="utf-8"), "build.ninja": "\n".join(lines)}
-    return Recipe(files, "clock.so", _key(files, [toolchain.nvcc()]))
+    return Recipe(files, "clock.so", key_of(files, [toolchain.nvcc()]))
 
 
-def _cpp_source(request: BuildRequest) -> str:
+def cpp_source(request: BuildRequest, sources: Sequence[str]) -> str:
+    """The C++ file: torch's header, the sources, and the bindings that `functions` asks for."""
     parts = [] if request.no_implicit_headers else ["#include <torch/extension.h>"]
-    parts += _labelled(request.cpp_sources, "cpp_sources")
+    parts += _labelled(sources, "cpp_sources")
     if request.functions is not None:
         parts.append("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {")
         for name, docstring in request.functions.items():
@@ -66,10 +67,11 @@ def _cpp_source(request: BuildRequest) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _cuda_source(request: BuildRequest) -> str:
+def cuda_source(request: BuildRequest, sources: Sequence[str]) -> str:
+    """The CUDA file: the headers that torch puts first, and the sources."""
     headers = ("torch/types.h", "cuda.h", "cuda_runtime.h")
     parts = [] if request.no_implicit_headers else [f"#include <{header}>" for header in headers]
-    return "\n".join([*parts, *_labelled(request.cuda_sources, "cuda_sources")]) + "\n"
+    return "\n".join([*parts, *_labelled(sources, "cuda_sources")]) + "\n"
 
 
 def _labelled(sources: Sequence[str], name: str) -> list[str]:
@@ -80,50 +82,50 @@ def _labelled(sources: Sequence[str], name: str) -> list[str]:
 
 
 def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str]) -> str:
-    compile_cxx = _command([toolchain.cxx(), *_common_flags(request), "-fPIC", toolchain.torch().cxx_standard,
-                            *_split(request.extra_cflags), "-c", "$in", "-o", "$out"])
+    folders = [*toolchain.torch().include_dirs, *([toolchain.cuda_home() / "include"] if request.uses_cuda else [])]
+    common = common_flags(request, folders)
+    compile_cxx = command([toolchain.cxx(), *common, "-fPIC", toolchain.torch().cxx_standard,
+                           *split(request.extra_cflags), "-c", "$in", "-o", "$out"])
     lines = ["rule cxx", f"  command = {compile_cxx}", "", "build main.o: cxx main.cpp", ""]
     objects = ["main.o"]
     if request.cuda_sources:
-        lines += ["rule nvcc", f"  command = {_nvcc_command(request, architectures)}", "",
+        lines += ["rule nvcc", f"  command = {_nvcc_command(request, common, architectures)}", "",
                   "build cuda.o: nvcc cuda.cu", ""]
         objects.append("cuda.o")
-    link = _command([toolchain.cxx(), "-shared", "$in", *_link_flags(request), "-o", "$out"])
+    link = command([toolchain.cxx(), "-shared", "$in", *link_flags(request, cuda=request.uses_cuda), "-o", "$out"])
     lines += ["rule link", f"  command = {link}", "", f"build {library}: link {' '.join(objects)}", ""]
     return "\n".join(lines)
 
 
-def _nvcc_command(request: BuildRequest, architectures: Sequence[str]) -> str:
-    own = _split(request.extra_cuda_cflags)
+def _nvcc_command(request: BuildRequest, common: Sequence[str], architectures: Sequence[str]) -> str:
+    own = split(request.extra_cuda_cflags)
     chosen = any("arch" in flag or flag.startswith("-gencode") for flag in own)
     standard = [] if any(flag.startswith("-std=") for flag in own) else [toolchain.torch().cxx_standard]
-    return _command([
-        toolchain.nvcc(), *_common_flags(request), *NVCC_FLAGS, *([] if chosen else _gencode(architectures)),
+    return command([
+        toolchain.nvcc(), *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)),
         "--compiler-options", "-fPIC", *own, *standard, "-c", "$in", "-o", "$out",
     ])
 
 
-def _common_flags(request: BuildRequest) -> list[str]:
-    folders = [*toolchain.torch().include_dirs]
-    if request.uses_cuda:
-        folders.append(toolchain.cuda_home() / "include")
-    folders.append(Path(sysconfig.get_path("include")))
+def common_flags(request: BuildRequest, folders: Sequence[Path]) -> list[str]:
+    """The macros of torch's own builds, the request's include paths, then these folders and Python's."""
     flags = [f"-DTORCH_EXTENSION_NAME={request.name}", "-DTORCH_API_INCLUDE_EXTENSION_H"]
     flags += [f"-I{folder}" for folder in request.extra_include_paths]
-    for folder in folders:
+    for folder in (*folders, Path(sysconfig.get_path("include"))):
         flags += ["-isystem", str(folder)]
     return flags
 
 
-def _link_flags(request: BuildRequest) -> list[str]:
-    flags = [*_split(request.extra_ldflags), f"-L{toolchain.torch().library_dir}", "-lc10"]
-    if request.uses_cuda:
+def link_flags(request: BuildRequest, *, cuda: bool) -> list[str]:
+    """The request's own flags and torch's libraries, with those for CUDA or without."""
+    flags = [*split(request.extra_ldflags), f"-L{toolchain.torch().library_dir}", "-lc10"]
+    if cuda:
         flags.append("-lc10_cuda")
     flags.append("-ltorch_cpu")
-    if request.uses_cuda:
+    if cuda:
         flags.append("-ltorch_cuda")
     flags += ["-ltorch", "-ltorch_python"]
-    if request.uses_cuda:
+    if cuda:
         flags += [f"-L{toolchain.cuda_home() / 'lib64'}", "-lcudart"]
     return flags
 
@@ -134,7 +136,7 @@ def _gencode(architectures: Sequence[str]) -> list[str]:
     return [*flags, f"-gencode=arch=compute_{architectures[-1]},code=compute_{architectures[-1]}"]
 
 
-def _split(flags: Sequence[str]) -> list[str]:
+def split(flags: Sequence[str]) -> list[str]:
     """Single flags: one string may hold several, as in the shell command that torch makes of them."""
     words: list[str] = []
     for flag in flags:
@@ -145,7 +147,7 @@ def _split(flags: Sequence[str]) -> list[str]:
     return words
 
 
-def _command(words: Sequence[str]) -> str:
+def command(words: Sequence[str]) -> str:
     """A shell command for a ninja rule; nothing in it is expanded but ninja's own `$in` and `$out`."""
     for word in words:
         if "\n" in word:
@@ -158,8 +160,8 @@ def _compilers(request: BuildRequest) -> list[str]:
     return [toolchain.cxx(), *([toolchain.nvcc()] if request.uses_cuda else [])]
 
 
-def _key(files: dict[str, str], compilers: Sequence[str]) -> str:
-    """The files hold sources, flags, paths and architectures; versions and the Python ABI are added."""
+def key_of(files: dict[str, str], compilers: Sequence[str]) -> str:
+    """The content's key. The files hold sources, flags, paths and architectures; versions and the ABI are added."""
     content = {
         "recipe": RECIPE,
         "files": files,

@@ -79,7 +79,27 @@ class BuildOutcome:
     timed_out: bool = False
     unsupported: bool = False
     """The source can't run on this device at all: the evaluation is skipped, not failed."""
+    at: tuple[str, int] | None = None
+    """The source text and the line in it (from 1) that the reason is about."""
 
     def __post_init__(self) -> None:
         if (self.library is None) != bool(self.reason):
             raise ValueError("a build has either a library or a reason")
+
+
+@dataclass(frozen=True)
+class Support:
+    """The harness's own libraries for a device: the clock of a GPU; on the CPU what runs kernels and what guards the
+    memory of tensors."""
+
+    clock: Path | None = None
+    runtime: Path | None = None
+    allocator: Path | None = None
+
+    def to_json(self) -> dict[str, str]:
+        """The libraries that there are, by name."""
+        return {name: str(path) for name, path in vars(self).items() if path is not None}
+
+
+class NoSupport(Exception):
+    """The harness's own libraries couldn't be built; the text says why."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import time
@@ -12,11 +13,14 @@ from threading import BoundedSemaphore, Lock
 
 from harness.build import toolchain
 from harness.build.cache import Cache
+from harness.build.cpu_recipe import CannotTranslate, cpu_recipe
+from harness.build.cuda_on_cpu import allocator_library, runtime_library
 from harness.build.log import first_errors
 from harness.build.recipe import Recipe, clock_recipe, recipe
-from harness.build.request import BadRequest, BuildOutcome, BuildRequest
+from harness.build.request import BadRequest, BuildOutcome, BuildRequest, NoSupport, Support
 from harness.wire.processes import kill_tree
 
+CLOCK_SOURCE = Path(__file__).resolve().parent.parent / "timing" / "gpu_clock.cu"
 BYTES_PER_BUILD = 3 << 30
 """Memory that one build with torch's headers takes at its peak, for C++ and CUDA side by side."""
 
@@ -30,20 +34,60 @@ class BuildService:
     def __init__(self, cache: Path, architectures: Sequence[str], timeout: float, jobs: int | None = None) -> None:
         self._cache, self._architectures, self._timeout = Cache(cache), tuple(architectures), timeout
         self._slots = BoundedSemaphore(jobs or default_jobs())
-        self._lock = Lock()
+        self._lock, self._support_lock = Lock(), Lock()
         self._started: dict[str, Future[BuildOutcome]] = {}
         self._running: set[int] = set()
         self._closed = False
 
     def build(self, request: BuildRequest) -> BuildOutcome:
         """The library of a request, from the cache or built now. Waits for it; never raises for what fails."""
-        if request.cuda_sources and not self._architectures:
-            return BuildOutcome(None, "its CUDA source needs a GPU", unsupported=True)
-        return self._outcome(lambda: recipe(request, self._architectures))
+        if self._architectures:
+            return self._outcome(lambda: recipe(request, self._architectures))
+        try:
+            runtime = self.support().runtime
+            assert runtime is not None
+            return self._outcome(lambda: cpu_recipe(request, runtime))
+        except CannotTranslate as error:
+            return BuildOutcome(None, f"can't run on the CPU: {error}", unsupported=True, at=(error.source, error.line))
+        except NoSupport as error:
+            return BuildOutcome(None, str(error))
 
-    def build_clock(self, source: Path) -> BuildOutcome:
-        """The library of the GPU clock."""
-        return self._outcome(lambda: clock_recipe(source, self._architectures))
+    def support(self) -> Support:
+        """The harness's own libraries for the device, built when they are first asked for. Raises NoSupport."""
+        if not self._architectures:
+            return self._cpu_support()
+        outcome = self._outcome(lambda: clock_recipe(CLOCK_SOURCE, self._architectures))
+        if outcome.library is None:
+            raise NoSupport(f"the GPU clock wasn't built: {outcome.reason}")
+        return Support(clock=outcome.library)
+
+    def _cpu_support(self) -> Support:
+        folder = self._cache.folder / "cuda_on_cpu"
+        try:
+            torch = toolchain.torch()
+            standard = torch.cxx_standard.removeprefix("-std=")
+            with self._support_lock:
+                runtime = runtime_library(folder, toolchain.cxx())
+                allocator = allocator_library(
+                    folder, torch.include_dirs, torch.library_dir, toolchain.cxx(), std=standard
+                )
+        except (toolchain.MissingTool, RuntimeError) as error:
+            raise NoSupport(f"the library that runs kernels on the CPU wasn't built: {error}") from error
+        return Support(runtime=runtime, allocator=allocator)
+
+    def solution_name(self, solution: bytes, init: bytes) -> str:
+        """A hash of a solution's text and constructor arguments, and of all that its builds depend on beside them."""
+        parts = [solution, init, toolchain.torch().version.encode(), repr(self._architectures).encode()]
+        return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+    def has_built(self, name: str) -> bool:
+        """Whether a solution's libraries were built in an earlier run, as far as one can tell without running it."""
+        return self._cache.recalls(name)
+
+    def note_built(self, name: str, outcomes: Sequence[BuildOutcome]) -> None:
+        """Notes what a solution was built into, if all of it was."""
+        if all(outcome.library is not None for outcome in outcomes):
+            self._cache.remember(name, [outcome.library for outcome in outcomes if outcome.library is not None])
 
     def close(self) -> None:
         """Kills the compilers that are running; further builds fail."""

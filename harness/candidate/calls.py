@@ -40,10 +40,16 @@ class Form:
 
 
 class Caller:
-    """One solution with its clock and the judge's buffers. `notes` collects what was accepted but converted."""
+    """One solution with its clock and the judge's buffers. `notes` collects what was accepted but converted.
 
-    def __init__(self, model: torch.nn.Module, clock: Clock, arena: torch.Tensor, form: Form) -> None:
-        self._model, self._clock, self._arena, self._form = model, clock, arena, form
+    `guarded` gives the solution copies of the inputs, in memory whose ends the CPU's allocator watches.
+    """
+
+    def __init__(
+        self, model: torch.nn.Module, clock: Clock, arena: torch.Tensor, form: Form, guarded: bool = False
+    ) -> None:
+        self._model, self._clock, self._arena, self._form, self._guarded = model, clock, arena, form, guarded
+        self._given: list[torch.Tensor] = []
         self.notes: set[str] = set()
 
     def call(self, others: Sequence[Any], random_seed: int, hold_ms: float) -> tuple[Sample, list[Any]]:
@@ -53,7 +59,8 @@ class Caller:
         """
         form = self._form
         tensors = [view(self._arena, spec) for spec in form.inputs]
-        arguments = unflatten(form.input_skeleton, merge(form.input_is_tensor, tensors, copy.deepcopy(others)))
+        self._given = [tensor.clone() for tensor in tensors] if self._guarded else tensors
+        arguments = unflatten(form.input_skeleton, merge(form.input_is_tensor, self._given, copy.deepcopy(others)))
         self._poison_freed_memory()
         seed_all(random_seed)
         with torch.no_grad():
@@ -93,7 +100,7 @@ class Caller:
         if _used_strides(out.shape, out.stride()) != _used_strides(spec.shape, spec.strides):
             self.notes.add("output converted from another layout")
             out = torch.empty_strided(spec.shape, spec.strides, dtype=out.dtype, device=out.device).copy_(out)
-        if not self._form.may_alias and self._lies_in_arena(out):
+        if not self._form.may_alias and any(_overlap(out, given) for given in self._given):
             raise Mismatch("an output lies in the memory of an input; the reference's doesn't")
         return out
 
@@ -101,6 +108,9 @@ class Caller:
         """Copies outputs and states to the judge's buffers, on the stream of the call and outside its time."""
         for tensor, spec in zip(output[0], self._form.outputs, strict=True):
             view(self._arena, spec).copy_(tensor)
+        if self._guarded:  # what was done to the copies is done to the inputs, where the judge looks
+            for tensor, spec in zip(self._given, self._form.inputs, strict=True):
+                view(self._arena, spec).copy_(tensor)
         buffers = dict(self._model.named_buffers())
         for name, spec in self._form.states.items():
             state = buffers.get(name)
@@ -113,9 +123,12 @@ class Caller:
         for spec in self._form.outputs:
             torch.empty(spec.bytes, dtype=torch.uint8, device=self._arena.device).fill_(POISON_BYTE)
 
-    def _lies_in_arena(self, tensor: torch.Tensor) -> bool:
-        begin = self._arena.data_ptr()
-        return tensor.numel() > 0 and begin <= tensor.data_ptr() < begin + self._arena.numel()
+
+
+def _overlap(out: torch.Tensor, given: torch.Tensor) -> bool:
+    """Whether an output begins inside the memory of an input (a dense tensor)."""
+    begin = given.data_ptr()
+    return out.numel() > 0 and begin <= out.data_ptr() < begin + given.numel() * given.element_size()
 
 
 def _used_strides(shape: Sequence[int], strides: Sequence[int]) -> list[int]:

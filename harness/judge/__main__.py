@@ -13,10 +13,11 @@ from pathlib import Path
 
 import torch
 
-from harness.build.request import BuildOutcome, BuildRequest
+from harness.build.request import BuildOutcome, BuildRequest, Support
 from harness.judge import device as devices
 from harness.judge import problem as problem_file
 from harness.judge.evaluation import Tools, evaluate
+from harness.judge.launcher import Launcher
 from harness.judge.memory import describe_shortage, free_bytes
 from harness.judge.messages import (
     Done,
@@ -24,8 +25,8 @@ from harness.judge.messages import (
     Hello,
     Init,
     NeedBuild,
-    NeedClock,
     NeedInit,
+    NeedSupport,
     ProblemAt,
     Progress,
     Settings,
@@ -39,7 +40,7 @@ from harness.timing.call import Clock
 from harness.timing.cpu import CpuClock
 from harness.timing.gpu import GpuClock
 from harness.wire.arithmetic import exact_arithmetic
-from harness.wire.processes import become_subreaper, die_with_parent
+from harness.wire.processes import die_with_parent
 
 PROGRESS_EVERY_S = 0.1
 
@@ -53,11 +54,12 @@ class Judge:
         self._connection, self._settings, self._device = connection, settings, device
         self._environment = environment
         self._rehearsal = RehearsalProcess(device, settings.tf32)
+        self._launcher = Launcher()
         self._scratch = Path(tempfile.mkdtemp(prefix="inlinebench-judge-"))
         self._stage: Stage | None = None
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
         self._told = 0.0
-        self._clock_build: BuildOutcome | None = None
+        self._support: Support | str | None = None
         self._clock: Clock = CpuClock()
 
     def serve(self) -> None:
@@ -78,6 +80,7 @@ class Judge:
     def close(self) -> None:
         """Ends the rehearsal and removes what this judge wrote."""
         self._rehearsal.close()
+        self._launcher.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _evaluate(self, job: Evaluate) -> tuple[Result, bool]:
@@ -96,16 +99,16 @@ class Judge:
             return result, not is_sticky(error)
 
     def _judge(self, job: Evaluate) -> Result:
-        if self._device.type == "cuda" and self._clock_build is None:
-            self._clock_build = self._open_clock()
-        if self._clock_build is not None and self._clock_build.library is None:
-            return self._result(job, Verdict.BUILD_FAILED, self._clock_build.reason, log=self._clock_build.log)
+        if self._support is None:
+            self._support = self._ask_for_support()
+        if isinstance(self._support, str):
+            return self._result(job, Verdict.BUILD_FAILED, self._support)
         prepared = self._prepare(job.problem)
         if isinstance(prepared, CannotRun):
             verdict = Verdict.PROBLEM_ERROR if prepared.fits else Verdict.SKIPPED
             return self._result(job, verdict, prepared.reason)
-        library = self._clock_build.library if self._clock_build else None
-        tools = Tools(self._settings, self._clock, library, self._build, self._tell, (self._rehearsal.pid,))
+        keep = (self._rehearsal.pid, self._launcher.pid)
+        tools = Tools(self._settings, self._clock, self._support, self._build, self._tell, self._launcher, keep)
         attempt = evaluate(prepared, job, tools)
         failure = attempt.failure
         return Result(
@@ -147,13 +150,12 @@ class Judge:
         except ProblemError:
             return None  # reported as the problem's verdict when it is evaluated
 
-    def _open_clock(self) -> BuildOutcome:
-        self._connection.send(NeedClock())
-        outcome = self._connection.recv()
-        assert isinstance(outcome, BuildOutcome)
-        if outcome.library is not None:
-            self._clock = GpuClock(outcome.library, self._device.index)
-        return outcome
+    def _ask_for_support(self) -> Support | str:
+        self._connection.send(NeedSupport())
+        support: Support | str = self._connection.recv()
+        if isinstance(support, Support) and support.clock is not None:
+            self._clock = GpuClock(support.clock, self._device.index)
+        return support
 
     def _build(self, request: BuildRequest) -> BuildOutcome:
         self._connection.send(NeedBuild(request))
@@ -169,7 +171,6 @@ class Judge:
 
 def main() -> int:
     die_with_parent()
-    become_subreaper()
     connection = Connection(int(sys.argv[1]))
     settings: Settings = connection.recv()
     try:

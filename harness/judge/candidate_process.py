@@ -9,8 +9,6 @@ import os
 import secrets
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.build.request import BadRequest, BuildOutcome, BuildRequest
+from harness.judge.launcher import PACKAGE, Launcher
 from harness.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed
 from harness.wire.processes import kill_stray_children, kill_tree, signal_tree
 
@@ -49,23 +48,20 @@ class CandidateProcess:
     """
 
     def __init__(
-        self, budget: float, build: Build, arena_fd: int | None = None, keep: tuple[int, ...] | None = None,
-        gpus: bool = True,
+        self, launcher: Launcher, budget: float, build: Build, *, arena_fd: int | None = None,
+        keep: tuple[int, ...] | None = None, gpus: bool = True,
     ) -> None:
         self.budget = budget
         self.builds: list[BuildOutcome] = []
         self._build, self._keep = build, keep
+        self._status: int | None = None
         self.scratch = Path(tempfile.mkdtemp(prefix="inlinebench-"))
         self._log = self.scratch / "log"
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
-        inherited = [theirs_in, theirs_out, *([] if arena_fd is None else [arena_fd])]
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "harness.candidate", str(theirs_in), str(theirs_out)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, pass_fds=inherited,
-                cwd=self.scratch, env=_environment(self.scratch, gpus), start_new_session=True,
-            )
+            descriptors = [theirs_in, theirs_out, log.fileno(), *([] if arena_fd is None else [arena_fd])]
+            self._pid = launcher.launch(self.scratch, _environment(self.scratch, gpus), descriptors)
         os.close(theirs_in)
         os.close(theirs_out)
         self._channel = Channel(ours_in, ours_out)
@@ -96,10 +92,14 @@ class CandidateProcess:
 
     def stop(self) -> None:
         """Stops the whole process tree, so that nothing of it runs beside the reference."""
-        signal_tree(self._process.pid, signal.SIGSTOP)
+        signal_tree(self._pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        signal_tree(self._process.pid, signal.SIGCONT)
+        signal_tree(self._pid, signal.SIGCONT)
+
+    def cut_short(self) -> None:
+        """Kills it from another thread: an `ask` that waits raises CandidateDied."""
+        kill_tree(self._pid)
 
     def log(self) -> str:
         """The tail of what the candidate and its children printed."""
@@ -109,8 +109,8 @@ class CandidateProcess:
 
     def kill(self) -> None:
         """Ends the candidate with everything that it started, and removes its scratch directory."""
-        kill_tree(self._process.pid)
-        self._process.wait()
+        kill_tree(self._pid)
+        self._wait(None)
         if self._keep is not None:
             kill_stray_children(self._keep)
         self._channel.close()
@@ -144,13 +144,25 @@ class CandidateProcess:
         self._send({"op": "built", "library": str(outcome.library or ""), "reason": outcome.reason})
 
     def _describe_end(self) -> str:
-        try:
-            status = self._process.wait(EXIT_PATIENCE_S)
-        except subprocess.TimeoutExpired:
+        status = self._wait(EXIT_PATIENCE_S)
+        if status is None:
             return "closed its channel to the judge"
         if status < 0:
             return f"was killed by {signal.Signals(-status).name}"
         return f"left with exit status {status} before it answered"
+
+    def _wait(self, patience: float | None) -> int | None:
+        """The exit status (negative: the signal that killed it), or None if it lives on for longer than that (s)."""
+        deadline = None if patience is None else time.monotonic() + patience
+        while self._status is None:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            if pid:
+                self._status = os.waitstatus_to_exitcode(status)
+            elif deadline is not None and time.monotonic() > deadline:
+                return None
+            else:
+                time.sleep(0.002)
+        return self._status
 
 
 def _environment(scratch: Path, gpus: bool) -> dict[str, str]:
@@ -160,7 +172,6 @@ def _environment(scratch: Path, gpus: bool) -> dict[str, str]:
     caches = {name: str(scratch / name.lower()) for name in own}
     # A launch that waits for its kernel would wait for the hold as well.
     kept = {name: value for name, value in os.environ.items() if name != "CUDA_LAUNCH_BLOCKING"}
-    package = str(Path(__file__).resolve().parent.parent.parent)
-    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
+    path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
     hidden = {} if gpus else {"CUDA_VISIBLE_DEVICES": ""}
     return {**kept, **places, **caches, **hidden, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}

@@ -26,6 +26,8 @@ def resolve(wanted: str) -> torch.device:
     if not re.fullmatch(r"auto|cuda(:\d+)?", wanted):
         raise Unusable(f"--device {wanted}: write auto, cuda, cuda:N or cpu")
     if not torch.cuda.is_available():
+        if wanted == "auto":
+            return torch.device("cpu")
         raise Unusable(_why_no_cuda())
     index = int(wanted.partition(":")[2] or 0)
     if index >= torch.cuda.device_count():

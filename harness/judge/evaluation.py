@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from harness.build.request import BuildOutcome, Support
 from harness.catalog import REFERENCE
 from harness.judge import problem as problem_file
 from harness.judge.candidate_process import (
@@ -25,6 +26,7 @@ from harness.judge.checking import CallCheck, Checker
 from harness.judge.fingerprint import Fingerprint
 from harness.judge.forward import Output
 from harness.judge.frames import Called, read_called, read_ready
+from harness.judge.launcher import Launcher
 from harness.judge.messages import CONSTRUCTION_SEED, Evaluate, Settings
 from harness.judge.problem import ProblemError, describe
 from harness.judge.stage import Stage, snapshot
@@ -47,6 +49,17 @@ FAILURES = {
 }
 
 
+CPU_FINDINGS = {
+    "inlinebench: barrier divergence": Verdict.WRONG,
+    "inlinebench: invalid warp mask": Verdict.WRONG,
+    "inlinebench: too much static shared memory": Verdict.BUILD_FAILED,
+    "inlinebench: unsupported": Verdict.SKIPPED,
+}
+"""What the library that runs kernels on the CPU says when it stops one. A solution could say so as well, and would
+fail or be skipped for it."""
+LAST_WORDS = "inlinebench: "
+
+
 class Failed(Exception):
     """The solution did not pass."""
 
@@ -61,9 +74,10 @@ class Tools:
 
     settings: Settings
     clock: Clock
-    clock_library: Path | None
+    support: Support
     build: Build
     progress: Callable[[str], None]
+    launcher: Launcher
     keep: tuple[int, ...]
 
 
@@ -99,7 +113,9 @@ def evaluate(stage: Stage, job: Evaluate, tools: Tools) -> Attempt:
 def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attempt:
     attempt = Attempt()
     descriptor = getattr(stage.arena, "fd", None)
-    with CandidateProcess(tools.settings.timeout, tools.build, descriptor, tools.keep) as candidate:
+    with CandidateProcess(
+        tools.launcher, tools.settings.timeout, tools.build, arena_fd=descriptor, keep=tools.keep
+    ) as candidate:
         try:
             _Calls(stage, job, tools, candidate, attempt).run(transfer)
         except Failed as failure:
@@ -109,11 +125,11 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
                 Verdict.TIMED_OUT, f"no answer within {tools.settings.timeout:g} s (--timeout raises the limit)"
             )
         except CandidateDied as error:
-            attempt.failure = Failed(Verdict.CRASHED, f"the candidate {error}")
+            attempt.failure = Failed(Verdict.CRASHED, _last_words(candidate) or f"the candidate {error}")
         except CandidateCheated as error:
             attempt.failure = Failed(Verdict.REJECTED, str(error))
         if attempt.failure:
-            attempt.failure = _blame_build(attempt.failure, candidate)
+            attempt.failure = _blame_build(attempt.failure, candidate, job.solution)
         attempt.build = _build_record(candidate)
         attempt.log = "\n".join(filter(None, [*(outcome.log for outcome in candidate.builds), candidate.log()]))
     return attempt
@@ -160,7 +176,7 @@ class _Calls:
         path, class_name = self._solution_file()
         answer = self._candidate.ask(
             "load", solution=str(path), device=str(stage.device), tf32=tools.settings.tf32, transfer=transfer,
-            clock=str(tools.clock_library or ""), init=_pack(problem_file.init_inputs(stage.module)),
+            support=tools.support.to_json(), init=_pack(problem_file.init_inputs(stage.module)),
             seed=CONSTRUCTION_SEED, weights=str(stage.weights), **{"class": class_name},
         )
         _raise_failure(answer)
@@ -193,9 +209,10 @@ class _Calls:
         others = stage.write_inputs(input_seed, variant)
         originals = {index: stage.inputs()[index].clone() for index in stage.rehearsed.mutated}
         before = self._input_sums()
-        called, sample = self._ask_for_call(number, others, random_seed)
+        order = self._choose_block_order(number)
+        called, sample = self._ask_for_call(number, others, random_seed, order)
         self._candidate.stop()
-        label = f"call {number} ({variant} inputs)"
+        label = f"call {number} ({variant} inputs{', blocks in shuffled order' if order else ''})"
         if not torch.equal(before, self._input_sums()):
             raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
         tensors = [originals.get(index, tensor) for index, tensor in enumerate(stage.inputs())]
@@ -211,11 +228,21 @@ class _Calls:
             self._timings.add_solution(sample, self._candidate_hold.synchronises, str(variant))
         self._candidate.resume()
 
-    def _ask_for_call(self, number: int, others: tuple[Any, ...], random_seed: int) -> tuple[Called, Sample]:
+    def _choose_block_order(self, number: int) -> int:
+        """On the CPU half of the calls run their blocks in another order, so that a race between blocks shows."""
+        if self._stage.device.type == "cuda" or number % 2:
+            return 0
+        return self._chance.randrange(1, 1 << 31)
+
+    def _ask_for_call(
+        self, number: int, others: tuple[Any, ...], random_seed: int, block_order: int
+    ) -> tuple[Called, Sample]:
         # The first call loads kernels and allocates, which waits for the device: behind a hold it would only run out.
         held = number > 1 and self._chance.random() >= UNHELD_SHARE
         limit = self._candidate_hold.limit_ms if held else 0.0
-        answer = self._candidate.ask("call", others=_pack(others), random_seed=random_seed, hold_ms=limit)
+        answer = self._candidate.ask(
+            "call", others=_pack(others), random_seed=random_seed, hold_ms=limit, block_order=block_order
+        )
         _raise_failure(answer)
         called = read_called(answer)
         self._attempt.notes.update(called.notes)
@@ -251,20 +278,39 @@ class _Calls:
 
 def _raise_failure(answer: dict[str, Any]) -> None:
     if answer["op"] == "failed":
+        message = str(answer.get("message")) or "the solution raised an exception"
         verdict = FAILURES.get(str(answer.get("kind")), Verdict.CRASHED)
-        raise Failed(verdict, str(answer.get("message")) or "the solution raised an exception")
+        for sign, found in CPU_FINDINGS.items():
+            if sign in message:
+                verdict = found
+        raise Failed(verdict, message)
     if answer["op"] == "mismatch":
         raise Failed(Verdict.WRONG, str(answer.get("message")))
 
 
-def _blame_build(failure: Failed, candidate: CandidateProcess) -> Failed:
+def _blame_build(failure: Failed, candidate: CandidateProcess, solution: Path | None) -> Failed:
     """A candidate that fails after a build failed says so in its own words; the compiler's are better."""
     broken = [outcome for outcome in candidate.builds if outcome.library is None]
     if not broken or failure.verdict not in (Verdict.INVALID, Verdict.CRASHED):
         return failure
     if broken[0].unsupported:
-        return Failed(Verdict.SKIPPED, broken[0].reason)
+        return Failed(Verdict.SKIPPED, broken[0].reason + _place(broken[0], solution))
     return Failed(Verdict.TIMED_OUT if broken[0].timed_out else Verdict.BUILD_FAILED, broken[0].reason)
+
+
+def _last_words(candidate: CandidateProcess) -> str:
+    """What the library that runs kernels on the CPU wrote when memory protection stopped one; empty elsewhere."""
+    lines = [line for line in candidate.log().splitlines() if line.startswith(LAST_WORDS)]
+    return lines[-1] if lines else ""
+
+
+def _place(outcome: BuildOutcome, solution: Path | None) -> str:
+    """The line of the solution's file that a reason is about, where the source stands in it as it was built."""
+    if outcome.at is None or solution is None:
+        return ""
+    source, line = outcome.at
+    before, found, _ = solution.read_text(encoding="utf-8", errors="replace").partition(source)
+    return f" ({solution.name}, line {before.count(chr(10)) + line})" if found else ""
 
 
 def _build_record(candidate: CandidateProcess) -> BuildRecord | None:

@@ -64,8 +64,8 @@ class Hello:
 
 
 @dataclass(frozen=True)
-class NeedClock:
-    """Judge to orchestrator: build the GPU clock; the answer is a BuildOutcome."""
+class NeedSupport:
+    """Judge to orchestrator: the harness's own libraries for the device; the answer is a Support or a reason."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ __all__ = [
     "Hello",
     "Init",
     "NeedBuild",
-    "NeedClock",
     "NeedInit",
+    "NeedSupport",
     "ProblemAt",
     "Progress",
     "Settings",

@@ -51,10 +51,14 @@ class Stage:
 
     def reference(self) -> torch.nn.Module:
         """A reference model of its own for one evaluation, on the device, in its initial state."""
+        return self.pristine().to(self.device)
+
+    def pristine(self) -> torch.nn.Module:
+        """The reference as it was constructed, on the CPU."""
         try:
-            return copy.deepcopy(self._pristine).to(self.device)
+            return copy.deepcopy(self._pristine)
         except (RuntimeError, TypeError):  # some modules hold what can't be copied; the same seed makes the same model
-            return problem_file.construct(self.module).to(self.device)
+            return problem_file.construct(self.module)
 
     def oracle(self) -> Oracle | None:
         """The reference in float64, if it runs there and its weights fit."""
@@ -100,7 +104,7 @@ class Oracle:
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self._model = copy.deepcopy(stage._pristine).double().to(stage.device)
+        self._model = stage.pristine().double().to(stage.device)
 
     def run(self, states: Tensors, tensors: Sequence[torch.Tensor], others: Sequence[Any], seed: int) -> Output | None:
         """The output for inputs, from the states that the reference had before the call; None if it doesn't fit."""

@@ -10,9 +10,12 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import Lock
 
+from harness.build.request import NoSupport
 from harness.build.service import BuildService, default_jobs
 from harness.judge.candidate_process import CandidateCheated, CandidateDied, CandidateProcess, CandidateTimedOut
+from harness.judge.launcher import Launcher
 from harness.judge.messages import CONSTRUCTION_SEED, Evaluate
 
 
@@ -22,6 +25,10 @@ class BuildAhead:
     def __init__(self, service: BuildService, workers: int | None, timeout: float) -> None:
         self._service, self._timeout = service, timeout
         self._pool = ThreadPoolExecutor(workers or 2 * default_jobs())
+        self._launcher: Launcher | None = None
+        self._lock = Lock()
+        self._running: set[CandidateProcess] = set()
+        self._closed = False
 
     def ready(self, jobs: Sequence[Evaluate], init: Mapping[str, bytes | None]) -> Iterator[Evaluate]:
         """Each job once, as soon as its solution is built or can't be built ahead.
@@ -41,23 +48,60 @@ class BuildAhead:
             waiting.remove(last)
             yield last
 
+    def _get_launcher(self) -> Launcher:
+        with self._lock:
+            if self._launcher is None:
+                self._launcher = Launcher()
+            return self._launcher
+
     def close(self) -> None:
-        """Drops what has not begun."""
+        """Drops what has not begun and kills what is running."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            self._closed = True
+            for candidate in self._running:
+                candidate.cut_short()
+        if self._launcher is not None:
+            self._launcher.close()
 
     def _prebuild(self, solution: Path, init: bytes | None) -> None:
-        if init is None:
+        if init is None or not _may_build(solution):
             return
-        with CandidateProcess(self._timeout, self._service.build, gpus=False) as candidate:
+        name = self._service.solution_name(solution.read_bytes(), init)
+        if self._service.has_built(name):
+            return
+        try:
+            support = self._service.support().to_json()
+            launcher = self._get_launcher()
+        except (NoSupport, OSError):
+            return  # as below
+        with CandidateProcess(launcher, self._timeout, self._service.build, gpus=False) as candidate:
+            with self._lock:
+                if self._closed:
+                    return
+                self._running.add(candidate)
             try:
                 candidate.ask("prebuild", solution=str(solution), init=base64.b64encode(init).decode(),
-                              seed=CONSTRUCTION_SEED, **{"class": "ModelNew"})
+                              seed=CONSTRUCTION_SEED, support=support, **{"class": "ModelNew"})
             except (CandidateTimedOut, CandidateDied, CandidateCheated):
                 return  # the evaluation meets the same and reports it
+            else:
+                self._service.note_built(name, candidate.builds)
+            finally:
+                with self._lock:
+                    self._running.discard(candidate)
 
 
 def _solutions(jobs: Sequence[Evaluate]) -> dict[Path, str]:
     return {job.solution: job.problem_name for job in jobs if job.solution is not None}
+
+
+def _may_build(solution: Path) -> bool:
+    """Whether a file speaks of building anything. Where another file does it for it, it is built when evaluated."""
+    try:
+        return b"cpp_extension" in solution.read_bytes()
+    except OSError:
+        return False
 
 
 def _wait_for_one(futures: Iterable[Future[None]]) -> None:

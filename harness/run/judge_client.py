@@ -11,6 +11,7 @@ from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import Any
 
+from harness.build.request import NoSupport, Support
 from harness.build.service import BuildService
 from harness.errors import JudgeDied, NoDevice
 from harness.judge.messages import (
@@ -19,15 +20,15 @@ from harness.judge.messages import (
     Hello,
     Init,
     NeedBuild,
-    NeedClock,
     NeedInit,
+    NeedSupport,
     ProblemAt,
     Progress,
     Settings,
 )
 from harness.result import Result
+from harness.wire.processes import kill_tree
 
-CLOCK_SOURCE = Path(__file__).resolve().parent.parent / "timing" / "gpu_clock.cu"
 LOG_TAIL_BYTES = 4096
 PATIENCE_S = 5.0
 
@@ -83,12 +84,12 @@ class JudgeClient:
         try:
             self._process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()  # its candidates die with it
+            kill_tree(self._process.pid)
             self._process.wait()
 
     def kill(self) -> None:
-        """Ends the judge at once; its candidates and its rehearsal die with it."""
-        self._process.kill()
+        """Ends the judge at once, with its rehearsal, its candidates and all that these started."""
+        kill_tree(self._process.pid)
         self._process.wait()
         self._connection.close()
 
@@ -101,18 +102,16 @@ class JudgeClient:
             message = self._receive()
             if isinstance(message, Progress):
                 self._on_progress(message.text)
-            elif isinstance(message, NeedBuild | NeedClock):
+            elif isinstance(message, NeedBuild | NeedSupport):
                 self._serve(message)
             else:
                 return message
 
-    def _serve(self, need: NeedBuild | NeedClock) -> None:
+    def _serve(self, need: NeedBuild | NeedSupport) -> None:
         assert self._service is not None
         self._on_progress("building")
-        if isinstance(need, NeedClock):
-            self._connection.send(self._service.build_clock(CLOCK_SOURCE))
-        else:
-            self._connection.send(self._service.build(need.request))
+        answer = self._service.build(need.request) if isinstance(need, NeedBuild) else _support(self._service)
+        self._connection.send(answer)
 
     def _receive(self) -> Any:
         try:
@@ -123,6 +122,13 @@ class JudgeClient:
     def _describe_end(self) -> str:
         status = self._process.wait()
         return f"the judge ended with status {status}"
+
+
+def _support(service: BuildService) -> Support | str:
+    try:
+        return service.support()
+    except NoSupport as error:
+        return str(error)
 
 
 def _environment() -> dict[str, str]:

@@ -111,7 +111,7 @@ class CpuArena:
 
     def export(self) -> dict[str, Any]:
         """What the candidate needs to open it."""
-        return {"kind": "cpu", "fd": self.fd, "size": self.bytes.numel()}
+        return {"kind": "cpu", "size": self.bytes.numel()}
 
     def close(self) -> None:
         os.close(self.fd)
@@ -150,10 +150,11 @@ def create(size: int, device: torch.device) -> CpuArena | CudaArena:
     return CudaArena(size, device) if device.type == "cuda" else CpuArena(size)
 
 
-def open_arena(exported: dict[str, Any], device: torch.device) -> torch.Tensor:
-    """The judge's arena as bytes (uint8, 1-d), in the candidate."""
+def open_arena(exported: dict[str, Any], device: torch.device, fd: int | None) -> torch.Tensor:
+    """The judge's arena as bytes (uint8, 1-d), in the candidate; on the CPU through the descriptor it was given."""
     if exported["kind"] == "cpu":
-        return _map_file(exported["fd"], exported["size"])
+        assert fd is not None
+        return _map_file(fd, exported["size"])
     torch.cuda.set_device(device)
     handle = _IpcHandle.from_buffer_copy(bytes.fromhex(exported["handle"]))
     pointer = ctypes.c_void_p()

@@ -22,8 +22,13 @@ def become_subreaper() -> None:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
-def die_with_parent() -> None:
-    """Has the kernel kill this process when its parent ends. Raises OSError."""
+def die_with_parent(parent: int | None = None) -> None:
+    """Has the kernel kill this process when its parent ends. Raises OSError.
+
+    Given the parent that it is to have, waits until an intermediate one has ended and left it to that.
+    """
+    while parent is not None and os.getppid() != parent:
+        time.sleep(0.001)
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import base64
 import gc
 import pickle
-import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from harness.build.cuda_on_cpu import python_side
 from harness.candidate import load_inline, solution, weights
 from harness.candidate.calls import Caller, Form, Mismatch
 from harness.timing.call import Clock
@@ -22,7 +22,6 @@ from harness.timing.gpu import GpuClock
 from harness.wire.arena import TensorSpec, open_arena
 from harness.wire.arithmetic import exact_arithmetic
 from harness.wire.channel import Channel, ChannelClosed
-from harness.wire.processes import die_with_parent
 
 LONGEST_MESSAGE = 4000
 
@@ -30,13 +29,14 @@ LONGEST_MESSAGE = 4000
 class Candidate:
     """The state of this process between requests."""
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self, channel: Channel, arena_fd: int | None) -> None:
+        self._channel, self._arena_fd = channel, arena_fd
         self._path = Path()
         self._model: torch.nn.Module | None = None
         self._caller: Caller | None = None
         self._device = torch.device("cpu")
         self._clock: Clock = CpuClock()
+        self._runtime: Path | None = None
 
     def serve(self) -> None:
         """Answers requests until the judge closes the channel."""
@@ -68,6 +68,9 @@ class Candidate:
 
     def _construct(self, request: dict[str, Any]) -> torch.nn.Module:
         self._path = Path(request["solution"])
+        if "runtime" in request["support"]:
+            self._runtime = Path(request["support"]["runtime"])
+            python_side.install(Path(request["support"]["allocator"]))
         load_inline.install(self._build)
         arguments, named = _unpack(request["init"])
         kind = solution.import_class(self._path, request["class"])
@@ -78,7 +81,7 @@ class Candidate:
         exact_arithmetic(tf32=request["tf32"])
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
-            self._clock = GpuClock(Path(request["clock"]), self._device.index)
+            self._clock = GpuClock(Path(request["support"]["clock"]), self._device.index)
         model = self._construct(request)
         reference = torch.load(request["weights"], mmap=True)
         found = weights.match(model, reference["parameters"], reference["buffers"])
@@ -105,12 +108,14 @@ class Candidate:
             states={name: TensorSpec.from_json(spec) for name, spec in request["states"].items()},
             may_alias=request["may_alias"],
         )
-        arena = open_arena(request["arena"], self._device)
-        self._caller = Caller(self._model, self._clock, arena, form)
+        arena = open_arena(request["arena"], self._device, self._arena_fd)
+        self._caller = Caller(self._model, self._clock, arena, form, guarded=self._runtime is not None)
         return {"op": "mapped"}
 
     def _call(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._caller is not None
+        if self._runtime is not None:
+            python_side.set_block_order(self._runtime, request["block_order"])
         sample, plain = self._caller.call(_unpack(request["others"]), request["random_seed"], request["hold_ms"])
         gc.collect()
         return {
@@ -134,13 +139,3 @@ def _specs(frames: list[dict[str, Any]]) -> tuple[TensorSpec, ...]:
 def _unpack(text: str) -> Any:
     """What the judge pickled: the trust runs this way only."""
     return pickle.loads(base64.b64decode(text))
-
-
-def main() -> None:
-    die_with_parent()
-    read_fd, write_fd = (int(argument) for argument in sys.argv[1:3])
-    Candidate(Channel(read_fd, write_fd)).serve()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,70 @@
+"""The recipe for a machine without a GPU: CUDA sources are translated and compiled by the C++ compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.build import cuda_on_cpu, toolchain
+from harness.build.cuda_on_cpu import Unsupported
+from harness.build.recipe import Recipe, command, common_flags, cpp_source, cuda_source, key_of, link_flags, split
+from harness.build.request import BuildRequest
+
+OPTIMIZATION = "-O2"
+"""For every translated source, whatever the solution asks nvcc for: no time is claimed on the CPU."""
+
+
+class CannotTranslate(Exception):
+    """The source can't run on the CPU. `source` and `line` (from 1) say where; the text says what and why."""
+
+    def __init__(self, source: str, line: int, message: str) -> None:
+        super().__init__(message)
+        self.source, self.line = source, line
+
+
+def cpu_recipe(request: BuildRequest, runtime: Path) -> Recipe:
+    """What to write and run for a request; `runtime` is the library that runs kernels on the CPU.
+
+    A request without CUDA is built as it is: `is_cpu()` in it means what it says. Raises MissingTool, BadRequest or
+    CannotTranslate.
+    """
+    library = f"{request.name}.so"
+    cpp, flags = request.cpp_sources, link_flags(request, cuda=False)
+    folders = list(toolchain.torch().include_dirs)
+    files = {}
+    if request.uses_cuda:
+        cpp = _translated(request.cpp_sources, cuda=False)
+        files["cuda.cpp"] = cuda_source(request, _translated(request.cuda_sources, cuda=True))
+        folders.insert(0, cuda_on_cpu.INCLUDE_DIR)
+        flags += cuda_on_cpu.link_flags(runtime)
+    files["main.cpp"] = cpp_source(request, cpp)
+    files["build.ninja"] = _ninja_file(request, library, list(files), folders, flags)
+    return Recipe(files, library, key_of(files, [toolchain.cxx()]))
+
+
+def _translated(sources: Sequence[str], *, cuda: bool) -> tuple[str, ...]:
+    translated = []
+    for source in sources:
+        try:
+            translated.append(cuda_on_cpu.translate(source, cuda=cuda))
+        except Unsupported as error:
+            raise CannotTranslate(source, error.line, str(error)) from error
+    return tuple(translated)
+
+
+def _ninja_file(
+    request: BuildRequest, library: str, sources: Sequence[str], folders: Sequence[Path], link: Sequence[str]
+) -> str:
+    common = [toolchain.cxx(), *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
+    rules = {
+        "main.cpp": command([*common, *split(request.extra_cflags), "-c", "$in", "-o", "$out"]),
+        "cuda.cpp": command([*common, *cuda_on_cpu.host_flags(split(request.extra_cuda_cflags)),
+                             *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION, "-c", "$in", "-o", "$out"]),
+    }
+    lines = []
+    for source in sources:
+        stem = source.removesuffix(".cpp")
+        lines += [f"rule {stem}", f"  command = {rules[source]}", "", f"build {stem}.o: {stem} {source}", ""]
+    objects = " ".join(source.removesuffix(".cpp") + ".o" for source in sources)
+    linking = command([toolchain.cxx(), "-shared", "$in", *link, "-o", "$out"])
+    return "\n".join([*lines, "rule link", f"  command = {linking}", "", f"build {library}: link {objects}", ""])

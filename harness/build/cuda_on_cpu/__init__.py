@@ -1,0 +1,25 @@
+"""Unmodified CUDA source, built by the C++ compiler and run on the CPU: correctness without a GPU."""
+
+from .errors import Unsupported
+from .toolchain import (
+    INCLUDE_DIR,
+    RUNTIME_SOURCES,
+    SOURCE_FLAGS,
+    allocator_library,
+    host_flags,
+    link_flags,
+    runtime_library,
+)
+from .translation import translate
+
+__all__ = [
+    "INCLUDE_DIR",
+    "RUNTIME_SOURCES",
+    "SOURCE_FLAGS",
+    "Unsupported",
+    "allocator_library",
+    "host_flags",
+    "link_flags",
+    "runtime_library",
+    "translate",
+]

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
+
+namespace at::cuda {
+
+// An event is the time it was recorded at.
+class CUDAEvent {
+ public:
+  CUDAEvent() { cudaEventCreate(&event_); }
+  explicit CUDAEvent(unsigned) : CUDAEvent() {}
+  CUDAEvent(const CUDAEvent&) = delete;
+  CUDAEvent& operator=(const CUDAEvent&) = delete;
+  ~CUDAEvent() { cudaEventDestroy(event_); }
+
+  operator cudaEvent_t() const { return event_; }
+  cudaEvent_t event() const { return event_; }
+  bool isCreated() const { return true; }
+  bool query() const { return true; }
+  void record() { cudaEventRecord(event_); }
+  void record(const CUDAStream&) { record(); }
+  void recordOnce(const CUDAStream&) { record(); }
+  void block(const CUDAStream&) {}
+  void synchronize() const {}
+  float elapsed_time(const CUDAEvent& other) const {
+    float milliseconds = 0;
+    cudaEventElapsedTime(&milliseconds, event_, other.event_);
+    return milliseconds;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace at::cuda

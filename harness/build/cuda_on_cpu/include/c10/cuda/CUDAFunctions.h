@@ -1,0 +1,15 @@
+// The device that this runs on is number 0 of 1.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/cuda/CUDAException.h>
+
+namespace c10::cuda {
+inline DeviceIndex device_count() noexcept { return 1; }
+inline DeviceIndex device_count_ensure_non_zero() { return 1; }
+inline DeviceIndex current_device() { return 0; }
+inline void set_device(DeviceIndex, bool = false) {}
+inline void device_synchronize() { C10_CUDA_CHECK(cudaDeviceSynchronize()); }
+inline void stream_synchronize(cudaStream_t) {}
+inline int warp_size() { return 32; }
+}  // namespace c10::cuda

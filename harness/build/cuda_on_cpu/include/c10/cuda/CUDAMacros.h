@@ -1,0 +1,5 @@
+#pragma once
+
+#define C10_CUDA_API
+#define C10_CUDA_EXPORT
+#define C10_CUDA_IMPORT

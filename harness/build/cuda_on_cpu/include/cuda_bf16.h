@@ -1,0 +1,3 @@
+#pragma once
+
+#include "inlinebench/bfloat16.h"

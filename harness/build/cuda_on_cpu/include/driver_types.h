@@ -1,0 +1,4 @@
+// Part of what nvcc declares without being asked.
+#pragma once
+
+#include "inlinebench/all.h"

@@ -1,0 +1,27 @@
+// CUDA's keywords, and the macros that say which compiler this is.
+#pragma once
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __maxnreg__(...)
+#define __forceinline__ inline
+#define __align__(n) __attribute__((aligned(n)))
+#define __builtin_align__(n) __align__(n)
+#define __inline_hint__
+#define __nv_pure__
+
+// What the source's __CUDA_ARCH__ and __CUDACC__ are translated to: it is compiled once, as device code of this
+// generation. The original names would change the meaning of torch's own headers.
+#define INLINEBENCH_CUDA_ARCH 900
+#define INLINEBENCH_CUDACC 1
+
+#define CUDA_VERSION 13000
+#define CUDART_VERSION 13000
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __CUDA_RUNTIME_H__

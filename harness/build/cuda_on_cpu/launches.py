@@ -1,0 +1,183 @@
+"""`kernel<<<grid, block>>>(arguments)` becomes a call of our launcher."""
+
+from __future__ import annotations
+
+from .errors import Unsupported
+from .tokens import Code
+
+
+def rewrite_launches(code: Code) -> None:
+    """Rewrites every launch in place; the arguments' parentheses stay as they are.
+
+    The callee goes into a lambda, so that the compiler deduces template arguments from the call as usual.
+    """
+    position = 0
+    while position < len(code):
+        if code.text(position) == "<<<":
+            position = _rewrite(code, position)
+        position += 1
+    _rewrite_pointer_launches(code)
+
+
+def _rewrite(code: Code, chevron: int) -> int:
+    end = _closing_chevron(code, chevron)
+    line = code.tokens[chevron].line
+    if end < 0:
+        raise Unsupported("<<<", line, "this launch has no `>>>` or no argument list after it")
+    start = callee_start(code, chevron)
+    if start == chevron:
+        raise Unsupported("<<<", line, "no kernel is named before it")
+    name = _name(code, start, chevron)
+    parameters, values = _pass_literals(code, code.after(end))
+    code.splice(end - 2, end + 1, "))")
+    code.splice(chevron, chevron + 1, f"({values}); }}, ::inlinebench::Configuration(")
+    code.insert(start, f'::inlinebench::Launcher("{name}", __LINE__, [&]({parameters}) {{ ')
+    return start
+
+
+def _pass_literals(code: Code, opening: int) -> tuple[str, str]:
+    """The lambda's parameters, and the arguments of the call inside it, for the argument list that opens there.
+
+    A null pointer or a braced list loses its meaning when it is passed on, so such arguments move into the inner call.
+    """
+    arguments = _split_arguments(code, opening)
+    texts = [_flat(code, argument) for argument in arguments]
+    literal = [text in ("0", "NULL") or text.startswith("{") for text in texts]
+    if not any(literal) or any("..." in text or "__VA_ARGS__" in text for text in texts):
+        return "const auto&... inlinebench_arguments", "inlinebench_arguments..."
+    names = [f"inlinebench_argument_{index}" for index in range(len(texts))]
+    parameters = [f"const auto& {name}" for name, moved in zip(names, literal, strict=True) if not moved]
+    values = [text if moved else name for name, text, moved in zip(names, texts, literal, strict=True)]
+    _remove_arguments(code, arguments, literal)
+    return ", ".join(parameters), ", ".join(values)
+
+
+def _split_arguments(code: Code, opening: int) -> list[range]:
+    """The positions of each argument, between the parentheses and commas."""
+    closing = code.closing(opening)
+    arguments: list[range] = []
+    start = position = opening + 1
+    while position < closing:
+        text = code.text(position)
+        if text in ("(", "[", "{"):
+            position = code.closing(position)
+        elif text == "<":
+            position = max(code.angle_closing(position), position)
+        elif text == ",":
+            arguments.append(range(start, position))
+            start = position + 1
+        position += 1
+    return [*arguments, range(start, closing)]
+
+
+def _flat(code: Code, positions: range) -> str:
+    return " ".join(text for text in map(code.text, positions) if text)
+
+
+def _remove_arguments(code: Code, arguments: list[range], removed: list[bool]) -> None:
+    """Blanks the removed arguments, and a comma for each: the one after it, or the one before if none is kept after."""
+    kept = [index for index, gone in enumerate(removed) if not gone]
+    for index, positions in enumerate(arguments):
+        if removed[index]:
+            for position in positions:
+                if "\n" not in code.tokens[position].text:
+                    code.replace(position, "")
+        if index + 1 < len(arguments) and (not kept or removed[index] or index == kept[-1]):
+            code.replace(positions.stop, "")
+
+
+def _closing_chevron(code: Code, chevron: int) -> int:
+    """The last sign of the `>>>` that ends the configuration and has an argument list after it; -1 if there is none."""
+    position = chevron + 1
+    while position < len(code):
+        text = code.text(position)
+        if text in ("(", "[", "{"):
+            position = code.closing(position)
+        elif text == ">" and code.text(position + 1) == ">" and code.text(position + 2) == ">":
+            if code.text(position + 3) != ">" and code.text(code.after(position + 2)) == "(":
+                return position + 2
+        elif text == ";":
+            return -1
+        position += 1
+    return -1
+
+
+def callee_start(code: Code, end: int) -> int:
+    """Where the postfix expression that ends before `end` begins: `a::b<T, 4>`, `(*f)`, `table[i]`, `x.f<T>()`."""
+    position = end
+    while True:
+        last = code.before(position)
+        text = code.text(last)
+        if text == ">":
+            opening = code.angle_opening(last)
+            if opening < 0:
+                return position
+            position = opening
+            continue
+        if text in (")", "]"):
+            position = code.opening(last)
+            if not (code.is_word(code.before(position)) or code.text(code.before(position)) in (">", ")", "]")):
+                return position
+            if code.text(code.before(position)) in _STATEMENTS:
+                return position
+            continue
+        if not code.is_word(last):
+            return position
+        position = last
+        joint = code.before(position)
+        if code.text(joint) == "#" and code.text(joint - 1) == "#":  # a name pasted together in a macro
+            position = joint - 1
+            continue
+        if code.text(joint) == "template":
+            position, joint = joint, code.before(joint)
+        if code.text(joint) not in ("::", ".", "->"):
+            return position
+        position = joint
+        before = code.before(joint)
+        owned = code.is_word(before) and code.text(before) not in _STATEMENTS
+        if not owned and code.text(before) not in (">", ")", "]"):
+            return position  # a leading ::
+
+
+_STATEMENTS = {"return", "else", "do", "if", "for", "while", "switch", "case"}
+
+
+def _name(code: Code, start: int, end: int) -> str:
+    """The last name in the callee that is not a template argument, for messages."""
+    name, position = "kernel", start
+    while position < end:
+        if code.text(position) == "<":
+            position = max(code.angle_closing(position), position)
+        elif code.is_word(position):
+            name = code.text(position)
+        position += 1
+    return name
+
+
+def _rewrite_pointer_launches(code: Code) -> None:
+    """Drops the cast in `cudaLaunchKernel((void*)kernel, ...)`: the parameters' types are needed."""
+    for position in list(code.words("cudaLaunchKernel", "cudaFuncSetAttribute", "cudaFuncGetAttributes")):
+        opening = code.after(position)
+        if code.text(opening) != "(":
+            continue
+        first = code.after(opening)
+        if code.text(first) == "(":
+            closing = code.closing(first)
+            if _is_void_pointer(code, first + 1, closing):
+                _blank(code, first, closing)
+        elif code.text(first) in ("reinterpret_cast", "static_cast"):
+            angle = code.after(first)
+            end = code.angle_closing(angle)
+            if end > 0 and _is_void_pointer(code, angle + 1, end):
+                _blank(code, first, end)
+
+
+def _is_void_pointer(code: Code, start: int, end: int) -> bool:
+    texts = [text for text in map(code.text, range(start, end)) if text]
+    return sorted(text for text in texts if text != "const") == ["*", "void"]
+
+
+def _blank(code: Code, first: int, last: int) -> None:
+    for position in range(first, last + 1):
+        if "\n" not in code.tokens[position].text:
+            code.replace(position, "")

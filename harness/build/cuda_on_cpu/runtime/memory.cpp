@@ -1,0 +1,157 @@
+#include "memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "inlinebench/poison.h"
+#include "inlinebench/runtime.h"
+
+namespace inlinebench {
+
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t alignment = 64;     // what torch's CPU allocator promises
+constexpr std::size_t front_canary = 256;  // checked before a block; the rest of its first page is poison only
+
+constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+struct Allocation {
+  GuardedArea area;
+  char* data;
+  std::size_t bytes;
+};
+
+struct Watched {
+  const char* data;
+  std::vector<char> copy;
+};
+
+// Never destroyed: tensors may be freed while the process ends.
+struct Registry {
+  std::mutex mutex;
+  std::map<const char*, Allocation> live;  // by the address of the data
+  std::map<const char*, Watched> watched;
+};
+Registry& registry() {
+  static auto* instance = new Registry;
+  return *instance;
+}
+
+std::string describe_overwrite(const Allocation& block, const unsigned char* byte) {
+  auto* where = reinterpret_cast<const char*>(byte);
+  bool past = where >= block.data + block.bytes;
+  auto distance = past ? where - (block.data + block.bytes) : block.data - where;
+  return "out of bounds write, " + std::to_string(distance) + " bytes " + (past ? "past the end" : "before the start") +
+         " of a tensor or allocation of " + std::to_string(block.bytes) + " bytes";
+}
+
+}  // namespace
+
+GuardedArea GuardedArea::map(std::size_t bytes) {
+  std::size_t body = round_up(std::max<std::size_t>(bytes, 1), page);
+  void* base = mmap(nullptr, body + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) throw std::bad_alloc();
+  char* low = static_cast<char*>(base) + page;
+  if (mprotect(low, body, PROT_READ | PROT_WRITE) != 0) {
+    munmap(base, body + 2 * page);
+    throw std::bad_alloc();
+  }
+  return {low, low + body};
+}
+
+void GuardedArea::unmap() { munmap(low - page, static_cast<std::size_t>(high - low) + 2 * page); }
+
+void* allocate(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  GuardedArea area = GuardedArea::map(round_up(bytes, alignment));
+  char* data = area.high - round_up(bytes, alignment);
+  poison(area.low, static_cast<std::size_t>(area.high - area.low));
+  auto& all = registry();
+  std::lock_guard lock(all.mutex);
+  all.live[data] = {area, data, bytes};
+  return data;
+}
+
+void release(void* data) {
+  if (!data) return;
+  auto& all = registry();
+  GuardedArea area;
+  {
+    std::lock_guard lock(all.mutex);
+    auto found = all.live.find(static_cast<const char*>(data));
+    if (found == all.live.end()) return;
+    area = found->second.area;
+    all.live.erase(found);
+  }
+  area.unmap();
+}
+
+std::size_t allocation_size(const void* data) {
+  auto& all = registry();
+  std::lock_guard lock(all.mutex);
+  auto found = all.live.find(static_cast<const char*>(data));
+  return found == all.live.end() ? 0 : found->second.bytes;
+}
+
+std::string find_overwritten() {
+  auto& all = registry();
+  std::lock_guard lock(all.mutex);
+  for (const auto& [data, block] : all.live) {
+    const char* end = data + block.bytes;
+    if (auto* byte = find_unpoisoned(end, static_cast<std::size_t>(block.area.high - end)))
+      return describe_overwrite(block, byte);
+    auto front = std::min<std::size_t>(front_canary, static_cast<std::size_t>(data - block.area.low));
+    if (auto* byte = find_unpoisoned(data - front, front)) return describe_overwrite(block, byte);
+  }
+  for (const auto& [data, range] : all.watched)
+    if (std::memcmp(data, range.copy.data(), range.copy.size()) != 0)
+      return "out of bounds write into memory beside a tensor";
+  return "";
+}
+
+const char* describe_address(const void* address, char* text, std::size_t size) {
+  auto& all = registry();
+  std::unique_lock lock(all.mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return nullptr;
+  auto* byte = static_cast<const char*>(address);
+  for (const auto& [data, block] : all.live) {
+    if (byte < block.area.low - page || byte >= block.area.high + page) continue;
+    bool past = byte >= data + block.bytes;
+    auto distance = past ? byte - (data + block.bytes) : data - byte;
+    std::snprintf(text, size, "%td bytes %s of a tensor or allocation of %zu bytes", distance,
+                  past ? "past the end" : "before the start", block.bytes);
+    return text;
+  }
+  return nullptr;
+}
+
+}  // namespace inlinebench
+
+extern "C" {
+
+// Memory that kernels must not change (such as the bytes around a buffer that is not allocated here): compared with a
+// copy after every launch until it is unwatched.
+void inlinebench_watch(const void* data, std::size_t bytes) {
+  auto& all = inlinebench::registry();
+  std::lock_guard lock(all.mutex);
+  auto* first = static_cast<const char*>(data);
+  all.watched[first] = {first, std::vector<char>(first, first + bytes)};
+}
+
+void inlinebench_unwatch(const void* data) {
+  auto& all = inlinebench::registry();
+  std::lock_guard lock(all.mutex);
+  all.watched.erase(static_cast<const char*>(data));
+}
+
+}  // extern "C"

@@ -1,0 +1,25 @@
+// Guarded allocations: each ends at a page that cannot be touched, give or take alignment, with canaries in the slack.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace inlinebench {
+
+// A region mapped between two guard pages, for data that ends where the second one begins.
+struct GuardedArea {
+  char* low = nullptr;   // first usable byte
+  char* high = nullptr;  // first byte of the upper guard page
+
+  static GuardedArea map(std::size_t bytes);  // throws std::bad_alloc
+  void unmap();
+};
+
+// Empty if all canaries and watched ranges are intact; otherwise what was overwritten.
+std::string find_overwritten();
+
+// For the fault handler: "4 bytes past the end of an allocation of 400 bytes", or null. Never waits for a lock. The text
+// is written into `text`.
+const char* describe_address(const void* address, char* text, std::size_t size);
+
+}  // namespace inlinebench

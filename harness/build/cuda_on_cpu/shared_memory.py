@@ -1,0 +1,162 @@
+"""`__shared__` declarations become references into the arena of the running block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .errors import Unsupported
+from .functions import Function, find_functions
+from .tokens import Code
+
+_DROPPED = {"__shared__", "static", "extern"}
+_TAG = "inlinebench_shared"
+
+
+@dataclass(frozen=True)
+class _Declaration:
+    """`text` declares `names` as members of a struct; positions are those of the first token and of the `;`."""
+
+    start: int
+    end: int
+    text: str
+    names: list[str]
+    dynamic: bool
+
+
+def rewrite_shared(code: Code) -> None:
+    """Rewrites every `__shared__` declaration in place, in functions and outside them."""
+    _move_into_functions(code)
+    while (position := next(code.words("__shared__"), -1)) >= 0:
+        declaration = _read(code, position)
+        text = _local_text(declaration)
+        if not declaration.dynamic:
+            _capture_by_reference(code, declaration)
+        line_ends = _line_ends(code, declaration.start, declaration.end)
+        code.splice(declaration.start, declaration.end, text + line_ends)
+
+
+def _line_ends(code: Code, start: int, end: int) -> str:
+    """The line ends between two positions, with their backslashes if it is the text of a macro."""
+    spaces = (token.text for token in code.tokens[start:end] if token.kind == "space")
+    return "".join(line_end for text in spaces for line_end in re.findall(r"\\?\r?\n", text))
+
+
+def _flat(code: Code, start: int = 0, end: int | None = None) -> str:
+    """Code on one line, without comments."""
+    return " ".join(token.text for token in code.tokens[start:end] if token.kind != "space")
+
+
+def _capture_by_reference(code: Code, declaration: _Declaration) -> None:
+    """`[=]` in the rest of the block becomes `[=, &name]`: shared memory is not copied into a lambda."""
+    captures = "".join(f", &{name}" for name in declaration.names)
+    for position in range(_block_end(code, declaration.end) - 1, declaration.end, -1):
+        if code.text(position) == "[" and code.text(equals := code.after(position)) == "=":
+            code.insert(equals + 1, captures)
+
+
+def _block_end(code: Code, position: int) -> int:
+    """The `}` that closes the block around a position."""
+    depth = 0
+    while position < len(code):
+        depth += {"{": 1, "}": -1}.get(code.text(position), 0)
+        if depth < 0:
+            break
+        position += 1
+    return position
+
+
+def _read(code: Code, position: int) -> _Declaration:
+    start = _statement_start(code, position)
+    end = _statement_end(code, position)
+    dynamic = any(code.text(here) == "extern" for here in range(start, position + 3))
+    kept = [token for token in code.tokens[start:end] if token.text not in _DROPPED or token.kind != "word"]
+    body = Code(kept)
+    names = list(_declared_names(body))
+    if not names:
+        line = code.tokens[position].line
+        raise Unsupported("__shared__", line, "this declaration was not understood; declare an array or a variable")
+    if dynamic:
+        _give_extent(body)
+    return _Declaration(start, end, _flat(body), names, dynamic)
+
+
+def _statement_start(code: Code, position: int) -> int:
+    """The first token of the statement, past what precedes it on the way back."""
+    start = position
+    while True:
+        before = code.before(start)
+        if before < 0 or code.tokens[before].kind == "directive" or code.text(before) in (";", "{", "}", ":"):
+            return start
+        start = code.opening(before) if code.text(before) == ")" else before
+
+
+def _statement_end(code: Code, position: int) -> int:
+    while position < len(code) and code.text(position) != ";":
+        position = code.closing(position) if code.text(position) in ("(", "[", "{") else position
+        position += 1
+    return min(position, len(code))
+
+
+def _declared_names(body: Code) -> Iterator[str]:
+    """The last word of each declarator before its extents: `a` and `b` in `float a[2], b`."""
+    name, position = "", 0
+    while position < len(body):
+        text = body.text(position)
+        if text in ("[", "(", "{"):
+            position = body.closing(position)
+        elif text == "<":
+            position = max(body.angle_closing(position), position)
+        elif text in (",", "="):
+            if name:
+                yield name
+            name = ""
+        elif body.is_word(position):
+            name = text
+        position += 1
+    if name:
+        yield name
+
+
+def _give_extent(body: Code) -> None:
+    """`[]` becomes `[1]`: a struct needs to know."""
+    for position in range(len(body)):
+        if body.text(position) == "[" and body.text(body.after(position)) == "]":
+            body.insert(position + 1, "1")
+            return
+
+
+def _local_text(declaration: _Declaration) -> str:
+    """One declaration a name. The struct is inside a lambda, so that a macro may declare several in one scope."""
+    parts = []
+    for index, name in enumerate(declaration.names):
+        member = f"decltype({_TAG}::{name})"
+        if declaration.dynamic:
+            reference, value = "auto*", f"::inlinebench::dynamic_shared_array<{member}>()"
+        else:
+            reference, value = "auto&", f'::inlinebench::shared_variable<{_TAG}, {member}, {index}>("{name}")'
+        body = f"struct {_TAG} {{ {declaration.text}; }}; return {value};"
+        parts.append(f"{reference} {name} = [&]() -> {reference} {{ {body} }}()")
+    return "; ".join(parts)
+
+
+def _move_into_functions(code: Code) -> None:
+    """A `__shared__` variable of a whole file is declared in each function that names it instead."""
+    functions = find_functions(code)
+    for position in reversed(list(code.words("__shared__"))):
+        if any(function.header <= position < function.closing for function in functions):
+            continue
+        if not functions:
+            return  # the text of a macro: whoever uses it decides where it stands
+        declaration = _read(code, position)
+        flat = _flat(code, declaration.start, declaration.end)
+        line_ends = _line_ends(code, declaration.start, declaration.end)
+        code.splice(declaration.start, declaration.end + 1, line_ends)
+        for function in reversed(find_functions(code)):
+            if function.opening > declaration.start and _names_any(code, function, declaration.names):
+                code.insert(function.opening + 1, f" {flat};")
+
+
+def _names_any(code: Code, function: Function, names: list[str]) -> bool:
+    return any(code.text(here) in names for here in range(function.opening, function.closing))

@@ -1,0 +1,161 @@
+"""Compiler flags for translated sources, and the runtime libraries they are linked with.
+
+A translated source is compiled by `g++ -x c++ *host_flags(cuda_flags) *SOURCE_FLAGS -I INCLUDE_DIR ...` and linked with
+`link_flags(runtime_library(cache))`. All modules of a process share that one library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+INCLUDE_DIR = _HERE / "include"
+"""Goes before torch's include folders, and instead of the CUDA toolkit's."""
+
+_RUNTIME = _HERE / "runtime"
+_RUNTIME_NAMES = ("fibre", "memory", "worker", "faults", "grid")
+RUNTIME_SOURCES: tuple[Path, ...] = tuple(_RUNTIME / f"{name}.cpp" for name in _RUNTIME_NAMES)
+"""What `runtime_library` compiles; no torch headers in it."""
+
+_ALLOCATOR_SOURCE = _RUNTIME / "torch_allocator.cpp"
+
+SOURCE_FLAGS = (
+    "-include",
+    "cuda_runtime.h",  # nvcc includes it unasked
+    "-fPIC",
+    "-fno-strict-aliasing",  # reinterpret_cast loads of vectors are everyday CUDA
+    "-fwrapv",  # as the hardware's integers do
+    "-fno-math-errno",
+    "-fsanitize=alignment",  # a misaligned vector load is an error on the hardware too; costs next to nothing
+    "-fsanitize-undefined-trap-on-error",
+    "-fno-gnu-unique",  # two modules may have kernels of the same name
+    "-Wno-unknown-pragmas",  # #pragma unroll
+    "-Wno-attributes",
+)
+"""Flags for a translated CUDA source; a plain C++ source only needs INCLUDE_DIR."""
+
+_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra")
+
+_KEPT_PREFIXES = ("-D", "-U", "-I", "-std=", "-O", "-W", "-f")
+_KEPT_EXACTLY = {"-g", "-w"}
+_KEPT_WITH_VALUE = {"-D", "-U", "-I", "-include", "-isystem"}
+_LONG_FORMS = {
+    "--define-macro": "-D",
+    "--undefine-macro": "-U",
+    "--include-path": "-I",
+    "--std": "-std=",
+    "--optimize": "-O",
+}
+_HOST_OPTIONS = ("-Xcompiler", "--compiler-options")
+# These would change what floating-point code means on the CPU, which nvcc's own flags of the kind don't promise.
+_NEVER = ("-fmad", "-ffast-math", "-Ofast", "-Werror", "-ftz", "-fatbin", "-forward-")
+_VALUE_TAKERS = set(
+    [
+        "-Xptxas",
+        "--ptxas-options",
+        "-Xcudafe",
+        "-Xnvlink",
+        "-Xarchive",
+        "-Xfatbin",
+        "-gencode",
+        "--generate-code",
+        "-arch",
+        "--gpu-architecture",
+        "-code",
+        "--gpu-code",
+        "-ccbin",
+        "--compiler-bindir",
+        "-maxrregcount",
+        "--maxrregcount",
+        "-diag-suppress",
+        "--diag-suppress",
+        "-diag-error",
+        "-t",
+        "--threads",
+        "-Xlinker",
+        "--linker-options",
+        "-rdc",
+        "-x",
+        "-o",
+        "-l",
+        "-L",
+        "--default-stream",
+        "-default-stream",
+        "--split-compile",
+        "-split-compile",
+    ]
+)
+
+
+def host_flags(cuda_flags: Sequence[str]) -> list[str]:
+    """The flags among nvcc's that mean something to g++: -D, -U, -I, -std, -O and those behind -Xcompiler."""
+    kept: list[str] = []
+    flags = iter(cuda_flags)
+    for flag in flags:
+        name, _, value = flag.partition("=")
+        if name in _HOST_OPTIONS:
+            kept += host_flags((value or next(flags, "")).strip("'\"").split(","))
+        elif name in _LONG_FORMS:
+            value = value or next(flags, "")
+            kept.append(f"{_LONG_FORMS[name]}{value}")
+        elif flag == "-std":
+            kept.append(f"-std={next(flags, 'c++20')}")
+        elif flag in _KEPT_WITH_VALUE:
+            kept += [flag, next(flags, "")]
+        elif flag in _VALUE_TAKERS:
+            next(flags, None)
+        elif flag in _KEPT_EXACTLY or (flag.startswith(_KEPT_PREFIXES) and not flag.startswith(_NEVER)):
+            kept.append(flag)
+    return [flag for flag in kept if flag]
+
+
+def link_flags(library: Path) -> list[str]:
+    """Links a module with a library made by `runtime_library` and makes it find that at run time."""
+    return [str(library), f"-Wl,-rpath,{library.parent}"]
+
+
+def runtime_library(cache: Path, compiler: str = "g++") -> Path:
+    """The runtime as a shared library in `cache`, built (some seconds) unless it is there already."""
+    flags = [*_RUNTIME_FLAGS, f"-I{INCLUDE_DIR}", "-lpthread"]
+    return _build(cache, "inlinebench_cuda_on_cpu", RUNTIME_SOURCES, flags, compiler)
+
+
+def allocator_library(
+    cache: Path, includes: Iterable[Path], torch_lib: Path, compiler: str = "g++", *, std: str = "c++20"
+) -> Path:
+    """The guard allocator for torch: a library whose loading replaces c10's CPU allocator. See `python_side.install`.
+
+    `includes` are torch's include folders, `torch_lib` the folder of libc10.so.
+    """
+    runtime = runtime_library(cache, compiler)
+    flags = [
+        *(f"-std={std}", "-O2", "-fPIC", "-shared", f"-I{INCLUDE_DIR}"),
+        *(f"-I{folder}" for folder in includes),
+        *(f"-L{torch_lib}", "-lc10", f"-Wl,-rpath,{torch_lib}"),
+        *link_flags(runtime),
+    ]
+    return _build(cache, "inlinebench_torch_allocator", (_ALLOCATOR_SOURCE,), flags, compiler)
+
+
+def _build(cache: Path, name: str, sources: Sequence[Path], flags: Sequence[str], compiler: str) -> Path:
+    """Compiles to a name that has the hash of everything that goes in; many processes may do so at once."""
+    digest = hashlib.sha256(repr((compiler, list(flags))).encode())
+    for path in sorted([*sources, *_RUNTIME.glob("*.h"), *INCLUDE_DIR.glob("inlinebench/*")]):
+        digest.update(path.read_bytes())
+    library = cache / f"lib{name}_{digest.hexdigest()[:16]}.so"
+    if library.exists():
+        return library
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        made = Path(folder) / library.name
+        command = [compiler, *map(str, sources), *flags, "-o", str(made), f"-Wl,-soname,{library.name}"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise RuntimeError(f"building {library.name} failed:\n{result.stderr}")
+        os.replace(made, library)
+    return library

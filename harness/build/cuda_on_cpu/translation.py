@@ -1,0 +1,64 @@
+"""CUDA C++ to C++ for the headers in `include/`."""
+
+from __future__ import annotations
+
+import re
+
+from .conditionals import drop_inactive, split_directive
+from .devices import rewrite_devices
+from .launches import rewrite_launches
+from .shared_memory import rewrite_shared
+from .tokens import Code, Token, join, tokenize
+from .unsupported import refuse_device_constructs, refuse_headers, refuse_words
+
+# What a compiler or torch's headers would misread keeps its meaning under another name.
+_RENAMED = {
+    "__CUDA_ARCH__": "INLINEBENCH_CUDA_ARCH",
+    "__CUDACC__": "INLINEBENCH_CUDACC",
+    "__NVCC__": "INLINEBENCH_CUDACC",
+    "__noinline__": "__attribute__((noinline))",
+}
+_MACRO_HEAD = re.compile(r"((?:[^\S\n]|\\\r?\n)*\w+(?:\([^)]*\))?)(.*)", re.DOTALL)
+_RENAMED_PATTERN = re.compile(r"\b(__CUDA_ARCH__|__CUDACC__|__NVCC__)\b")
+
+
+def translate(source: str, *, cuda: bool = True) -> str:
+    """C++ for `source`, line by line the same lines; `Unsupported` if something in it cannot run on the CPU.
+
+    With `cuda=False` the source is the C++ that goes with it (`cpp_sources`): it may have inline assembly of its own,
+    and nothing but the names of devices changes. Text that is not C++ comes back somehow: the compiler judges it.
+    """
+    code = Code(drop_inactive(tokenize(source)))
+    _rewrite(code, cuda)
+    code.tokens = [_rewrite_directive(token, cuda) for token in code.tokens]
+    return join(code.tokens)
+
+
+def _rewrite(code: Code, cuda: bool) -> None:
+    refuse_headers(code)
+    refuse_words(code, device_code=cuda)
+    rewrite_devices(code)
+    if not cuda:
+        return
+    refuse_device_constructs(code)
+    rewrite_launches(code)
+    rewrite_shared(code)
+    for position in code.words(*_RENAMED):
+        code.replace(position, _RENAMED[code.text(position)])
+
+
+def _rewrite_directive(token: Token, cuda: bool) -> Token:
+    """A macro's text is code too; a condition sees the names under which the compiler knows them."""
+    if token.kind != "directive":
+        return token
+    name, rest = split_directive(token.text)
+    start = len(token.text) - len(rest)
+    if name == "define" and (match := _MACRO_HEAD.match(rest)):
+        head, body = match.groups()
+        code = Code(tokenize(body, token.line + token.text[: start + len(head)].count("\n"), directives=False))
+        _rewrite(code, cuda)
+        return Token("directive", token.text[:start] + head + join(code.tokens), token.line)
+    if cuda and name in ("if", "elif", "ifdef", "ifndef"):
+        renamed = _RENAMED_PATTERN.sub(lambda found: _RENAMED[found.group()], rest)
+        return Token("directive", token.text[:start] + renamed, token.line)
+    return token

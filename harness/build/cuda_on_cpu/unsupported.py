@@ -1,0 +1,263 @@
+"""Constructs that cannot run on the CPU: found by name, and said by name and line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from .conditionals import split_directive
+from .errors import Unsupported
+from .functions import Function, find_functions
+from .tokens import Code
+
+_HEADERS = [
+    (r"mma\.h", "tensor cores (wmma)"),
+    (r"(cutlass|cute)/.*", "CUTLASS"),
+    (r"cub/.*", "CUB"),
+    (r"thrust/.*", "Thrust"),
+    (r"cuda/.*", "libcu++"),
+    (r"cublas.*|ATen/cuda/CUDABlas\.h", "cuBLAS"),
+    (r"cudnn.*|ATen/cudnn/.*", "cuDNN"),
+    (r"cusparse.*|ATen/cuda/CUDASparse.*", "cuSPARSE"),
+    (r"cusolver.*", "cuSOLVER"),
+    (r"cufft.*", "cuFFT"),
+    (r"curand.*|ATen/cuda/CUDAGenerator.*|ATen/cuda/PhiloxCudaState\.h", "cuRAND"),
+    (r"nccl\.h", "NCCL"),
+    (r"nvrtc\.h|cudaTypedefs\.h|cuda_fp8\.h|cuda_fp4\.h|cuda_fp6\.h", "this header"),
+    (r"texture_.*|cuda_texture_types\.h|surface_.*", "textures"),
+    (r"nvToolsExt\.h|nvtx3/.*", "NVTX"),
+]
+# Folders of CUDA's and torch's of which only our stand-ins can be included.
+_STAND_INS = re.compile(r"(cooperative_groups|c10/cuda|ATen/cuda|ATen/native/cuda|torch/csrc/cuda)/.*")
+_INCLUDE_DIR = Path(__file__).resolve().parent / "include"
+
+_WORDS = [
+    (r"wgmma\w*", "wgmma"),
+    (r"wmma|nvcuda", "tensor cores (wmma)"),
+    (r"cutlass|cute", "CUTLASS"),
+    (r"cub", "CUB"),
+    (r"thrust", "Thrust"),
+    (r"CUtensorMap\w*|cuTensorMap\w*", "TMA (tensor maps)"),
+    (r"cp_async_bulk\w*", "TMA"),
+    (r"texture|cudaTextureObject_t|tex[123]D\w*|cudaArray\w*|cudaCreateTextureObject|cudaBindTexture\w*", "textures"),
+    (r"cudaSurfaceObject_t|surf\dD(read|write)\w*", "surfaces"),
+    (r"cublas[A-Z]\w*|getCurrentCUDABlas\w*", "cuBLAS"),
+    (r"cudnn[A-Z]\w*|getCudnnHandle", "cuDNN"),
+    (r"cusparse[A-Z]\w*|getCurrentCUDASparseHandle", "cuSPARSE"),
+    (r"cusolver\w*", "cuSOLVER"),
+    (r"cufft[A-Z]\w*", "cuFFT"),
+    (r"curand\w*", "cuRAND"),
+    (r"nvrtc[A-Z]\w*", "NVRTC"),
+    (r"nccl[A-Z]\w*", "NCCL"),
+    (r"cuModule\w+|cuLaunch\w+|cuCtx\w+|cuMem[A-Z]\w*|cuFunc[A-Z]\w*|cuInit", "the driver API"),
+    (r"cudaGraph\w*|cudaStreamBeginCapture|cudaStreamEndCapture|CUDAGraph", "CUDA graphs"),
+    (r"cudaLaunchCooperativeKernel|cudaLaunchKernelEx\w*", "cooperative, cluster and extended launches"),
+    (r"__cluster_dims__|this_cluster|cluster_group|cluster_dims", "thread block clusters"),
+    (r"__nv_fp8\w*|__nv_fp4\w*|__nv_fp6\w*", "8-bit and smaller floats"),
+    (r"cudaIpc\w+|cudaDeviceEnablePeerAccess|cudaMemcpyPeer\w*", "access to other devices"),
+]
+# Words that are also ordinary names: only where a namespace or template is meant.
+_QUALIFIERS = {"cub", "thrust", "cute", "cutlass", "wmma", "nvcuda", "texture"}
+_LIBCUXX = set(
+    [
+        "std",
+        "pipeline",
+        "barrier",
+        "atomic",
+        "atomic_ref",
+        "ptx",
+        "memcpy_async",
+        "make_pipeline",
+        "aligned_size_t",
+        "pipeline_shared_state",
+        "thread_scope",
+        "thread_scope_device",
+        "thread_scope_block",
+        "device",
+        "annotated_ptr",
+        "counting_semaphore",
+        "latch",
+        "access_property",
+        "associate_access_property",
+        "barrier_arrive_tx",
+    ]
+)
+
+_FENCES = {"__nanosleep", "__threadfence", "__threadfence_block", "__threadfence_system", "__syncwarp"}
+_POLLS = {"atomicAdd", "atomicOr", "atomicSub", "atomicXor"}
+
+
+def refuse_headers(code: Code) -> None:
+    """Raises for an #include of a library that the CPU has no stand-in for."""
+    for token in code.tokens:
+        if token.kind != "directive":
+            continue
+        name, rest = split_directive(token.text)
+        match = re.match(r"""\s*[<"]([^>"]+)[>"]""", rest)
+        if name == "include" and match and (what := _foreign(match.group(1))):
+            construct = f"#include <{match.group(1)}>"
+            raise Unsupported(construct, token.line, f"{what} has no stand-in on the CPU; it needs a GPU")
+
+
+def _foreign(header: str) -> str:
+    """What a header belongs to, if it cannot be included here; else empty."""
+    for pattern, what in _HEADERS:
+        if re.fullmatch(pattern, header):
+            return what
+    return "this header" if _STAND_INS.fullmatch(header) and not (_INCLUDE_DIR / header).exists() else ""
+
+
+def refuse_words(code: Code, device_code: bool) -> None:
+    """Raises for a name that belongs to a library or a piece of hardware; inline PTX is one only in `device_code`."""
+    for position in code.words():
+        text = code.text(position)
+        line = code.tokens[position].line
+        if device_code and text in ("asm", "__asm__", "__asm"):
+            _refuse_assembly(code, position)
+        elif text == "cuda" and _is_libcuxx(code, position):
+            construct = f"cuda::{code.text(code.after(code.after(position)))}"
+            raise Unsupported(construct, line, "libcu++ has no stand-in on the CPU; it needs a GPU")
+        else:
+            _refuse_word(code, position)
+
+
+def _refuse_word(code: Code, position: int) -> None:
+    text = code.text(position)
+    for pattern, what in _WORDS:
+        if not re.fullmatch(pattern, text):
+            continue
+        if text in _QUALIFIERS and code.text(code.after(position)) not in ("::", "<"):
+            continue
+        if code.text(code.before(position)) in (".", "->"):
+            continue
+        raise Unsupported(text, code.tokens[position].line, f"{what} cannot run on the CPU; it needs a GPU")
+
+
+def _refuse_assembly(code: Code, position: int) -> None:
+    opening = code.after(position)
+    while code.is_word(opening):  # volatile
+        opening = code.after(opening)
+    first = code.after(opening)
+    if code.text(opening) == "(" and code.text(first) == '""':
+        return  # no instruction: it only keeps the compiler from moving memory accesses
+    construct = "inline PTX"
+    if first < len(code) and code.tokens[first].kind == "string":
+        words = code.text(first).strip('"').split()
+        construct += f" `{words[0]}`" if words and words[0].isprintable() else ""
+    raise Unsupported(construct, code.tokens[position].line, "PTX instructions cannot run on the CPU; it needs a GPU")
+
+
+def _is_libcuxx(code: Code, position: int) -> bool:
+    joint = code.after(position)
+    outermost = code.text(joint) == "::" and code.text(code.before(position)) != "::"
+    return outermost and code.text(code.after(joint)) in _LIBCUXX
+
+
+def refuse_device_constructs(code: Code) -> None:
+    """Raises for a launch inside a kernel, a barrier of the whole grid, and a loop that waits for another block."""
+    _refuse_grid_barrier(code)
+    for function in find_functions(code):
+        if function.on_device:
+            _refuse_nested_launch(code, function)
+            _refuse_waiting(code, function)
+
+
+def _refuse_nested_launch(code: Code, function: Function) -> None:
+    header = [code.text(here) for here in range(function.header, function.opening)]
+    if "__host__" in header:
+        return
+    for position in range(function.opening, function.closing):
+        if code.text(position) == "<<<":
+            construct = f"a launch inside `{function.name}`"
+            raise Unsupported(construct, code.tokens[position].line, "dynamic parallelism needs a GPU")
+
+
+def _refuse_grid_barrier(code: Code) -> None:
+    names = set(_grid_names(code))
+    for position in code.words("sync"):
+        joint = code.before(position)
+        owner = code.before(joint)
+        opening = code.after(position)
+        on_member = code.text(joint) in (".", "->") and (code.text(owner) in names or _calls_this_grid(code, owner))
+        on_argument = code.text(opening) == "(" and code.text(code.after(opening)) in names
+        if on_member or on_argument:
+            raise Unsupported("grid.sync()", code.tokens[position].line, "a barrier of the whole grid needs a GPU")
+
+
+def _grid_names(code: Code) -> Iterator[str]:
+    """Variables that hold the group of the whole grid: `auto grid = cg::this_grid()`, `cg::grid_group grid`."""
+    for position in code.words("this_grid", "grid_group"):
+        before = code.before(position)
+        while code.text(before) in ("::", "cg", "cooperative_groups"):
+            before = code.before(before)
+        if code.text(before) == "=":
+            yield code.text(code.before(before))
+        elif code.text(position) == "grid_group" and code.is_word(code.after(position)):
+            yield code.text(code.after(position))
+
+
+def _calls_this_grid(code: Code, closing: int) -> bool:
+    return code.text(closing) == ")" and code.text(code.before(code.opening(closing))) == "this_grid"
+
+
+def _refuse_waiting(code: Code, function: Function) -> None:
+    for position in range(function.opening, function.closing):
+        if code.text(position) != "while":
+            continue
+        opening = code.after(position)
+        closing = code.closing(opening)
+        body = code.after(closing)
+        condition = range(opening, closing)
+        if code.text(body) == "{":
+            inside = range(body + 1, code.closing(body))
+        elif code.text(body) == ";" and code.text(before := code.before(position)) == "}":
+            inside = range(code.opening(before) + 1, before)  # do { } while ();
+        else:
+            inside = range(body, _end_of_statement(code, body))
+        if _only_waits(code, function, condition, inside):
+            raise Unsupported(
+                f"a loop in `{function.name}` that waits for another block",
+                code.tokens[position].line,
+                "blocks run one after the other here, so it might never end; it needs a GPU",
+            )
+
+
+def _end_of_statement(code: Code, position: int) -> int:
+    while position < len(code) and code.text(position) != ";":
+        position += 1
+    return position
+
+
+def _only_waits(code: Code, function: Function, condition: range, body: range) -> bool:
+    """A loop that reads memory others write: an atomic that changes nothing, or a volatile with nothing else done."""
+    everywhere = [*condition, *body]
+    if any(code.text(here) in _POLLS and _adds_zero(code, here) for here in everywhere):
+        return True
+    words = [code.text(here) for here in body if code.is_word(here)]
+    idle = all(word in _FENCES for word in words)
+    if not idle:
+        return False
+    volatile = {"volatile", "__ldcv", "__ldcg", "atomicAdd", "ld_acquire"} | _volatile_names(code, function)
+    return any(code.text(here) in volatile for here in condition)
+
+
+def _adds_zero(code: Code, position: int) -> bool:
+    opening = code.after(position)
+    closing = code.closing(opening)
+    last = code.before(closing)
+    return code.text(last) in ("0", "0u", "0U", "0x0") and code.text(code.before(last)) == ","
+
+
+def _volatile_names(code: Code, function: Function) -> set[str]:
+    """Names declared volatile in the function or before it: the words up to the next separator."""
+    names: set[str] = set()
+    for position in code.words("volatile"):
+        if position >= function.closing:
+            break
+        here = code.after(position)
+        while here < len(code) and code.text(here) not in (";", ",", ")", "=", "(", "{", "["):
+            if code.is_word(here):
+                names.add(code.text(here))
+            here = code.after(here)
+    return names - {"int", "unsigned", "float", "double", "long", "char", "short", "bool", "const", "__restrict__"}

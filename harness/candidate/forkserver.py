@@ -1,0 +1,74 @@
+"""Starts candidates by forking a process that has imported torch, and nothing else, already.
+
+Each candidate is forked twice, so that it becomes a child of the judge (a subreaper), which then learns how it ended.
+Nothing of a solution ever runs in this process, and CUDA is not started in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import traceback
+from typing import Any
+
+from harness.candidate.candidate import Candidate
+from harness.wire.channel import Channel
+from harness.wire.processes import become_subreaper, die_with_parent
+
+LONGEST_ORDER = 1 << 16
+MOST_DESCRIPTORS = 8
+
+
+def serve(orders: socket.socket) -> None:
+    """Forks a candidate for each order until the other side closes; answers with its process number."""
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(orders, LONGEST_ORDER, MOST_DESCRIPTORS)
+        if not data:
+            return
+        middle = os.fork()
+        if middle == 0:
+            _fork_again(orders, json.loads(data), descriptors)
+        os.waitpid(middle, 0)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _fork_again(orders: socket.socket, order: dict[str, Any], descriptors: list[int]) -> None:
+    candidate = os.fork()
+    if candidate:
+        orders.send(json.dumps({"pid": candidate}).encode())
+        os._exit(0)
+    status = 1
+    try:
+        orders.close()
+        _become_candidate(order, descriptors)
+        status = 0
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:  # noqa: BLE001 - the process ends here, and the log is to say why
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status & 0xFF)
+
+
+def _become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
+    read_fd, write_fd, log_fd, *arena = descriptors
+    os.setsid()
+    os.dup2(log_fd, 1)
+    os.dup2(log_fd, 2)
+    os.close(log_fd)
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    die_with_parent(order["parent"])
+    become_subreaper()  # what its children orphan stays below it, where it can be killed
+    Candidate(Channel(read_fd, write_fd), arena[0] if arena else None).serve()
+
+
+if __name__ == "__main__":
+    die_with_parent()
+    serve(socket.socket(fileno=int(sys.argv[1])))

@@ -1,0 +1,12 @@
+// finds: wrong
+// Adds to shared memory that was never set to zero, as if it were.
+#include "../kernels/case.h"
+
+__global__ void double_kernel(const float* x, float* out, int n) {
+  __shared__ float held[64];
+  int t = threadIdx.x, i = blockIdx.x * 64 + t;
+  if (i < n) held[t] += 2.0f * x[i];
+  __syncthreads();
+  if (i < n) out[i] = held[t];
+}
+extern "C" void run(const float* x, float* out, int n) { double_kernel<<<(n + 63) / 64, 64>>>(x, out, n); }

@@ -1,0 +1,13 @@
+"""Shared by the tests of CUDA on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def build_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where everything is built once for all tests."""
+    return tmp_path_factory.mktemp("cuda_on_cpu")

@@ -1,0 +1,68 @@
+"""Every kernel of the conformance set gives what NumPy expects: on the CPU, and the same file on a GPU."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from .cases import CASES, Case
+from .device import KERNELS, Library, build_for_cpu, build_for_gpu
+
+_FILES = sorted({case.file for case in CASES})
+
+
+@cache
+def _cpu(file: str, folder: Path) -> Library:
+    return Library(build_for_cpu(KERNELS / f"{file}.cu", folder))
+
+
+@cache
+def _gpu(file: str, folder: Path) -> Library:
+    return Library(build_for_gpu(KERNELS / f"{file}.cu", folder))
+
+
+def _check(case: Case, library: Library) -> None:
+    arguments, expected = case.make(np.random.default_rng(7))
+    after = library.call(case.launcher, arguments)
+    for index, value in expected.items():
+        got = after[index].ravel().astype(np.float64)
+        want = np.asarray(value).ravel().astype(np.float64)
+        np.testing.assert_allclose(got, want, rtol=case.tolerance, atol=case.tolerance, err_msg=f"argument {index}")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}-{case.launcher}")
+def test_on_the_cpu(case: Case, build_folder: Path) -> None:
+    _check(case, _cpu(case.file, build_folder))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}-{case.launcher}")
+def test_on_a_gpu(case: Case, build_folder: Path) -> None:
+    if not _has_gpu():
+        pytest.skip("no NVIDIA GPU, or no nvcc")
+    _check(case, _gpu(case.file, build_folder))
+
+
+@cache
+def _has_gpu() -> bool:
+    if not (shutil.which("nvcc") and shutil.which("nvidia-smi")):
+        return False
+    return subprocess.run(["nvidia-smi", "-L"], capture_output=True, check=False).returncode == 0
+
+
+def test_every_launcher_has_a_case() -> None:
+    covered = {(case.file, case.launcher) for case in CASES}
+    missing = []
+    for path in sorted(KERNELS.glob("*.cu")):
+        text = re.sub(r"//.*", "", path.read_text())
+        names = re.findall(r'extern "C" void (\w+)\(', text) + re.findall(r"^UNARY\((\w+),", text, re.MULTILINE)
+        missing += [f"{path.stem}: {name}" for name in names if name != "NAME" and (path.stem, name) not in covered]
+    assert not missing
+    assert len(covered) == len(CASES) >= 80
+    assert sorted(path.stem for path in KERNELS.glob("*.cu")) == _FILES
