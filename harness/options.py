@@ -46,6 +46,7 @@ class Options:
     timeout: float = 300.0
     build_timeout: float = 600.0
     jobs: int | None = None
+    full_headers: bool = False
     cache: Path = Path("~/.cache/inlinebench")
     problems: Path = ROOT / "problems"
     solutions: Path = ROOT / "solutions"
@@ -91,6 +92,8 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--cache", type=Path, default=cache, metavar="DIR", help="where built libraries are kept "
         "(or INLINEBENCH_CACHE)")
     add("--jobs", type=_positive, metavar="N", help="builds at a time (default: by cores and memory)")
+    add("--headers", dest="full_headers", type=_headers, default=False, metavar="auto|full",
+        help="torch's headers: slim ones where they suffice, or always the full ones")
     add("--out", type=Path, metavar="FILE", help="append each result to FILE as a line of JSON")
     add("--junit", type=Path, metavar="FILE", help="write the results to FILE as JUnit XML")
     add("--strict", action="store_true", help="a skipped evaluation counts as not passed")
@@ -139,24 +142,36 @@ def _constant(text: str) -> tuple[str, Any]:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
+    number = _number(text)
     if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive number of seconds")
     return number
 
 
 def _tolerance(text: str) -> float:
-    number = float(text)
+    number = _number(text)
     if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no tolerance: 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is no tolerance: 0 or more")
     return number
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _headers(text: str) -> bool:
+    if text not in ("auto", "full"):
+        raise argparse.ArgumentTypeError("auto or full")
+    return text == "full"
 
 
 def _on_off(text: str) -> bool:

@@ -9,6 +9,7 @@ from harness.build import cuda_on_cpu, toolchain
 from harness.build.cuda_on_cpu import Unsupported
 from harness.build.recipe import Recipe, command, common_flags, cpp_source, cuda_source, key_of, link_flags, split
 from harness.build.request import BuildRequest
+from harness.build.slim import SLIM_DIR
 
 OPTIMIZATION = "-O2"
 """For every translated source, whatever the solution asks nvcc for: no time is claimed on the CPU."""
@@ -22,22 +23,23 @@ class CannotTranslate(Exception):
         self.source, self.line = source, line
 
 
-def cpu_recipe(request: BuildRequest, runtime: Path) -> Recipe:
-    """What to write and run for a request; `runtime` is the library that runs kernels on the CPU.
+def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool) -> Recipe:
+    """What to write and run for a request; `runtime` is the library that runs kernels on the CPU, if it has any.
 
     A request without CUDA is built as it is: `is_cpu()` in it means what it says. Raises MissingTool, BadRequest or
     CannotTranslate.
     """
     library = f"{request.name}.so"
     cpp, flags = request.cpp_sources, link_flags(request, cuda=False)
-    folders = list(toolchain.torch().include_dirs)
+    folders = [*([SLIM_DIR] if slim else []), *toolchain.torch().include_dirs]
     files = {}
     if request.uses_cuda:
+        assert runtime is not None
         cpp = _translated(request.cpp_sources, cuda=False)
-        files["cuda.cpp"] = cuda_source(request, _translated(request.cuda_sources, cuda=True))
+        files["cuda.cpp"] = cuda_source(request, _translated(request.cuda_sources, cuda=True), slim)
         folders.insert(0, cuda_on_cpu.INCLUDE_DIR)
         flags += cuda_on_cpu.link_flags(runtime)
-    files["main.cpp"] = cpp_source(request, cpp)
+    files["main.cpp"] = cpp_source(request, cpp, slim)
     files["build.ninja"] = _ninja_file(request, library, list(files), folders, flags)
     return Recipe(files, library, key_of(files, [toolchain.cxx()]))
 
@@ -52,12 +54,18 @@ def _translated(sources: Sequence[str], *, cuda: bool) -> tuple[str, ...]:
     return tuple(translated)
 
 
+def _cpp_flags(request: BuildRequest) -> list[str]:
+    """A solution's own flags; where its work is in kernels, its bindings need no optimisation."""
+    own = split(request.extra_cflags)
+    return [*(flag for flag in own if not flag.startswith("-O")), "-O0"] if request.uses_cuda else own
+
+
 def _ninja_file(
     request: BuildRequest, library: str, sources: Sequence[str], folders: Sequence[Path], link: Sequence[str]
 ) -> str:
     common = [toolchain.cxx(), *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
     rules = {
-        "main.cpp": command([*common, *split(request.extra_cflags), "-c", "$in", "-o", "$out"]),
+        "main.cpp": command([*common, *_cpp_flags(request), "-c", "$in", "-o", "$out"]),
         "cuda.cpp": command([*common, *cuda_on_cpu.host_flags(split(request.extra_cuda_cflags)),
                              *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION, "-c", "$in", "-o", "$out"]),
     }

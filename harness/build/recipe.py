@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.build import toolchain
 from harness.build.request import BadRequest, BuildRequest
+from harness.build.slim import SLIM_DIR, operator_headers
 
 RECIPE = 1
 """Part of every key: raised when the commands below change what comes out."""
@@ -35,13 +36,16 @@ class Recipe:
     key: str
 
 
-def recipe(request: BuildRequest, architectures: Sequence[str]) -> Recipe:
-    """What to write and run for a request. Raises MissingTool, or BadRequest for flags that no command can hold."""
+def recipe(request: BuildRequest, architectures: Sequence[str], slim: bool) -> Recipe:
+    """What to write and run for a request, with slim headers or torch's full ones.
+
+    Raises MissingTool, or BadRequest for flags that no command can hold.
+    """
     library = f"{request.name}.so"
-    files = {"main.cpp": cpp_source(request, request.cpp_sources)}
+    files = {"main.cpp": cpp_source(request, request.cpp_sources, slim)}
     if request.cuda_sources:
-        files["cuda.cu"] = cuda_source(request, request.cuda_sources)
-    files["build.ninja"] = _ninja_file(request, library, architectures)
+        files["cuda.cu"] = cuda_source(request, request.cuda_sources, slim)
+    files["build.ninja"] = _ninja_file(request, library, architectures, slim)
     return Recipe(files, library, key_of(files, _compilers(request)))
 
 
@@ -54,9 +58,9 @@ def clock_recipe(source: Path, architectures: Sequence[str]) -> Recipe:
     return Recipe(files, "clock.so", key_of(files, [toolchain.nvcc()]))
 
 
-def cpp_source(request: BuildRequest, sources: Sequence[str]) -> str:
+def cpp_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> str:
     """The C++ file: torch's header, the sources, and the bindings that `functions` asks for."""
-    parts = [] if request.no_implicit_headers else ["#include <torch/extension.h>"]
+    parts = _includes(request, ["torch/extension.h"], sources, slim)
     parts += _labelled(sources, "cpp_sources")
     if request.functions is not None:
         parts.append("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {")
@@ -67,11 +71,17 @@ def cpp_source(request: BuildRequest, sources: Sequence[str]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def cuda_source(request: BuildRequest, sources: Sequence[str]) -> str:
+def cuda_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> str:
     """The CUDA file: the headers that torch puts first, and the sources."""
-    headers = ("torch/types.h", "cuda.h", "cuda_runtime.h")
-    parts = [] if request.no_implicit_headers else [f"#include <{header}>" for header in headers]
+    parts = _includes(request, ["torch/types.h", "cuda.h", "cuda_runtime.h"], sources, slim)
     return "\n".join([*parts, *_labelled(sources, "cuda_sources")]) + "\n"
+
+
+def _includes(request: BuildRequest, headers: Sequence[str], sources: Sequence[str], slim: bool) -> list[str]:
+    if request.no_implicit_headers:
+        return []
+    called = operator_headers(sources, toolchain.torch().include_dirs[0]) if slim else []
+    return [f"#include <{header}>" for header in (*headers, *called)]
 
 
 def _labelled(sources: Sequence[str], name: str) -> list[str]:
@@ -81,8 +91,9 @@ def _labelled(sources: Sequence[str], name: str) -> list[str]:
     return [f'#line 1 "{label}"\n{source}' for label, source in zip(labels, sources, strict=True)]
 
 
-def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str]) -> str:
-    folders = [*toolchain.torch().include_dirs, *([toolchain.cuda_home() / "include"] if request.uses_cuda else [])]
+def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str], slim: bool) -> str:
+    folders = [*([SLIM_DIR] if slim else []), *toolchain.torch().include_dirs]
+    folders += [toolchain.cuda_home() / "include"] if request.uses_cuda else []
     common = common_flags(request, folders)
     compile_cxx = command([toolchain.cxx(), *common, "-fPIC", toolchain.torch().cxx_standard,
                            *split(request.extra_cflags), "-c", "$in", "-o", "$out"])
@@ -167,6 +178,7 @@ def key_of(files: dict[str, str], compilers: Sequence[str]) -> str:
         "files": files,
         "compilers": [toolchain.version_of(compiler) for compiler in compilers],
         "torch": toolchain.torch().version,
+        "slim": [path.read_text() for path in sorted(SLIM_DIR.rglob("*.h"))],
         "python": sysconfig.get_config_var("SOABI"),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

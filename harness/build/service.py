@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
 
@@ -18,6 +19,7 @@ from harness.build.cuda_on_cpu import allocator_library, runtime_library
 from harness.build.log import first_errors
 from harness.build.recipe import Recipe, clock_recipe, recipe
 from harness.build.request import BadRequest, BuildOutcome, BuildRequest, NoSupport, Support
+from harness.build.slim import lacks_something
 from harness.wire.processes import kill_tree
 
 CLOCK_SOURCE = Path(__file__).resolve().parent.parent / "timing" / "gpu_clock.cu"
@@ -28,10 +30,19 @@ BYTES_PER_BUILD = 3 << 30
 class BuildService:
     """Thread-safe. `architectures` are compute capabilities as nvcc writes them; none means the CPU.
 
-    `timeout` is for one build, in seconds. Raises UsageError if the cache can't be written.
+    `timeout` is for one build, in seconds. Sources are built with slim headers first and with torch's full ones where
+    those lack something, or at once with `full_headers`. Raises UsageError if the cache can't be written.
     """
 
-    def __init__(self, cache: Path, architectures: Sequence[str], timeout: float, jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        cache: Path,
+        architectures: Sequence[str],
+        timeout: float,
+        jobs: int | None = None,
+        full_headers: bool = False,
+    ) -> None:
+        self._full_headers = full_headers
         self._cache, self._architectures, self._timeout = Cache(cache), tuple(architectures), timeout
         self._slots = BoundedSemaphore(jobs or default_jobs())
         self._lock, self._support_lock = Lock(), Lock()
@@ -41,12 +52,20 @@ class BuildService:
 
     def build(self, request: BuildRequest) -> BuildOutcome:
         """The library of a request, from the cache or built now. Waits for it; never raises for what fails."""
+        if self._full_headers:
+            return self._build(request, slim=False)
+        outcome = self._build(request, slim=True)
+        if outcome.library is not None or outcome.timed_out or not lacks_something(outcome.log):
+            return replace(outcome, headers="slim")
+        full = self._build(request, slim=False)
+        return replace(full, headers=f"full, because with slim ones: {outcome.reason}") if full.library else full
+
+    def _build(self, request: BuildRequest, slim: bool) -> BuildOutcome:
         if self._architectures:
-            return self._outcome(lambda: recipe(request, self._architectures))
+            return self._outcome(lambda: recipe(request, self._architectures, slim))
         try:
-            runtime = self.support().runtime
-            assert runtime is not None
-            return self._outcome(lambda: cpu_recipe(request, runtime))
+            runtime = self.support().runtime if request.uses_cuda else None
+            return self._outcome(lambda: cpu_recipe(request, runtime, slim))
         except CannotTranslate as error:
             return BuildOutcome(None, f"can't run on the CPU: {error}", unsupported=True, at=(error.source, error.line))
         except NoSupport as error:
@@ -126,7 +145,7 @@ class BuildService:
                 outcome = self._run(planned)
             except (OSError, UnicodeEncodeError) as error:
                 outcome = BuildOutcome(None, f"the build could not be written or started: {error}")
-            return BuildOutcome(**{**vars(outcome), "seconds": time.monotonic() - begin})
+            return replace(outcome, seconds=time.monotonic() - begin)
 
     def _run(self, planned: Recipe) -> BuildOutcome:
         with self._cache.workshop() as folder:

@@ -11,7 +11,12 @@ import os
 import socket
 import sys
 import traceback
+import warnings
 from typing import Any
+
+# Importing torch's extension loader asks whether there is a GPU. Asked through NVML, that leaves CUDA untouched, and
+# only then can the processes forked from here start it.
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
 from harness.candidate.candidate import Candidate
 from harness.wire.channel import Channel
@@ -71,4 +76,6 @@ def _become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
 
 if __name__ == "__main__":
     die_with_parent()
+    # NumPy's idle threads are no danger: neither they nor this one holds a lock while it waits for an order.
+    warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
     serve(socket.socket(fileno=int(sys.argv[1])))

@@ -73,5 +73,6 @@ def failure(error: Exception, kind: str, path: Path) -> Unusable:
 def _is_out_of_memory(error: Exception) -> bool:
     text = str(error)
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
-        sign in text for sign in ("CUDA error: out of memory", "can't allocate memory", "cudaErrorMemoryAllocation")
+        sign in text for sign in
+        ("CUDA error: out of memory", "can't allocate memory", "cudaErrorMemoryAllocation", "std::bad_alloc")
     )

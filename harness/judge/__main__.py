@@ -147,7 +147,7 @@ class Judge:
         try:
             module = problem_file.load(problem.path, problem.shape, problem.constants)
             return pickle.dumps(problem_file.init_inputs(module))
-        except ProblemError:
+        except (ProblemError, pickle.PicklingError, TypeError, AttributeError):
             return None  # reported as the problem's verdict when it is evaluated
 
     def _ask_for_support(self) -> Support | str:

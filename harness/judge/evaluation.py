@@ -58,6 +58,7 @@ CPU_FINDINGS = {
 """What the library that runs kernels on the CPU says when it stops one. A solution could say so as well, and would
 fail or be skipped for it."""
 LAST_WORDS = "inlinebench: "
+LONGEST_MESSAGE = 4000
 
 
 class Failed(Exception):
@@ -176,7 +177,7 @@ class _Calls:
         path, class_name = self._solution_file()
         answer = self._candidate.ask(
             "load", solution=str(path), device=str(stage.device), tf32=tools.settings.tf32, transfer=transfer,
-            support=tools.support.to_json(), init=_pack(problem_file.init_inputs(stage.module)),
+            support=tools.support.to_json(), init=self._init_arguments(),
             seed=CONSTRUCTION_SEED, weights=str(stage.weights), **{"class": class_name},
         )
         _raise_failure(answer)
@@ -193,6 +194,13 @@ class _Calls:
         )
         _raise_failure(answer)
         return own_names
+
+    def _init_arguments(self) -> str:
+        try:
+            return _pack(problem_file.init_inputs(self._stage.module))
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            reason = f"{self._job.problem.path}: get_init_inputs() gives what can't be sent to a process: {error}"
+            raise ProblemError(reason) from error
 
     def _solution_file(self) -> tuple[Path, str]:
         if self._job.solution is not None:
@@ -278,14 +286,14 @@ class _Calls:
 
 def _raise_failure(answer: dict[str, Any]) -> None:
     if answer["op"] == "failed":
-        message = str(answer.get("message")) or "the solution raised an exception"
+        message = str(answer.get("message"))[:LONGEST_MESSAGE] or "the solution raised an exception"
         verdict = FAILURES.get(str(answer.get("kind")), Verdict.CRASHED)
         for sign, found in CPU_FINDINGS.items():
             if sign in message:
                 verdict = found
         raise Failed(verdict, message)
     if answer["op"] == "mismatch":
-        raise Failed(Verdict.WRONG, str(answer.get("message")))
+        raise Failed(Verdict.WRONG, str(answer.get("message"))[:LONGEST_MESSAGE] or "the output has another form")
 
 
 def _blame_build(failure: Failed, candidate: CandidateProcess, solution: Path | None) -> Failed:
@@ -317,7 +325,7 @@ def _build_record(candidate: CandidateProcess) -> BuildRecord | None:
     built = [outcome for outcome in candidate.builds if outcome.library is not None]
     if not built:
         return None
-    headers = "full" if any(outcome.headers == "full" for outcome in built) else built[0].headers
+    headers = next((outcome.headers for outcome in built if outcome.headers != "slim"), "slim")
     return BuildRecord(sum(outcome.seconds for outcome in built), all(outcome.cached for outcome in built), headers)
 
 

@@ -34,16 +34,19 @@ PATIENCE_S = 5.0
 
 
 class JudgeClient:
-    """One judge process. Raises NoDevice if its device can't be used; every method raises JudgeDied if it ends."""
+    """One judge process, whose temporary files lie below `scratch`.
 
-    def __init__(self, settings: Settings, on_progress: Callable[[str], None]) -> None:
+    `hello` raises NoDevice if its device can't be used; every method raises JudgeDied if the process ends.
+    """
+
+    def __init__(self, settings: Settings, scratch: Path, on_progress: Callable[[str], None]) -> None:
         self._on_progress = on_progress
         self._connection, theirs = Pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the judge lives
         self._process = subprocess.Popen(
             [sys.executable, "-m", "harness.judge", str(theirs.fileno())],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
-            env=_environment(), start_new_session=True,
+            env=_environment(scratch), start_new_session=True,
         )
         theirs.close()
         self._connection.send(settings)
@@ -131,6 +134,7 @@ def _support(service: BuildService) -> Support | str:
         return str(error)
 
 
-def _environment() -> dict[str, str]:
+def _environment(scratch: Path) -> dict[str, str]:
     package = str(Path(__file__).resolve().parent.parent.parent)
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))}
+    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
+    return {**os.environ, "PYTHONPATH": path, "TMPDIR": str(scratch)}

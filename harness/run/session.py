@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import secrets
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 
 from harness.build.service import BuildService
-from harness.errors import JudgeDied
+from harness.errors import JudgeDied, NoDevice
 from harness.judge.messages import Evaluate, Settings
 from harness.options import Options
 from harness.result import Result, Verdict
@@ -30,18 +32,30 @@ class Session:
         self._now = ""
 
     def __enter__(self) -> Session:
-        self._judge = JudgeClient(self._settings, self._show)
+        # What a killed judge leaves behind goes with this folder.
+        self._scratch = tempfile.TemporaryDirectory(prefix="inlinebench-", ignore_cleanup_errors=True)
+        self._judge = self._start_judge()
         try:
             hello = self._judge.hello()
             self.device = hello.device
             options = self._options
-            self._service = BuildService(options.cache, hello.architectures, options.build_timeout, options.jobs)
-        except BaseException:
+            self._service = BuildService(
+                options.cache, hello.architectures, options.build_timeout, options.jobs, options.full_headers
+            )
+        except BaseException as error:
+            log = self._judge.log()
             self._judge.kill()
+            self._scratch.cleanup()
+            if isinstance(error, JudgeDied):
+                last = log.rpartition("\n")[2] or "it said nothing"
+                raise NoDevice(f"the judge could not start: {last}; is PyTorch whole?") from error
             raise
         self._judge.use(self._service)
         self._ahead = BuildAhead(self._service, self._options.jobs, self._options.timeout)
         return self
+
+    def _start_judge(self) -> JudgeClient:
+        return JudgeClient(self._settings, Path(self._scratch.name), self._show)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -52,6 +66,7 @@ class Session:
             self._judge.close()
         else:
             self._judge.kill()
+        self._scratch.cleanup()
 
     def results(self) -> Iterator[Result]:
         """Every result of the run, once, as it comes."""
@@ -95,7 +110,7 @@ class Session:
 
     def _restart_judge(self) -> None:
         self._judge.kill()
-        self._judge = JudgeClient(self._settings, self._show)
+        self._judge = self._start_judge()
         self._judge.hello()
         self._judge.use(self._service)
 

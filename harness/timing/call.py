@@ -56,8 +56,8 @@ def timed_call(
     clock.flush()
     if hold_limit_ms > 0:
         clock.hold(hold_limit_ms)
-    clock.start()
     try:
+        clock.start()
         output = work()
         clock.stop()
         finish(output)

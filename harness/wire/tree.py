@@ -14,7 +14,7 @@ LEAF = Leaf()
 
 
 def flatten(value: Any) -> tuple[Any, list[Any]]:
-    """The skeleton of a nesting and its leaves, in order; dicts in the order of their keys' insertion."""
+    """The skeleton of a nesting and its leaves, in order; dicts in the order of their keys as text."""
     leaves: list[Any] = []
     return _take(value, leaves), leaves
 
@@ -58,7 +58,7 @@ def describe(skeleton: Any) -> str:
 
 def _take(value: Any, leaves: list[Any]) -> Any:
     if isinstance(value, dict):
-        return {key: _take(item, leaves) for key, item in value.items()}
+        return {key: _take(value[key], leaves) for key in sorted(value, key=str)}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return tuple(_take(item, leaves) for item in value)
     if type(value) in (list, tuple):

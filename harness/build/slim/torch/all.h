@@ -1,0 +1,4 @@
+// Instead of torch's own: without the C++ front end (nn, optim, data), which kernels don't use.
+#pragma once
+
+#include <torch/types.h>

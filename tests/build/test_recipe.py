@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.build import toolchain
+from harness.build.recipe import recipe
+from harness.build.request import BuildRequest
+from harness.build.toolchain import MissingTool
+
+REQUEST = BuildRequest("extension", ("int f();",), functions={"f": "doc"})
+
+
+def arguments_of(request: BuildRequest, folder: Path) -> list[str]:
+    """What a compiler of this recipe is called with: the real shell splits ninja's real command."""
+    folder.mkdir(parents=True, exist_ok=True)
+    planned = recipe(request, (), slim=False)
+    for name, text in planned.files.items():
+        (folder / name).write_text(text)
+    listed = subprocess.run([toolchain.ninja(), "-C", str(folder), "-t", "commands", "main.o"],
+                            capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    show = f"{sys.executable} -c 'import sys, json; print(json.dumps(sys.argv[1:]))'"
+    command = listed.replace(toolchain.cxx(), show, 1)
+    import json
+
+    return list(json.loads(subprocess.run(command, shell=True, capture_output=True, text=True, check=True).stdout))
+
+
+@pytest.mark.parametrize(("flag", "expected"), [
+    ("-DPLAIN", ["-DPLAIN"]),
+    ("-O3 -Wall", ["-O3", "-Wall"]),
+    ('-DTEXT="two words"', ["-DTEXT=two words"]),
+    (r"-DQUOTED=\"text\"", ['-DQUOTED="text"']),
+    ("'-DSINGLE=a b'", ["-DSINGLE=a b"]),
+    ("-DDOLLAR='$HOME $in'", ["-DDOLLAR=$HOME $in"]),
+    ("'-DSEMICOLON=a;touch x'", ["-DSEMICOLON=a;touch x"]),
+    ("-DCOLON=a:b|c&d`e`", ["-DCOLON=a:b|c&d`e`"]),
+    ("", []),
+])
+def test_flags_reach_the_compiler_as_a_shell_would_split_them(flag: str, expected: list[str], tmp_path: Path) -> None:
+    before = arguments_of(REQUEST, tmp_path / "before")
+    after = arguments_of(BuildRequest(**{**vars(REQUEST), "extra_cflags": (flag,)}), tmp_path / "after")
+    assert [argument for argument in after if argument not in before] == expected
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20))
+def test_any_include_path_survives(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
+    request = BuildRequest(**{**vars(REQUEST), "extra_include_paths": (path,)})
+    assert f"-I{path}" in arguments_of(request, tmp_path_factory.mktemp("recipe"))
+
+
+@pytest.mark.parametrize("flags", [("-DX='",), ("-DX='a\nb'",)])
+def test_flags_that_no_command_can_hold_are_refused(flags: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="-DX"):
+        recipe(BuildRequest("extension", ("int f();",), extra_cflags=flags), (), slim=False)
+
+
+@pytest.mark.parametrize("change", [
+    {"name": "other"}, {"cpp_sources": ("int f() ;",)}, {"functions": None}, {"functions": {"f": "other"}},
+    {"extra_cflags": ("-O1",)}, {"extra_ldflags": ("-lm",)}, {"extra_include_paths": ("/include",)},
+    {"with_pytorch_error_handling": False}, {"no_implicit_headers": True}, {"cpp_sources": ("int f();", "")},
+])
+def test_the_key_changes_with_each_ingredient(change: dict[str, Any]) -> None:
+    changed = BuildRequest(**{**vars(REQUEST), **change})
+    assert recipe(changed, (), slim=False).key != recipe(REQUEST, (), slim=False).key
+
+
+def test_the_key_is_the_same_for_the_same_request() -> None:
+    assert recipe(BuildRequest(**vars(REQUEST)), (), slim=False).key == recipe(REQUEST, (), slim=False).key
+
+
+def test_the_key_changes_with_the_compiler_s_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = recipe(REQUEST, (), slim=False).key
+    monkeypatch.setattr(toolchain, "version_of", lambda compiler: "another version")
+    assert recipe(REQUEST, (), slim=False).key != before
+
+
+def test_the_source_is_what_load_inline_makes_of_it() -> None:
+    text = recipe(REQUEST, (), slim=False).files["main.cpp"]
+    assert text.startswith("#include <torch/extension.h>\n")
+    assert 'm.def("f", torch::wrap_pybind_function(f), "doc");' in text
+    plain = recipe(BuildRequest("extension", ("int f();",), functions={"f": 'a "doc"\n'}, no_implicit_headers=True,
+                                with_pytorch_error_handling=False), (), slim=False).files["main.cpp"]
+    assert "#include" not in plain
+    assert r'm.def("f", f, "a \"doc\"\n");' in plain
+
+
+def test_without_functions_the_source_brings_its_own_module() -> None:
+    assert "PYBIND11_MODULE" not in recipe(BuildRequest("extension", ("int f();",)), (), slim=False).files["main.cpp"]
+
+
+@pytest.fixture
+def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A CUDA toolkit in which only a file named nvcc exists."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "nvcc").write_text("#!/bin/sh\necho release 13.0\n")
+    (tmp_path / "bin" / "nvcc").chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    toolchain.cuda_home.cache_clear()
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def forget_tools() -> Any:
+    yield
+    toolchain.cuda_home.cache_clear()
+
+
+def nvcc_line(request: BuildRequest, architectures: tuple[str, ...]) -> str:
+    lines = recipe(request, architectures, slim=False).files["build.ninja"].splitlines()
+    return next(line for line in lines if "bin/nvcc" in line)
+
+
+def test_cuda_sources_are_compiled_for_the_gpu_s_architecture(toolkit: Path) -> None:
+    request = BuildRequest("extension", ("int f();",), ("__global__ void k() {}",))
+    line = nvcc_line(request, ("90",))
+    assert "arch=compute_90,code=sm_90" in line and "arch=compute_90,code=compute_90" in line
+    assert recipe(request, ("90",), slim=False).key != recipe(request, ("80",), slim=False).key
+
+
+@pytest.mark.parametrize("flag", ["-arch=sm_80", "-gencode=arch=compute_80,code=sm_80"])
+def test_a_solution_s_own_architecture_and_standard_count(toolkit: Path, flag: str) -> None:
+    request = BuildRequest("extension", (), ("",), extra_cuda_cflags=(flag, "-std=c++20"))
+    line = nvcc_line(request, ("90",))
+    assert "compute_90" not in line and line.count("-std=") == 1
+
+
+def test_a_missing_nvcc_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "nowhere"))
+    toolchain.cuda_home.cache_clear()
+    with pytest.raises(MissingTool, match=r"nowhere.*install the CUDA toolkit"):
+        recipe(BuildRequest("extension", (), ("",)), ("90",), slim=False)

@@ -1,0 +1,172 @@
+"""Real builds by ninja and the C++ compiler, of sources without torch's headers, so that each takes a second."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from harness.build import toolchain
+from harness.build.request import BuildOutcome, BuildRequest
+from harness.build.service import BuildService
+
+SOURCE = 'extern "C" int answer() { return ANSWER; }'
+
+
+def request(answer: str = "42", source: str = SOURCE, **facts: Any) -> BuildRequest:
+    return BuildRequest("small", (source,), extra_cflags=(f"-DANSWER={answer}",), no_implicit_headers=True, **facts)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[BuildService]:
+    service = BuildService(tmp_path, (), timeout=60)
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def fresh_tools() -> Iterator[None]:
+    """Looks for compilers anew, before and after the test."""
+    tools = (toolchain.cxx, toolchain.ninja, toolchain.version_of)
+    for tool in tools:
+        tool.cache_clear()
+    yield
+    for tool in tools:
+        tool.cache_clear()
+
+
+def assert_gone(pids: Path) -> None:
+    """The one process whose number is in the file has ended (and may wait for its parent to notice)."""
+    (pid,) = pids.read_text().split()
+    stat = Path(f"/proc/{pid}/stat")
+    deadline = time.monotonic() + 2
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < deadline, f"process {pid} lives on"
+        time.sleep(0.02)
+
+
+def answer_of(outcome: BuildOutcome) -> int:
+    assert outcome.library is not None, outcome.log
+    return int(ctypes.CDLL(str(outcome.library)).answer())
+
+
+def test_a_library_is_built_and_then_comes_from_the_cache(tmp_path: Path, service: BuildService) -> None:
+    outcome = service.build(request())
+    assert answer_of(outcome) == 42
+    assert outcome.seconds > 0 and not outcome.cached
+    again = BuildService(tmp_path, (), timeout=60).build(request())
+    assert (again.library, again.cached, again.seconds) == (outcome.library, True, 0.0)
+
+
+def test_a_compile_error_is_the_reason_and_the_whole_log_is_kept(service: BuildService) -> None:
+    outcome = service.build(request(source='extern "C" int answer() {\n  return wrong;\n}'))
+    assert outcome.library is None
+    assert "cpp_sources:2" in outcome.reason and "error: " in outcome.reason and "wrong" in outcome.reason
+    assert outcome.reason in outcome.log and len(outcome.log) > len(outcome.reason)
+
+
+def test_of_several_sources_the_error_names_the_one(service: BuildService) -> None:
+    outcome = service.build(BuildRequest("small", ("int f();", "wrong"), no_implicit_headers=True))
+    assert "cpp_sources[1]:1" in outcome.reason
+
+
+def test_a_link_error_is_the_reason(service: BuildService) -> None:
+    outcome = service.build(request(extra_ldflags=("-lno_such_library",)))
+    assert outcome.library is None and "no_such_library" in outcome.reason
+
+
+def test_the_same_request_is_built_once_however_many_ask(tmp_path: Path) -> None:
+    counter = tmp_path / "calls"
+    wrapper = tmp_path / "counting-c++"
+    wrapper.write_text(f'#!/bin/sh\ncase "$*" in *--version*) ;; *) echo call >> {counter};; esac\nexec c++ "$@"\n')
+    wrapper.chmod(0o755)
+    service = BuildService(tmp_path / "cache", (), timeout=60, jobs=4)
+    found: list[BuildOutcome] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolchain, "cxx", lambda: str(wrapper))
+        threads = [Thread(target=lambda: found.append(service.build(request()))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [answer_of(outcome) for outcome in found] == [42] * 4
+    assert counter.read_text().split() == ["call", "call"], "one compilation and one link"
+
+
+def test_a_build_that_takes_too_long_is_killed_with_its_compilers(tmp_path: Path) -> None:
+    slow = tmp_path / "slow-c++"
+    slow.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/pids\nsleep 86397\n")
+    slow.chmod(0o755)
+    service = BuildService(tmp_path / "cache", (), timeout=0.5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolchain, "cxx", lambda: str(slow))
+        patch.setattr(toolchain, "version_of", lambda compiler: "slow")
+        begin = time.monotonic()
+        outcome = service.build(request())
+    assert outcome.timed_out and "--build-timeout" in outcome.reason
+    assert time.monotonic() - begin < 10
+    assert_gone(tmp_path / "pids")
+    assert [entry for entry in os.listdir(tmp_path / "cache") if entry.startswith("building")] == []
+
+
+def test_closing_kills_what_is_running(tmp_path: Path) -> None:
+    slow = tmp_path / "slow-c++"
+    slow.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/pids\nsleep 86397\n")
+    slow.chmod(0o755)
+    service = BuildService(tmp_path / "cache", (), timeout=60)
+    found: list[BuildOutcome] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolchain, "cxx", lambda: str(slow))
+        patch.setattr(toolchain, "version_of", lambda compiler: "slow")
+        thread = Thread(target=lambda: found.append(service.build(request())))
+        thread.start()
+        time.sleep(0.5)
+        service.close()
+        thread.join(10)
+    assert not thread.is_alive() and found[0].library is None
+    assert_gone(tmp_path / "pids")
+
+
+def test_a_missing_compiler_is_a_reason_with_what_to_do(
+    tmp_path: Path, fresh_tools: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    outcome = BuildService(tmp_path, (), timeout=60).build(request())
+    assert outcome.library is None and outcome.reason.startswith("no C++ compiler: install g++")
+
+
+def test_a_compiler_that_does_not_run_is_a_reason(
+    tmp_path: Path, fresh_tools: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "/bin/false")
+    outcome = BuildService(tmp_path, (), timeout=60).build(request())
+    assert outcome.library is None and "/bin/false" in outcome.reason
+
+
+@pytest.mark.parametrize("broken", [
+    request(answer="'"), request(answer="'a\nb'"), request(source='extern "C" int answer() { return 1; } // \ud800'),
+])
+def test_a_request_that_cannot_be_written_down_is_a_reason(service: BuildService, broken: BuildRequest) -> None:
+    outcome = service.build(broken)
+    assert outcome.library is None and outcome.reason
+
+
+def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_at_its_line(service: BuildService) -> None:
+    source = '__global__ void f() {\n  asm volatile("trap;");\n}\n'
+    outcome = service.build(BuildRequest("small", (), (source,)))
+    assert outcome.library is None and outcome.unsupported
+    assert outcome.at == (source, 2) and "inline PTX" in outcome.reason
+
+
+def test_sources_that_need_more_than_slim_headers_get_the_full_ones(service: BuildService) -> None:
+    whole = service.build(BuildRequest("small", ("int f() { return torch::nn::LinearOptions(2, 3).in_features(); }",)))
+    assert whole.library is not None and whole.headers.startswith("full, because")
+    missing = service.build(BuildRequest("small", ("int f() { return no_such_name; }",), no_implicit_headers=True))
+    assert missing.library is None and "no_such_name" in missing.reason

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from harness.candidate.weights import Match, match, transfer
+
+Tensors = dict[str, Tensor]
+
+
+class Holder(nn.Module):
+    """A module with these parameters and buffers; a dot in a name makes a submodule."""
+
+    def __init__(self, parameters: Tensors, buffers: Tensors | None = None) -> None:
+        super().__init__()
+        for name, tensor in parameters.items():
+            self._place(name).register_parameter(name.rpartition(".")[2], nn.Parameter(tensor.clone(), False))
+        for name, tensor in (buffers or {}).items():
+            self._place(name).register_buffer(name.rpartition(".")[2], tensor.clone())
+
+    def _place(self, name: str) -> nn.Module:
+        place: nn.Module = self
+        for part in name.split(".")[:-1]:
+            if not hasattr(place, part):
+                place.add_module(part, nn.Module())
+            place = getattr(place, part)
+        return place
+
+
+def matched(own: Tensors, reference: Tensors) -> Match:
+    return match(Holder(own), reference, {})
+
+
+def a(seed: int, *shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def test_by_full_name() -> None:
+    found = matched({"fc.weight": a(1, 3, 3), "fc.bias": a(2, 3)}, {"fc.weight": a(3, 3, 3), "fc.bias": a(4, 3)})
+    assert found.parameters == {"fc.weight": "fc.weight", "fc.bias": "fc.bias"}
+    assert (found.how, found.changed) == ("by name", True)
+
+
+def test_a_name_with_another_shape_or_dtype_does_not_count() -> None:
+    assert matched({"weight": a(1, 3)}, {"weight": a(2, 4)}).parameters == {}
+    assert matched({"weight": a(1, 3)}, {"weight": a(1, 3).double()}).parameters == {}
+
+
+def test_by_unique_last_name() -> None:
+    found = matched({"mine.weight": a(1, 3), "mine.bias": a(2, 3)}, {"bn.bias": a(3, 3), "bn.weight": a(4, 3)})
+    assert found.parameters == {"mine.weight": "bn.weight", "mine.bias": "bn.bias"}
+    assert found.how == "by last name"
+
+
+def test_a_last_name_that_two_bear_is_no_match() -> None:
+    own = {"one.weight": a(1, 3), "two.bias": a(2, 4)}
+    reference = {"x.weight": a(3, 3), "y.weight": a(4, 3), "z.other": a(5, 5)}
+    assert matched(own, reference).parameters == {}
+
+
+def test_by_unique_value() -> None:
+    found = matched({"gamma": torch.ones(3), "beta": torch.zeros(3)}, {"bias": torch.zeros(3), "weight": torch.ones(3)})
+    assert found.parameters == {"gamma": "weight", "beta": "bias"}
+    assert (found.how, found.changed) == ("by value", False)
+
+
+def test_a_value_that_two_have_is_no_match_by_value() -> None:
+    own = {"p": torch.ones(3), "q": a(9, 2)}
+    reference = {"x": torch.ones(3), "y": torch.ones(3), "z": a(8, 4)}
+    assert matched(own, reference).parameters == {}
+
+
+def test_by_order_where_the_rest_is_alike_in_order() -> None:
+    found = matched({"p": a(1, 3, 2), "q": a(2, 3)}, {"x": a(3, 3, 2), "y": a(4, 3)})
+    assert (found.parameters, found.how) == ({"p": "x", "q": "y"}, "by order")
+
+
+def test_another_order_leaves_the_seed_s_own_values() -> None:
+    found = matched({"q": a(2, 3), "p": a(1, 3, 2)}, {"x": a(3, 3, 2), "y": a(4, 3)})
+    assert (found.parameters, found.how) == ({}, "the seed's own values")
+
+
+def test_ways_add_up_and_what_is_left_is_said() -> None:
+    own = {"fc.weight": a(1, 2), "gamma": torch.ones(3), "extra": a(5, 7)}
+    found = matched(own, {"fc.weight": a(2, 2), "bn.weight": torch.ones(3)})
+    assert found.parameters == {"fc.weight": "fc.weight", "gamma": "bn.weight"}
+    assert found.how == "by name, by value; 1 kept the seed's own values"
+
+
+def test_parameters_and_buffers_are_matched_apart() -> None:
+    own = Holder({"scale": torch.ones(3)}, {"mean": torch.zeros(3), "count": torch.tensor(0)})
+    found = match(own, {"weight": torch.ones(3)}, {"running_mean": torch.zeros(3), "running_var": torch.ones(3)})
+    assert (found.parameters, found.buffers) == ({"scale": "weight"}, {"mean": "running_mean"})
+
+
+def test_an_integer_buffer_is_matched_by_its_name_only() -> None:
+    own = Holder({}, {"bn.num_batches_tracked": torch.tensor(0), "steps": torch.tensor(7)})
+    found = match(own, {}, {"bn.num_batches_tracked": torch.tensor(0), "count": torch.tensor(7)})
+    assert found.buffers == {"bn.num_batches_tracked": "bn.num_batches_tracked"}
+
+
+def test_nothing_to_match_is_said() -> None:
+    assert match(Holder({}), {}, {}).how == "none to match"
+
+
+def test_equal_values_are_not_changed_and_a_buffer_that_differs_is() -> None:
+    own = Holder({"w": torch.ones(3)}, {"m": torch.zeros(2)})
+    assert not match(own, {"w": torch.ones(3)}, {"m": torch.zeros(2)}).changed
+    assert match(own, {"w": torch.ones(3)}, {"m": torch.ones(2)}).changed
+
+
+def test_transfer_copies_in_place_and_only_what_was_matched() -> None:
+    own = Holder({"w": a(1, 3), "own": a(2, 5)}, {"m": torch.zeros(2)})
+    before = own.w
+    reference = {"w": a(3, 3)}
+    transfer(own, match(own, reference, {"m": torch.ones(2)}), reference, {"m": torch.ones(2)})
+    assert own.w is before and torch.equal(own.w, reference["w"])
+    assert torch.equal(own.own, a(2, 5)) and torch.equal(own.m, torch.ones(2))

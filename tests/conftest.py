@@ -1,0 +1,40 @@
+"""What all tests share: one cache of built libraries for the whole session, and the choice of GPU tests."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from harness.build import toolchain
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder in which each extension of the test session is built once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips the tests marked `gpu` where they can't run."""
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked and (missing := _missing_for_gpu()):
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason=missing))
+
+
+def _missing_for_gpu() -> str:
+    """What a GPU test lacks here, asked of the driver itself: importing torch takes seconds. Empty if nothing."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "no CUDA driver"
+    count = ctypes.c_int()
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
+        return "no CUDA device"
+    try:
+        toolchain.nvcc()
+    except toolchain.MissingTool as error:
+        return str(error)
+    return ""

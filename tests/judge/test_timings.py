@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from harness.judge.timings import Timings
+from harness.timing.call import Sample
+
+
+def sample(milliseconds: float, held: bool = True) -> Sample:
+    return Sample(milliseconds, 0.0, held)
+
+
+def timings(solutions: list[Sample], reference: float = 4.0, synchronises: bool = False) -> Timings:
+    found = Timings()
+    found.add_reference(sample(99.0), counted=False)
+    found.add_reference(sample(reference), counted=False)
+    for index, solution in enumerate(solutions):
+        found.add_reference(sample(reference), counted=True)
+        found.add_solution(solution, synchronises, "as drawn" if index % 2 else "negated")
+    return found
+
+
+def test_the_summary_has_medians_and_the_speedup_of_the_pairs() -> None:
+    summary = timings([sample(2.0)] * 10).summary(False, False)
+    assert summary is not None
+    assert (summary.reference_ms.median, summary.solution_ms.median, summary.speedup.median) == (4.0, 2.0, 2.0)
+    assert (summary.reference_ms.calls, summary.solution_ms.calls, summary.flags) == (10, 10, ())
+
+
+def test_of_the_warm_up_only_the_last_reference_call_is_a_neighbour() -> None:
+    summary = timings([sample(2.0)]).summary(False, False)
+    assert summary is not None and summary.speedup.median == 2.0
+
+
+def test_the_reference_is_warm_after_its_first_call() -> None:
+    found = Timings()
+    assert not found.warm
+    found.add_reference(sample(1.0), counted=False)
+    assert found.warm
+
+
+def test_calls_that_were_not_held_are_left_out() -> None:
+    summary = timings([sample(2.0), sample(50.0, held=False), sample(2.0)]).summary(False, False)
+    assert summary is not None
+    assert (summary.solution_ms.calls, summary.solution_ms.high) == (2, 2.0)
+
+
+def test_a_solution_that_cannot_be_held_is_timed_all_the_same_and_flagged() -> None:
+    summary = timings([sample(2.0, held=False)] * 3, synchronises=True).summary(True, True)
+    assert summary is not None and summary.solution_ms.calls == 3
+    assert [flag.partition(" waits")[0] for flag in summary.flags] == ["the reference", "the solution"]
+
+
+@pytest.mark.parametrize("solution", [sample(2.0, held=False), sample(0.0)])
+def test_no_usable_time_makes_no_summary(solution: Sample) -> None:
+    assert timings([solution] * 3).summary(False, False) is None
+
+
+def test_an_evaluation_cut_short_makes_no_summary() -> None:
+    found = timings([sample(2.0)] * 3)
+    found.add_reference(sample(4.0), counted=True)
+    assert found.summary(False, False) is None
+
+
+def test_times_that_depend_on_the_values_are_flagged() -> None:
+    uneven = [sample(2.0 if index % 2 else 2.2) for index in range(20)]
+    summary = timings(uneven).summary(False, False)
+    assert summary is not None and "depends on the values" in summary.flags[0]
+    even = timings([sample(2.0 if index % 2 else 2.05) for index in range(20)]).summary(False, False)
+    assert even is not None and even.flags == ()
+    few = timings(uneven[:8]).summary(False, False)
+    assert few is not None and few.flags == ()

@@ -1,0 +1,46 @@
+"""Runs `run_eval.py` as a user does, as a process of its own, and reads what it wrote."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.result import Result, from_json
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests"
+LONGEST_S = 400.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that has ended. `results` are the lines of `--out`, in order."""
+
+    status: int
+    out: str
+    err: str
+    results: list[Result] = field(default_factory=list)
+
+    def row(self, problem: str, solution: str, shape: str | None = None) -> Result:
+        """The one result of a solution (at a shape)."""
+        found = [row for row in self.results
+                 if (row.problem, row.solution) == (problem, solution) and shape in (None, row.shape)]
+        assert len(found) == 1, f"{len(found)} results of {problem}/{solution}\n{self.err}"
+        return found[0]
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, str(ROOT / "run_eval.py"), *map(str, arguments)]
+
+
+def run_eval(*arguments: str | Path, out: Path | None = None, environment: Mapping[str, str] | None = None) -> Run:
+    """One run from start to end."""
+    line = command(*arguments, *([] if out is None else ["--out", out]))
+    done = subprocess.run(line, capture_output=True, text=True, timeout=LONGEST_S, check=False,
+                          stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})})
+    results = [from_json(text) for text in out.read_text().splitlines()] if out is not None and out.exists() else []
+    return Run(done.returncode, done.stdout, done.stderr, results)

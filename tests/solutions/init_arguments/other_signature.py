@@ -1,0 +1,9 @@
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+
+    def forward(self, x):
+        return x

@@ -1,0 +1,9 @@
+"""Gives a subclass of Tensor."""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, A, B):
+        return torch.nn.Parameter(A @ B, requires_grad=False)

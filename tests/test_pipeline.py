@@ -1,0 +1,210 @@
+"""The whole pipeline on the CPU, without mocks: one run of every problem and solution of this folder, looked at here.
+
+A solution named `honest*` passes, and so does every reference; all others have their verdict and its reason below.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.result import Verdict
+
+from .running import TESTS, Run, run_eval
+
+PROBLEMS = sorted(path.stem for path in (TESTS / "problems").glob("*.py"))
+SOLUTIONS = sorted(f"{path.parent.name}/{path.stem}" for path in (TESTS / "solutions").glob("*/*.py"))
+CALLS = 6
+WARMUP = 5
+
+WRONG = {
+    "aliasing/view_of_the_input": "an output lies in the memory of an input",
+    "axpy/wrong": "1000 of 1000 elements differ",
+    "batch_norm/biased_variance": "buffer bn.running_var: 12 of 12 elements differ",
+    "batch_norm/no_state": "the reference updates its buffer bn.running_mean; the solution has no buffer",
+    "batch_norm/state_not_updated": "buffer bn.running_mean: 12 of 12 elements differ",
+    "centred/not_centred": "elements differ",
+    "cross_entropy/sum_for_mean": "1 of 1 elements differ",
+    "cross_entropy/wrong_shape": "an output has shape [1]; the reference's has []",
+    "dropout/no_dropout": "elements differ",
+    "empty_output/wrong_shape": "an output has shape [0, 4]; the reference's has [0, 3]",
+    "in_place/input_not_changed": "input 0, which the reference changes: 64 of 64 elements differ",
+    "in_place/other_input_changed": "the solution changed its inputs; the reference doesn't",
+    "level1_matmul/double_output": "an output is float64; the reference's is float32",
+    "level1_matmul/half_output": "an output is float16; the reference's is float32",
+    "level1_matmul/half_precision": "elements differ",
+    "level1_matmul/inputs_changed": "the solution changed its inputs; the reference doesn't",
+    "level1_matmul/list_output": "the output is list of 1; the reference gives one value",
+    "level1_matmul/nan": "1 of 4608 elements differ (0.000217 of all); first at [95, 47]",
+    "level1_matmul/none": "an output is NoneType; the reference gives exactly torch.Tensor",
+    "level1_matmul/reads_as_stored": "elements differ",
+    "level1_matmul/subclass": "an output is Parameter; the reference gives exactly torch.Tensor",
+    "level1_matmul/transposed_output": "an output has shape [48, 96]; the reference's has [96, 48]",
+    "level1_matmul/zeros": "elements differ",
+    "mixed_outputs/float_for_a_tensor": "an output is float; the reference gives exactly torch.Tensor",
+    "mixed_outputs/one_dimension_too_many": "an output has shape [1]; the reference's has []",
+    "mixed_outputs/too_short": "the output is tuple of 4; the reference gives tuple of 5",
+    "mixed_outputs/wrong_bool": "output 2:",
+    "mixed_outputs/wrong_dtype": "an output is int32; the reference's is int64",
+    "mixed_outputs/wrong_float": "a plain output is 0.31; the reference gives 0.3",
+    "mixed_outputs/wrong_integer": "output 1:",
+    "mixed_outputs/wrong_text": "a plain output is 'round'; the reference gives 'flat'",
+    "numpy_inputs/cached": "call 2 (",
+    "structured_inputs/positive_only": "elements differ",
+    "zero_output/almost_zero": "64 of 64 elements differ",
+}
+OTHERS = {
+    "axpy/compile_error": (Verdict.BUILD_FAILED, "cpp_sources:3:10: error: "),
+    "init_arguments/constructor_raises": (Verdict.CRASHED, "LookupError: no tile fits (constructor_raises.py, line 7)"),
+    "init_arguments/other_signature": (Verdict.INVALID, "can't take the 2 arguments of get_init_inputs()"),
+    "level1_matmul/out_of_memory": (Verdict.OUT_OF_MEMORY, "RuntimeError: "),
+    "level1_matmul/raises": (Verdict.CRASHED, "RuntimeError: no tile fits (raises.py, line "),
+}
+BY_SHAPE = {"shapes/even_only": {"small": Verdict.PASSED, "odd": Verdict.WRONG, "wide": Verdict.WRONG}}
+RIGHT = [name for name in SOLUTIONS if name not in {*WRONG, *OTHERS, *BY_SHAPE}]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pipeline")
+
+
+@pytest.fixture(scope="module")
+def run(cache: Path, folder: Path) -> Run:
+    """Everything, in two runs at once: one builds and evaluates the references, one has all that needs no build."""
+
+    def part(name: str, wanted: list[str]) -> Run:
+        return run_eval(
+            *wanted, "--problems", TESTS / "problems", "--solutions", TESTS / "solutions", "--device", "cpu", "--check",
+            "--calls", str(CALLS), "--seed", "1", "--cache", cache, "--junit", folder / f"{name}.xml",
+            out=folder / f"{name}.jsonl",
+        )
+
+    plain = sorted({name.partition("/")[0] for name in SOLUTIONS} - {"axpy"})
+    with ThreadPoolExecutor() as pool:
+        one, other = pool.map(part, ("building", "plain"), (["axpy", "*/@reference"], plain))
+    return Run(max(one.status, other.status), one.out + other.out, one.err + other.err, one.results + other.results)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_an_honest_solution_passes(run: Run, name: str) -> None:
+    rows = [row for row in run.results if f"{row.problem}/{row.solution}" == name]
+    assert rows and [row.verdict for row in rows] == [Verdict.PASSED] * len(rows), [row.reason for row in rows]
+    for row in rows:
+        assert row.check is not None and row.check.calls == WARMUP + CALLS
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_the_reference_itself_passes(run: Run, problem: str) -> None:
+    rows = [row for row in run.results if (row.problem, row.solution) == (problem, "@reference")]
+    assert rows and {row.verdict for row in rows} == {Verdict.PASSED}, [row.reason for row in rows]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_solution_is_wrong_for_its_reason(run: Run, name: str) -> None:
+    row = run.row(*name.split("/"))
+    assert row.verdict is Verdict.WRONG, row.reason
+    assert WRONG[name] in row.reason
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_an_unusable_solution_has_its_verdict_and_reason(run: Run, name: str) -> None:
+    row = run.row(*name.split("/"))
+    assert row.verdict is OTHERS[name][0], row.reason
+    assert OTHERS[name][1] in row.reason
+
+
+@pytest.mark.parametrize("name", BY_SHAPE)
+def test_a_solution_can_be_right_at_one_shape_and_wrong_at_another(run: Run, name: str) -> None:
+    problem, solution = name.split("/")
+    assert {shape: run.row(problem, solution, shape).verdict for shape in BY_SHAPE[name]} == BY_SHAPE[name]
+
+
+def test_everything_was_evaluated_once(run: Run) -> None:
+    names = [(row.problem, row.solution, row.shape) for row in run.results]
+    assert len(set(names)) == len(names)
+    assert {f"{problem}/{solution}" for problem, solution, _ in names} == {
+        *SOLUTIONS, *(f"{problem}/@reference" for problem in PROBLEMS)}
+
+
+def test_the_exit_status_and_the_screen_tell_that_not_all_passed(run: Run) -> None:
+    assert run.status == 1
+    assert "Traceback" not in run.out + run.err
+    failures = [row for row in run.results if row.verdict is not Verdict.PASSED]
+    for row in failures:
+        assert re.search(rf"^{row.problem}/{row.solution} \({row.shape}\): {row.verdict}: ", run.out, re.MULTILINE)
+
+
+def test_junit_says_the_same(run: Run, folder: Path) -> None:
+    suites = [ElementTree.parse(folder / f"{name}.xml").getroot() for name in ("building", "plain")]
+    assert sum(len(list(suite.iter("testcase"))) for suite in suites) == len(run.results)
+    failed = sum(len(list(suite.iter(kind))) for suite in suites for kind in ("failure", "error"))
+    assert failed == sum(row.verdict is not Verdict.PASSED for row in run.results)
+
+
+def test_nothing_a_solution_prints_reaches_the_screen_and_its_tail_is_in_the_log(run: Run) -> None:
+    log = run.row("level1_matmul", "prints").log or ""
+    for line in ("import was here", "forward was here", "child was here", "stderr was here"):
+        assert line in log
+        assert line not in run.out + run.err
+
+
+def test_another_layout_is_accepted_and_noted(run: Run) -> None:
+    check = run.row("level1_matmul", "other_layout").check
+    assert check is not None and any("layout" in note for note in check.notes)
+
+
+@pytest.mark.parametrize(("name", "how"), [
+    ("batch_norm/honest", "by value"), ("batch_norm/folded_weights", "by name"),
+    ("init_arguments/honest", "by value"), ("dropout/honest", "none to match"),
+])
+def test_the_result_says_how_weights_were_matched(run: Run, name: str, how: str) -> None:
+    check = run.row(*name.split("/")).check
+    assert check is not None and check.weights.startswith(how)
+
+
+@pytest.mark.parametrize(("problem", "oracle"), [
+    ("level1_matmul", "float64"), ("batch_norm", "float64"), ("dropout", "reference"), ("in_place", "reference"),
+])
+def test_the_result_says_which_oracle_it_was(run: Run, problem: str, oracle: str) -> None:
+    check = run.row(problem, "honest").check
+    assert check is not None and check.oracle == oracle
+
+
+def test_builds_are_in_the_record_and_the_log_keeps_the_compiler_s_words(run: Run) -> None:
+    build = run.row("axpy", "slim_dict").build
+    assert build is not None and build.headers and build.seconds > 0
+    assert run.row("level1_matmul", "honest").build is None
+    assert "undeclared" in (run.row("axpy", "compile_error").log or "")
+
+
+def test_equal_sources_under_one_name_are_built_once(run: Run, cache: Path) -> None:
+    assert run.row("axpy", "slim_list").build and run.row("axpy", "slim_string").build
+    sources = {"stock", "slim_list and slim_string", "slim_dict", "own_module", "wrong", "torch_library", "from_files"}
+    assert len(list(cache.glob("*/*/facts.json"))) == len(sources)
+
+
+def test_times_are_recorded_unless_only_correctness_is_asked_for(cache: Path, folder: Path) -> None:
+    again = run_eval("level1_matmul/honest", "--problems", TESTS / "problems", "--solutions", TESTS / "solutions",
+                     "--device", "cpu", "--calls", "5", "--cache", cache, out=folder / "timed.jsonl")
+    assert again.status == 0, again.err
+    timing = again.row("level1_matmul", "honest").timing
+    assert timing is not None and timing.solution_ms.calls == 5
+    assert timing.speedup.low <= timing.speedup.median <= timing.speedup.high
+
+
+def test_a_seed_replays_the_inputs(run: Run, cache: Path, folder: Path) -> None:
+    first = run.row("level1_matmul", "honest")
+    found = []
+    for seed in (1, 2):
+        again = run_eval("level1_matmul/honest", "--problems", TESTS / "problems", "--solutions", TESTS / "solutions",
+                         "--device", "cpu", "--check", "--calls", str(CALLS), "--seed", str(seed), "--cache", cache,
+                         out=folder / f"seed{seed}.jsonl").row("level1_matmul", "honest")
+        assert again.seed == seed and again.check is not None
+        found.append(again.check.rel_l2_error)
+    assert first.check is not None
+    assert found[0] == first.check.rel_l2_error != found[1]

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from harness.timing.call import Sample, timed_call
+from harness.timing.cpu import CpuClock
+
+
+class FakeClock:
+    """Writes down what is asked of it."""
+
+    def __init__(self, steps: list[str]) -> None:
+        self.steps = steps
+
+    def flush(self) -> None:
+        self.steps.append("flush")
+
+    def hold(self, limit_ms: float) -> None:
+        self.steps.append(f"hold {limit_ms:g}")
+
+    def start(self) -> None:
+        self.steps.append("start")
+
+    def stop(self) -> None:
+        self.steps.append("stop")
+
+    def release(self) -> None:
+        self.steps.append("release")
+
+    def drain(self) -> Sample:
+        self.steps.append("drain")
+        return Sample(1.0, 2.0, held=True)
+
+
+def test_the_order_of_the_steps() -> None:
+    steps: list[str] = []
+
+    def work() -> str:
+        steps.append("work")
+        return "output"
+
+    output, sample = timed_call(FakeClock(steps), work, lambda out: steps.append(f"finish {out}"), 50)
+    assert steps == ["flush", "hold 50", "start", "work", "stop", "finish output", "release", "drain"]
+    assert (output, sample) == ("output", Sample(1.0, 2.0, held=True))
+
+
+def test_without_a_limit_nothing_is_held() -> None:
+    steps: list[str] = []
+    timed_call(FakeClock(steps), lambda: None, lambda _: None, 0)
+    assert steps == ["flush", "start", "stop", "release", "drain"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("where", ["work", "finish"])
+def test_the_gpu_is_released_when_something_raises(where: str, error: type[BaseException]) -> None:
+    steps: list[str] = []
+
+    def step(name: str) -> None:
+        if name == where:
+            raise error
+
+    with pytest.raises(error):
+        timed_call(FakeClock(steps), lambda: step("work"), lambda _: step("finish"), 50)
+    assert steps[-1] == "release"
+
+
+def test_the_cpu_clock_times_the_work_and_not_what_belongs_to_it() -> None:
+    _, sample = timed_call(CpuClock(), lambda: time.sleep(0.02), lambda _: time.sleep(0.2), 50)
+    assert 20 <= sample.device_ms < 150
+    assert sample.held
+
+
+def test_the_cpu_clock_is_out_of_reach_of_a_patched_time_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: 0)
+    _, sample = timed_call(CpuClock(), lambda: time.sleep(0.02), lambda _: None, 0)
+    assert sample.device_ms >= 20

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import random
+from statistics import median
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.timing.statistics import median_interval, paired_ratios, quantile, quartiles
+
+times = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30)
+a_few = st.lists(st.floats(0.1, 10), min_size=1, max_size=8)
+
+
+def test_quantiles_interpolate_between_ranks() -> None:
+    assert quartiles([4.0, 1.0, 3.0, 2.0]) == (1.75, 2.5, 3.25)
+    assert quantile([10.0, 20.0], 0.3) == pytest.approx(13.0)
+    assert (quantile([1.0, 2.0, 3.0], 0), quantile([1.0, 2.0, 3.0], 1), quantile([7.0], 0.4)) == (1.0, 3.0, 7.0)
+
+
+@pytest.mark.parametrize(("samples", "share"), [([], 0.5), ([1.0], -0.1), ([1.0], 1.1)])
+def test_quantiles_that_mean_nothing_are_refused(samples: list[float], share: float) -> None:
+    with pytest.raises(ValueError):
+        quantile(samples, share)
+
+
+@given(times)
+def test_quartiles_are_in_order_and_hold_the_median(samples: list[float]) -> None:
+    low, middle, high = quartiles(samples)
+    assert min(samples) <= low <= middle <= high <= max(samples)
+    assert middle == pytest.approx(median(samples))
+
+
+def test_ratios_pair_each_call_with_the_mean_of_its_neighbours() -> None:
+    assert paired_ratios([10.0, 20.0, 40.0], [5.0, 10.0]) == [3.0, 3.0]
+
+
+def test_a_call_without_a_time_has_no_ratio_and_shifts_no_other() -> None:
+    assert paired_ratios([10.0, 20.0, 40.0, 40.0], [5.0, None, 10.0]) == [3.0, 4.0]
+
+
+@pytest.mark.parametrize("references", [[], [1.0], [1.0, 2.0], [1.0, 2.0, 3.0, 4.0]])
+def test_times_that_cannot_pair_are_refused(references: list[float]) -> None:
+    with pytest.raises(ValueError, match="can't pair"):
+        paired_ratios(references, [1.0, 1.0])
+
+
+@given(st.floats(1, 10), st.floats(-0.02, 0.02), st.floats(0.1, 10), st.integers(1, 20))
+def test_a_linear_drift_cancels(start: float, drift: float, speedup: float, calls: int) -> None:
+    def clock_speed(moment: int) -> float:  # reference and solution alternate
+        return start + drift * moment
+
+    references = [clock_speed(2 * call) for call in range(calls + 1)]
+    solutions = [clock_speed(2 * call + 1) / speedup for call in range(calls)]
+    assert paired_ratios(references, solutions) == pytest.approx([speedup] * calls)
+
+
+@given(a_few)
+def test_the_interval_contains_the_median(samples: list[float]) -> None:
+    low, middle, high = median_interval(samples)
+    assert min(samples) <= low <= middle <= high <= max(samples)
+    assert middle == median(samples)
+
+
+@given(a_few, st.sampled_from([0.25, 2.0, 1024.0]))
+def test_the_interval_scales_with_its_samples(samples: list[float], factor: float) -> None:
+    scaled = median_interval([sample * factor for sample in samples])
+    assert scaled == pytest.approx(tuple(end * factor for end in median_interval(samples)))
+
+
+def test_equal_samples_make_an_interval_without_width() -> None:
+    assert median_interval([2.0] * 9) == (2.0, 2.0, 2.0)
+
+
+def test_more_samples_make_a_narrower_interval_that_is_the_same_each_time() -> None:
+    chance = random.Random(1)
+    samples = [chance.gauss(10, 1) for _ in range(400)]
+    few, many = median_interval(samples[:20]), median_interval(samples)
+    assert many[2] - many[0] < (few[2] - few[0]) / 2
+    assert many == median_interval(samples)
+
+
+def test_the_interval_covers_the_true_median_about_as_often_as_it_says() -> None:
+    chance = random.Random(2)
+    hits = 0
+    for _ in range(60):
+        low, _, high = median_interval([chance.gauss(10, 1) for _ in range(25)])
+        hits += low <= 10 <= high
+    assert hits >= 51
+
+
+def test_no_samples_have_no_interval() -> None:
+    with pytest.raises(ValueError):
+        median_interval([])

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.wire.arena import ALIGNMENT, CpuArena, TensorMeta, TensorSpec, is_dense, lay_out, open_arena, view
+
+CPU = torch.device("cpu")
+DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16,
+          torch.int32, torch.int64, torch.bool, torch.complex64, torch.complex128, torch.float8_e4m3fn)
+
+shapes = st.lists(st.integers(0, 5), max_size=4).map(tuple)
+metas = st.builds(lambda dtype, shape: TensorMeta.of(torch.empty(shape, dtype=dtype)), st.sampled_from(DTYPES), shapes)
+
+
+@given(st.lists(metas, max_size=6), st.integers(0, 3))
+def test_tensors_lie_one_behind_the_other_aligned_and_apart(wanted: list[TensorMeta], blocks: int) -> None:
+    specs, end = lay_out(wanted, blocks * ALIGNMENT)
+    place = blocks * ALIGNMENT
+    for spec, meta in zip(specs, wanted, strict=True):
+        assert spec.offset % ALIGNMENT == 0 and spec.offset >= place
+        assert (spec.dtype, spec.shape, spec.strides) == (meta.dtype, meta.shape, meta.strides)
+        place = spec.offset + spec.bytes
+    assert end % ALIGNMENT == 0 and end >= place
+
+
+@given(st.lists(metas, max_size=6))
+def test_what_is_written_through_a_view_is_read_by_another_mapping(wanted: list[TensorMeta]) -> None:
+    specs, size = lay_out(wanted)
+    arena = CpuArena(size)
+    try:
+        other = open_arena(json.loads(json.dumps(arena.export())), CPU, arena.fd)
+        for number, spec in enumerate(specs):
+            view(arena.bytes, spec).fill_(number % 2)
+        for number, spec in enumerate(specs):
+            mine = view(other, TensorSpec.from_json(json.loads(json.dumps(spec.to_json()))))
+            assert (mine.shape, mine.stride(), mine.dtype) == (spec.shape, spec.strides, spec.torch_dtype)
+            assert bool((mine.to(torch.complex128) == number % 2).all())
+    finally:
+        arena.close()
+
+
+@pytest.mark.parametrize("tensor", [
+    torch.rand(3, 4).t(), torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last), torch.rand(4, 1, 5),
+    torch.rand(()), torch.rand(2, 3, 4).permute(2, 0, 1),
+], ids=["transposed", "channels_last", "size_one", "single", "permuted"])
+def test_the_layout_of_a_dense_tensor_is_kept(tensor: torch.Tensor) -> None:
+    (spec,), size = lay_out([TensorMeta.of(tensor)])
+    arena = CpuArena(size)
+    placed = view(arena.bytes, spec).copy_(tensor)
+    arena.close()
+    assert placed.stride() == tensor.stride()
+    assert torch.equal(placed, tensor)
+
+
+@pytest.mark.parametrize("tensor", [torch.rand(4, 4)[:, :2], torch.rand(3, 1).expand(3, 4), torch.rand(8)[::2]],
+                         ids=["slice", "expanded", "step"])
+def test_a_tensor_with_gaps_or_overlaps_becomes_contiguous(tensor: torch.Tensor) -> None:
+    assert not is_dense(tensor)
+    assert TensorMeta.of(tensor).strides == tensor.contiguous().stride()
+
+
+def test_an_arena_of_nothing_can_be_opened() -> None:
+    arena = CpuArena(0)
+    assert open_arena(arena.export(), CPU, arena.fd).numel() == 1
+    arena.close()
+
+
+def test_closing_frees_the_descriptor() -> None:
+    arena = CpuArena(10)
+    arena.close()
+    with pytest.raises(OSError):
+        os.fstat(arena.fd)

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.wire.channel import (
+    HEADER_BYTES,
+    MAX_FRAME_BYTES,
+    BadFrame,
+    Channel,
+    ChannelClosed,
+    DeadlinePassed,
+    decode,
+    encode,
+)
+
+Pair = tuple[Channel, Channel]
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    one_in, other_out = os.pipe()
+    other_in, one_out = os.pipe()
+    one, other = Channel(one_in, one_out), Channel(other_in, other_out)
+    yield one, other
+    one.close()
+    other.close()
+
+
+def header(length: int) -> bytes:
+    return length.to_bytes(HEADER_BYTES, "big")
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(-1e300, 1e300) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+_frames = st.dictionaries(st.text(), _json, max_size=4)
+
+
+@given(_frames)
+def test_a_frame_survives_the_round_trip(frame: dict[str, Any]) -> None:
+    assert decode(bytearray(encode(frame))) == json.loads(json.dumps(frame))
+
+
+@given(st.lists(_frames, max_size=4), st.data())
+def test_frames_survive_being_split_anywhere(frames: list[dict[str, Any]], data: st.DataObject) -> None:
+    stream = b"".join(map(encode, frames))
+    buffer, seen = bytearray(), []
+    while stream:
+        size = data.draw(st.integers(1, len(stream)))
+        buffer += stream[:size]
+        stream = stream[size:]
+        while (frame := decode(buffer)) is not None:
+            seen.append(frame)
+    assert seen == frames and not buffer
+
+
+@given(st.binary(max_size=200))
+def test_arbitrary_bytes_raise_nothing_but_bad_frame(noise: bytes) -> None:
+    for data in (noise, header(len(noise)) + noise):
+        with suppress(BadFrame):
+            assert decode(bytearray(data)) is None or len(data) >= HEADER_BYTES
+
+
+@pytest.mark.parametrize("body", [
+    b"[1]", b"null", b"1", b'"text"', b"", b"{", b"\xff\xfe{", b"[" * 100_000, b'{"a": ' + b"1" * 5000 + b"}",
+    b'{"a": ' * 100_000,
+])
+def test_what_is_no_object_is_a_bad_frame(body: bytes) -> None:
+    with pytest.raises(BadFrame):
+        decode(bytearray(header(len(body)) + body))
+
+
+def test_a_length_beyond_the_limit_is_refused_before_the_body_comes() -> None:
+    assert decode(bytearray(header(MAX_FRAME_BYTES))) is None
+    with pytest.raises(BadFrame):
+        decode(bytearray(header(MAX_FRAME_BYTES + 1)))
+
+
+def test_a_frame_beyond_the_limit_is_not_sent() -> None:
+    with pytest.raises(BadFrame):
+        encode({"text": "x" * MAX_FRAME_BYTES})
+
+
+def test_frames_go_both_ways_and_in_order(pair: Pair) -> None:
+    one, other = pair
+    one.send({"number": 1})
+    one.send({"number": 2})
+    other.send({"answer": 1})
+    assert [other.receive(1)["number"] for _ in range(2)] == [1, 2]
+    assert one.receive(1) == {"answer": 1}
+
+
+def test_a_frame_larger_than_the_pipe_goes_through(pair: Pair) -> None:
+    one, other = pair
+    frame = {"text": "x" * (1 << 20)}
+    sender = threading.Thread(target=one.send, args=(frame, 10))
+    sender.start()
+    assert other.receive(10) == frame
+    sender.join()
+
+
+def test_silence_and_half_a_frame_end_at_the_deadline(pair: Pair) -> None:
+    one, other = pair
+    begin = time.monotonic()
+    with pytest.raises(DeadlinePassed):
+        one.receive(0.1)
+    os.write(other._write_fd, header(100) + b"{")
+    with pytest.raises(DeadlinePassed):
+        one.receive(0.1)
+    assert time.monotonic() - begin < 2
+
+
+def test_a_trickle_of_bytes_does_not_move_the_deadline(pair: Pair) -> None:
+    one, other = pair
+    ended = threading.Event()
+
+    def trickle() -> None:
+        os.write(other._write_fd, header(10_000))
+        while not ended.wait(0.02):
+            os.write(other._write_fd, b" ")
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    begin = time.monotonic()
+    with pytest.raises(DeadlinePassed):
+        one.receive(0.2)
+    ended.set()
+    thread.join()
+    assert time.monotonic() - begin < 2
+
+
+def test_a_reader_that_does_not_read_ends_the_send_at_the_deadline(pair: Pair) -> None:
+    with pytest.raises(DeadlinePassed):
+        pair[0].send({"text": "x" * (1 << 20)}, 0.1)
+
+
+def test_the_other_side_s_end_is_told(pair: Pair) -> None:
+    one, other = pair
+    other.close()
+    other.close()
+    with pytest.raises(ChannelClosed):
+        one.receive(1)
+    with pytest.raises(ChannelClosed):
+        one.send({})
+    with pytest.raises(ChannelClosed):
+        other.receive(1)

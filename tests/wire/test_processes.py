@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.wire.processes import descendants, kill_tree, signal_tree
+
+TREE = """
+import subprocess, sys, time
+inner = "import subprocess, time; print(subprocess.Popen(['sleep', '86396']).pid, flush=True); time.sleep(86396)"
+subprocess.Popen([sys.executable, "-c", inner], start_new_session=True)
+time.sleep(86396)
+"""
+ORPHANS = """
+import os, signal, sys, time
+from harness.wire.processes import become_subreaper, descendants, kill_stray_children
+become_subreaper()
+kept = os.fork() or time.sleep(86396)
+if (middle := os.fork()) == 0:
+    os.setsid()
+    os.fork() or time.sleep(86396)
+    os._exit(0)
+os.waitpid(middle, 0)
+before = set(descendants(os.getpid()))
+kill_stray_children([kept])
+print(len(before), descendants(os.getpid()) == [kept])
+os.kill(kept, signal.SIGKILL)
+"""
+
+
+def state(pid: int) -> str:
+    """The letter that /proc has for a process; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def wait_for(pids: list[int], states: str) -> None:
+    deadline = time.monotonic() + 5
+    while not all((state(pid) or "-") in states for pid in pids):
+        assert time.monotonic() < deadline, [state(pid) for pid in pids]
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def tree() -> Iterator[tuple[int, list[int]]]:
+    """A process whose child, in a session of its own, has a child."""
+    process = subprocess.Popen([sys.executable, "-c", TREE], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    grandchild = int(process.stdout.readline())
+    below = descendants(process.pid)
+    assert below[-1] == grandchild and len(below) == 2
+    yield process.pid, below
+    kill_tree(process.pid)
+    process.wait()
+    process.stdout.close()
+
+
+def test_a_whole_tree_is_stopped_and_goes_on(tree: tuple[int, list[int]]) -> None:
+    root, below = tree
+    signal_tree(root, signal.SIGSTOP)
+    wait_for([root, *below], "T")
+    signal_tree(root, signal.SIGCONT)
+    wait_for([root, *below], "SR")
+
+
+def test_a_whole_tree_is_killed_across_sessions(tree: tuple[int, list[int]]) -> None:
+    root, below = tree
+    kill_tree(root)
+    wait_for([root, *below], "Z-")
+
+
+def test_a_process_that_has_ended_is_passed_over() -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    kill_tree(process.pid)
+    signal_tree(process.pid, signal.SIGSTOP)
+
+
+def test_orphans_are_killed_and_those_to_keep_are_kept() -> None:
+    found = subprocess.run([sys.executable, "-c", ORPHANS], capture_output=True, text=True, timeout=30, check=False,
+                           env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])})
+    assert found.stdout.split() == ["2", "True"], found.stderr
