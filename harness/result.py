@@ -52,7 +52,7 @@ class Spread:
     """A quantity measured many times, in milliseconds for times and as a ratio for speedups.
 
     `low` and `high` are the quartiles for times, and for speedups the 95 % bootstrap interval of the median, widened by
-    the resolution of the clock.
+    what clock and processes may be off by.
     """
 
     median: float

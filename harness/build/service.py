@@ -67,7 +67,7 @@ class BuildService:
             runtime = self.support().runtime if request.uses_cuda else None
             return self._outcome(lambda: cpu_recipe(request, runtime, slim))
         except CannotTranslate as error:
-            return BuildOutcome(None, f"can't run on the CPU: {error}", unsupported=True, at=(error.source, error.line))
+            return BuildOutcome(None, str(error), unsupported=True, at=(error.source, error.line))
         except NoSupport as error:
             return BuildOutcome(None, str(error))
 

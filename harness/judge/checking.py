@@ -156,7 +156,9 @@ class Checker:
     def _remember(self, comparison: Comparison) -> None:
         for name in ("worst_error", "max_abs_error", "rel_l2_error", "reference_rel_l2_error"):
             value = getattr(comparison, name)
-            if value is not None and value < float("inf"):
+            if value is not None and value == float("inf"):
+                self._worst.pop(name, None)  # no number says how far off it is
+            elif value is not None:
                 self._worst[name] = max(value, self._worst.get(name, 0.0))
 
     def _tolerance_of(self, dtype: torch.dtype) -> float:

@@ -47,9 +47,10 @@ class Scale:
 class Comparison:
     """One output of one call.
 
-    `failed` counts elements beyond the tolerance, `worst_error` is the largest `(|out - y| - 8e) / (s + |y|)` of any
-    element, against the nearer of oracle and reference; `first_failure` is the index of the first failing element
-    with what was expected and what came. Errors are None where no element is finite on both sides.
+    `failed` counts elements beyond the tolerance. `worst_error` is the largest `(|out - y| - 8e) / (s + |y|)` of any
+    element, against the nearer of oracle and reference, and infinite where one side alone is finite. `first_failure`
+    is the index of the first failing element with what was expected and what came. The relative errors are over
+    elements that are finite on both sides, and None where there are none.
     """
 
     count: int
@@ -132,8 +133,7 @@ class _Tally:
             self.first = (position * CHUNK + index, _number(exact[index]), _number(out[index]))
         finite = torch.isfinite(out) & torch.isfinite(exact)
         difference = torch.where(finite, out - exact, torch.zeros((), dtype=out.dtype, device=out.device)).abs()
-        settled = error[torch.isfinite(error)]
-        self.worst = max(self.worst, float(settled.amax()) if settled.numel() else 0.0)
+        self.worst = max(self.worst, float(error.amax()) if error.numel() else 0.0)
         self.max_abs = max(self.max_abs, float(difference.amax()) if difference.numel() else 0.0)
         self.error_squares += _square_sum(difference)
         self.oracle_squares += _square_sum(torch.where(finite, exact, torch.zeros_like(exact)))

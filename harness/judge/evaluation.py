@@ -126,7 +126,8 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
                 Verdict.TIMED_OUT, f"no answer within {tools.settings.timeout:g} s (--timeout raises the limit)"
             )
         except CandidateDied as error:
-            attempt.failure = Failed(Verdict.CRASHED, _last_words(candidate) or f"the candidate {error}")
+            words = _last_words(candidate)
+            attempt.failure = Failed(_verdict_of(words, Verdict.CRASHED), words or f"the candidate {error}")
         except CandidateCheated as error:
             attempt.failure = Failed(Verdict.REJECTED, str(error))
         if attempt.failure:
@@ -287,13 +288,14 @@ class _Calls:
 def _raise_failure(answer: dict[str, Any]) -> None:
     if answer["op"] == "failed":
         message = str(answer.get("message"))[:LONGEST_MESSAGE] or "the solution raised an exception"
-        verdict = FAILURES.get(str(answer.get("kind")), Verdict.CRASHED)
-        for sign, found in CPU_FINDINGS.items():
-            if sign in message:
-                verdict = found
-        raise Failed(verdict, message)
+        raise Failed(_verdict_of(message, FAILURES.get(str(answer.get("kind")), Verdict.CRASHED)), message)
     if answer["op"] == "mismatch":
         raise Failed(Verdict.WRONG, str(answer.get("message"))[:LONGEST_MESSAGE] or "the output has another form")
+
+
+def _verdict_of(message: str, otherwise: Verdict) -> Verdict:
+    """The verdict of what the library that runs kernels on the CPU found, if that is what a message is about."""
+    return next((verdict for sign, verdict in CPU_FINDINGS.items() if sign in message), otherwise)
 
 
 def _blame_build(failure: Failed, candidate: CandidateProcess, solution: Path | None) -> Failed:
@@ -302,7 +304,7 @@ def _blame_build(failure: Failed, candidate: CandidateProcess, solution: Path | 
     if not broken or failure.verdict not in (Verdict.INVALID, Verdict.CRASHED):
         return failure
     if broken[0].unsupported:
-        return Failed(Verdict.SKIPPED, broken[0].reason + _place(broken[0], solution))
+        return Failed(Verdict.SKIPPED, _with_place(broken[0], solution))
     return Failed(Verdict.TIMED_OUT if broken[0].timed_out else Verdict.BUILD_FAILED, broken[0].reason)
 
 
@@ -312,13 +314,15 @@ def _last_words(candidate: CandidateProcess) -> str:
     return lines[-1] if lines else ""
 
 
-def _place(outcome: BuildOutcome, solution: Path | None) -> str:
-    """The line of the solution's file that a reason is about, where the source stands in it as it was built."""
+def _with_place(outcome: BuildOutcome, solution: Path | None) -> str:
+    """The reason with the line of the solution's file, not of its source, where the source stands in it as built."""
     if outcome.at is None or solution is None:
-        return ""
+        return outcome.reason
     source, line = outcome.at
     before, found, _ = solution.read_text(encoding="utf-8", errors="replace").partition(source)
-    return f" ({solution.name}, line {before.count(chr(10)) + line})" if found else ""
+    if not found:
+        return outcome.reason
+    return outcome.reason.replace(f"(line {line})", f"({solution.name}, line {before.count(chr(10)) + line})", 1)
 
 
 def _build_record(candidate: CandidateProcess) -> BuildRecord | None:

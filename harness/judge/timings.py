@@ -6,7 +6,7 @@ from statistics import median
 
 from harness.result import Spread, Timing
 from harness.timing.call import Sample
-from harness.timing.statistics import median_interval, paired_ratios, quartiles, widen_by_resolution
+from harness.timing.statistics import median_interval, paired_ratios, quartiles, widen_by_clock
 
 VARIANT_NOISE = 0.05
 """Medians of plain and changed inputs further apart than this (as a share) are worth a flag."""
@@ -46,7 +46,7 @@ class Timings:
         if not used or len(self._references) != len(self._solutions) + 1:
             return None
         interval = median_interval(paired_ratios(self._references, self._solutions))
-        low, middle, high = widen_by_resolution(interval, median(self._references), median(used))
+        low, middle, high = widen_by_clock(interval, median(self._references), median(used))
         flags = []
         if reference_synchronises:
             flags.append("the reference waits for the device: launches are part of its time")

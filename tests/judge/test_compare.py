@@ -62,9 +62,9 @@ def test_infinities_of_other_signs_differ() -> None:
     assert not judge(torch.tensor([1.0, -INF]), torch.tensor([1.0, INF])).passed
 
 
-def test_nan_everywhere_fails_and_has_no_finite_error() -> None:
+def test_nan_everywhere_fails_by_an_infinite_error() -> None:
     found = judge(torch.full((4,), NAN), torch.ones(4))
-    assert (found.failed, found.worst_error, found.rel_l2_error) == (4, 0.0, None)
+    assert (found.failed, found.worst_error, found.rel_l2_error) == (4, math.inf, None)
 
 
 def test_more_exact_than_the_reference_is_right() -> None:

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.timing.statistics import median_interval, paired_ratios, quantile, quartiles
+from harness.timing.statistics import (
+    REPEATABILITY,
+    RESOLUTION_MS,
+    median_interval,
+    paired_ratios,
+    quantile,
+    quartiles,
+    widen_by_clock,
+)
 
 times = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30)
 a_few = st.lists(st.floats(0.1, 10), min_size=1, max_size=8)
@@ -93,3 +101,16 @@ def test_the_interval_covers_the_true_median_about_as_often_as_it_says() -> None
 def test_no_samples_have_no_interval() -> None:
     with pytest.raises(ValueError):
         median_interval([])
+
+
+def test_an_interval_is_widened_by_what_repeating_calls_does_not_narrow() -> None:
+    low, middle, high = widen_by_clock((1.0, 1.0, 1.0), reference_ms=1.0, solution_ms=0.5)
+    share = RESOLUTION_MS / 0.5 + REPEATABILITY
+    assert (low, middle, high) == (1 - share, 1.0, 1 + share)
+    long_calls = widen_by_clock((1.0, 1.0, 1.0), reference_ms=1e6, solution_ms=1e6)
+    assert long_calls[2] - 1 == pytest.approx(REPEATABILITY, rel=1e-3)
+
+
+def test_a_time_below_the_resolution_says_nothing() -> None:
+    low, _, high = widen_by_clock((2.0, 2.0, 2.0), reference_ms=1.0, solution_ms=RESOLUTION_MS / 2)
+    assert low == 0 and high == 4

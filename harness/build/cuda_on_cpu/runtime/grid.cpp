@@ -196,7 +196,8 @@ void report(const std::string& error) {
 }  // namespace
 
 void launch(const LaunchInfo& info, Body body, const void* closure) {
-  if (Worker* worker = Worker::existing(); worker && worker->job()) trap("a kernel launch (dynamic parallelism)");
+  if (Worker* worker = Worker::existing(); worker && worker->job())
+    trap("unsupported: dynamic parallelism, a launch");
   if (int code = check_configuration(info)) {
     set_last_error(code);
     return;

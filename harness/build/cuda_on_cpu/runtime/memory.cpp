@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t alignment = 64;     // what torch's CPU allocator promises
-constexpr std::size_t front_canary = 256;  // checked before a block; the rest of its first page is poison only
+constexpr std::size_t front_canary = 256;  // checked before a block; what lies before that isn't
 
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -29,6 +29,7 @@ struct Allocation {
   GuardedArea area;
   char* data;
   std::size_t bytes;
+  std::uint64_t canary;  // what lies around the data
 };
 
 struct Watched {
@@ -41,6 +42,7 @@ struct Registry {
   std::mutex mutex;
   std::map<const char*, Allocation> live;  // by the address of the data
   std::map<const char*, Watched> watched;
+  std::uint64_t allocations = 0;
 };
 Registry& registry() {
   static auto* instance = new Registry;
@@ -75,10 +77,16 @@ void* allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   GuardedArea area = GuardedArea::map(round_up(bytes, alignment));
   char* data = area.high - round_up(bytes, alignment);
-  poison(area.low, static_cast<std::size_t>(area.high - area.low));
+  char* end = data + bytes;
   auto& all = registry();
-  std::lock_guard lock(all.mutex);
-  all.live[data] = {area, data, bytes};
+  std::unique_lock lock(all.mutex);
+  std::uint64_t canary = canary_poison(++all.allocations);
+  lock.unlock();
+  poison(area.low, static_cast<std::size_t>(data - area.low), canary);
+  poison(data, bytes);
+  poison(end, static_cast<std::size_t>(area.high - end), canary);
+  lock.lock();
+  all.live[data] = {area, data, bytes, canary};
   return data;
 }
 
@@ -108,10 +116,10 @@ std::string find_overwritten() {
   std::lock_guard lock(all.mutex);
   for (const auto& [data, block] : all.live) {
     const char* end = data + block.bytes;
-    if (auto* byte = find_unpoisoned(end, static_cast<std::size_t>(block.area.high - end)))
+    if (auto* byte = find_unpoisoned(end, static_cast<std::size_t>(block.area.high - end), block.canary))
       return describe_overwrite(block, byte);
     auto front = std::min<std::size_t>(front_canary, static_cast<std::size_t>(data - block.area.low));
-    if (auto* byte = find_unpoisoned(data - front, front)) return describe_overwrite(block, byte);
+    if (auto* byte = find_unpoisoned(data - front, front, block.canary)) return describe_overwrite(block, byte);
   }
   for (const auto& [data, range] : all.watched)
     if (std::memcmp(data, range.copy.data(), range.copy.size()) != 0)
