@@ -47,7 +47,7 @@ class Options:
     build_timeout: float = 600.0
     jobs: int | None = None
     full_headers: bool = False
-    cache: Path = Path("~/.cache/inlinebench")
+    cache: Path = field(default_factory=lambda: default_cache(os.environ))
     problems: Path = ROOT / "problems"
     solutions: Path = ROOT / "solutions"
     out: Path | None = None
@@ -55,6 +55,11 @@ class Options:
     strict: bool = False
     verbose: bool = False
     quiet: bool = False
+
+
+def default_cache(environment: Mapping[str, str]) -> Path:
+    """Where built libraries are kept unless a run says otherwise."""
+    return Path(environment.get("INLINEBENCH_CACHE") or "~/.cache/inlinebench").expanduser()
 
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
@@ -88,8 +93,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "PROBLEM/@reference submits the reference itself (default: everything)")
     _add_selection(parser, default)
     _add_measurement(parser, default)
-    cache = Path(environment.get("INLINEBENCH_CACHE") or default.cache)
-    add("--cache", type=Path, default=cache, metavar="DIR", help="where built libraries are kept "
+    add("--cache", type=Path, default=default_cache(environment), metavar="DIR", help="where built libraries are kept "
         "(or INLINEBENCH_CACHE)")
     add("--jobs", type=_positive, metavar="N", help="builds at a time (default: by cores and memory)")
     add("--headers", dest="full_headers", type=_headers, default=False, metavar="auto|full",

@@ -291,8 +291,10 @@ def test_an_interrupt_keeps_what_is_written_and_leaves_no_process(
     arguments = place({"problems/twice.py": PROBLEM, "solutions/twice/a.py": solution(),
                        "solutions/twice/b.py": text})
     out, junit = tmp_path / "out.jsonl", tmp_path / "junit.xml"
+    # Whoever starts the tests in the background has them ignore the interrupt, and children inherit that.
     process = subprocess.Popen(command(*arguments, "--out", out, "--junit", junit), stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
+                               stderr=subprocess.PIPE, text=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # noqa: PLW1509
     interrupted.append(process)
     wait_until(lambda: out.exists() and out.read_text().endswith("\n") and len(processes_with(f"sleep {mark}")) >= 2)
     below = descendants(process.pid)

@@ -5,6 +5,7 @@ A solution named `honest*` passes, and so does every reference; all others have 
 
 from __future__ import annotations
 
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -185,7 +186,8 @@ def test_builds_are_in_the_record_and_the_log_keeps_the_compiler_s_words(run: Ru
 def test_equal_sources_under_one_name_are_built_once(run: Run, cache: Path) -> None:
     assert run.row("axpy", "slim_list").build and run.row("axpy", "slim_string").build
     sources = {"stock", "slim_list and slim_string", "slim_dict", "own_module", "wrong", "torch_library", "from_files"}
-    assert len(list(cache.glob("*/*/facts.json"))) == len(sources)
+    built = [facts for facts in cache.glob("*/*/facts.json") if "axpy" in json.loads(facts.read_text())["library"]]
+    assert len(built) == len(sources)
 
 
 def test_times_are_recorded_unless_only_correctness_is_asked_for(cache: Path, folder: Path) -> None:

@@ -73,7 +73,7 @@ class Judge:
                 self._connection.send(Init(self._pickled_init(request.problem)))
             else:
                 result, usable = self._evaluate(request)
-                self._connection.send(Done(result))
+                self._connection.send(Done(result, usable))
                 if not usable:
                     return
 

@@ -37,7 +37,7 @@ def resolve(wanted: str) -> torch.device:
 
 def environment(device: torch.device, tf32: bool) -> Environment:
     """What times on this device were taken on."""
-    common = Environment(torch=torch.__version__, harness=__version__, tf32=tf32)
+    common = Environment(torch=str(torch.__version__), harness=__version__, tf32=tf32)
     if device.type == "cpu":
         return replace(common, cpu=f"{_processor()}, {os.cpu_count()} cores")
     return replace(common, gpu=torch.cuda.get_device_name(device), driver=_driver(), cuda=torch.version.cuda)

@@ -98,9 +98,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class Done:
-    """Judge to orchestrator: the result of an evaluation, and what the solution printed."""
+    """Judge to orchestrator: the result of an evaluation; the judge ends after one that left it unusable."""
 
     result: Result
+    usable: bool = True
 
 
 __all__ = [

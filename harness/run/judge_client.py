@@ -41,6 +41,7 @@ class JudgeClient:
 
     def __init__(self, settings: Settings, scratch: Path, on_progress: Callable[[str], None]) -> None:
         self._on_progress = on_progress
+        self.usable = True
         self._connection, theirs = Pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the judge lives
         self._process = subprocess.Popen(
@@ -68,6 +69,7 @@ class JudgeClient:
         """The result of one evaluation; builds and progress on the way are served."""
         done = self._ask(job)
         assert isinstance(done, Done)
+        self.usable = done.usable
         return done.result
 
     def init_arguments(self, problem: ProblemAt) -> bytes | None:

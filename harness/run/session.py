@@ -98,6 +98,8 @@ class Session:
     def _evaluate(self, job: Evaluate) -> Result:
         try:
             result = self._judge.evaluate(job)
+            if not self._judge.usable:
+                self._restart_judge()
         except JudgeDied as error:
             log = self._judge.log()
             self._restart_judge()
