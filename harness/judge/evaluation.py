@@ -127,7 +127,8 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
             )
         except CandidateDied as error:
             words = _last_words(candidate)
-            attempt.failure = Failed(_verdict_of(words, Verdict.CRASHED), words or f"the candidate {error}")
+            verdict = _verdict_of(words, Verdict.CRASHED, stage.device)
+            attempt.failure = Failed(verdict, words or f"the candidate {error}")
         except CandidateCheated as error:
             attempt.failure = Failed(Verdict.REJECTED, str(error))
         if attempt.failure:
@@ -181,7 +182,7 @@ class _Calls:
             support=tools.support.to_json(), init=self._init_arguments(),
             seed=CONSTRUCTION_SEED, weights=str(stage.weights), **{"class": class_name},
         )
-        _raise_failure(answer)
+        _raise_failure(answer, self._stage.device)
         ready = read_ready(answer)
         self._weights, self._attempt.weights_changed = ready.weights, ready.changed
         own_names = {theirs: own for own, theirs in ready.buffers.items() if theirs in stage.state_specs}
@@ -193,7 +194,7 @@ class _Calls:
             skeletons=_pack((rehearsed.input_form.skeleton, rehearsed.input_form.is_tensor,
                              rehearsed.output_skeleton, rehearsed.output_is_tensor)),
         )
-        _raise_failure(answer)
+        _raise_failure(answer, self._stage.device)
         return own_names
 
     def _init_arguments(self) -> str:
@@ -252,7 +253,7 @@ class _Calls:
         answer = self._candidate.ask(
             "call", others=_pack(others), random_seed=random_seed, hold_ms=limit, block_order=block_order
         )
-        _raise_failure(answer)
+        _raise_failure(answer, self._stage.device)
         called = read_called(answer)
         self._attempt.notes.update(called.notes)
         if held and not called.sample.held:
@@ -285,16 +286,22 @@ class _Calls:
         return torch.cat(sums) if sums else torch.zeros(0)
 
 
-def _raise_failure(answer: dict[str, Any]) -> None:
+def _raise_failure(answer: dict[str, Any], device: torch.device) -> None:
     if answer["op"] == "failed":
         message = str(answer.get("message"))[:LONGEST_MESSAGE] or "the solution raised an exception"
-        raise Failed(_verdict_of(message, FAILURES.get(str(answer.get("kind")), Verdict.CRASHED)), message)
+        otherwise = FAILURES.get(str(answer.get("kind")), Verdict.CRASHED)
+        raise Failed(_verdict_of(message, otherwise, device), message)
     if answer["op"] == "mismatch":
         raise Failed(Verdict.WRONG, str(answer.get("message"))[:LONGEST_MESSAGE] or "the output has another form")
 
 
-def _verdict_of(message: str, otherwise: Verdict) -> Verdict:
-    """The verdict of what the library that runs kernels on the CPU found, if that is what a message is about."""
+def _verdict_of(message: str, otherwise: Verdict, device: torch.device) -> Verdict:
+    """The verdict of what the library that runs kernels on the CPU found, if that is what a message is about.
+
+    On a GPU there is no such library: a solution that claims to be unsupported there must not be skipped for it.
+    """
+    if device.type != "cpu":
+        return otherwise
     return next((verdict for sign, verdict in CPU_FINDINGS.items() if sign in message), otherwise)
 
 
