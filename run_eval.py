@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from harness import catalog, options
-from harness.errors import NoDevice, UsageError
+from harness.errors import NoDevice, NoSandbox, UsageError
 from harness.run.session import complain
 
 
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     except UsageError as error:
         complain(str(error))
         return 2
-    except NoDevice as error:
+    except (NoDevice, NoSandbox) as error:
         complain(str(error))
         return 3
     except KeyboardInterrupt:

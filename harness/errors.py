@@ -11,5 +11,9 @@ class NoDevice(Exception):
     """The device that was asked for can't be used (exit status 3)."""
 
 
+class NoSandbox(Exception):
+    """Protections were required that this machine doesn't offer (exit status 3)."""
+
+
 class JudgeDied(Exception):
     """The judge process ended in the middle of its work."""

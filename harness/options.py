@@ -17,6 +17,10 @@ ROOT = Path(__file__).resolve().parent.parent
 WARMUP_CALLS = 5
 CALLS = 50
 CHECK_CALLS = 20
+SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
+SANITIZED_CALLS = 3
+HOST_MEMORY_SHARE = 0.75
+"""Of the host memory that is free when a run starts: what one candidate may take."""
 
 EXAMPLES = """\
 examples:
@@ -43,6 +47,11 @@ class Options:
     seed: int | None = None
     variants: bool = True
     tf32: bool = False
+    allow_library: bool = False
+    trust: bool = False
+    sanitize: str | None = None
+    require_sandbox: bool = False
+    host_memory: float | None = None
     timeout: float = 300.0
     build_timeout: float = 600.0
     jobs: int | None = None
@@ -68,8 +77,10 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     Raises UsageError for what can't be meant; leaves through SystemExit for `--help`, `--version` and unknown flags.
     """
     given = _parser(environment).parse_args(arguments)
+    if given.sanitize is not None and given.device == "cpu":
+        raise UsageError("--sanitize needs a GPU: compute-sanitizer looks into kernels that run there")
     if given.calls is None:
-        given.calls = CHECK_CALLS if given.check else CALLS
+        given.calls = SANITIZED_CALLS if given.sanitize else CHECK_CALLS if given.check else CALLS
     given.constants = dict(_constant(text) for text in given.constants)
     given.names, given.shapes = tuple(given.names), tuple(given.shapes)
     given.cache = given.cache.expanduser()
@@ -93,6 +104,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "PROBLEM/@reference submits the reference itself (default: everything)")
     _add_selection(parser, default)
     _add_measurement(parser, default)
+    _add_trust(parser)
     add("--cache", type=Path, default=default_cache(environment), metavar="DIR", help="where built libraries are kept "
         "(or INLINEBENCH_CACHE)")
     add("--jobs", type=_positive, metavar="N", help="builds at a time (default: by cores and memory)")
@@ -133,6 +145,18 @@ def _add_measurement(parser: argparse.ArgumentParser, default: Options) -> None:
         f"(default {default.timeout:g})")
     add("--build-timeout", type=_seconds, default=default.build_timeout, metavar="S",
         help=f"seconds for one build (default {default.build_timeout:g})")
+
+
+def _add_trust(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--allow-library", action="store_true", help="let a solution pass without a kernel of its own")
+    add("--require-sandbox", action="store_true", help="refuse to run where candidates can't be shut in")
+    add("--trust", action="store_true", help="leave out sandbox, outside clock and profile: for your own kernels, "
+        "where nobody cheats")
+    add("--sanitize", choices=SANITIZERS, help="run each solution under that tool of NVIDIA's compute-sanitizer, at "
+        "the shape `small` where there is one, untimed and outside the sandbox")
+    add("--host-memory", type=_seconds, metavar="GIB", help="host memory for one candidate "
+        f"(default: {HOST_MEMORY_SHARE:.0%} of what is free)".replace("%", "%%"))
 
 
 def _constant(text: str) -> tuple[str, Any]:

@@ -95,6 +95,27 @@ class Timing:
 
 
 @dataclass(frozen=True)
+class KernelShare:
+    """One kernel (or copy) of a call, by its name: whose it is, its time in ms, and its share of the GPU's time.
+
+    `origin` is `own`, `triton` (written in the solution's file), `library` (PyTorch's and NVIDIA's) or `copy`.
+    """
+
+    name: str
+    origin: str
+    ms: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """What ran in a call on a GPU: the share of its time in kernels of the solution's own, and the longest ones."""
+
+    own_share: float
+    top: tuple[KernelShare, ...] = ()
+
+
+@dataclass(frozen=True)
 class Build:
     """How the solution's libraries were built; `seconds` is what this run waited for, 0 from the cache."""
 
@@ -118,7 +139,10 @@ class Environment:
 
 @dataclass(frozen=True)
 class Result:
-    """One evaluation. `reason` is empty if and only if the verdict is `passed`."""
+    """One evaluation. `reason` is empty if and only if the verdict is `passed`.
+
+    `protections` are the parts of the sandbox that the solution ran in.
+    """
 
     problem: str
     solution: str
@@ -128,7 +152,9 @@ class Result:
     reason: str = ""
     check: Check | None = None
     timing: Timing | None = None
+    kernels: Kernels | None = None
     build: Build | None = None
+    protections: tuple[str, ...] | None = None
     seed: int | None = None
     environment: Environment | None = None
     log: str | None = None
@@ -171,7 +197,7 @@ def _encode(value: Any) -> Any:
         return {name: _encode(fact) for name, fact in facts.items() if fact is not None}
     if isinstance(value, Enum):
         return value.value
-    return list(value) if isinstance(value, tuple) else value
+    return [_encode(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _decode(kind: Any, value: Any) -> Any:
@@ -183,7 +209,7 @@ def _decode(kind: Any, value: Any) -> Any:
         hints = typing.get_type_hints(kind)
         return kind(**{name: _decode(hints[name], fact) for name, fact in value.items()})
     if typing.get_origin(kind) is tuple:
-        return tuple(value)
+        return tuple(_decode(typing.get_args(kind)[0], item) for item in value)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(value)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):

@@ -7,35 +7,54 @@ from pathlib import Path
 import pytest
 
 from harness.result import Result
+from harness.sandbox.policy import REQUIRED
+from harness.sandbox.probe import available
 
-from .planted import Planted
-from .running import TESTS, run_eval
+from .planted import Planted, evaluate_all, read_all
 
-TIMEOUT_S = 8
-CHEATS = [Planted.read(path) for path in sorted((TESTS / "cheats").glob("*/*.py"))]
-
-
-def evaluate(cheat: Planted, cache: Path, out: Path, *device: str) -> Result:
-    run = run_eval(cheat.problem, "--solution", cheat.path, "--check", "--shape", "small", "--timeout",
-                   str(TIMEOUT_S), "--cache", cache, *device, out=out)
-    assert run.status == 1 and "Traceback" not in run.out + run.err
-    return run.row(cheat.problem, cheat.path.stem)
+LIMITS = ("--timeout", "8", "--host-memory", "6")
+CHEATS = read_all("cheats/*/*.py")
+ON_CPU = [cheat for cheat in CHEATS if not cheat.needs_gpu]
+TIMED = [cheat for cheat in CHEATS if cheat.shape == "full"]
+CHECKED = [cheat for cheat in CHEATS if cheat.shape != "full"]
 
 
 def by_name(cheat: Planted) -> str:
-    return f"{cheat.path.parent.name}/{cheat.path.stem}"
+    return cheat.name
 
 
-@pytest.mark.parametrize("cheat", [cheat for cheat in CHEATS if not cheat.needs_gpu], ids=by_name)
-def test_a_cheat_is_caught(cheat: Planted, cache: Path, tmp_path: Path) -> None:
-    cheat.assert_caught(evaluate(cheat, cache, tmp_path / "out.jsonl", "--device", "cpu"))
+@pytest.fixture(scope="module")
+def on_cpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
+    return evaluate_all(ON_CPU, tmp_path_factory.mktemp("cpu"), *LIMITS, "--check", "--device", "cpu", "--cache", cache)
+
+
+@pytest.fixture(scope="module")
+def on_gpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
+    """Those that are about times at full size, with times; the others as a gate would check them."""
+    common = (*LIMITS, "--device", "cuda", "--cache", cache)
+    timed = evaluate_all(TIMED, tmp_path_factory.mktemp("timed"), *common, "--calls", "20")
+    return {**timed, **evaluate_all(CHECKED, tmp_path_factory.mktemp("checked"), *common, "--check")}
+
+
+def check(cheat: Planted, results: dict[str, Result]) -> None:
+    if cheat.needs_sandbox and not set(REQUIRED) <= set(available()):
+        pytest.skip("this machine offers no whole sandbox")
+    cheat.assert_caught(results[cheat.name])
+
+
+@pytest.mark.parametrize("cheat", ON_CPU, ids=by_name)
+def test_a_cheat_is_caught(cheat: Planted, on_cpu: dict[str, Result]) -> None:
+    check(cheat, on_cpu)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("cheat", [cheat for cheat in CHEATS if cheat.uses_cuda], ids=by_name)
-def test_a_cheat_is_caught_on_a_gpu(cheat: Planted, cache: Path, tmp_path: Path) -> None:
-    cheat.assert_caught(evaluate(cheat, cache, tmp_path / "out.jsonl", "--device", "cuda"))
+@pytest.mark.parametrize("cheat", CHEATS, ids=by_name)
+def test_a_cheat_is_caught_on_a_gpu(cheat: Planted, on_gpu: dict[str, Result]) -> None:
+    check(cheat, on_gpu)
 
 
-def test_there_are_cheats() -> None:
-    assert len(CHEATS) >= 5
+def test_there_are_enough_cheats_of_every_kind() -> None:
+    families = [cheat.path.parent.name for cheat in CHEATS]
+    assert len(CHEATS) >= 60 and len(set(families)) >= 15
+    assert all(cheat.expected != "passed" and cheat.caught_by for cheat in CHEATS)
+    assert len({cheat.name for cheat in CHEATS}) == len(CHEATS)

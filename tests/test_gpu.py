@@ -19,7 +19,7 @@ SOLUTIONS = sorted(f"{path.parent.name}/{path.stem}" for path in (ROOT / "soluti
 @pytest.fixture(scope="module")
 def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("gpu") / "out.jsonl"
-    return run_eval("*", "*/@reference", "--device", "cuda", "--cache", cache, out=out)
+    return run_eval("*", "*/@reference", "--allow-library", "--device", "cuda", "--cache", cache, out=out)
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)

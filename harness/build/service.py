@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -20,9 +22,14 @@ from harness.build.log import first_errors
 from harness.build.recipe import Recipe, clock_recipe, recipe
 from harness.build.request import BadRequest, BuildOutcome, BuildRequest, NoSupport, Support
 from harness.build.slim import lacks_something
+from harness.sandbox.policy import Sandbox, clean_environment
+from harness.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
 from harness.wire.processes import kill_tree
 
 CLOCK_SOURCE = Path(__file__).resolve().parent.parent / "timing" / "gpu_clock.cu"
+PACKAGE = Path(__file__).resolve().parent.parent.parent
+BUILD_BYTES = 4 << 30
+"""What the files of one build may take while it runs."""
 BYTES_PER_BUILD = 3 << 30
 """Memory that one build with torch's headers takes at its peak, for C++ and CUDA side by side."""
 
@@ -31,7 +38,8 @@ class BuildService:
     """Thread-safe. `architectures` are compute capabilities as nvcc writes them; none means the CPU.
 
     `timeout` is for one build, in seconds. Sources are built with slim headers first and with torch's full ones where
-    those lack something, or at once with `full_headers`. Raises UsageError if the cache can't be written.
+    those lack something, or at once with `full_headers`. Compilers run in the sandbox: sources and flags come from
+    solutions. Raises UsageError if the cache can't be written.
     """
 
     def __init__(
@@ -41,7 +49,10 @@ class BuildService:
         timeout: float,
         jobs: int | None = None,
         full_headers: bool = False,
+        *,
+        sandbox: Sandbox | None = None,
     ) -> None:
+        self._sandbox = sandbox or Sandbox()
         self._full_headers = full_headers
         self._cache, self._architectures, self._timeout = Cache(cache), tuple(architectures), timeout
         self._slots = BoundedSemaphore(jobs or default_jobs())
@@ -151,7 +162,9 @@ class BuildService:
         with self._cache.workshop() as folder:
             for name, text in planned.files.items():
                 (folder / name).write_text(text, encoding="utf-8")
-            status, log = self._ninja(folder)
+            status, log, breach = self._ninja(folder)
+            if breach is not None:
+                return BuildOutcome(None, f"the build was stopped: {breach.text}", log)
             if status is None:
                 return BuildOutcome(None, f"the build took longer than {self._timeout:g} s (--build-timeout raises the "
                                     "limit)", log, timed_out=True)
@@ -159,12 +172,15 @@ class BuildService:
                 return BuildOutcome(None, first_errors(log), log)
             return BuildOutcome(self._cache.store(planned.key, folder / planned.library), log=log)
 
-    def _ninja(self, folder: Path) -> tuple[int | None, str]:
-        """Ninja's exit status (None: out of time) and all that it and the compilers printed."""
-        command = [toolchain.ninja(), "-C", str(folder), "--quiet"]
+    def _ninja(self, folder: Path) -> tuple[int | None, str, Breach | None]:
+        """Ninja's exit status (None: out of time), all that it and the compilers printed, and the limit they broke."""
+        policy = self._sandbox.policy(folder, [self._cache.folder], (os.getpid(), os.getppid()), gpus=False)
+        inside = [sys.executable, "-m", "harness.sandbox", json.dumps(policy.to_json())]
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+            [*inside, toolchain.ninja(), "-C", str(folder), "--quiet"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, env=_environment(folder),
         )
+        watchdog = Watchdog(process.pid, folder, Limits(available_bytes(), scratch_bytes=BUILD_BYTES))
         with self._lock:
             self._running.add(process.pid)
             closed = self._closed
@@ -172,17 +188,23 @@ class BuildService:
             kill_tree(process.pid)
         try:
             output, _ = process.communicate(timeout=self._timeout)
-            return process.returncode, output.decode(errors="replace")
+            return process.returncode, output.decode(errors="replace"), watchdog.breach
         except subprocess.TimeoutExpired:
             kill_tree(process.pid)  # not its group: ninja gives each compiler one of its own
             output, _ = process.communicate()
-            return None, output.decode(errors="replace")
+            return None, output.decode(errors="replace"), watchdog.breach
         finally:
+            watchdog.close()
             with self._lock:
                 self._running.discard(process.pid)
 
 
+def _environment(folder: Path) -> dict[str, str]:
+    """What compilers read of ours, with their temporary files in the folder of the build."""
+    here = {name: str(folder) for name in ("HOME", "TMPDIR")}
+    return {**clean_environment(os.environ), **here, "PYTHONPATH": str(PACKAGE)}
+
+
 def default_jobs() -> int:
     """As many builds as half the cores (a build runs two compilers) and the free memory allow; at least one."""
-    pages = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(len(os.sched_getaffinity(0)) // 2, pages // BYTES_PER_BUILD))
+    return max(1, min(len(os.sched_getaffinity(0)) // 2, available_bytes() // BYTES_PER_BUILD))

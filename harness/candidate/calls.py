@@ -1,15 +1,16 @@
-"""Runs one call: views on the judge's buffers in, `forward` between two time stamps, outputs copied to the judge."""
+"""Runs calls: views on the judge's buffers in, `forward` between two time stamps, outputs copied to the judge."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 
-from harness.timing.call import Clock, Sample, timed_call
+from harness.timing.call import Clock, Sample, held_batch, timed_call
 from harness.wire.arena import TensorSpec, view
 from harness.wire.arithmetic import seed_all
 from harness.wire.tree import Leaf, describe, flatten, merge, same_structure, unflatten
@@ -17,39 +18,64 @@ from harness.wire.tree import Leaf, describe, flatten, merge, same_structure, un
 POISON_BYTE = 0xFF
 """Every floating type reads a run of these as NaN."""
 
+_address_of = torch.Tensor.data_ptr
+_NoTorchFunction = torch._C.DisableTorchFunction
+"""Bound before a solution could put its own in their place."""
+
 
 class Mismatch(Exception):
     """The output is not of the reference's form; the text says how."""
 
 
 @dataclass(frozen=True)
+class BufferSet:
+    """Where the tensors of one call's inputs and outputs lie."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+@dataclass(frozen=True)
 class Form:
     """What the judge expects: how arguments and outputs nest, where their tensors lie, and which states to hand in.
 
-    `states` maps the solution's own buffer names to places.
+    Calls by themselves use the first set of buffers, a batch one for each of its calls. `states` maps the solution's
+    own buffer names to places.
     """
 
     input_skeleton: Any
     input_is_tensor: tuple[bool, ...]
-    inputs: tuple[TensorSpec, ...]
     output_skeleton: Any
     output_is_tensor: tuple[bool, ...]
-    outputs: tuple[TensorSpec, ...]
+    sets: tuple[BufferSet, ...]
     states: dict[str, TensorSpec]
     may_alias: bool
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A call's output in the judge's form: places with the tensors to copy there, and leaves that are no tensors."""
+
+    tensors: list[tuple[TensorSpec, torch.Tensor]]
+    plain: list[Any]
 
 
 class Caller:
     """One solution with its clock and the judge's buffers. `notes` collects what was accepted but converted.
 
-    `guarded` gives the solution copies of the inputs, in memory whose ends the CPU's allocator watches.
+    With `copied_to` the solution gets copies of the inputs on that device: on the CPU in memory whose ends the
+    allocator watches, on a GPU where the arena lies in the host's memory.
     """
 
     def __init__(
-        self, model: torch.nn.Module, clock: Clock, arena: torch.Tensor, form: Form, guarded: bool = False
+        self, model: torch.nn.Module, clock: Clock, arena: torch.Tensor, form: Form,
+        copied_to: torch.device | None = None,
     ) -> None:
-        self._model, self._clock, self._arena, self._form, self._guarded = model, clock, arena, form, guarded
+        self._model, self._clock, self._arena, self._form, self._copied_to = model, clock, arena, form, copied_to
+        self._device = copied_to or arena.device
         self._given: list[torch.Tensor] = []
+        with _NoTorchFunction():
+            self._base = _address_of(arena)
         self.notes: set[str] = set()
 
     def call(self, others: Sequence[Any], random_seed: int, hold_ms: float) -> tuple[Sample, list[Any]]:
@@ -57,72 +83,114 @@ class Caller:
 
         Raises Mismatch for an output of another form; whatever `forward` raises leaves as it is.
         """
-        form = self._form
-        tensors = [view(self._arena, spec) for spec in form.inputs]
-        self._given = [tensor.clone() for tensor in tensors] if self._guarded else tensors
-        arguments = unflatten(form.input_skeleton, merge(form.input_is_tensor, self._given, copy.deepcopy(others)))
-        self._poison_freed_memory()
+        buffers = self._form.sets[0]
+        arguments = self._arguments(buffers, others)
+        self._poison_freed_memory(buffers)
         seed_all(random_seed)
         with torch.no_grad():
-            (_, plain), sample = timed_call(
-                self._clock, lambda: self._conform(self._model(*arguments)), self._hand_in, hold_ms
-            )
-        return sample, plain
+            handed, sample = timed_call(self._clock, lambda: self._forward(buffers, arguments), self._hand_in, hold_ms)
+        return sample, handed.plain
 
-    def _conform(self, value: Any) -> tuple[list[torch.Tensor], list[Any]]:
-        """Outputs in the reference's device and layout, converted where need be: this is inside the clock."""
+    def batch(
+        self, calls: Sequence[tuple[Sequence[Any], int]], hold_ms: float, on_queued: Callable[[], None]
+    ) -> tuple[Sample, list[list[Any]]]:
+        """Calls, given as others and seeds, each on a set of its own, queued behind one hold that the judge releases.
+
+        Raises as `call` does.
+        """
+        plain: list[list[Any]] = []
+
+        def work(buffers: BufferSet, others: Sequence[Any], random_seed: int) -> Handed:
+            arguments = self._arguments(buffers, others)
+            seed_all(random_seed)
+            return self._forward(buffers, arguments)
+
+        def finish(_: int, handed: Handed) -> None:
+            self._hand_in(handed)
+            plain.append(handed.plain)
+
+        works = [partial(work, buffers, *call) for buffers, call in zip(self._form.sets, calls, strict=False)]
+        with torch.no_grad():
+            return held_batch(self._clock, works, finish, hold_ms, on_queued), plain
+
+    def _arguments(self, buffers: BufferSet, others: Sequence[Any]) -> Any:
+        tensors = [view(self._arena, spec) for spec in buffers.inputs]
+        to = self._copied_to
+        self._given = tensors if to is None else [tensor.to(to, copy=True) for tensor in tensors]
+        form = self._form
+        return unflatten(form.input_skeleton, merge(form.input_is_tensor, self._given, copy.deepcopy(others)))
+
+    def _forward(self, buffers: BufferSet, arguments: Any) -> Handed:
+        """`forward`, and its outputs and states in the judge's form, converted where need be: all inside the clock."""
+        value = self._model(*arguments)
         skeleton, leaves = flatten(value)
         if not same_structure(skeleton, self._form.output_skeleton):
             expected = self._form.output_skeleton
             kind = type(value).__name__ if isinstance(skeleton, Leaf) else describe(skeleton)
             raise Mismatch(f"the output is {kind}; the reference gives {describe(expected)}")
-        tensors: list[torch.Tensor] = []
-        plain: list[Any] = []
+        handed = Handed([], [])
         for leaf, is_tensor in zip(leaves, self._form.output_is_tensor, strict=True):
             if is_tensor:
-                tensors.append(self._conform_tensor(leaf, self._form.outputs[len(tensors)]))
+                spec = buffers.outputs[len(handed.tensors)]
+                handed.tensors.append((spec, self._conform(leaf, spec)))
             elif isinstance(leaf, bool | int | float | str | None):
-                plain.append(leaf)
+                handed.plain.append(leaf)
             else:
                 raise Mismatch(f"an output is {type(leaf).__name__}; the reference gives a plain Python value")
-        return tensors, plain
+        own = dict(self._model.named_buffers())
+        for name, spec in self._form.states.items():
+            if name not in own or tuple(own[name].shape) != spec.shape:
+                raise Mismatch(f"the buffer {name} is gone or has another shape")
+            handed.tensors.append((spec, self._lay_out(own[name].detach(), spec)))
+        return handed
 
-    def _conform_tensor(self, out: object, spec: TensorSpec) -> torch.Tensor:
+    def _conform(self, out: object, spec: TensorSpec) -> torch.Tensor:
         if type(out) is not torch.Tensor:
             raise Mismatch(f"an output is {type(out).__name__}; the reference gives exactly torch.Tensor")
         if tuple(out.shape) != spec.shape:
             raise Mismatch(f"an output has shape {list(out.shape)}; the reference's has {list(spec.shape)}")
         if out.dtype is not spec.torch_dtype:
             raise Mismatch(f"an output is {str(out.dtype).removeprefix('torch.')}; the reference's is {spec.dtype}")
-        if out.device != self._arena.device:
-            self.notes.add(f"output converted from {out.device.type}")
-            out = out.to(self._arena.device)
-        if _used_strides(out.shape, out.stride()) != _used_strides(spec.shape, spec.strides):
-            self.notes.add("output converted from another layout")
-            out = torch.empty_strided(spec.shape, spec.strides, dtype=out.dtype, device=out.device).copy_(out)
+        out = self._lay_out(out, spec)
         if not self._form.may_alias and any(_overlap(out, given) for given in self._given):
             raise Mismatch("an output lies in the memory of an input; the reference's doesn't")
         return out
 
-    def _hand_in(self, output: tuple[list[torch.Tensor], list[Any]]) -> None:
-        """Copies outputs and states to the judge's buffers, on the stream of the call and outside its time."""
-        for tensor, spec in zip(output[0], self._form.outputs, strict=True):
-            view(self._arena, spec).copy_(tensor)
-        if self._guarded:  # what was done to the copies is done to the inputs, where the judge looks
-            for tensor, spec in zip(self._given, self._form.inputs, strict=True):
+    def _lay_out(self, tensor: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
+        """A tensor whose bytes are what the judge's buffer is to hold."""
+        if not _is_plain(tensor):
+            raise Mismatch("an output is a tensor whose values are still to be computed")
+        if tensor.device != self._device:
+            self.notes.add(f"output converted from {tensor.device.type}")
+            tensor = tensor.to(self._device)
+        same_strides = _used_strides(tensor.shape, tensor.stride()) == _used_strides(spec.shape, spec.strides)
+        if not same_strides or tensor.is_neg() or tensor.is_conj():
+            self.notes.add("output converted from another layout")
+            target = torch.empty_strided(spec.shape, spec.strides, dtype=tensor.dtype, device=tensor.device)
+            tensor = target.copy_(tensor)
+        return tensor
+
+    def _hand_in(self, handed: Handed) -> None:
+        """Copies bytes to the judge's buffers, on the stream of the call and outside its time.
+
+        Nothing here can be redirected to do work: no operator of torch's is called, no mode of a solution's sees it.
+        """
+        with _NoTorchFunction():
+            for spec, tensor in handed.tensors:
+                self._clock.copy(self._base + spec.offset, _address_of(tensor), spec.bytes)
+        if self._copied_to is not None:  # what was done to the copies is done to the inputs, where the judge looks
+            for tensor, spec in zip(self._given, self._form.sets[0].inputs, strict=True):
                 view(self._arena, spec).copy_(tensor)
-        buffers = dict(self._model.named_buffers())
-        for name, spec in self._form.states.items():
-            state = buffers.get(name)
-            if state is None or tuple(state.shape) != spec.shape:
-                raise Mismatch(f"the buffer {name} is gone or has another shape")
-            view(self._arena, spec).copy_(state)
 
-    def _poison_freed_memory(self) -> None:
+    def _poison_freed_memory(self, buffers: BufferSet) -> None:
         """Fills the blocks that outputs of this size will be allocated from, so that nothing useful is left there."""
-        for spec in self._form.outputs:
-            torch.empty(spec.bytes, dtype=torch.uint8, device=self._arena.device).fill_(POISON_BYTE)
+        for spec in buffers.outputs:
+            torch.empty(spec.bytes, dtype=torch.uint8, device=self._device).fill_(POISON_BYTE)
 
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is nothing but values in memory: not sparse, not a functional wrapper, not known to be zero."""
+    return tensor.layout is torch.strided and not torch._is_functional_tensor(tensor) and not tensor._is_zerotensor()
 
 
 def _overlap(out: torch.Tensor, given: torch.Tensor) -> bool:

@@ -15,10 +15,12 @@ import torch
 
 from harness.build.cuda_on_cpu import python_side
 from harness.candidate import load_inline, solution, weights
-from harness.candidate.calls import Caller, Form, Mismatch
-from harness.timing.call import Clock
+from harness.candidate.calls import BufferSet, Caller, Form, Mismatch
+from harness.timing.call import Clock, Sample
 from harness.timing.cpu import CpuClock
+from harness.timing.flags import FlagPage
 from harness.timing.gpu import GpuClock
+from harness.timing.profile import profiled
 from harness.wire.arena import TensorSpec, open_arena
 from harness.wire.arithmetic import exact_arithmetic
 from harness.wire.channel import Channel, ChannelClosed
@@ -27,10 +29,14 @@ LONGEST_MESSAGE = 4000
 
 
 class Candidate:
-    """The state of this process between requests."""
+    """The state of this process between requests.
 
-    def __init__(self, channel: Channel, arena_fd: int | None) -> None:
-        self._channel, self._arena_fd = channel, arena_fd
+    Of the judge's memory it was given the page of flags for a GPU's clock, and an arena in the host's memory, where
+    there is one.
+    """
+
+    def __init__(self, channel: Channel, page_fd: int | None, arena_fd: int | None) -> None:
+        self._channel, self._page_fd, self._arena_fd = channel, page_fd, arena_fd
         self._path = Path()
         self._model: torch.nn.Module | None = None
         self._caller: Caller | None = None
@@ -40,7 +46,8 @@ class Candidate:
 
     def serve(self) -> None:
         """Answers requests until the judge closes the channel."""
-        operations = {"prebuild": self._prebuild, "load": self._load, "map": self._map, "call": self._call}
+        operations = {"prebuild": self._prebuild, "load": self._load, "map": self._map, "call": self._call,
+                      "batch": self._batch, "report": self._report}
         while True:
             try:
                 request = self._channel.receive()
@@ -73,7 +80,7 @@ class Candidate:
             python_side.install(Path(request["support"]["allocator"]))
         load_inline.install(self._build)
         arguments, named = _unpack(request["init"])
-        kind = solution.import_class(self._path, request["class"])
+        kind = solution.import_class(self._path, request["class_name"])
         return solution.construct(kind, self._path, arguments, named, request["seed"])
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -81,7 +88,10 @@ class Candidate:
         exact_arithmetic(tf32=request["tf32"])
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
-            self._clock = GpuClock(Path(request["support"]["clock"]), self._device.index)
+            assert self._page_fd is not None
+            self._clock = GpuClock(
+                Path(request["support"]["clock"]), self._device.index, FlagPage(self._page_fd)
+            )
         model = self._construct(request)
         reference = torch.load(request["weights"], mmap=True)
         found = weights.match(model, reference["parameters"], reference["buffers"])
@@ -101,27 +111,44 @@ class Candidate:
         form = Form(
             input_skeleton=skeletons[0],
             input_is_tensor=skeletons[1],
-            inputs=_specs(request["inputs"]),
             output_skeleton=skeletons[2],
             output_is_tensor=skeletons[3],
-            outputs=_specs(request["outputs"]),
+            sets=tuple(BufferSet(_specs(places["inputs"]), _specs(places["outputs"])) for places in request["sets"]),
             states={name: TensorSpec.from_json(spec) for name, spec in request["states"].items()},
             may_alias=request["may_alias"],
         )
         arena = open_arena(request["arena"], self._device, self._arena_fd)
-        self._caller = Caller(self._model, self._clock, arena, form, guarded=self._runtime is not None)
+        self._caller = Caller(self._model, self._clock, arena, form, None if arena.is_cuda else self._device)
         return {"op": "mapped"}
 
     def _call(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._caller is not None
         if self._runtime is not None:
             python_side.set_block_order(self._runtime, request["block_order"])
-        sample, plain = self._caller.call(_unpack(request["others"]), request["random_seed"], request["hold_ms"])
+        caller, others = self._caller, _unpack(request["others"])
+
+        def call() -> tuple[Sample, list[Any]]:
+            return caller.call(others, request["random_seed"], request["hold_ms"])
+
+        (sample, plain), activities = profiled(call) if request["profile"] else (call(), [])
         gc.collect()
         return {
             "op": "called", "device_ms": sample.device_ms, "drain_ms": sample.drain_ms, "held": sample.held,
-            "others": [repr(value) for value in plain], "notes": sorted(self._caller.notes),
+            "others": [repr(value) for value in plain], "notes": sorted(caller.notes),
+            "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
         }
+
+    def _batch(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Several calls behind one hold, which the judge releases when it has read that they are queued."""
+        assert self._caller is not None
+        calls = [(_unpack(call["others"]), call["random_seed"]) for call in request["calls"]]
+        queued = {"op": "queued", "nonce": request["nonce"]}
+        sample, plain = self._caller.batch(calls, request["hold_ms"], lambda: self._channel.send(queued))
+        return {"op": "batched", "held": sample.held, "others": [[repr(value) for value in each] for each in plain]}
+
+    def _report(self, _: dict[str, Any]) -> dict[str, Any]:
+        """How many kernels the library that runs them on the CPU has run."""
+        return {"op": "reported", "launches": python_side.launches(self._runtime) if self._runtime else 0}
 
     def _build(self, facts: dict[str, Any]) -> str:
         """Asks the judge for a library. Raises RuntimeError with the reason why there is none."""

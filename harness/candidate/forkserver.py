@@ -19,10 +19,11 @@ from typing import Any
 os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
 from harness.candidate.candidate import Candidate
+from harness.sandbox.policy import Policy, enter
 from harness.wire.channel import Channel
 from harness.wire.processes import become_subreaper, die_with_parent
 
-LONGEST_ORDER = 1 << 16
+LONGEST_ORDER = 1 << 17
 MOST_DESCRIPTORS = 8
 
 
@@ -48,7 +49,7 @@ def _fork_again(orders: socket.socket, order: dict[str, Any], descriptors: list[
     status = 1
     try:
         orders.close()
-        _become_candidate(order, descriptors)
+        become_candidate(order, descriptors)
         status = 0
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
@@ -60,8 +61,12 @@ def _fork_again(orders: socket.socket, order: dict[str, Any], descriptors: list[
         os._exit(status & 0xFF)
 
 
-def _become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
-    read_fd, write_fd, log_fd, *arena = descriptors
+def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
+    """Serves the judge as one candidate, until it closes the channel.
+
+    `descriptors` are: frames in, frames out, log, and those that the order names as `shared`.
+    """
+    read_fd, write_fd, log_fd, *shared = descriptors
     os.setsid()
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
@@ -69,9 +74,11 @@ def _become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["environment"])
-    die_with_parent(order["parent"])
+    enter(Policy.from_json(order["policy"]))
+    die_with_parent(order.get("parent"))
     become_subreaper()  # what its children orphan stays below it, where it can be killed
-    Candidate(Channel(read_fd, write_fd), arena[0] if arena else None).serve()
+    given = dict(zip(order["shared"], shared, strict=True))
+    Candidate(Channel(read_fd, write_fd), given.get("page"), given.get("arena")).serve()
 
 
 if __name__ == "__main__":

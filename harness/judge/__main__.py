@@ -16,7 +16,8 @@ import torch
 from harness.build.request import BuildOutcome, BuildRequest, Support
 from harness.judge import device as devices
 from harness.judge import problem as problem_file
-from harness.judge.evaluation import Tools, evaluate
+from harness.judge.attempt import Tools
+from harness.judge.evaluation import evaluate
 from harness.judge.launcher import Launcher
 from harness.judge.memory import describe_shortage, free_bytes
 from harness.judge.messages import (
@@ -38,6 +39,7 @@ from harness.judge.stage import Stage
 from harness.result import Environment, Result, Verdict
 from harness.timing.call import Clock
 from harness.timing.cpu import CpuClock
+from harness.timing.flags import FlagPage
 from harness.timing.gpu import GpuClock
 from harness.wire.arithmetic import exact_arithmetic
 from harness.wire.processes import die_with_parent
@@ -54,7 +56,7 @@ class Judge:
         self._connection, self._settings, self._device = connection, settings, device
         self._environment = environment
         self._rehearsal = RehearsalProcess(device, settings.tf32)
-        self._launcher = Launcher()
+        self._launcher = Launcher(settings.sandbox)
         self._scratch = Path(tempfile.mkdtemp(prefix="inlinebench-judge-"))
         self._stage: Stage | None = None
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
@@ -114,7 +116,8 @@ class Judge:
         return Result(
             problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(self._device),
             verdict=failure.verdict if failure else Verdict.PASSED, reason=failure.reason if failure else "",
-            check=attempt.check, timing=None if failure else attempt.timing, build=attempt.build,
+            check=attempt.check, timing=None if failure else attempt.timing, kernels=attempt.kernels,
+            build=attempt.build, protections=() if self._settings.sanitize else self._settings.sandbox.protections,
             seed=self._settings.seed, environment=self._environment, log=attempt.log or None,
         )
 
@@ -135,7 +138,8 @@ class Judge:
         if isinstance(rehearsed, CannotRun):
             self._cannot[problem.key] = rehearsed
             return rehearsed
-        self._stage = Stage(problem, rehearsed, self._device, self._scratch)
+        sanitized = self._settings.sanitize is not None
+        self._stage = Stage(problem, rehearsed, self._device, self._scratch, host_arena=sanitized)
         return self._stage
 
     def _leave_stage(self) -> None:
@@ -154,7 +158,7 @@ class Judge:
         self._connection.send(NeedSupport())
         support: Support | str = self._connection.recv()
         if isinstance(support, Support) and support.clock is not None:
-            self._clock = GpuClock(support.clock, self._device.index)
+            self._clock = GpuClock(support.clock, self._device.index, FlagPage())
         return support
 
     def _build(self, request: BuildRequest) -> BuildOutcome:

@@ -11,12 +11,14 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.build.request import BadRequest, BuildOutcome, BuildRequest
-from harness.judge.launcher import PACKAGE, Launcher
+from harness.judge.launcher import PACKAGE, Launcher, Start
+from harness.sandbox.policy import Sandbox, clean_environment
+from harness.sandbox.watchdog import Breach, Limits, Watchdog
 from harness.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed
 from harness.wire.processes import kill_stray_children, kill_tree, signal_tree
 
@@ -36,6 +38,14 @@ class CandidateCheated(Exception):
     """The candidate sent what no honest one sends."""
 
 
+class CandidateOverran(Exception):
+    """The candidate broke one of its limits and was killed."""
+
+    def __init__(self, breach: Breach) -> None:
+        super().__init__(breach.text)
+        self.breach = breach
+
+
 Build = Callable[[BuildRequest], BuildOutcome]
 
 
@@ -43,28 +53,36 @@ class CandidateProcess:
     """One candidate, from start to kill; a context manager.
 
     `budget` is what is left of its time in seconds: only waiting for its answers counts, not the judge's own work and
-    not the builds that it asks for. `builds` collects the outcome of those. Given `keep`, every other process
-    below ours is killed with the candidate, so that none that it orphaned survives. Without `gpus` it sees none.
+    not the builds that it asks for. `builds` collects the outcome of those. It reads the files `readable` beside what
+    every sandbox reads. Given `keep`, every other process below ours is killed with the candidate, so that none that it
+    orphaned survives. Without `gpus` it sees none. `shared` and `under` are as for the launcher.
     """
 
     def __init__(
-        self, launcher: Launcher, budget: float, build: Build, *, arena_fd: int | None = None,
-        keep: tuple[int, ...] | None = None, gpus: bool = True,
+        self, launcher: Launcher, budget: float, limits: Limits, build: Build, *, readable: Sequence[Path] = (),
+        shared: Mapping[str, int] | None = None, keep: tuple[int, ...] | None = None, gpus: bool = True,
+        under: Sequence[str] = (),
     ) -> None:
         self.budget = budget
         self.builds: list[BuildOutcome] = []
         self._build, self._keep = build, keep
         self._status: int | None = None
         self.scratch = Path(tempfile.mkdtemp(prefix="inlinebench-"))
-        self._log = self.scratch / "log"
+        # Not in the scratch folder, where the candidate could put a link in its place.
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the candidate lives
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
-        with self._log.open("wb") as log:
-            descriptors = [theirs_in, theirs_out, log.fileno(), *([] if arena_fd is None else [arena_fd])]
-            self._pid = launcher.launch(self.scratch, _environment(self.scratch, gpus), descriptors)
+        protected = (os.getpid(), os.getppid(), launcher.pid, *(keep or ()))
+        # A tool that starts the candidate talks to it through sockets, and looks into it.
+        sandbox = Sandbox() if under else launcher.sandbox
+        policy = sandbox.policy(self.scratch, readable, protected, gpus)
+        descriptors = (theirs_in, theirs_out, self._log.fileno())
+        start = Start(self.scratch, _environment(self.scratch, gpus), policy, descriptors, shared or {})
+        self._pid = launcher.launch(start, under)
         os.close(theirs_in)
         os.close(theirs_out)
         self._channel = Channel(ours_in, ours_out)
+        self._watchdog = Watchdog(self._pid, self.scratch, limits)
 
     def __enter__(self) -> CandidateProcess:
         return self
@@ -72,18 +90,27 @@ class CandidateProcess:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def ask(self, operation: str, **facts: Any) -> dict[str, Any]:
-        """Sends a request and gives the answer, after serving the builds that come in between.
+    def ask(self, operation: str, on_queued: Callable[[], None] | None = None, **facts: Any) -> dict[str, Any]:
+        """Sends a request and gives the answer, after serving what comes in between: builds, and that work is queued.
 
-        Raises CandidateTimedOut, CandidateDied or CandidateCheated.
+        Raises CandidateTimedOut, CandidateDied, CandidateCheated or CandidateOverran.
         """
         nonce = secrets.token_hex(16)
         try:
             self._send({"op": operation, "nonce": nonce, **facts})
-            while (answer := self._receive())["op"] == "build":
-                self._serve_build(answer)
+            while (answer := self._receive())["op"] in ("build", "queued"):
+                if answer["op"] == "build":
+                    self._serve_build(answer)
+                elif on_queued is None or answer != {"op": "queued", "nonce": nonce}:
+                    raise CandidateCheated("the candidate sent a frame that answers no question of the judge's")
+                else:
+                    on_queued()
+                    on_queued = None  # once
         except ChannelClosed:
-            raise CandidateDied(self._describe_end()) from None
+            end = self._describe_end()
+            if self._watchdog.breach is not None:
+                raise CandidateOverran(self._watchdog.breach) from None
+            raise CandidateDied(end) from None
         except BadFrame as error:
             raise CandidateCheated(f"the candidate sent something that is no frame: {error}") from None
         if answer.get("nonce") != nonce:
@@ -101,19 +128,26 @@ class CandidateProcess:
         """Kills it from another thread: an `ask` that waits raises CandidateDied."""
         kill_tree(self._pid)
 
+    def finish(self, patience: float) -> None:
+        """Has the candidate end by itself, for a tool that reports at the end; waits for that so long (s)."""
+        self._channel.close()
+        self._wait(patience)
+
     def log(self) -> str:
         """The tail of what the candidate and its children printed."""
-        with self._log.open("rb") as log:
-            log.seek(max(0, self._log.stat().st_size - LOG_TAIL_BYTES))
-            return log.read().decode(errors="replace").strip()
+        size = os.fstat(self._log.fileno()).st_size
+        tail = os.pread(self._log.fileno(), LOG_TAIL_BYTES, max(0, size - LOG_TAIL_BYTES))
+        return tail.decode(errors="replace").strip()
 
     def kill(self) -> None:
         """Ends the candidate with everything that it started, and removes its scratch directory."""
+        self._watchdog.close()
         kill_tree(self._pid)
         self._wait(None)
         if self._keep is not None:
             kill_stray_children(self._keep)
         self._channel.close()
+        self._log.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _send(self, frame: dict[str, Any]) -> None:
@@ -166,12 +200,12 @@ class CandidateProcess:
 
 
 def _environment(scratch: Path, gpus: bool) -> dict[str, str]:
-    """The judge's environment, with everything that writes to a home or temporary directory sent to scratch."""
+    """What is harmless of the judge's environment, with everything that writes to a home or cache sent to scratch."""
     places = {name: str(scratch) for name in ("HOME", "TMPDIR")}
     own = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR")
     caches = {name: str(scratch / name.lower()) for name in own}
     # A launch that waits for its kernel would wait for the hold as well.
-    kept = {name: value for name, value in os.environ.items() if name != "CUDA_LAUNCH_BLOCKING"}
+    kept = {name: value for name, value in clean_environment(os.environ).items() if name != "CUDA_LAUNCH_BLOCKING"}
     path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
     hidden = {} if gpus else {"CUDA_VISIBLE_DEVICES": ""}
     return {**kept, **places, **caches, **hidden, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}

@@ -7,10 +7,13 @@ from typing import Any
 
 from harness.judge.candidate_process import CandidateCheated
 from harness.timing.call import Sample
+from harness.timing.profile import LONGEST_NAME, MOST_ACTIVITIES, Activity
 
 LONGEST_NOTE = 200
 MOST_NOTES = 16
 LONGEST_MS = 3.6e9
+LONGEST_US = 1e18
+"""Larger than any time, small enough for a float."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,15 @@ class Called:
     sample: Sample
     others: tuple[str, ...]
     notes: tuple[str, ...]
+    activities: tuple[Activity, ...] = ()
+
+
+@dataclass(frozen=True)
+class Batched:
+    """A batch of calls was made. `held`: the hold didn't end by itself. `others` are as in a call, for each."""
+
+    held: bool
+    others: tuple[tuple[str, ...], ...]
 
 
 def read_ready(frame: dict[str, Any]) -> Ready:
@@ -42,7 +54,7 @@ def read_ready(frame: dict[str, Any]) -> Ready:
 
 def read_called(frame: dict[str, Any]) -> Called:
     """Raises CandidateCheated if the frame is none of this form."""
-    _require(frame, "called", {"op", "nonce", "device_ms", "drain_ms", "held", "others", "notes"})
+    _require(frame, "called", {"op", "nonce", "device_ms", "drain_ms", "held", "others", "notes", "activities"})
     for name in ("device_ms", "drain_ms"):
         # A whole number can be too large for a float: no call lasts a thousand hours.
         _demand(type(frame[name]) in (int, float) and 0 <= frame[name] <= LONGEST_MS)
@@ -51,7 +63,32 @@ def read_called(frame: dict[str, Any]) -> Called:
         _demand(isinstance(frame[name], list) and all(isinstance(text, str) for text in frame[name]))
     notes = tuple(note[:LONGEST_NOTE] for note in frame["notes"][:MOST_NOTES])
     sample = Sample(float(frame["device_ms"]), float(frame["drain_ms"]), frame["held"])
-    return Called(sample, tuple(frame["others"]), notes)
+    return Called(sample, tuple(frame["others"]), notes, _activities(frame["activities"]))
+
+
+def read_batched(frame: dict[str, Any], calls: int) -> Batched:
+    """Raises CandidateCheated if the frame is none of this form, or not about so many calls."""
+    _require(frame, "batched", {"op", "nonce", "held", "others"})
+    _demand(isinstance(frame["held"], bool))
+    _demand(isinstance(frame["others"], list) and len(frame["others"]) == calls)
+    for each in frame["others"]:
+        _demand(isinstance(each, list) and all(isinstance(text, str) for text in each))
+    return Batched(frame["held"], tuple(tuple(each) for each in frame["others"]))
+
+
+def read_launches(frame: dict[str, Any]) -> int:
+    """The number of kernels that the CPU has run. Raises CandidateCheated if the frame is none of this form."""
+    _require(frame, "reported", {"op", "nonce", "launches"})
+    _demand(type(frame["launches"]) is int and frame["launches"] >= 0)
+    return int(frame["launches"])
+
+
+def _activities(rows: Any) -> tuple[Activity, ...]:
+    _demand(isinstance(rows, list) and len(rows) <= MOST_ACTIVITIES)
+    for row in rows:
+        _demand(isinstance(row, list) and len(row) == 3 and isinstance(row[0], str) and len(row[0]) <= LONGEST_NAME)
+        _demand(all(type(time) in (int, float) and abs(time) <= LONGEST_US for time in row[1:]) and row[1] <= row[2])
+    return tuple(Activity(name, float(begin), float(end)) for name, begin, end in rows)
 
 
 def _require(frame: dict[str, Any], operation: str, fields: set[str]) -> None:

@@ -8,22 +8,40 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
+from harness.sandbox.policy import Policy, Sandbox, clean_environment
 from harness.wire.processes import become_subreaper
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent
 
 
+@dataclass(frozen=True)
+class Start:
+    """How a candidate is to start: its folder, its environment (which replaces ours), and its sandbox.
+
+    `descriptors` are: frames in, frames out, log. `shared` are those of shared memory, by name: `page`, `arena`.
+    """
+
+    folder: Path
+    environment: Mapping[str, str]
+    policy: Policy
+    descriptors: tuple[int, int, int]
+    shared: Mapping[str, int]
+
+
 class Launcher:
     """Thread-safe. Makes this process a subreaper, because candidates become its children.
 
-    Raises OSError if the kernel refuses.
+    Candidates run in `sandbox`. Raises OSError if the kernel refuses.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sandbox: Sandbox) -> None:
         become_subreaper()
+        self.sandbox = sandbox
         self._lock = Lock()
         self._start()
 
@@ -32,17 +50,36 @@ class Launcher:
         """The forkserver's process number."""
         return self._process.pid
 
-    def launch(self, folder: Path, environment: Mapping[str, str], descriptors: Sequence[int]) -> int:
-        """Starts a candidate in a folder; gives its process number, which is a child of this process.
+    def launch(self, start: Start, under: Sequence[str] = ()) -> int:
+        """Starts a candidate; gives its process number, which is a child of this process.
 
-        `descriptors` are: frames in, frames out, log, and the arena's on the CPU. The environment replaces ours.
+        It is inside its sandbox before anything of a solution runs. `under` is a program that is to start it, with its
+        arguments; such a candidate has to import torch itself.
         """
-        order = {"folder": str(folder), "environment": dict(environment), "parent": os.getpid()}
+        descriptors = [*start.descriptors, *start.shared.values()]
+        order: dict[str, Any] = {
+            "folder": str(start.folder), "environment": dict(start.environment), "policy": start.policy.to_json(),
+            "shared": list(start.shared),
+        }
+        if under:
+            return self._launch_under(under, order, descriptors)
+        order["parent"] = os.getpid()
         with self._lock:
             if self._process.poll() is not None:
                 self._start()
             socket.send_fds(self._orders, [json.dumps(order).encode()], list(descriptors))
             return int(json.loads(self._orders.recv(1 << 12))["pid"])
+
+    def _launch_under(self, under: Sequence[str], order: Mapping[str, Any], descriptors: Sequence[int]) -> int:
+        log = descriptors[2]
+        command = [*under, sys.executable, "-m", "harness.candidate", json.dumps(order), *map(str, descriptors)]
+        # Reaped by whoever asks for its status: nothing else is done with this object.
+        process = subprocess.Popen(
+            command, pass_fds=descriptors, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            env={**order["environment"], "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}, cwd=order["folder"],
+        )
+        process.returncode = 0
+        return process.pid
 
     def close(self) -> None:
         """Ends the forkserver; candidates that run go on."""
@@ -56,7 +93,9 @@ class Launcher:
         path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "harness.candidate.forkserver", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path},
+            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+            # Clean here already: what it is started with stays readable in every process that is forked from it.
+            env={**clean_environment(os.environ), "PYTHONPATH": path},
             start_new_session=True,
         )
         theirs.close()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import types
-from pathlib import Path
 
 import torch
 
 from harness.judge import problem as problem_file
 from harness.judge.forward import Output
 from harness.judge.inputs import Draw, draw
+from harness.sandbox.watchdog import available_bytes
 
 
 def meta_bytes(module: types.ModuleType) -> int:
@@ -48,10 +48,7 @@ def free_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         torch.cuda.empty_cache()
         return int(torch.cuda.mem_get_info(device)[0])
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    raise OSError("/proc/meminfo has no MemAvailable")
+    return available_bytes()
 
 
 def describe_shortage(needed: int | None, free: int, device: torch.device) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 from harness.build.request import BuildOutcome, BuildRequest
 from harness.result import Environment, Result
+from harness.sandbox.policy import Sandbox
+from harness.sandbox.watchdog import Limits
 
 CONSTRUCTION_SEED = 20260
 """Public: both models are constructed under it, so that equal layers draw equal weights. Inputs never use it."""
@@ -26,7 +28,12 @@ class Settings:
     seed: int
     variants: bool
     tf32: bool
+    allow_library: bool
+    defended: bool
+    sanitize: str | None
     timeout: float
+    sandbox: Sandbox
+    limits: Limits
 
 
 @dataclass(frozen=True)

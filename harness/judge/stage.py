@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import types
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +23,42 @@ from harness.wire.arena import ALIGNMENT, CpuArena, CudaArena, TensorMeta, Tenso
 POISON_BYTE = 0xFF
 """Every floating type reads a run of these as NaN, so that an output that was not written can't look right."""
 
+MOST_SETS = 64
+MOST_SETS_BYTES = 2 << 30
+SETS_MEMORY_SHARE = 0.1
+"""Bounds of the sets of buffers that a batch of calls uses."""
+
 Tensors = dict[str, torch.Tensor]
 
 
 class Stage:
     """What all solutions of a problem at a shape share. Holds the arena; `close` frees it.
 
+    With `host_arena` the shared buffers of a GPU lie in the host's memory, for tools that can't see what another
+    process wrote to the GPU's.
+
     Raises ProblemError, or torch.OutOfMemoryError if the buffers don't fit.
     """
 
-    def __init__(self, problem: ProblemAt, rehearsed: Rehearsed, device: torch.device, scratch: Path) -> None:
+    def __init__(
+        self, problem: ProblemAt, rehearsed: Rehearsed, device: torch.device, scratch: Path, *,
+        host_arena: bool = False,
+    ) -> None:
         self.problem, self.rehearsed, self.device = problem, rehearsed, device
         self.module: types.ModuleType = problem_file.load(problem.path, problem.shape, problem.constants)
         self._pristine = problem_file.construct(self.module)
         self.weights = scratch / "weights.pt"
         self._save_weights()
         self.states = {name: TensorMeta.of(buffer) for name, buffer in self._pristine.named_buffers()}
-        self.input_specs, end = lay_out(rehearsed.inputs)
-        self.output_specs, end = lay_out(rehearsed.outputs, end)
-        state_specs, size = lay_out(list(self.states.values()), end)
+        state_specs, end = lay_out(list(self.states.values()))
         self.state_specs: dict[str, TensorSpec] = dict(zip(self.states, state_specs, strict=True))
-        self.arena: CpuArena | CudaArena = create(size, device)
+        self.sets: list[BufferSet] = []
+        one, _ = _lay_out_set(rehearsed, 0)
+        for _ in range(1 if host_arena else _how_many(one.bytes, device)):
+            buffers, end = _lay_out_set(rehearsed, end)
+            self.sets.append(buffers)
+        size = end
+        self.arena: CpuArena | CudaArena = CpuArena(size) if host_arena else create(size, device)
         self.source = InputSource(self.module, device, rehearsed.inputs, rehearsed.variants)
 
     def close(self) -> None:
@@ -64,13 +80,13 @@ class Stage:
         """The reference in float64, if it runs there and its weights fit."""
         return Oracle(self) if self.rehearsed.float64 else None
 
-    def inputs(self) -> list[torch.Tensor]:
-        """The shared input buffers as tensors."""
-        return [view(self.arena.bytes, spec) for spec in self.input_specs]
+    def inputs(self, number: int = 0) -> list[torch.Tensor]:
+        """The shared input buffers of a set as tensors."""
+        return [view(self.arena.bytes, spec) for spec in self.sets[number].inputs]
 
-    def outputs(self) -> list[torch.Tensor]:
-        """The shared output buffers as tensors."""
-        return [view(self.arena.bytes, spec) for spec in self.output_specs]
+    def outputs(self, number: int = 0) -> list[torch.Tensor]:
+        """What lies in the output buffers of a set, on the device."""
+        return [view(self.arena.bytes, spec).to(self.device) for spec in self.sets[number].outputs]
 
     def memory(self, spec: TensorSpec) -> torch.Tensor:
         """The bytes of a tensor in the arena with the padding behind it, flat."""
@@ -78,17 +94,21 @@ class Stage:
         return self.arena.bytes[spec.offset : spec.offset + extent]
 
     def state(self, name: str) -> torch.Tensor:
-        """The shared buffer of one of the reference's states."""
-        return view(self.arena.bytes, self.state_specs[name])
+        """What lies in the buffer of one of the reference's states, on the device."""
+        return view(self.arena.bytes, self.state_specs[name]).to(self.device)
 
     def write_inputs(self, seed: int, variant: Variant) -> tuple[Any, ...]:
-        """Fills the inputs and poisons outputs and states; gives the inputs that are no tensors."""
+        """Fills the inputs of the first set and poisons its outputs and the states; gives the other arguments."""
         others = self.source.write(seed, variant, self.inputs())
-        if self.output_specs or self.state_specs:
-            begin = (self.output_specs or list(self.state_specs.values()))[0].offset
-            self.arena.bytes[begin:].fill_(POISON_BYTE)
+        self.poison(1)
         self.synchronize()
         return others
+
+    def poison(self, sets: int) -> None:
+        """Makes states and outputs of the first sets unlike anything that a solution should have written there."""
+        specs = [*self.state_specs.values(), *(spec for buffers in self.sets[:sets] for spec in buffers.outputs)]
+        for spec in specs:
+            self.memory(spec).fill_(POISON_BYTE)
 
     def synchronize(self) -> None:
         if self.device.type == "cuda":
@@ -97,6 +117,33 @@ class Stage:
     def _save_weights(self) -> None:
         parameters = {name: tensor.detach() for name, tensor in self._pristine.named_parameters()}
         torch.save({"parameters": parameters, "buffers": dict(self._pristine.named_buffers())}, self.weights)
+
+
+@dataclass(frozen=True)
+class BufferSet:
+    """Where the inputs and outputs of one call lie, and the bytes that they take together."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As a frame has it."""
+        return {name: [spec.to_json() for spec in getattr(self, name)] for name in ("inputs", "outputs")}
+
+
+def _lay_out_set(rehearsed: Rehearsed, begin: int) -> tuple[BufferSet, int]:
+    inputs, middle = lay_out(rehearsed.inputs, begin)
+    outputs, end = lay_out(rehearsed.outputs, middle)
+    return BufferSet(tuple(inputs), tuple(outputs), end - begin), end
+
+
+def _how_many(set_bytes: int, device: torch.device) -> int:
+    """Sets of buffers: several on a GPU, for calls that are queued together, as far as that takes little memory."""
+    if device.type != "cuda":
+        return 1
+    room = min(MOST_SETS_BYTES, SETS_MEMORY_SHARE * free_bytes(device))
+    return max(1, min(MOST_SETS, int(room // max(1, set_bytes))))
 
 
 class Oracle:

@@ -11,6 +11,8 @@ from harness.timing.statistics import median_interval, paired_ratios, quartiles,
 VARIANT_NOISE = 0.05
 """Medians of plain and changed inputs further apart than this (as a share) are worth a flag."""
 FEWEST_TO_COMPARE = 8
+SLOWDOWN, SLOWDOWN_SLACK_MS = 0.10, 0.005
+"""What clocks and temperature may do to a reference, as a share, and what little calls scatter by."""
 
 
 class Timings:
@@ -66,6 +68,11 @@ class Timings:
         if abs(plain - changed) <= VARIANT_NOISE * max(plain, changed):
             return []
         return [f"the solution's time depends on the values: {plain:.4g} ms as drawn, {changed:.4g} ms on variants"]
+
+
+def slowed_down(beside_ms: float, alone_ms: float) -> bool:
+    """Whether the reference's median time beside a candidate is too long for one that ran undisturbed."""
+    return beside_ms > alone_ms * (1 + SLOWDOWN) + SLOWDOWN_SLACK_MS
 
 
 def _spread(samples: list[float]) -> Spread:

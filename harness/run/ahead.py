@@ -14,16 +14,23 @@ from threading import Lock
 
 from harness.build.request import NoSupport
 from harness.build.service import BuildService, default_jobs
-from harness.judge.candidate_process import CandidateCheated, CandidateDied, CandidateProcess, CandidateTimedOut
+from harness.judge.candidate_process import (
+    CandidateCheated,
+    CandidateDied,
+    CandidateOverran,
+    CandidateProcess,
+    CandidateTimedOut,
+)
 from harness.judge.launcher import Launcher
-from harness.judge.messages import CONSTRUCTION_SEED, Evaluate
+from harness.judge.messages import CONSTRUCTION_SEED, Evaluate, Settings
+from harness.sandbox.policy import readable_for
 
 
 class BuildAhead:
     """Starts the builds of all jobs' solutions; gives jobs in the order in which their builds end."""
 
-    def __init__(self, service: BuildService, workers: int | None, timeout: float) -> None:
-        self._service, self._timeout = service, timeout
+    def __init__(self, service: BuildService, workers: int | None, settings: Settings) -> None:
+        self._service, self._settings = service, settings
         self._pool = ThreadPoolExecutor(workers or 2 * default_jobs())
         self._launcher: Launcher | None = None
         self._lock = Lock()
@@ -51,7 +58,7 @@ class BuildAhead:
     def _get_launcher(self) -> Launcher:
         with self._lock:
             if self._launcher is None:
-                self._launcher = Launcher()
+                self._launcher = Launcher(self._settings.sandbox)
             return self._launcher
 
     def close(self) -> None:
@@ -75,15 +82,19 @@ class BuildAhead:
             launcher = self._get_launcher()
         except (NoSupport, OSError):
             return  # as below
-        with CandidateProcess(launcher, self._timeout, self._service.build, gpus=False) as candidate:
+        settings = self._settings
+        with CandidateProcess(
+            launcher, settings.timeout, settings.limits, self._service.build, readable=readable_for(solution),
+            gpus=False,
+        ) as candidate:
             with self._lock:
                 if self._closed:
                     return
                 self._running.add(candidate)
             try:
                 candidate.ask("prebuild", solution=str(solution), init=base64.b64encode(init).decode(),
-                              seed=CONSTRUCTION_SEED, support=support, **{"class": "ModelNew"})
-            except (CandidateTimedOut, CandidateDied, CandidateCheated):
+                              seed=CONSTRUCTION_SEED, support=support, class_name="ModelNew")
+            except (CandidateTimedOut, CandidateDied, CandidateCheated, CandidateOverran):
                 return  # the evaluation meets the same and reports it
             else:
                 self._service.note_built(name, candidate.builds)

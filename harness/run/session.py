@@ -10,25 +10,30 @@ from pathlib import Path
 from types import TracebackType
 
 from harness.build.service import BuildService
-from harness.errors import JudgeDied, NoDevice
+from harness.errors import JudgeDied, NoDevice, NoSandbox
+from harness.judge import sanitizer
 from harness.judge.messages import Evaluate, Settings
-from harness.options import Options
+from harness.options import HOST_MEMORY_SHARE, ROOT, Options
 from harness.result import Result, Verdict
 from harness.run.ahead import BuildAhead
 from harness.run.judge_client import JudgeClient
 from harness.run.plan import Choice, plan
 from harness.run.progress import Progress
+from harness.sandbox.policy import REQUIRED, Sandbox
+from harness.sandbox.probe import available
+from harness.sandbox.watchdog import Limits, available_bytes
 
 
 class Session:
     """Runs the choices on the device that the options name; a context manager that leaves no process behind.
 
-    Entering raises NoDevice if the device can't be used and UsageError if the cache can't be written.
+    Raises NoSandbox if one is required and can't be had. Entering raises NoDevice if the device can't be used and
+    UsageError if the cache can't be written.
     """
 
     def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress) -> None:
         self._options, self._choices, self._progress = options, choices, progress
-        self._settings = _settings(options)
+        self._settings = _settings(options, _sandbox(options))
         self._now = ""
 
     def __enter__(self) -> Session:
@@ -40,7 +45,8 @@ class Session:
             self.device = hello.device
             options = self._options
             self._service = BuildService(
-                options.cache, hello.architectures, options.build_timeout, options.jobs, options.full_headers
+                options.cache, hello.architectures, options.build_timeout, options.jobs, options.full_headers,
+                sandbox=self._settings.sandbox,
             )
         except BaseException as error:
             log = self._judge.log()
@@ -51,7 +57,7 @@ class Session:
                 raise NoDevice(f"the judge could not start: {last}; is PyTorch whole?") from error
             raise
         self._judge.use(self._service)
-        self._ahead = BuildAhead(self._service, self._options.jobs, self._options.timeout)
+        self._ahead = BuildAhead(self._service, self._options.jobs, self._settings)
         return self
 
     def _start_judge(self) -> JudgeClient:
@@ -120,17 +126,42 @@ class Session:
         self._progress.update(f"{self._now} {text}")
 
 
-def _settings(options: Options) -> Settings:
+def _sandbox(options: Options) -> Sandbox:
+    """Raises NoSandbox, and UsageError if a tool is asked for that isn't there."""
+    if options.sanitize is not None:
+        sanitizer.command(options.sanitize)
+    if options.trust:
+        return Sandbox()
+    protections = available()
+    if options.require_sandbox and (missing := [name for name in REQUIRED if name not in protections]):
+        raise NoSandbox(f"--require-sandbox: this machine doesn't offer {', '.join(missing)}; Linux 6.12 or newer on "
+                        "x86-64 or 64-bit Arm, with Landlock switched on, does")
+    places = (ROOT, options.cache, options.problems, options.solutions)
+    return Sandbox(tuple(map(str, protections)), tuple(str(place.resolve()) for place in places))
+
+
+def _limits(options: Options) -> Limits:
+    if options.host_memory is not None:
+        return Limits(int(options.host_memory * 2**30))
+    return Limits(int(HOST_MEMORY_SHARE * available_bytes()))
+
+
+def _settings(options: Options, sandbox: Sandbox) -> Settings:
     return Settings(
         device=options.device,
         calls=options.calls,
         warmup=options.warmup,
-        timing=not options.check,
+        timing=not options.check and options.sanitize is None,
         tolerance=options.tolerance,
         seed=secrets.randbits(62) if options.seed is None else options.seed,
-        variants=options.variants,
+        variants=options.variants and options.sanitize is None,
         tf32=options.tf32,
+        allow_library=options.allow_library,
+        defended=not options.trust,
+        sanitize=options.sanitize,
         timeout=options.timeout,
+        sandbox=sandbox,
+        limits=_limits(options),
     )
 
 

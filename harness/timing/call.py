@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -35,12 +35,19 @@ class Sample:
 
 
 class Clock(Protocol):
-    """What a device must offer to have calls timed on it."""
+    """What a device must offer to have calls timed on it.
+
+    `sweep` is the part of `flush` that can be queued behind a hold. `copy` is for `finish`: bytes from one address to
+    another, in the order of the work. `done` tells whoever reads the flags when all work before it is over.
+    """
 
     def flush(self) -> None: ...
+    def sweep(self) -> None: ...
     def hold(self, limit_ms: float) -> None: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
+    def copy(self, target: int, source: int, size: int) -> None: ...
+    def done(self) -> None: ...
     def release(self) -> None: ...
     def drain(self) -> Sample: ...
 
@@ -66,3 +73,29 @@ def timed_call(
         raise
     clock.release()
     return output, clock.drain()
+
+
+def held_batch(
+    clock: Clock, works: Sequence[Callable[[], Output]], finish: Callable[[int, Output], None],
+    hold_limit_ms: float, on_queued: Callable[[], None],
+) -> Sample:
+    """Queues several calls behind one hold, which somebody else releases after `on_queued`; waits for their end.
+
+    The sample's `held` says that the hold was released before its limit; its times mean nothing.
+    """
+    clock.flush()
+    if hold_limit_ms > 0:
+        clock.hold(hold_limit_ms)
+    try:
+        for index, work in enumerate(works):
+            clock.sweep()
+            clock.start()
+            output = work()
+            clock.stop()
+            finish(index, output)
+        clock.done()
+        on_queued()
+    except BaseException:
+        clock.release()
+        raise
+    return clock.drain()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import memmove
 from time import perf_counter_ns
 
 from harness.timing.call import Sample
@@ -19,6 +20,9 @@ class CpuClock:
     def flush(self) -> None:
         """Nothing: no speedup is claimed on the CPU, so its caches stay as they are."""
 
+    def sweep(self) -> None:
+        """Nothing, as above."""
+
     def hold(self, limit_ms: float) -> None:
         """Nothing to hold."""
 
@@ -27,6 +31,12 @@ class CpuClock:
 
     def stop(self, now: Callable[[], int] = perf_counter_ns) -> None:
         self._end = now()
+
+    def copy(self, target: int, source: int, size: int, move: Callable[..., object] = memmove) -> None:
+        move(target, source, size)
+
+    def done(self) -> None:
+        """Nothing is ever under way."""
 
     def release(self) -> None:
         """Nothing is held."""

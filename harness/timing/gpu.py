@@ -6,6 +6,7 @@ import ctypes
 from pathlib import Path
 
 from harness.timing.call import Sample
+from harness.timing.flags import FlagPage
 
 SOURCE = Path(__file__).with_name("gpu_clock.cu")
 
@@ -15,21 +16,27 @@ class ClockError(RuntimeError):
 
 
 class GpuClock:
-    """Times calls on one device. One instance a process.
+    """Times calls on one device. One instance a process; its flags lie in `page`.
 
     Raises ClockError from every method if CUDA reports an error, also one that earlier work caused.
     """
 
-    def __init__(self, library: Path, device: int) -> None:
+    def __init__(self, library: Path, device: int, page: FlagPage) -> None:
         self._library = ctypes.CDLL(str(library))
         self._library.clock_error.restype = ctypes.c_char_p
         self._library.clock_hold.argtypes = [ctypes.c_double]
+        self._library.clock_open.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
+        self._library.clock_copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         self._hold_wanted = False
-        self._check(self._library.clock_open(device))
+        self._page = page  # the GPU writes to it for as long as this process lives
+        self._check(self._library.clock_open(device, page.address, page.bytes))
 
     def flush(self) -> None:
         self._hold_wanted = False
         self._check(self._library.clock_flush())
+
+    def sweep(self) -> None:
+        self._check(self._library.clock_sweep())
 
     def hold(self, limit_ms: float) -> None:
         self._hold_wanted = True
@@ -40,6 +47,12 @@ class GpuClock:
 
     def stop(self) -> None:
         self._check(self._library.clock_stop())
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        self._check(self._library.clock_copy(target, source, size))
+
+    def done(self) -> None:
+        self._check(self._library.clock_done())
 
     def release(self) -> None:
         self._library.clock_release()

@@ -6,7 +6,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
@@ -32,12 +32,16 @@ def die_with_parent(parent: int | None = None) -> None:
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def descendants(root: int) -> list[int]:
-    """The processes below a process, parents before children; without the process itself."""
+def descendants(root: int, *, unburied: bool = False) -> list[int]:
+    """The processes below a process, parents before children; without the process itself.
+
+    Those that are dead, but that nobody waited for, only if `unburied`.
+    """
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (parent := _parent(int(entry.name))) is not None:
-            children.setdefault(parent, []).append(int(entry.name))
+    for pid in _all_processes():
+        alive, parent = _look_at(pid)
+        if alive or unburied:
+            children.setdefault(parent, []).append(pid)
     found, queue = [], [root]
     while queue:
         below = children.get(queue.pop(), [])
@@ -53,14 +57,27 @@ def signal_tree(root: int, number: signal.Signals) -> None:
 
 
 def kill_tree(root: int) -> None:
-    """Kills a process with all its descendants, also with those that it starts while it is being killed."""
-    stopped: set[int] = set()
-    while running := {root, *descendants(root)} - stopped:  # what is stopped starts no more
-        for pid in running:
-            _send(pid, signal.SIGSTOP)
-        stopped |= running
-    for pid in stopped:
-        _send(pid, signal.SIGKILL)
+    """Kills a process with all its descendants, also with those that start others while they are being killed.
+
+    The root is stopped first and killed last. As long as it is there, whatever its descendants orphan stays below it
+    (a candidate is a subreaper). Each of them is killed the moment it is seen: a fork bomb is slower than that.
+    """
+    _send(root, signal.SIGSTOP)
+    while _kill_descendants(root):
+        pass
+    _send(root, signal.SIGKILL)
+
+
+def _kill_descendants(root: int) -> int:
+    """Kills what is below a process, in one pass; gives how many were there, without the dead that nobody buried."""
+    family, killed = {root}, 0
+    for pid in _all_processes():
+        alive, parent = _look_at(pid)
+        if alive and parent in family:
+            family.add(pid)
+            _send(pid, signal.SIGKILL)
+            killed += 1
+    return killed
 
 
 def kill_stray_children(keep: Iterable[int], patience: float = 5.0) -> None:
@@ -80,8 +97,8 @@ def kill_stray_children(keep: Iterable[int], patience: float = 5.0) -> None:
 
 
 def _strays(keep: set[int]) -> list[int]:
-    kept = set(keep).union(*(descendants(pid) for pid in keep))
-    return [pid for pid in descendants(os.getpid()) if pid not in kept]
+    kept = set(keep).union(*(descendants(pid, unburied=True) for pid in keep))
+    return [pid for pid in descendants(os.getpid(), unburied=True) if pid not in kept]
 
 
 def _reap(pid: int) -> None:
@@ -98,12 +115,23 @@ def _send(pid: int, number: signal.Signals) -> None:
         return  # it has ended
 
 
-def _parent(pid: int) -> int | None:
+def _all_processes() -> Iterator[int]:
+    """In ascending order: a parent mostly comes before its children, and one that starts now comes at the end."""
+    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+
+
+def _look_at(pid: int) -> tuple[bool, int]:
+    """Whether a process lives, and its parent (0 once it is gone).
+
+    A process whose first thread has ended looks like a dead one, but lives on while it has others.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return None  # it has ended
-    return int(text.rpartition(")")[2].split()[1])
+        return False, 0
+    fields = text.rpartition(")")[2].split()
+    state, parent, threads = fields[0], int(fields[1]), int(fields[17])
+    return state not in ("Z", "X") or threads > 1, parent
 
 
 def _prctl(option: int, value: int) -> None:

@@ -8,10 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.judge.candidate_process import CandidateCheated
-from harness.judge.frames import LONGEST_NOTE, MOST_NOTES, read_called, read_ready
+from harness.judge.frames import LONGEST_NOTE, MOST_NOTES, read_batched, read_called, read_launches, read_ready
+from harness.timing.profile import Activity
 
 READY = {"op": "ready", "nonce": "n", "weights": "by name", "changed": False, "buffers": {"own": "theirs"}}
-CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "held": True, "others": ["1"], "notes": []}
+CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "held": True, "others": ["1"], "notes": [],
+          "activities": [["kernel", 1.0, 2.5]]}
+BATCHED = {"op": "batched", "nonce": "n", "held": True, "others": [["1"], ["2"]]}
+REPORTED = {"op": "reported", "nonce": "n", "launches": 3}
+
+
+def read_batch(frame: dict[str, Any]) -> object:
+    return read_batched(frame, 2)
+
+
+READERS = {"ready": read_ready, "called": read_called, "batched": read_batch, "reported": read_launches}
 
 
 def test_honest_frames_are_read() -> None:
@@ -19,6 +30,10 @@ def test_honest_frames_are_read() -> None:
     assert (ready.weights, ready.changed, ready.buffers) == ("by name", False, {"own": "theirs"})
     assert (called.sample.device_ms, called.sample.drain_ms, called.sample.held) == (1.5, 0.0, True)
     assert (called.others, called.notes) == (("1",), ())
+    assert called.activities == (Activity("kernel", 1.0, 2.5),)
+    batched = read_batched(dict(BATCHED), 2)
+    assert (batched.held, batched.others) == (True, (("1",), ("2",)))
+    assert read_launches(dict(REPORTED)) == 3
 
 
 @pytest.mark.parametrize("change", [
@@ -34,19 +49,36 @@ def test_forged_ready_frames_are_refused(change: dict[str, Any]) -> None:
     {"op": "ready"}, {"device_ms": -1e-9}, {"device_ms": float("nan")}, {"device_ms": float("inf")},
     {"device_ms": True}, {"device_ms": "1"}, {"device_ms": None}, {"device_ms": 10**400}, {"drain_ms": -1},
     {"drain_ms": float("nan")}, {"held": 1}, {"held": None}, {"others": "1"}, {"others": [1]}, {"notes": [None]},
-    {"notes": {}}, {"speedup": 100.0},
+    {"notes": {}}, {"speedup": 100.0}, {"activities": None}, {"activities": [[]]}, {"activities": [["k", 1.0]]},
+    {"activities": [["k", 2.0, 1.0]]}, {"activities": [[1, 1.0, 2.0]]}, {"activities": [["k", True, 2.0]]},
+    {"activities": [["k", 1.0, 10**400]]}, {"activities": [["k" * 401, 1.0, 2.0]]},
+    {"activities": [["k", 1.0, 2.0]] * 20_001},
 ])
 def test_forged_called_frames_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):
         read_called({**CALLED, **change})
 
 
-@pytest.mark.parametrize("frame", [READY, CALLED])
+@pytest.mark.parametrize("change", [
+    {"op": "called"}, {"held": 1}, {"others": [["1"]]}, {"others": [["1"], [2]]}, {"others": [["1"], "2"]},
+    {"others": None}, {"times": [1.0]},
+])
+def test_forged_batched_frames_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(CandidateCheated):
+        read_batched({**BATCHED, **change}, 2)
+
+
+@pytest.mark.parametrize("launches", [-1, True, 1.0, "1", None])
+def test_forged_reports_are_refused(launches: object) -> None:
+    with pytest.raises(CandidateCheated):
+        read_launches({**REPORTED, "launches": launches})
+
+
+@pytest.mark.parametrize("frame", [READY, CALLED, BATCHED, REPORTED])
 def test_a_field_that_is_missing_is_refused(frame: dict[str, Any]) -> None:
-    read = read_ready if frame is READY else read_called
     for name in frame:
         with pytest.raises(CandidateCheated):
-            read({key: value for key, value in frame.items() if key != name})
+            READERS[frame["op"]]({key: value for key, value in frame.items() if key != name})
 
 
 def test_notes_are_bounded() -> None:
@@ -61,11 +93,11 @@ _json = st.recursive(
 )
 
 
-@given(st.sampled_from([READY, CALLED]), st.data())
+@given(st.sampled_from([READY, CALLED, BATCHED, REPORTED]), st.data())
 def test_no_value_of_any_field_raises_anything_else(frame: dict[str, Any], data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(frame)))
     forged = {**frame, name: json.loads(json.dumps(data.draw(_json)))}
-    for read in (read_ready, read_called):
+    for read in READERS.values():
         try:
             read(forged)
         except CandidateCheated:

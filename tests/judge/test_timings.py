@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.judge.timings import Timings
+from harness.judge.timings import Timings, slowed_down
 from harness.timing.call import Sample
 
 
@@ -30,6 +30,15 @@ def test_the_summary_has_medians_and_the_speedup_of_the_pairs() -> None:
 def test_of_the_warm_up_only_the_last_reference_call_is_a_neighbour() -> None:
     summary = timings([sample(2.0)]).summary(False, False)
     assert summary is not None and summary.speedup.median == 2.0
+
+
+@pytest.mark.parametrize(("beside", "alone", "slowed"), [
+    (2.7, 2.7, False), (2.9, 2.7, False), (3.1, 2.7, True), (0.012, 0.008, False), (0.06, 0.04, True),
+])
+def test_a_reference_that_was_slowed_down_is_told_from_one_that_scatters(
+    beside: float, alone: float, slowed: bool
+) -> None:
+    assert slowed_down(beside, alone) is slowed
 
 
 def test_the_reference_is_warm_after_its_first_call() -> None:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 
-from harness.timing.call import Sample, timed_call
+from harness.timing.call import Sample, held_batch, timed_call
 from harness.timing.cpu import CpuClock
 
 
@@ -16,6 +17,15 @@ class FakeClock:
 
     def flush(self) -> None:
         self.steps.append("flush")
+
+    def sweep(self) -> None:
+        self.steps.append("sweep")
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        self.steps.append(f"copy {size}")
+
+    def done(self) -> None:
+        self.steps.append("done")
 
     def hold(self, limit_ms: float) -> None:
         self.steps.append(f"hold {limit_ms:g}")
@@ -63,6 +73,35 @@ def test_the_gpu_is_released_when_something_raises(where: str, error: type[BaseE
 
     with pytest.raises(error):
         timed_call(FakeClock(steps), lambda: step("work"), lambda _: step("finish"), 50)
+    assert steps[-1] == "release"
+
+
+def test_a_batch_is_queued_behind_one_hold_that_somebody_else_releases() -> None:
+    steps: list[str] = []
+
+    def work(number: int) -> int:
+        steps.append(f"work {number}")
+        return number
+
+    works = [partial(work, number) for number in (1, 2)]
+    held_batch(FakeClock(steps), works, lambda index, out: steps.append(f"finish {index} {out}"), 500,
+               lambda: steps.append("queued"))
+    assert steps == [
+        "flush", "hold 500", "sweep", "start", "work 1", "stop", "finish 0 1", "sweep", "start", "work 2", "stop",
+        "finish 1 2", "done", "queued", "drain",
+    ]
+
+
+@pytest.mark.parametrize("where", ["work", "finish", "queued"])
+def test_the_gpu_is_released_when_something_of_a_batch_raises(where: str) -> None:
+    steps: list[str] = []
+
+    def step(name: str) -> None:
+        if name == where:
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        held_batch(FakeClock(steps), [lambda: step("work")], lambda *_: step("finish"), 500, lambda: step("queued"))
     assert steps[-1] == "release"
 
 

@@ -55,6 +55,11 @@ def set_block_order(runtime: Path, seed: int) -> None:
     ctypes.CDLL(str(runtime)).inlinebench_set_block_order(ctypes.c_uint(seed))
 
 
+def launches(runtime: Path) -> int:
+    """How many kernels this process has launched."""
+    return int(ctypes.CDLL(str(runtime)).inlinebench_launches())
+
+
 def on_cpu(value: Any) -> Any:
     """`value` with every mention of a CUDA device replaced by the CPU; lists, tuples and dicts are searched."""
     if isinstance(value, str):

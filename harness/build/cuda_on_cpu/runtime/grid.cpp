@@ -57,6 +57,8 @@ unsigned order_from_environment() {
   const char* order = std::getenv("INLINEBENCH_BLOCK_ORDER");
   return order && std::strcmp(order, "shuffled") == 0 ? 1 : 0;
 }
+std::atomic<int> launch_count{0};
+
 std::atomic<unsigned>& order_seed() {
   static std::atomic<unsigned> seed{order_from_environment()};
   return seed;
@@ -202,6 +204,7 @@ void launch(const LaunchInfo& info, Body body, const void* closure) {
     set_last_error(code);
     return;
   }
+  ++launch_count;
   static std::mutex one_at_a_time;
   std::string error;
   {
@@ -245,6 +248,9 @@ extern "C" {
 
 // 0: blocks, and the threads of a block, in ascending order. Other: blocks shuffled, threads descending.
 void inlinebench_set_block_order(unsigned seed) { inlinebench::order_seed() = seed; }
+
+// How many launches there were in this process.
+int inlinebench_launches() { return inlinebench::launch_count; }
 
 // Whether a bug found by a launch is thrown (the default), or kept for inlinebench_take_error, for callers that cannot
 // catch C++ exceptions, such as ctypes.

@@ -1,0 +1,49 @@
+"""What evaluations of a judge share: what they borrow from it, what becomes of one candidate, and how one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from harness.build.request import Support
+from harness.judge.candidate_process import Build
+from harness.judge.launcher import Launcher
+from harness.judge.messages import Settings
+from harness.result import Build as BuildRecord
+from harness.result import Check, Kernels, Timing, Verdict
+from harness.timing.call import Clock
+
+
+class Failed(Exception):
+    """The solution did not pass."""
+
+    def __init__(self, verdict: Verdict, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict, self.reason = verdict, reason
+
+
+@dataclass
+class Tools:
+    """What an evaluation borrows from its judge."""
+
+    settings: Settings
+    clock: Clock
+    support: Support
+    build: Build
+    progress: Callable[[str], None]
+    launcher: Launcher
+    keep: tuple[int, ...]
+
+
+@dataclass
+class Attempt:
+    """What became of one candidate; the failure is None if it passed."""
+
+    failure: Failed | None = None
+    check: Check | None = None
+    timing: Timing | None = None
+    kernels: Kernels | None = None
+    build: BuildRecord | None = None
+    log: str = ""
+    weights_changed: bool = False
+    notes: set[str] = field(default_factory=set)

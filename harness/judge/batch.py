@@ -1,0 +1,76 @@
+"""A batch of calls queued behind one hold, on inputs that are written only when all is queued."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from harness.judge.answers import raise_failure
+from harness.judge.candidate_process import CandidateProcess
+from harness.judge.frames import read_batched
+from harness.judge.outside_clock import HOLD_MS, BatchTime, Stopwatch
+from harness.judge.packing import pack
+from harness.judge.stage import Stage
+from harness.judge.variants import Variant
+from harness.timing.flags import FlagPage
+
+PATIENCE_S = 10.0
+"""For the GPU's word that a batch is done. It is a few milliseconds long, unless one call alone is longer."""
+
+
+@dataclass(frozen=True)
+class BatchCall:
+    """One call of a batch: the judge's own copy of the inputs, and what was sent with them."""
+
+    tensors: list[torch.Tensor]
+    others: tuple[Any, ...]
+    variant: Variant
+    random_seed: int
+
+
+class Batch:
+    """Prepares inputs for so many calls, has them queued, and takes the time. `time` is there after `run`."""
+
+    def __init__(
+        self, stage: Stage, candidate: CandidateProcess, chance: random.Random, page: FlagPage | None,
+        synchronises: bool,
+    ) -> None:
+        self._stage, self._candidate, self._chance = stage, candidate, chance
+        self._page = None if synchronises else page
+        self.calls: list[BatchCall] = []
+        self.time: BatchTime
+
+    def run(self, calls: int) -> tuple[bool, tuple[tuple[str, ...], ...]]:
+        """Whether the hold lasted until it was released, and the outputs that are no tensors, for each call."""
+        stage = self._stage
+        self.calls = [self._prepare(number) for number in range(calls)]
+        decoys = [self._prepare(number) for number in range(calls)]
+        self._write(decoys)
+        stage.poison(calls)
+        stage.synchronize()
+        stopwatch = Stopwatch(self._page, lambda: self._write(self.calls), PATIENCE_S)
+        self._candidate.resume()
+        answer = self._candidate.ask(
+            "batch", on_queued=stopwatch.start, hold_ms=0.0 if self._page is None else HOLD_MS,
+            calls=[{"others": pack(call.others), "random_seed": call.random_seed} for call in self.calls],
+        )
+        self.time = stopwatch.stop()
+        self._candidate.stop()
+        raise_failure(answer, stage.device)
+        batched = read_batched(answer, calls)
+        return batched.held or self._page is None, batched.others
+
+    def _prepare(self, number: int) -> BatchCall:
+        tensors = [torch.empty_like(tensor) for tensor in self._stage.inputs(number)]
+        variant = self._stage.source.choose_variant(self._chance)
+        others = self._stage.source.write(self._chance.getrandbits(62), variant, tensors)
+        return BatchCall(tensors, others, variant, self._chance.getrandbits(62))
+
+    def _write(self, calls: list[BatchCall]) -> None:
+        for number, call in enumerate(calls):
+            for target, tensor in zip(self._stage.inputs(number), call.tensors, strict=True):
+                target.copy_(tensor)
+        self._stage.synchronize()

@@ -1,0 +1,287 @@
+"""The requests to one candidate, in order: load, map, calls; and what follows from each answer."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from harness.catalog import REFERENCE
+from harness.judge import problem as problem_file
+from harness.judge.answers import raise_failure
+from harness.judge.attempt import Attempt, Failed, Tools
+from harness.judge.batch import Batch
+from harness.judge.candidate_process import CandidateProcess
+from harness.judge.checking import CallCheck, Checker
+from harness.judge.fingerprint import Fingerprint
+from harness.judge.forward import Output
+from harness.judge.frames import Called, read_called, read_launches, read_ready
+from harness.judge.messages import CONSTRUCTION_SEED, Evaluate
+from harness.judge.packing import pack
+from harness.judge.problem import ProblemError, describe
+from harness.judge.scrutiny import Scrutiny
+from harness.judge.stage import Stage, snapshot
+from harness.judge.timings import Timings, slowed_down
+from harness.result import Timing, Verdict
+from harness.timing.call import Sample, timed_call
+from harness.timing.flags import FlagPage
+from harness.timing.hold import HoldPolicy
+from harness.timing.profile import Activity, profiled
+from harness.wire.arithmetic import seed_all
+
+UNHELD_SHARE = 0.1
+"""Of the calls, in secret: work that hides behind the hold, on a stream that nobody joins, is missing from these."""
+FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
+"""Reference calls without the candidate: at most the second number, no more than the first after so many seconds."""
+
+
+class Calls:
+    """One candidate's calls. `page` holds the flags of its clock, on a GPU."""
+
+    def __init__(
+        self, stage: Stage, job: Evaluate, tools: Tools, candidate: CandidateProcess, attempt: Attempt, *,
+        page: FlagPage | None,
+    ) -> None:
+        self._stage, self._job, self._tools = stage, job, tools
+        self._candidate, self._attempt, self._page = candidate, attempt, page
+        settings = tools.settings
+        name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}"
+        self._chance = random.Random(f"{settings.seed}/{name}")
+        self._fingerprint = Fingerprint(stage.arena.bytes.device, self._chance.getrandbits(62))
+        self._model = stage.reference()
+        self._reference_hold, self._candidate_hold = HoldPolicy(), HoldPolicy()
+        self._timings = Timings()
+        self._checker: Checker
+
+    def run(self, transfer: bool) -> None:
+        """Loads, maps, makes all calls, and looks closer at what passed; fills the attempt.
+
+        Raises Failed and what the candidate process raises.
+        """
+        settings = self._tools.settings
+        buffers = self._load(transfer)
+        self._checker = Checker(self._stage, buffers, settings.tolerance, self._chance)
+        total = settings.warmup + settings.calls
+        try:
+            for number in range(1, total + 1):
+                self._tools.progress(f"call {number} of {total}")
+                self._call(number, counted=number > settings.warmup)
+            if settings.defended and settings.sanitize is None:
+                Scrutiny(self._stage, self._job, self._tools, self._attempt, self).look()
+        finally:
+            self._attempt.check = self._checker.summary(self._weights, sorted(self._attempt.notes))
+        if settings.timing:
+            self._attempt.timing = self.timing()
+
+    def timing(self) -> Timing | None:
+        """The record of the counted calls' times."""
+        return self._timings.summary(self._reference_hold.synchronises, self._candidate_hold.synchronises)
+
+    @property
+    def synchronises(self) -> bool:
+        """Whether the solution waits for the device, so that its calls can't be held."""
+        return self._candidate_hold.synchronises
+
+    @property
+    def libraries(self) -> list[Path]:
+        """The libraries that the solution had built."""
+        return [outcome.library for outcome in self._candidate.builds if outcome.library is not None]
+
+    def check_reference(self) -> None:
+        """With the candidate gone, is the reference as fast as it was beside it? Raises Failed."""
+        settings = self._tools.settings
+        if self._attempt.timing is None or not settings.defended or self._stage.device.type != "cuda":
+            return
+        begin, alone = time.monotonic(), list[float]()
+        while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < ALONE_S):
+            alone.append(self._reference_again()[1].device_ms)
+        beside = self._attempt.timing.reference_ms.median
+        if slowed_down(beside, median(alone)):
+            self._attempt.timing = None
+            raise Failed(Verdict.REJECTED, f"the reference was slowed down: {beside:.4g} ms beside this solution, "
+                         f"{median(alone):.4g} ms without it")
+
+    def profile(self) -> tuple[Activity, ...]:
+        """One more call, under the profiler, checked as any other; what the GPU did meanwhile. Raises Failed."""
+        return self._call(0, counted=False, profile=True).activities
+
+    def profile_reference(self) -> list[Activity]:
+        """What the GPU does in a call of the reference, on the inputs of the last call."""
+        return profiled(self._reference_again)[1]
+
+    def launches(self) -> int:
+        """How many kernels the candidate has run on the CPU."""
+        self._candidate.resume()
+        answer = self._candidate.ask("report")
+        raise_failure(answer, self._stage.device)
+        return read_launches(answer)
+
+    def batch(self, calls: int) -> tuple[Batch, bool]:
+        """A batch of calls with its time by the judge's own clock, and whether its hold lasted until it was released.
+
+        If so, each of its calls is checked as any other. Raises Failed.
+        """
+        batch = Batch(self._stage, self._candidate, self._chance, self._page, self.synchronises)
+        held, said = batch.run(calls)
+        if held:
+            self._check_batch(batch, said)
+        return batch, held
+
+    def _check_batch(self, batch: Batch, said: tuple[tuple[str, ...], ...]) -> None:
+        mutated = self._stage.rehearsed.mutated
+        for number, call in enumerate(batch.calls):
+            label = f"call {number + 1} of a batch ({call.variant} inputs)"
+            kept = [index for index in range(len(call.tensors)) if index not in mutated]
+            shared = self._stage.inputs(number)
+            if not all(_same_bytes(shared[index], call.tensors[index]) for index in kept):
+                raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
+            states = snapshot(self._model)
+            output, _ = self._run_reference(call.tensors, call.others, call.random_seed, 0.0)
+            failure = self._checker.check(CallCheck(
+                call.tensors, call.others, call.random_seed, states, output, snapshot(self._model), said[number],
+                {index: call.tensors[index] for index in mutated}, number, number == len(batch.calls) - 1,
+            ))
+            if failure:
+                raise Failed(Verdict.WRONG, f"{label}: {failure}")
+
+    def _load(self, transfer: bool) -> dict[str, str]:
+        """Has the candidate load the solution and map the buffers; gives its names of the reference's buffers."""
+        stage, tools = self._stage, self._tools
+        self._tools.progress("loading")
+        path, class_name = self._solution_file()
+        answer = self._candidate.ask(
+            "load", solution=str(path), device=str(stage.device), tf32=tools.settings.tf32, transfer=transfer,
+            support=tools.support.to_json(), init=self._init_arguments(),
+            seed=CONSTRUCTION_SEED, weights=str(stage.weights), class_name=class_name,
+        )
+        raise_failure(answer, self._stage.device)
+        ready = read_ready(answer)
+        self._weights, self._attempt.weights_changed = ready.weights, ready.changed
+        own_names = {theirs: own for own, theirs in ready.buffers.items() if theirs in stage.state_specs}
+        rehearsed = stage.rehearsed
+        answer = self._candidate.ask(
+            "map", arena=stage.arena.export(), sets=[buffers.to_json() for buffers in stage.sets],
+            may_alias=rehearsed.may_alias,
+            states={own: stage.state_specs[theirs].to_json() for theirs, own in own_names.items()},
+            skeletons=pack((rehearsed.input_form.skeleton, rehearsed.input_form.is_tensor,
+                            rehearsed.output_skeleton, rehearsed.output_is_tensor)),
+        )
+        raise_failure(answer, self._stage.device)
+        return own_names
+
+    def _init_arguments(self) -> str:
+        try:
+            return pack(problem_file.init_inputs(self._stage.module))
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            reason = f"{self._job.problem.path}: get_init_inputs() gives what can't be sent to a process: {error}"
+            raise ProblemError(reason) from error
+
+    def _solution_file(self) -> tuple[Path, str]:
+        if self._job.solution is not None:
+            return self._job.solution.resolve(), "ModelNew"
+        problem = self._job.problem
+        path = self._candidate.scratch / f"{problem.path.stem}{REFERENCE}.py"
+        path.write_text(problem_file.source_at(problem.path, problem.shape, problem.constants))
+        return path, "Model"
+
+    def _call(self, number: int, counted: bool, profile: bool = False) -> Called:
+        chance, stage = self._chance, self._stage
+        variant = stage.source.choose_variant(chance)
+        input_seed, random_seed = chance.getrandbits(62), chance.getrandbits(62)
+        others = stage.write_inputs(input_seed, variant)
+        originals = {index: stage.inputs()[index].clone() for index in stage.rehearsed.mutated}
+        before = self._input_sums()
+        order = self._choose_block_order(number)
+        # The first call loads kernels and allocates, which waits for the device: behind a hold it would only run out.
+        held = profile or (number > 1 and chance.random() >= UNHELD_SHARE)
+        if self._tools.settings.sanitize is not None:
+            held = False  # the tool waits for each kernel
+        self._candidate.resume()
+        called = self._ask_for_call(held, profile, others, random_seed, order)
+        self._candidate.stop()
+        what = "a profiled call" if profile else f"call {number}"
+        label = f"{what} ({variant} inputs{', blocks in shuffled order' if order else ''})"
+        if not torch.equal(before, self._input_sums()):
+            raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
+        shared = stage.inputs()
+        tensors = [originals.get(index, tensor).to(stage.device) for index, tensor in enumerate(shared)]
+        states = snapshot(self._model)
+        limit = self._reference_hold.limit_ms if self._timings.warm else 0.0
+        output, sample = self._run_reference(tensors, others, random_seed, limit)
+        self._last = (tensors, others, random_seed)
+        failure = self._checker.check(
+            CallCheck(tensors, others, random_seed, states, output, snapshot(self._model), called.others,
+                      {index: tensors[index] for index in originals})
+        )
+        if failure:
+            raise Failed(Verdict.WRONG, f"{label}: {failure}")
+        if not profile:
+            self._timings.add_reference(sample, counted)
+        if counted:
+            self._timings.add_solution(called.sample, self._candidate_hold.synchronises, str(variant))
+        return called
+
+    def _choose_block_order(self, number: int) -> int:
+        """On the CPU half of the calls run their blocks in another order, so that a race between blocks shows."""
+        if self._stage.device.type == "cuda" or number % 2:
+            return 0
+        return self._chance.randrange(1, 1 << 31)
+
+    def _ask_for_call(
+        self, held: bool, profile: bool, others: tuple[Any, ...], random_seed: int, block_order: int
+    ) -> Called:
+        limit = self._candidate_hold.limit_ms if held else 0.0
+        answer = self._candidate.ask(
+            "call", others=pack(others), random_seed=random_seed, hold_ms=limit, block_order=block_order,
+            profile=profile,
+        )
+        raise_failure(answer, self._stage.device)
+        called = read_called(answer)
+        self._attempt.notes.update(called.notes)
+        if held and not called.sample.held:
+            self._candidate_hold.ran_out()
+        return called
+
+    def _reference_again(self) -> tuple[Output, Sample]:
+        return self._run_reference(*self._last, self._reference_hold.limit_ms)
+
+    def _run_reference(
+        self, tensors: list[torch.Tensor], others: tuple[Any, ...], random_seed: int, limit: float
+    ) -> tuple[Output, Sample]:
+        arguments = self._stage.rehearsed.input_form.arguments(tensors, others)
+        seed_all(random_seed)
+        try:
+            with torch.no_grad():
+                value, sample = timed_call(
+                    self._tools.clock, lambda: self._model(*arguments), lambda _: None, limit
+                )
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            raise ProblemError(f"{self._job.problem.path}: the reference's forward raises {describe(error)}") from error
+        if limit and not sample.held:
+            self._reference_hold.ran_out()
+        return Output.of(value), sample
+
+    def _input_sums(self) -> torch.Tensor:
+        stage = self._stage
+        kept = [spec for index, spec in enumerate(stage.sets[0].inputs) if index not in stage.rehearsed.mutated]
+        sums = [self._fingerprint.of(stage.memory(spec)) for spec in kept]
+        return torch.cat(sums) if sums else torch.zeros(0)
+
+
+
+
+def _same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of one form hold the same bits, NaN included."""
+    return torch.equal(_bits(one), _bits(other))
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    flat = torch.as_strided(tensor, (tensor.numel(),), (1,))
+    return flat.view(torch.uint8) if flat.numel() else flat

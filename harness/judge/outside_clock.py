@@ -1,0 +1,89 @@
+"""A candidate's times, held against a clock of the judge's.
+
+A candidate's times come from its own process, where a solution could bend them. So after the counted calls the judge
+has a batch of them queued behind one hold, and only then writes the inputs: nothing can have been computed before.
+It releases the hold, and takes the time until the GPU says that all is done, and until the candidate has answered, on
+its own clock. Every output is compared, so that no work can have been left out. What the batch took is then what its
+calls' times have to add up to.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.timing.flags import FlagPage
+from harness.timing.floor import Surroundings
+
+BATCH_MS = 4.0
+"""What a batch should at least take by the reported times, so that what is off by a fixed amount matters little."""
+HOLD_MS = 500.0
+
+TOLERANCE, SLACK_MS = 0.10, 0.005
+"""How far a call may exceed its reported time: the larger of a tenth and 5 µs."""
+FIXED_MS = 0.03
+"""Begin and end of a batch: the hold's last poll, the first launch, the flag's way to the host."""
+SYNCHRONISING_SLACK_MS = 0.3
+"""For solutions that wait for the device themselves: what Python does between two calls is then in the time."""
+ANSWER_MS = 0.5
+"""How long after the GPU's own word a candidate's answer may come: it waits for the device and sends a frame."""
+
+
+@dataclass(frozen=True)
+class BatchTime:
+    """How long a batch took by the judge's clock, in ms: until the GPU's flag, and until the answer."""
+
+    until_done: float
+    until_answer: float
+
+    @property
+    def least_ms(self) -> float:
+        """The time that the work must have taken, whichever of the two signals was sent too early."""
+        return max(self.until_done, self.until_answer - ANSWER_MS)
+
+
+class Stopwatch:
+    """Takes the time of a batch; `start` is called when the candidate has queued a held one.
+
+    `patience` is how long to wait for the GPU's word, in seconds. Without a `page` the batch isn't held, and its time
+    runs from the making of this object.
+    """
+
+    def __init__(self, page: FlagPage | None, write_inputs: Callable[[], None], patience: float) -> None:
+        self._page, self._write_inputs, self._patience = page, write_inputs, patience
+        self._done: int | None = None
+        if page is None:
+            write_inputs()
+        self._begin = time.perf_counter_ns()
+
+    def start(self) -> None:
+        """Writes the inputs, lets the GPU go, and waits for its word."""
+        if self._page is None:
+            return
+        self._write_inputs()
+        self._begin = time.perf_counter_ns()
+        self._page.release()
+        self._done = self._page.wait_until_done(self._patience)
+
+    def stop(self) -> BatchTime:
+        """Called when the answer is there."""
+        now = time.perf_counter_ns()
+        answer = (now - self._begin) / 1e6
+        return BatchTime(answer if self._done is None else (self._done - self._begin) / 1e6, answer)
+
+
+def calls_in_batch(reported_ms: float, sets: int) -> int:
+    """How many calls of a reported time a batch should have, where there are so many sets of buffers."""
+    return max(1, min(sets, int(BATCH_MS / max(reported_ms, 1e-4)) + 1))
+
+
+def most_plausible_ms(calls: int, reported_ms: float, beside: Surroundings, synchronises: bool) -> float:
+    """The longest that a batch of calls may take in ms, if each takes the reported time.
+
+    What a call may have left behind in L2 is bounded by what it could write in that time.
+    """
+    if synchronises:
+        return calls * (reported_ms * (1 + TOLERANCE) + beside.around_ms + SYNCHRONISING_SLACK_MS) + ANSWER_MS
+    call = reported_ms + max(TOLERANCE * reported_ms, SLACK_MS) + min(beside.left_ms, reported_ms)
+    return calls * (call + beside.around_ms - beside.writing_ms) + FIXED_MS

@@ -1,0 +1,55 @@
+"""A candidate under NVIDIA's compute-sanitizer: how it is started, and what the tool found."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from harness.errors import UsageError
+
+PROGRAM = "compute-sanitizer"
+LOG = "sanitizer.log"
+PATIENCE_S = 60.0
+LONGEST_FINDING = 300
+
+_SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (?:\d+ hazards? displayed \()?(\d+) errors?", re.MULTILINE)
+_FRAME = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "LEAK SUMMARY", "Warning", "Target application")
+"""How the lines begin that are about the run, not about a finding."""
+_LINE = re.compile(r"^=+ ?(.*)$", re.MULTILINE)
+
+
+def command(tool: str) -> list[str]:
+    """What starts a program under a tool. Raises UsageError if it isn't there."""
+    program = shutil.which(PROGRAM) or shutil.which(PROGRAM, path="/usr/local/cuda/bin")
+    if program is None:
+        raise UsageError(f"--sanitize {tool}: no {PROGRAM} on PATH; it comes with the CUDA toolkit")
+    options = ["--tool", tool, "--target-processes", "all", "--log-file", LOG, "--print-limit", "20"]
+    # PyTorch probes for features by calls that may fail; only what kernels do is of interest.
+    return [program, *options, *(["--report-api-errors", "no"] if tool == "memcheck" else [])]
+
+
+def read(tool: str, scratch: Path) -> str:
+    """What a tool found, in one line; empty if it found nothing. `scratch` is where the candidate ran."""
+    log = scratch / LOG
+    if not log.is_file():
+        return f"{tool} wrote no report"
+    return describe(tool, log.read_text(encoding="utf-8", errors="replace"))
+
+
+def describe(tool: str, report: str) -> str:
+    """The number of errors in a report and the first of them, with its place; empty if there are none."""
+    summary = _SUMMARY.findall(report)
+    if not summary:
+        return f"{tool} gave no summary: it may have been cut short"
+    errors = sum(map(int, summary))
+    if errors == 0:
+        return ""
+    lines = [line.strip() for line in _LINE.findall(report)]
+    first = next((index for index, line in enumerate(lines) if _is_finding(line)), None)
+    what = "" if first is None else "; ".join(part for part in lines[first : first + 3] if part)[:LONGEST_FINDING]
+    return f"{tool}: {errors} error{'s' if errors > 1 else ''}, first: {what}"
+
+
+def _is_finding(line: str) -> bool:
+    return bool(line) and not line.startswith(_FRAME)

@@ -1,0 +1,128 @@
+"""A closer look at a candidate whose calls all matched: did it do its own work, within its own times?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.judge.attempt import Attempt, Failed, Tools
+from harness.judge.kernels import LIBRARY, Origins, Profile, read_profile
+from harness.judge.messages import Evaluate
+from harness.judge.outside_clock import calls_in_batch, most_plausible_ms
+from harness.judge.stage import Stage
+from harness.result import Kernels, Timing, Verdict
+from harness.timing.floor import least_write_ms, surroundings
+
+if TYPE_CHECKING:
+    from harness.judge.calls import Calls
+
+BATCHES = 4
+"""Tried before times are called implausible: the host is sometimes late, and then the judge sees the work end late."""
+PROFILED_CALLS = 3
+PROFILE_TOLERANCE, PROFILE_SLACK_MS = 0.10, 0.005
+"""How far what ran may exceed the reported time: the larger of the two."""
+WRITE_MARGIN = 0.9
+FIG_LEAF = 0.01
+REFERENCES_OWN = 0.5
+"""Own kernels with less than the first share of the GPU's time are none, if the reference's make up the second share of
+what library kernels ran."""
+NONE_OF_ITS_OWN = ("no kernel of its own ran: only PyTorch's and its libraries' did (--allow-library lets such a "
+                   "solution pass)")
+
+
+class Scrutiny:
+    """Raises Failed from `look` for what doesn't add up."""
+
+    def __init__(self, stage: Stage, job: Evaluate, tools: Tools, attempt: Attempt, calls: Calls) -> None:
+        self._stage, self._job, self._tools, self._attempt, self._calls = stage, job, tools, attempt, calls
+        self._output_bytes = sum(spec.bytes for spec in stage.sets[0].outputs)
+
+    def look(self) -> None:
+        """The whole of it, in the order of what each step costs."""
+        if self._stage.device.type == "cpu":
+            self._look_at_launches()
+            return
+        timing = self._calls.timing() if self._tools.settings.timing else None
+        if timing is not None:
+            self._look_at_writes(timing)
+            self._look_from_outside(timing)
+        self._look_at_kernels(timing)
+
+    def _look_at_launches(self) -> None:
+        if not self._tools.settings.allow_library and self._calls.launches() == 0:
+            raise Failed(Verdict.REJECTED, NONE_OF_ITS_OWN)
+
+    def _look_at_writes(self, timing: Timing) -> None:
+        self._tools.progress("timing its outputs alone")
+        least = least_write_ms(self._tools.clock, self._stage.device, self._output_bytes)
+        if timing.solution_ms.median < WRITE_MARGIN * least:
+            took = timing.solution_ms.median
+            raise Failed(Verdict.REJECTED, f"{took:.4g} ms are impossible: writing its outputs alone takes {least:.4g} "
+                         "ms on this device")
+
+    def _look_from_outside(self, timing: Timing) -> None:
+        reported = timing.solution_ms.median
+        beside = surroundings(self._tools.clock, self._stage.device, self._output_bytes)
+        calls = calls_in_batch(reported, len(self._stage.sets))
+        took, plausible = 0.0, 0.0
+        for _ in range(BATCHES):
+            self._tools.progress(f"clocking a batch of {calls} from outside")
+            batch, held = self._calls.batch(calls)
+            while not held and calls > 1:
+                calls = max(1, calls // 4)  # what fits into the device's queue is all that can be held
+                batch, held = self._calls.batch(calls)
+            if not held:
+                continue
+            took = batch.time.least_ms
+            plausible = most_plausible_ms(
+                calls, reported, beside, self._calls.synchronises
+            )
+            if took <= plausible:
+                return
+        raise Failed(
+            Verdict.REJECTED, f"its times don't add up: {calls} calls took {took:.4g} ms by the judge's clock; at the "
+            f"{reported:.4g} ms that were reported, {plausible:.4g} ms is the most" if took else
+            "its times don't add up: its calls could be queued in advance, but none when the judge took the time"
+        )
+
+    def _look_at_kernels(self, timing: Timing | None) -> None:
+        self._tools.progress("profiling")
+        solution = self._job.solution
+        text = "" if solution is None else solution.read_text(encoding="utf-8", errors="replace")
+        origins = Origins(self._calls.libraries, text)
+        found = [read_profile(self._calls.profile(), origins.of) for _ in range(PROFILED_CALLS if timing else 1)]
+        profiles = [profile for profile in found if profile is not None]
+        if not profiles:
+            self._attempt.notes.add("which kernels ran is unknown: the profiler shows none here")
+            return
+        best = min(profiles, key=lambda profile: profile.busy_ms)
+        self._attempt.kernels = Kernels(best.own_share, best.top)
+        for profile in profiles:
+            self._look_at_order(profile)
+        if timing is not None:
+            _compare(best.busy_ms, timing.solution_ms.median)
+        if not self._tools.settings.allow_library:
+            self._look_at_owners(best)
+
+    def _look_at_order(self, profile: Profile) -> None:
+        if profile.early:
+            raise Failed(Verdict.REJECTED, f"a kernel ran before the clock started: {profile.early[:80]}")
+        if profile.late:
+            raise Failed(Verdict.REJECTED, f"a kernel ran after the clock stopped: {profile.late[:80]}")
+
+    def _look_at_owners(self, profile: Profile) -> None:
+        if profile.own_share == 0.0:
+            raise Failed(Verdict.REJECTED, NONE_OF_ITS_OWN)
+        if profile.own_share >= FIG_LEAF:
+            return
+        reference = read_profile(self._calls.profile_reference(), lambda _: LIBRARY)
+        names = set() if reference is None else set(reference.library)
+        shared = sum(ms for name, ms in profile.library.items() if name in names)
+        if shared >= REFERENCES_OWN * sum(profile.library.values()):
+            raise Failed(Verdict.REJECTED, f"{profile.own_share:.2%} of its GPU time is its own kernels'; the rest is "
+                         "the reference's library calls (--allow-library lets such a solution pass)")
+
+
+def _compare(profiled_ms: float, reported_ms: float) -> None:
+    if profiled_ms - reported_ms > max(PROFILE_TOLERANCE * reported_ms, PROFILE_SLACK_MS):
+        raise Failed(Verdict.REJECTED, f"its kernels take {profiled_ms:.4g} ms under the profiler; "
+                     f"{reported_ms:.4g} ms were reported")

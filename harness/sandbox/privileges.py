@@ -1,0 +1,74 @@
+"""Giving up what the user's own rights allow beyond files: the network, root's capabilities, sizes without end."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+import struct
+
+_CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
+_MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 1 << 1, 1 << 2, 1 << 14, 1 << 18
+_PR_CAPBSET_DROP, _PR_SET_SECUREBITS, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 24, 28, 38, 47
+_AMBIENT_CLEAR_ALL = 4
+_CAPABILITY_VERSION = 0x20080522
+_LAST_POSSIBLE_CAPABILITY = 63
+_NO_ROOT_LOCKED = 0b1111
+"""SECBIT_NOROOT and SECBIT_NO_SETUID_FIXUP with their locks: programs started by user 0 get no capabilities."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def leave_namespaces(shared_memory_bytes: int) -> None:
+    """Moves this process into a network of its own, without interfaces, and gives it a /dev/shm of its own.
+
+    Root does so directly; other users through a user namespace in which they stay who they are. Raises OSError.
+    """
+    apart = _CLONE_NEWNET | _CLONE_NEWNS
+    if _libc.unshare(apart):
+        user, group = os.getuid(), os.getgid()
+        _checked(_libc.unshare(_CLONE_NEWUSER | apart), "unshare")
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+    _checked(_libc.mount(None, b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None), "mount /")
+    size = f"size={shared_memory_bytes},mode=1777".encode()
+    flags = ctypes.c_ulong(_MS_NOSUID | _MS_NODEV)
+    _checked(_libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", flags, size), "mount /dev/shm")
+
+
+def drop_capabilities() -> None:
+    """Gives up all of root's extra rights, for programs started later as well. Raises OSError."""
+    if os.geteuid() == 0:
+        _checked(_libc.prctl(_PR_SET_SECUREBITS, _NO_ROOT_LOCKED, 0, 0, 0), "prctl")
+        for number in range(_LAST_POSSIBLE_CAPABILITY + 1):
+            if _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) and ctypes.get_errno() != errno.EINVAL:
+                _checked(-1, "prctl")  # EINVAL: the kernel has fewer capabilities
+    _libc.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION, 0))
+    nothing = ctypes.create_string_buffer(24)
+    _checked(_libc.capset(header, nothing), "capset")
+
+
+def gain_nothing() -> None:
+    """No program that this process starts has more rights than it. Raises OSError."""
+    _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+
+
+def limit(file_bytes: int) -> None:
+    """Bounds the size of each file that is written, and leaves no core files."""
+    _lower(resource.RLIMIT_FSIZE, file_bytes)
+    _lower(resource.RLIMIT_CORE, 0)
+
+
+def _lower(kind: int, wanted: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    bound = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(kind, (bound, bound))
+
+
+def _checked(result: int, what: str) -> None:
+    if result:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")

@@ -1,0 +1,45 @@
+"""The page of flags between a host and a hold kernel: `struct Flags` of `gpu_clock.cu`, seen from Python.
+
+The page is a memory file, so that the judge can release a candidate's hold, and see the end of the work behind it, by
+reading and writing memory: a message between the processes would cost tens of microseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import time
+
+
+class _Flags(ctypes.Structure):
+    _fields_ = (("release", ctypes.c_int), ("ran_out", ctypes.c_int), ("done", ctypes.c_int))
+
+
+class FlagPage:
+    """One page of shared memory; given a descriptor, another process's page."""
+
+    def __init__(self, fd: int | None = None) -> None:
+        self.fd = os.memfd_create("inlinebench-flags") if fd is None else fd
+        if fd is None:
+            os.ftruncate(self.fd, mmap.PAGESIZE)
+        self._memory = mmap.mmap(self.fd, mmap.PAGESIZE)
+        self._flags = _Flags.from_buffer(self._memory)
+        self.address, self.bytes = ctypes.addressof(self._flags), mmap.PAGESIZE
+
+    def close(self) -> None:
+        """Closes the descriptor; the memory stays mapped as long as something looks at it."""
+        os.close(self.fd)
+
+    def release(self) -> None:
+        """Lets the GPU go."""
+        self._flags.release = 1
+
+    def wait_until_done(self, seconds: float) -> int | None:
+        """Spins until the GPU says that it is done; `time.perf_counter_ns` then, or None after so many seconds."""
+        flags, now = self._flags, time.perf_counter_ns
+        deadline = now() + int(seconds * 1e9)
+        while not flags.done:
+            if now() > deadline:
+                return None
+        return now()

@@ -1,0 +1,76 @@
+"""The least that some work must take on a device, measured there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from harness.timing.call import Clock, timed_call
+
+REPEATS = 5
+HOLD_MS = 50.0
+AROUND = 8
+FULL_CACHES = 8
+"""A write of so many L2 sizes goes at the speed of memory."""
+
+
+def least_write_ms(clock: Clock, device: torch.device, size: int) -> float:
+    """The time in ms that writing so many bytes takes at least: what doesn't fit into L2 has to go to memory.
+
+    0 where L2 could hold all of it.
+    """
+    cached = torch.cuda.get_device_properties(device).L2_cache_size
+    if size <= cached:
+        return 0.0
+    target = torch.empty(size, dtype=torch.uint8, device=device)
+    return _best(clock, lambda: target.fill_(1)) * (1 - cached / size)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a batch of calls costs beside the calls, in ms a call.
+
+    `around_ms` is the time of sweep, writing the outputs and copying them away, of which `writing_ms` is the writing.
+    `left_ms` bounds how long a call's traces in L2 can slow down what comes after it: lines that it wrote beside its
+    outputs have to go to memory some time.
+    """
+
+    around_ms: float
+    writing_ms: float
+    left_ms: float
+
+
+def surroundings(clock: Clock, device: torch.device, size: int) -> Surroundings:
+    """Measured for outputs of so many bytes. The writing stands for the work, whose traces in L2 are the same."""
+    cached = torch.cuda.get_device_properties(device).L2_cache_size
+    written = torch.empty(max(1, size), dtype=torch.uint8, device=device)
+    copied = torch.empty_like(written)
+    full = torch.empty(FULL_CACHES * cached, dtype=torch.uint8, device=device)
+    left = max(0, cached - size) / full.numel() * _best(clock, lambda: full.fill_(1))
+    around = min(_around_ms(clock, written, copied) for _ in range(REPEATS))
+    return Surroundings(around, _best(clock, lambda: written.fill_(1)), left)
+
+
+def _around_ms(clock: Clock, written: torch.Tensor, copied: torch.Tensor) -> float:
+    """The steps of a held batch, with writing for work; its own time stamps lie around them."""
+    begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    clock.flush()
+    clock.hold(HOLD_MS)
+    begin.record()
+    for _ in range(AROUND):
+        clock.sweep()
+        clock.start()
+        written.fill_(1)
+        clock.stop()
+        clock.copy(copied.data_ptr(), written.data_ptr(), copied.numel())
+    end.record()
+    clock.release()
+    clock.drain()
+    return float(begin.elapsed_time(end)) / AROUND
+
+
+def _best(clock: Clock, work: Callable[[], object]) -> float:
+    return min(timed_call(clock, work, lambda _: None, HOLD_MS)[1].device_ms for _ in range(REPEATS))

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
+from harness.wire.processes import descendants, kill_tree
+
+LIMITS = Limits(memory_bytes=300 << 20, processes=20, scratch_bytes=8 << 20, files=50)
+START = "from harness.wire.processes import become_subreaper; become_subreaper(); "
+BOMB = "import os, time\nend = time.time() + 20\nwhile time.time() < end:\n    os.fork()\n"
+
+
+@contextmanager
+def watched(code: str, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Watchdog]]:
+    process = subprocess.Popen([sys.executable, "-c", START + code], cwd=folder, start_new_session=True,
+                               env={"PYTHONPATH": str(Path(__file__).resolve().parent.parent.parent)})
+    watchdog = Watchdog(process.pid, folder, LIMITS)
+    try:
+        yield process, watchdog
+    finally:
+        watchdog.close()
+        kill_tree(process.pid)
+        process.wait()
+
+
+def breach_of(code: str, folder: Path) -> Breach:
+    """What a program is killed for. It must not live on."""
+    with watched(code, folder) as (process, watchdog):
+        process.wait(30)
+        deadline = time.monotonic() + 10
+        while watchdog.breach is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert descendants(process.pid) == []
+        return watchdog.breach
+
+
+def test_a_fork_bomb_ends(tmp_path: Path) -> None:
+    assert breach_of(f"exec({BOMB!r})", tmp_path).kind == "processes"
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=False).stdout
+    assert BOMB.splitlines()[1] not in listed
+
+
+def test_a_bomb_that_hides_its_first_thread_ends_too(tmp_path: Path) -> None:
+    hidden = ("import ctypes, os, threading, time\n"
+              "def later():\n    time.sleep(0.2)\n    [os.fork() or time.sleep(20) for _ in range(40)]\n"
+              "if os.fork() == 0:\n    threading.Thread(target=later).start()\n"
+              "    ctypes.CDLL(None).pthread_exit(None)\n"
+              "time.sleep(20)\n")
+    assert breach_of(f"exec({hidden!r})", tmp_path).kind == "processes"
+
+
+@pytest.mark.parametrize("code", [
+    "import time; x = bytearray(400 << 20); x[::4096] = b'x' * len(x[::4096]); time.sleep(20)",
+    "import os, time; [os.fork() for _ in range(3)]; x = bytearray(60 << 20); x[::4096] = b'x' * len(x[::4096]); "
+    "time.sleep(20)",
+])
+def test_taking_too_much_memory_ends(tmp_path: Path, code: str) -> None:
+    found = breach_of(code, tmp_path)
+    assert found.kind == "memory" and "0.293 GiB" in found.text
+
+
+@pytest.mark.parametrize("code", [
+    "import time; open('big', 'wb').write(b'x' * (20 << 20)); time.sleep(20)",
+    "import os, time; os.mkdir('below'); [open(f'below/{i}', 'w') for i in range(80)]; time.sleep(20)",
+])
+def test_filling_the_disk_ends(tmp_path: Path, code: str) -> None:
+    assert breach_of(code, tmp_path).kind == "files"
+
+
+def test_a_modest_program_lives(tmp_path: Path) -> None:
+    code = "import os, time; [os.fork() for _ in range(2)]; open(f'{os.getpid()}', 'w').write('x'); time.sleep(1)"
+    with watched(code, tmp_path) as (process, watchdog):
+        assert process.wait(30) == 0
+        assert watchdog.breach is None
+
+
+def test_the_memory_that_is_there_is_known() -> None:
+    assert 1 << 20 < available_bytes() < 1 << 50

@@ -1,0 +1,46 @@
+"""Every file under `honest/` must pass: each looks suspicious, and none is."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from harness.result import Result
+
+from .planted import Planted, evaluate_all, read_all
+
+HONEST = read_all("honest/*.py")
+ON_CPU = [solution for solution in HONEST if not solution.needs_gpu]
+TRITON = importlib.util.find_spec("triton") is not None
+ON_GPU = [solution for solution in HONEST if TRITON or not solution.needs_triton]
+
+
+def by_name(solution: Planted) -> str:
+    return solution.path.stem
+
+
+@pytest.fixture(scope="module")
+def on_cpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
+    return evaluate_all(ON_CPU, tmp_path_factory.mktemp("cpu"), "--check", "--device", "cpu", "--cache", cache)
+
+
+@pytest.fixture(scope="module")
+def on_gpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
+    return evaluate_all(ON_GPU, tmp_path_factory.mktemp("gpu"), "--device", "cuda", "--calls", "20", "--cache", cache)
+
+
+@pytest.mark.parametrize("solution", ON_CPU, ids=by_name)
+def test_an_honest_solution_passes(solution: Planted, on_cpu: dict[str, Result]) -> None:
+    solution.assert_caught(on_cpu[solution.name])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("solution", ON_GPU, ids=by_name)
+def test_an_honest_solution_passes_on_a_gpu(solution: Planted, on_gpu: dict[str, Result]) -> None:
+    solution.assert_caught(on_gpu[solution.name])
+
+
+def test_there_are_enough_honest_solutions() -> None:
+    assert len(HONEST) >= 25
