@@ -114,6 +114,10 @@ class Kernels:
     own_share: float
     top: tuple[KernelShare, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.own_share <= 1.0:
+            raise ValueError(f"{self.own_share} is no share of the GPU's time")
+
 
 @dataclass(frozen=True)
 class Build:

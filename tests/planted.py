@@ -15,6 +15,8 @@ from harness.result import Result
 
 from .running import ROOT, TESTS, run_eval
 
+HANG_S, PATIENCE_S = 8, 60
+"""Time limits of one evaluation, for those that are to hang and for all others."""
 PROBLEMS = (ROOT / "problems", TESTS / "problems")
 
 
@@ -63,25 +65,26 @@ def read_all(pattern: str) -> list[Planted]:
 
 
 def evaluate_all(cases: Sequence[Planted], folder: Path, *arguments: str | Path) -> dict[str, Result]:
-    """Evaluates all cases in as few runs as their shapes need; results by the cases' names."""
+    """Evaluates all cases in as few runs as their shapes and limits need; results by the cases' names."""
+    if not cases:
+        return {}
     problems = _link(folder / "problems", [path for place in PROBLEMS for path in place.glob("*.py")])
     shapes = {name: problem.shapes for name, problem in catalog.read(problems, folder).problems.items()}
+    groups: dict[tuple[str, int], list[Planted]] = {}
+    for case in cases:
+        shape = case.shape if case.shape in shapes[case.problem] else catalog.FULL
+        groups.setdefault((shape, HANG_S if case.expected == "timed_out" else PATIENCE_S), []).append(case)
     results = {}
-    for shape in sorted({_shape(case, shapes) for case in cases}):
-        group = [case for case in cases if _shape(case, shapes) == shape]
-        solutions = folder / f"solutions-{shape}"
+    for (shape, timeout), group in groups.items():
+        solutions = folder / f"solutions-{shape}-{timeout}"
         for case in group:
             _link(solutions / case.problem, [case.path], case.name)
-        run = run_eval("--problems", problems, "--solutions", solutions, "--shape", shape, *arguments,
-                       out=folder / f"{shape}.jsonl")
+        run = run_eval("--problems", problems, "--solutions", solutions, "--shape", shape, "--timeout", str(timeout),
+                       *arguments, out=folder / f"{shape}-{timeout}.jsonl")
         assert "Traceback" not in run.out + run.err, run.err
         assert len(run.results) == len(group), run.err
         results.update({row.solution: row for row in run.results})
     return results
-
-
-def _shape(case: Planted, shapes: dict[str, tuple[str, ...]]) -> str:
-    return case.shape if case.shape in shapes[case.problem] else catalog.FULL
 
 
 def _link(folder: Path, files: Iterable[Path], name: str | None = None) -> Path:

@@ -12,7 +12,7 @@ from harness.sandbox.probe import available
 
 from .planted import Planted, evaluate_all, read_all
 
-LIMITS = ("--timeout", "8", "--host-memory", "6")
+LIMITS = ("--host-memory", "6")
 CHEATS = read_all("cheats/*/*.py")
 ON_CPU = [cheat for cheat in CHEATS if not cheat.needs_gpu]
 TIMED = [cheat for cheat in CHEATS if cheat.shape == "full"]

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from harness.result import Verdict, from_json
+from harness.sandbox.policy import REQUIRED
+from harness.sandbox.probe import available
 from harness.wire.processes import descendants, kill_tree
 
 from .running import ROOT, TESTS, Run, command, run_eval
@@ -158,8 +160,6 @@ BAD_SOLUTIONS = {
                       Verdict.REJECTED, "no frame"),
     "answers_itself": (solution("forge(b'\\0\\0\\0\\x0f{\"op\":\"called\"}')"),
                        Verdict.REJECTED, "answers no question"),
-    "kills_the_judge": (solution("os.kill(os.getppid(), signal.SIGKILL); time.sleep(99)"), Verdict.INTERNAL_ERROR,
-                        "the judge ended"),
     "honest": (solution(), Verdict.PASSED, ""),
 }
 
@@ -254,6 +254,40 @@ def wait_until(true: Callable[[], object], seconds: float = 60) -> None:
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_without_a_judge_its_evaluation_fails_and_the_next_one_has_a_new_judge(place: Place, tmp_path: Path) -> None:
+    """Trusted, so that no sandbox keeps the solution from it."""
+    kills = solution("os.kill(os.getppid(), signal.SIGKILL); time.sleep(99)")
+    arguments = place({"problems/twice.py": PROBLEM, "solutions/twice/a_kills.py": kills,
+                       "solutions/twice/b_honest.py": solution()})
+    run = run_eval(*arguments, "--trust", out=tmp_path / "out.jsonl")
+    assert run.row("twice", "a_kills").verdict is Verdict.INTERNAL_ERROR
+    assert "the judge ended" in run.row("twice", "a_kills").reason
+    assert run.row("twice", "b_honest").verdict is Verdict.PASSED
+
+
+def test_the_sandbox_that_was_on_is_in_the_result(place: Place, tmp_path: Path) -> None:
+    arguments = place({"problems/twice.py": PROBLEM, "solutions/twice/honest.py": solution()})
+    for name, more in (("on", ()), ("off", ("--trust",))):
+        run_eval(*arguments, *more, out=tmp_path / name)
+    on, off = (json.loads((tmp_path / name).read_text())["protections"] for name in ("on", "off"))
+    assert on == [str(protection) for protection in available()]
+    assert off == []
+
+
+@pytest.mark.parametrize(("hidden", "status"), [("", 0), ("files", 3)])
+def test_a_required_sandbox_that_cannot_be_had_stops_the_run(place: Place, hidden: str, status: int) -> None:
+    if not set(REQUIRED) <= set(available()):
+        pytest.skip("this machine offers no whole sandbox")
+    arguments = place({"problems/twice.py": PROBLEM, "solutions/twice/honest.py": solution()})
+    code = ("import sys\nfrom harness.sandbox import probe\nfound = probe.available()\n"
+            f"probe.available = lambda: tuple(name for name in found if name != {hidden!r})\n"
+            "import run_eval\nsys.exit(run_eval.main(sys.argv[1:]))")
+    done = subprocess.run([sys.executable, "-c", code, *arguments, "--require-sandbox"], cwd=ROOT, check=False,
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == status, done.stderr
+    assert ("--require-sandbox: this machine doesn't offer files" in done.stderr) == bool(hidden)
 
 
 DAEMON = ("subprocess.Popen(['sh', '-c', 'setsid sleep MARK & setsid sleep MARK'], start_new_session=True); "

@@ -81,8 +81,8 @@ def run(cache: Path, folder: Path) -> Run:
     def part(name: str, wanted: list[str]) -> Run:
         return run_eval(
             *wanted, "--problems", TESTS / "problems", "--solutions", TESTS / "solutions", "--device", "cpu", "--check",
-            "--calls", str(CALLS), "--seed", "1", "--allow-library", "--cache", cache, "--junit", folder / f"{name}.xml",
-            out=folder / f"{name}.jsonl",
+            "--calls", str(CALLS), "--seed", "1", "--allow-library", "--cache", cache,
+            "--junit", folder / f"{name}.xml", out=folder / f"{name}.jsonl",
         )
 
     plain = sorted({name.partition("/")[0] for name in SOLUTIONS} - {"axpy"})

@@ -67,7 +67,8 @@ def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
     `descriptors` are: frames in, frames out, log, and those that the order names as `shared`.
     """
     read_fd, write_fd, log_fd, *shared = descriptors
-    os.setsid()
+    if os.getsid(0) != os.getpid():
+        os.setsid()
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
     os.close(log_fd)

@@ -60,7 +60,7 @@ class Judge:
         self._scratch = Path(tempfile.mkdtemp(prefix="inlinebench-judge-"))
         self._stage: Stage | None = None
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
-        self._told = 0.0
+        self._phase, self._told = "", 0.0
         self._support: Support | str | None = None
         self._clock: Clock = CpuClock()
 
@@ -168,8 +168,9 @@ class Judge:
         return outcome
 
     def _tell(self, text: str) -> None:
-        if time.monotonic() - self._told > PROGRESS_EVERY_S:
-            self._told = time.monotonic()
+        phase = text.partition(" ")[0]
+        if phase != self._phase or time.monotonic() - self._told > PROGRESS_EVERY_S:
+            self._phase, self._told = phase, time.monotonic()
             self._connection.send(Progress(text))
 
 

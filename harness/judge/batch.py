@@ -1,4 +1,7 @@
-"""A batch of calls queued behind one hold, on inputs that are written only when all is queued."""
+"""A batch of calls queued behind one hold, on inputs that are written only when all is queued.
+
+Until then the buffers hold what earlier calls left there.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +50,6 @@ class Batch:
         """Whether the hold lasted until it was released, and the outputs that are no tensors, for each call."""
         stage = self._stage
         self.calls = [self._prepare(number) for number in range(calls)]
-        decoys = [self._prepare(number) for number in range(calls)]
-        self._write(decoys)
         stage.poison(calls)
         stage.synchronize()
         stopwatch = Stopwatch(self._page, lambda: self._write(self.calls), PATIENCE_S)

@@ -36,7 +36,7 @@ def evaluate(stage: Stage, job: Evaluate, tools: Tools) -> Attempt:
     A solution may fold or pack weights in its constructor, and then the values that the public seed made are right
     and transferred ones are not. Both are public, so a solution that is right with either is right.
 
-    Raises ProblemError if the reference fails, torch.OutOfMemoryError if the judge's own memory doesn't suffice.
+    Raises ProblemError if the reference fails.
     """
     attempt = _attempt(stage, job, tools, transfer=True)
     if attempt.failure and attempt.failure.verdict is Verdict.WRONG and attempt.weights_changed:
@@ -61,7 +61,7 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
         calls = Calls(stage, job, tools, candidate, attempt, page=page)
         attempt.failure = _failure(lambda: calls.run(transfer), candidate, settings, stage.device)
         if settings.sanitize is not None:
-            candidate.finish(sanitizer.PATIENCE_S)
+            candidate.finish(sanitizer.PATIENCE_S if attempt.failure is None else sanitizer.SHORT_PATIENCE_S)
             finding = sanitizer.read(settings.sanitize, candidate.scratch)
             attempt.failure = Failed(Verdict.WRONG, finding) if finding else attempt.failure
         if attempt.failure:
@@ -83,17 +83,24 @@ def _failure(
         step()
     except Failed as failure:
         return failure
-    except CandidateTimedOut:
-        return Failed(Verdict.TIMED_OUT, f"no answer within {settings.timeout:g} s (--timeout raises the limit)")
     except CandidateDied as error:
         words = _last_words(candidate)
         return Failed(verdict_of(words, Verdict.CRASHED, device), words or f"the candidate {error}")
     except CandidateCheated as error:
         return Failed(Verdict.REJECTED, str(error))
-    except CandidateOverran as error:
-        verdict = Verdict.OUT_OF_MEMORY if error.breach.kind == "memory" else Verdict.REJECTED
-        return Failed(verdict, str(error))
+    except (CandidateTimedOut, CandidateOverran, torch.OutOfMemoryError) as error:
+        return _overdone(error, settings)
     return None
+
+
+def _overdone(error: CandidateTimedOut | CandidateOverran | torch.OutOfMemoryError, settings: Settings) -> Failed:
+    """A candidate that took more time or memory than there is for it."""
+    if isinstance(error, CandidateTimedOut):
+        return Failed(Verdict.TIMED_OUT, f"no answer within {settings.timeout:g} s (--timeout raises the limit)")
+    if isinstance(error, CandidateOverran):
+        return Failed(Verdict.OUT_OF_MEMORY if error.breach.kind == "memory" else Verdict.REJECTED, str(error))
+    # Without the candidate there was enough: the problem was rehearsed, and its buffers are there.
+    return Failed(Verdict.OUT_OF_MEMORY, "it leaves the judge too little of the device's memory to check its outputs")
 
 
 def _blame_build(failure: Failed, candidate: CandidateProcess, solution: Path | None) -> Failed:

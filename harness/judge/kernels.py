@@ -88,7 +88,7 @@ def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -
     own = sum(ms for name, ms in ranked if origin(name) in (OWN, TRITON))
     return Profile(
         busy_ms=_union_us(within) / 1e3,
-        own_share=own / total if total else 0.0,
+        own_share=min(1.0, own / total) if total else 0.0,
         top=tuple(KernelShare(name, origin(name), ms, ms / total) for name, ms in ranked[:MOST_SHOWN] if total),
         library={name: ms for name, ms in ranked if origin(name) == LIBRARY},
         early=early[0].name if early else "",

@@ -20,8 +20,10 @@ BATCH_MS = 4.0
 """What a batch should at least take by the reported times, so that what is off by a fixed amount matters little."""
 HOLD_MS = 500.0
 
-TOLERANCE, SLACK_MS = 0.10, 0.005
-"""How far a call may exceed its reported time: the larger of a tenth and 5 µs."""
+TOLERANCE, SLACK_MS = 0.25, 0.005
+"""How far a call may exceed its reported time: the larger of a quarter and 5 µs. Each call of a batch has buffers of
+its own, so it finds nothing of them in caches and address translation that an earlier call left there: on an H200 a
+kernel that moves 134 MB took 58 µs by itself and 70 µs in a batch."""
 FIXED_MS = 0.03
 """Begin and end of a batch: the hold's last poll, the first launch, the flag's way to the host."""
 SYNCHRONISING_SLACK_MS = 0.3

@@ -10,7 +10,8 @@ from harness.errors import UsageError
 
 PROGRAM = "compute-sanitizer"
 LOG = "sanitizer.log"
-PATIENCE_S = 60.0
+PATIENCE_S, SHORT_PATIENCE_S = 60.0, 5.0
+"""For the report at the end: of a solution that ran to its end, and of one that failed."""
 LONGEST_FINDING = 300
 
 _SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (?:\d+ hazards? displayed \()?(\d+) errors?", re.MULTILINE)

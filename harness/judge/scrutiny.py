@@ -10,7 +10,6 @@ from harness.judge.messages import Evaluate
 from harness.judge.outside_clock import calls_in_batch, most_plausible_ms
 from harness.judge.stage import Stage
 from harness.result import Kernels, Timing, Verdict
-from harness.timing.floor import least_write_ms, surroundings
 
 if TYPE_CHECKING:
     from harness.judge.calls import Calls
@@ -34,7 +33,6 @@ class Scrutiny:
 
     def __init__(self, stage: Stage, job: Evaluate, tools: Tools, attempt: Attempt, calls: Calls) -> None:
         self._stage, self._job, self._tools, self._attempt, self._calls = stage, job, tools, attempt, calls
-        self._output_bytes = sum(spec.bytes for spec in stage.sets[0].outputs)
 
     def look(self) -> None:
         """The whole of it, in the order of what each step costs."""
@@ -53,7 +51,7 @@ class Scrutiny:
 
     def _look_at_writes(self, timing: Timing) -> None:
         self._tools.progress("timing its outputs alone")
-        least = least_write_ms(self._tools.clock, self._stage.device, self._output_bytes)
+        least = self._stage.floor(self._tools.clock).write_ms
         if timing.solution_ms.median < WRITE_MARGIN * least:
             took = timing.solution_ms.median
             raise Failed(Verdict.REJECTED, f"{took:.4g} ms are impossible: writing its outputs alone takes {least:.4g} "
@@ -61,7 +59,7 @@ class Scrutiny:
 
     def _look_from_outside(self, timing: Timing) -> None:
         reported = timing.solution_ms.median
-        beside = surroundings(self._tools.clock, self._stage.device, self._output_bytes)
+        beside = self._stage.floor(self._tools.clock).beside
         calls = calls_in_batch(reported, len(self._stage.sets))
         took, plausible = 0.0, 0.0
         for _ in range(BATCHES):

@@ -18,6 +18,8 @@ from harness.judge.memory import free_bytes
 from harness.judge.messages import ProblemAt
 from harness.judge.rehearsal import Rehearsed
 from harness.judge.variants import Variant
+from harness.timing.call import Clock
+from harness.timing.floor import Surroundings, least_write_ms, surroundings
 from harness.wire.arena import ALIGNMENT, CpuArena, CudaArena, TensorMeta, TensorSpec, create, lay_out, view
 
 POISON_BYTE = 0xFF
@@ -59,6 +61,7 @@ class Stage:
             self.sets.append(buffers)
         size = end
         self.arena: CpuArena | CudaArena = CpuArena(size) if host_arena else create(size, device)
+        self._floor: Floor | None = None
         self.source = InputSource(self.module, device, rehearsed.inputs, rehearsed.variants)
 
     def close(self) -> None:
@@ -79,6 +82,13 @@ class Stage:
     def oracle(self) -> Oracle | None:
         """The reference in float64, if it runs there and its weights fit."""
         return Oracle(self) if self.rehearsed.float64 else None
+
+    def floor(self, clock: Clock) -> Floor:
+        """What outputs of this size cost by themselves on this GPU; measured when it is first asked for."""
+        if self._floor is None:
+            size = sum(spec.bytes for spec in self.sets[0].outputs)
+            self._floor = Floor(least_write_ms(clock, self.device, size), surroundings(clock, self.device, size))
+        return self._floor
 
     def inputs(self, number: int = 0) -> list[torch.Tensor]:
         """The shared input buffers of a set as tensors."""
@@ -117,6 +127,14 @@ class Stage:
     def _save_weights(self) -> None:
         parameters = {name: tensor.detach() for name, tensor in self._pristine.named_parameters()}
         torch.save({"parameters": parameters, "buffers": dict(self._pristine.named_buffers())}, self.weights)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The least time in ms in which the outputs can be written, and what a batch of calls costs beside the calls."""
+
+    write_ms: float
+    beside: Surroundings
 
 
 @dataclass(frozen=True)

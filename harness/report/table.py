@@ -18,36 +18,53 @@ _COLUMNS = {
     "reference ms": "decimal",
     "solution ms": "decimal",
     "speedup": "left",
+    "own kernels": "right",
 }
 """Header and alignment."""
+_ONLY_IF_KNOWN = ("own kernels",)
+"""Columns that are left out where no row has anything to say there."""
 
 
 def table(results: Sequence[Result]) -> str:
     """Every result as a row, by problem, solution and shape; then a line for each that didn't pass, with its reason.
 
-    Times are medians in milliseconds; a speedup has the ends of its interval behind it. The column of shapes is there
-    if there is more than one shape; a single one that isn't `full` is named below.
+    Times are medians in milliseconds; a speedup has the ends of its interval behind it; `own kernels` is the share of
+    the GPU's time in kernels that the solution brought along. The column of shapes is there if there is more than one
+    shape; a single one that isn't `full` is named below. Remarks on rows that passed come last.
     """
     if not results:
         return "Nothing was evaluated."
     ordered = sorted(results, key=lambda result: (result.problem, result.solution, result.shape))
     shapes = {result.shape for result in ordered}
-    columns = [name for name in _COLUMNS if name != "shape" or len(shapes) > 1]
-    rows = [[cells[name] for name in columns] for cells in map(_cells, ordered)]
+    cells = [_cells(result) for result in ordered]
+    silent = {name for name in _ONLY_IF_KNOWN if all(row[name] == ABSENT for row in cells)}
+    columns = [name for name in _COLUMNS if name not in silent and (name != "shape" or len(shapes) > 1)]
+    rows = [[row[name] for name in columns] for row in cells]
     blocks = [
         grid(columns, rows, [_COLUMNS[name] for name in columns]),
         "\n".join(_notes(ordered, shapes)),
         "\n".join(failure(result, len(shapes) > 1) for result in ordered if result.verdict is not Verdict.PASSED),
+        "\n".join(line for result in ordered for line in remarks(result, len(shapes) > 1)),
     ]
     return "\n\n".join(filter(None, blocks))
 
 
 def failure(result: Result, with_shape: bool) -> str:
     """`problem/solution (shape): verdict: reason`, of the reason only its first line."""
-    name = f"{one_line(result.problem)}/{one_line(result.solution)}"
-    if with_shape:
-        name += f" ({one_line(result.shape)})"
-    return f"{name}: {result.verdict}: {one_line(result.reason) or 'no reason was given'}"
+    return f"{_name(result, with_shape)}: {result.verdict}: {one_line(result.reason) or 'no reason was given'}"
+
+
+def remarks(result: Result, with_shape: bool) -> list[str]:
+    """What there is to know of a result that passed: flags on its times, and notes on what was converted."""
+    if result.verdict is not Verdict.PASSED:
+        return []
+    found = [*(result.timing.flags if result.timing else ()), *(result.check.notes if result.check else ())]
+    return [f"{_name(result, with_shape)}: {one_line(text)}" for text in found]
+
+
+def _name(result: Result, with_shape: bool) -> str:
+    shape = f" ({one_line(result.shape)})" if with_shape else ""
+    return f"{one_line(result.problem)}/{one_line(result.solution)}{shape}"
 
 
 def _notes(results: Sequence[Result], shapes: set[str]) -> list[str]:
@@ -70,6 +87,7 @@ def _cells(result: Result) -> dict[str, str]:
         "reference ms": significant(timing.reference_ms.median) if timing else ABSENT,
         "solution ms": significant(timing.solution_ms.median) if timing else ABSENT,
         "speedup": _interval(timing.speedup) if timing and result.device != "cpu" else ABSENT,
+        "own kernels": f"{result.kernels.own_share:.1%}" if result.kernels else ABSENT,
     }
 
 

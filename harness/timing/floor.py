@@ -43,7 +43,10 @@ class Surroundings:
 
 
 def surroundings(clock: Clock, device: torch.device, size: int) -> Surroundings:
-    """Measured for outputs of so many bytes. The writing stands for the work, whose traces in L2 are the same."""
+    """Measured for outputs of so many bytes.
+
+    The writing stands for the work, whose traces in L2 are the same.
+    """
     cached = torch.cuda.get_device_properties(device).L2_cache_size
     written = torch.empty(max(1, size), dtype=torch.uint8, device=device)
     copied = torch.empty_like(written)

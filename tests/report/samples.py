@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from harness.result import Build, Check, Environment, Result, Spread, Timing, Verdict
+from harness.result import Build, Check, Environment, Kernels, KernelShare, Result, Spread, Timing, Verdict
 
 FAILURES = tuple(verdict for verdict in Verdict if verdict is not Verdict.PASSED)
 
@@ -78,6 +78,11 @@ _timings = st.builds(
     wall_ms=_maybe(_spreads(_numbers)),
     flags=_tuples,
 )
+_kernels = st.builds(
+    Kernels,
+    own_share=st.floats(0, 1),
+    top=st.lists(st.builds(KernelShare, name=_texts, origin=_texts, ms=_numbers, share=_numbers), max_size=2).map(tuple),
+)
 _builds = st.builds(Build, seconds=_numbers, cached=st.booleans(), headers=_texts)
 _environments = st.builds(
     Environment,
@@ -105,7 +110,9 @@ def any_result(draw: st.DrawFn) -> Result:
         reason="" if passed else draw(st.text(min_size=1)),
         check=draw(_checks if passed else _maybe(_checks)),
         timing=draw(_maybe(_timings)) if passed else None,
+        kernels=draw(_maybe(_kernels)),
         build=draw(_maybe(_builds)),
+        protections=draw(_maybe(_tuples)),
         seed=draw(_maybe(st.integers())),
         environment=draw(_maybe(_environments)),
         log=draw(_maybe(_texts)),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.report.table import NO_SPEEDUP, table
-from harness.result import Result, Spread, Timing, Verdict
+from harness.result import Kernels, Result, Spread, Timing, Verdict
 
 from .samples import FAILURES, any_result, check, result
 
@@ -26,6 +26,18 @@ def test_a_passed_row_has_its_error_times_and_interval() -> None:
 def test_what_is_absent_is_a_dash() -> None:
     text = table([result(verdict=Verdict.SKIPPED, reason="needs 9 GiB, 8 GiB are there")])
     assert rows(text) == [["matmul_diag", "naive", "skipped", "—", "—", "—", "—"]]
+
+
+def test_the_share_of_own_kernels_is_shown_where_it_is_known() -> None:
+    known = result("p/known", kernels=Kernels(0.0953))
+    assert [row[-1] for row in rows(table([known, result("p/unknown")]))] == ["9.5%", "—"]
+    assert "own kernels" not in table([result()])
+
+
+def test_flags_and_notes_of_what_passed_come_last() -> None:
+    timing = Timing(Spread(2.0, 1.9, 2.1), Spread(1.0, 0.9, 1.1), Spread(2.0, 1.9, 2.1), flags=("it waits",))
+    text = table([result("p/s", timing=timing, check=check(notes=("output converted",))), result("p/t")])
+    assert text.splitlines()[-2:] == ["p/s: it waits", "p/s: output converted"]
 
 
 def test_rows_are_sorted_by_problem_solution_and_shape() -> None:

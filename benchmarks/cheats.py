@@ -1,0 +1,84 @@
+"""How many cheats pass and how many honest solutions fail: every file below tests/cheats and tests/honest, as a table.
+
+    python benchmarks/cheats.py [--device cuda]        Markdown on the screen; status 1 if one passed or one failed
+    python benchmarks/cheats.py --only-gpu             only those that make no sense on the CPU
+    python benchmarks/cheats.py --part honest          only one of the two folders
+
+A cheat counts as caught if it gets its verdict for the reason that its file names. On a GPU those that are about times
+are evaluated at full size with times, all others as a gate would check them; honest solutions are always timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from harness.result import Result  # noqa: E402
+from tests.planted import Planted, evaluate_all, read_all  # noqa: E402
+
+CHEATS, HONEST = "cheats", "honest"
+PATTERNS = {CHEATS: "cheats/*/*.py", HONEST: "honest/*.py"}
+LIMITS = ("--host-memory", "6")
+LONGEST_REASON = 90
+
+
+def evaluate(part: str, cases: Sequence[Planted], folder: Path, arguments: Sequence[str]) -> dict[str, Result]:
+    """The results by name: without times where times say nothing."""
+    if part == HONEST:
+        return evaluate_all(cases, folder / HONEST, *arguments)
+    timed = [case for case in cases if case.shape == "full"]
+    checked = [case for case in cases if case.shape != "full"]
+    results = evaluate_all(timed, folder / "timed", *LIMITS, *arguments)
+    return {**results, **evaluate_all(checked, folder / "checked", *LIMITS, "--check", *arguments)}
+
+
+def as_expected(case: Planted, result: Result) -> bool:
+    return result.verdict.value == case.expected and case.caught_by in result.reason
+
+
+def report(part: str, cases: Sequence[Planted], results: dict[str, Result], seconds: float) -> bool:
+    """Prints the table; gives whether everything was as the files say."""
+    wrong = [case for case in cases if not as_expected(case, results[case.name])]
+    what = "passed that should not, or not for their reason" if part == CHEATS else "failed"
+    families = len({case.path.parent for case in cases})
+    print(f"\n### {part}: {len(cases)} in {families} folders, {len(wrong)} {what}, {seconds:.0f} s\n")
+    print("| file | verdict | reason |\n| --- | --- | --- |")
+    for case in cases:
+        result = results[case.name]
+        mark = "" if as_expected(case, result) else f" **(expected {case.expected}: {case.caught_by})**"
+        reason = result.reason.replace("|", "\\|").replace("\n", " ")[:LONGEST_REASON]
+        print(f"| {case.path.parent.name}/{case.path.stem} | {result.verdict}{mark} | {reason} |")
+    for case in wrong:
+        print(f"\n{case.name}: {results[case.name].reason}\n{(results[case.name].log or '')[-1500:]}", file=sys.stderr)
+    return not wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
+    parser.add_argument("--only-gpu", action="store_true")
+    parser.add_argument("--part", choices=(CHEATS, HONEST))
+    parser.add_argument("--calls", default="20")
+    parser.add_argument("--name", default="", help="only files whose path holds this")
+    given = parser.parse_args()
+    arguments = ["--device", given.device, "--calls", given.calls, *(["--check"] if given.device == "cpu" else [])]
+    fine = True
+    for part in [given.part] if given.part else list(PATTERNS):
+        cases = [case for case in read_all(PATTERNS[part]) if given.name in str(case.path)
+                 and (case.needs_gpu if given.only_gpu else given.device == "cuda" or not case.needs_gpu)]
+        with tempfile.TemporaryDirectory() as folder:
+            begin = time.monotonic()
+            results = evaluate(part, cases, Path(folder), arguments)
+            fine = report(part, cases, results, time.monotonic() - begin) and fine
+    return int(not fine)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
