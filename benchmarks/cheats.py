@@ -14,6 +14,7 @@ import argparse
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,6 +38,21 @@ def evaluate(part: str, cases: Sequence[Planted], folder: Path, arguments: Seque
     checked = [case for case in cases if case.shape != "full"]
     results = evaluate_all(timed, folder / "timed", *LIMITS, *arguments)
     return {**results, **evaluate_all(checked, folder / "checked", *LIMITS, "--check", *arguments)}
+
+
+def choose(part: str, cases: Sequence[Planted], given: argparse.Namespace) -> list[Planted]:
+    """Those that the options leave."""
+    if given.timed is not None:
+        cases = [case for case in cases if (part == HONEST or case.shape == "full") == (given.timed == "yes")]
+    if given.at_most is None:
+        return list(cases)
+    taken: Counter[Path] = Counter()
+    chosen = []
+    for case in cases:
+        taken[case.path.parent] += not case.needs_gpu
+        if case.needs_gpu or taken[case.path.parent] <= given.at_most:
+            chosen.append(case)
+    return chosen
 
 
 def as_expected(case: Planted, result: Result) -> bool:
@@ -67,15 +83,19 @@ def main() -> int:
     parser.add_argument("--part", choices=(CHEATS, HONEST))
     parser.add_argument("--calls", default="20")
     parser.add_argument("--name", default="", help="only files whose path holds this")
+    parser.add_argument("--timed", choices=("yes", "no"), help="only those that are evaluated with times, or without")
+    parser.add_argument("--at-most", type=int, metavar="N", help="of each folder, beside those that need a GPU")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="where results are written as they come")
     given = parser.parse_args()
     arguments = ["--device", given.device, "--calls", given.calls, *(["--check"] if given.device == "cpu" else [])]
     fine = True
     for part in [given.part] if given.part else list(PATTERNS):
         cases = [case for case in read_all(PATTERNS[part]) if given.name in str(case.path)
                  and (case.needs_gpu if given.only_gpu else given.device == "cuda" or not case.needs_gpu)]
+        cases = choose(part, cases, given)
         with tempfile.TemporaryDirectory() as folder:
             begin = time.monotonic()
-            results = evaluate(part, cases, Path(folder), arguments)
+            results = evaluate(part, cases, given.keep or Path(folder), arguments)
             fine = report(part, cases, results, time.monotonic() - begin) and fine
     return int(not fine)
 

@@ -35,15 +35,19 @@ class BatchCall:
 
 
 class Batch:
-    """Prepares inputs for so many calls, has them queued, and takes the time. `time` is there after `run`."""
+    """Prepares inputs for calls, has them queued, and takes the time; `run` leaves that in `time` and `outputs`.
+
+    `chance` is the secret stream, `public` that of what the candidate is sent. Without a `page` the batch isn't held.
+    """
 
     def __init__(
-        self, stage: Stage, candidate: CandidateProcess, chance: random.Random, page: FlagPage | None,
-        synchronises: bool,
+        self, stage: Stage, candidate: CandidateProcess, chance: random.Random, public: random.Random,
+        page: FlagPage | None,
     ) -> None:
-        self._stage, self._candidate, self._chance = stage, candidate, chance
-        self._page = None if synchronises else page
+        self._stage, self._candidate, self._page = stage, candidate, page
+        self._chance, self._public = chance, public
         self.calls: list[BatchCall] = []
+        self.outputs: list[list[torch.Tensor]] = []
         self.time: BatchTime
 
     def run(self, calls: int) -> tuple[bool, tuple[tuple[str, ...], ...]]:
@@ -59,6 +63,9 @@ class Batch:
             calls=[{"others": pack(call.others), "random_seed": call.random_seed} for call in self.calls],
         )
         self.time = stopwatch.stop()
+        # At once: stopping a process doesn't stop its GPU, and what is still to be written now was late.
+        self.outputs = [[tensor.clone() for tensor in stage.outputs(number)] for number in range(calls)]
+        stage.synchronize()
         self._candidate.stop()
         raise_failure(answer, stage.device)
         batched = read_batched(answer, calls)
@@ -68,7 +75,7 @@ class Batch:
         tensors = [torch.empty_like(tensor) for tensor in self._stage.inputs(number)]
         variant = self._stage.source.choose_variant(self._chance)
         others = self._stage.source.write(self._chance.getrandbits(62), variant, tensors)
-        return BatchCall(tensors, others, variant, self._chance.getrandbits(62))
+        return BatchCall(tensors, others, variant, self._public.getrandbits(62))
 
     def _write(self, calls: list[BatchCall]) -> None:
         for number, call in enumerate(calls):

@@ -41,17 +41,21 @@ FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
 
 
 class Calls:
-    """One candidate's calls. `page` holds the flags of its clock, on a GPU."""
+    """One candidate's calls. `page` holds the flags of its clock, on a GPU; `number` counts a solution's attempts."""
 
     def __init__(
         self, stage: Stage, job: Evaluate, tools: Tools, candidate: CandidateProcess, attempt: Attempt, *,
-        page: FlagPage | None,
+        page: FlagPage | None, number: int,
     ) -> None:
         self._stage, self._job, self._tools = stage, job, tools
         self._candidate, self._attempt, self._page = candidate, attempt, page
         settings = tools.settings
-        name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}"
+        # Another attempt must not meet the same inputs: an earlier one may have left something behind.
+        name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}"
         self._chance = random.Random(f"{settings.seed}/{name}")
+        # A stream of its own for what is sent to the candidate, so that nothing follows from it about the inputs.
+        self._public = random.Random(f"{settings.seed}/{name}/public")
+        stage.clear()
         self._fingerprint = Fingerprint(stage.arena.bytes.device, self._chance.getrandbits(62))
         self._model = stage.reference()
         self._reference_hold, self._candidate_hold = HoldPolicy(), HoldPolicy()
@@ -126,7 +130,8 @@ class Calls:
 
         If so, each of its calls is checked as any other. Raises Failed.
         """
-        batch = Batch(self._stage, self._candidate, self._chance, self._page, self.synchronises)
+        page = None if self.synchronises else self._page
+        batch = Batch(self._stage, self._candidate, self._chance, self._public, page)
         held, said = batch.run(calls)
         if held:
             self._check_batch(batch, said)
@@ -145,6 +150,7 @@ class Calls:
             failure = self._checker.check(CallCheck(
                 call.tensors, call.others, call.random_seed, states, output, snapshot(self._model), said[number],
                 {index: call.tensors[index] for index in mutated}, number, number == len(batch.calls) - 1,
+                batch.outputs[number],
             ))
             if failure:
                 raise Failed(Verdict.WRONG, f"{label}: {failure}")
@@ -192,7 +198,7 @@ class Calls:
     def _call(self, number: int, counted: bool, profile: bool = False) -> Called:
         chance, stage = self._chance, self._stage
         variant = stage.source.choose_variant(chance)
-        input_seed, random_seed = chance.getrandbits(62), chance.getrandbits(62)
+        input_seed, random_seed = chance.getrandbits(62), self._public.getrandbits(62)
         others = stage.write_inputs(input_seed, variant)
         originals = {index: stage.inputs()[index].clone() for index in stage.rehearsed.mutated}
         before = self._input_sums()
@@ -230,7 +236,7 @@ class Calls:
         """On the CPU half of the calls run their blocks in another order, so that a race between blocks shows."""
         if self._stage.device.type == "cuda" or number % 2:
             return 0
-        return self._chance.randrange(1, 1 << 31)
+        return self._public.randrange(1, 1 << 31)
 
     def _ask_for_call(
         self, held: bool, profile: bool, others: tuple[Any, ...], random_seed: int, block_order: int

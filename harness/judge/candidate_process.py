@@ -130,6 +130,7 @@ class CandidateProcess:
 
     def finish(self, patience: float) -> None:
         """Has the candidate end by itself, for a tool that reports at the end; waits for that so long (s)."""
+        self.resume()
         self._channel.close()
         self._wait(patience)
 

@@ -58,7 +58,7 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
         tools.launcher, settings.timeout, settings.limits, tools.build, readable=readable, shared=shared,
         keep=tools.keep, under=() if settings.sanitize is None else sanitizer.command(settings.sanitize),
     ) as candidate:
-        calls = Calls(stage, job, tools, candidate, attempt, page=page)
+        calls = Calls(stage, job, tools, candidate, attempt, page=page, number=int(transfer))
         attempt.failure = _failure(lambda: calls.run(transfer), candidate, settings, stage.device)
         if settings.sanitize is not None:
             candidate.finish(sanitizer.PATIENCE_S if attempt.failure is None else sanitizer.SHORT_PATIENCE_S)

@@ -58,6 +58,7 @@ def read_called(frame: dict[str, Any]) -> Called:
     for name in ("device_ms", "drain_ms"):
         # A whole number can be too large for a float: no call lasts a thousand hours.
         _demand(type(frame[name]) in (int, float) and 0 <= frame[name] <= LONGEST_MS)
+    _demand(frame["device_ms"] > 0)  # no call takes no time, and one without a time would not count
     _demand(isinstance(frame["held"], bool))
     for name in ("others", "notes"):
         _demand(isinstance(frame[name], list) and all(isinstance(text, str) for text in frame[name]))

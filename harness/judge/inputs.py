@@ -13,7 +13,7 @@ import torch
 
 from harness.judge import problem as problem_file
 from harness.judge.problem import ProblemError
-from harness.judge.variants import Variant, apply_variant
+from harness.judge.variants import Variant, apply_variant, blur
 from harness.wire.arena import TensorMeta
 from harness.wire.arithmetic import seed_all
 from harness.wire.tree import flatten
@@ -86,6 +86,8 @@ class InputSource:
         generator = torch.Generator(self._device).manual_seed(seed)
         for position, (tensor, target) in enumerate(zip(drawn.tensors, targets, strict=True)):
             target.copy_(tensor)
+            if self._slow and any(position in positions for positions in self._admitted.values()):
+                blur(target, generator)
             if position in self._admitted.get(variant, ()):
                 changed = apply_variant(variant, target, generator)
                 assert changed.data_ptr() == target.data_ptr()

@@ -24,11 +24,13 @@ TOLERANCE, SLACK_MS = 0.25, 0.005
 """How far a call may exceed its reported time: the larger of a quarter and 5 µs. Each call of a batch has buffers of
 its own, so it finds nothing of them in caches and address translation that an earlier call left there: on an H200 a
 kernel that moves 134 MB took 58 µs by itself and 70 µs in a batch."""
+COPY_TOLERANCE = 0.25
+"""Copies into memory of another process may take that much longer than those that were measured, as a share."""
 FIXED_MS = 0.03
 """Begin and end of a batch: the hold's last poll, the first launch, the flag's way to the host."""
 SYNCHRONISING_SLACK_MS = 0.3
 """For solutions that wait for the device themselves: what Python does between two calls is then in the time."""
-ANSWER_MS = 0.5
+ANSWER_MS = 0.3
 """How long after the GPU's own word a candidate's answer may come: it waits for the device and sends a frame."""
 
 
@@ -88,4 +90,5 @@ def most_plausible_ms(calls: int, reported_ms: float, beside: Surroundings, sync
     if synchronises:
         return calls * (reported_ms * (1 + TOLERANCE) + beside.around_ms + SYNCHRONISING_SLACK_MS) + ANSWER_MS
     call = reported_ms + max(TOLERANCE * reported_ms, SLACK_MS) + min(beside.left_ms, reported_ms)
+    call += COPY_TOLERANCE * beside.copy_ms
     return calls * (call + beside.around_ms - beside.writing_ms) + FIXED_MS

@@ -114,6 +114,11 @@ class Stage:
         self.synchronize()
         return others
 
+    def clear(self) -> None:
+        """Forgets everything that an earlier candidate may have left in the shared buffers."""
+        self.arena.bytes.fill_(POISON_BYTE)
+        self.synchronize()
+
     def poison(self, sets: int) -> None:
         """Makes states and outputs of the first sets unlike anything that a solution should have written there."""
         specs = [*self.state_specs.values(), *(spec for buffers in self.sets[:sets] for spec in buffers.outputs)]

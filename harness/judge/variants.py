@@ -29,6 +29,8 @@ class Variant(str, Enum):
         return self.value
 
 
+BLUR = 2.0**-7
+"""The most that `blur` takes off, as a share: a bfloat16 has steps of half of that."""
 CHANGING = (Variant.NEGATED, Variant.SCALED, Variant.SIGNS)
 
 
@@ -64,6 +66,22 @@ def apply_variant(variant: Variant, tensor: torch.Tensor, generator: torch.Gener
             return tensor.mul_(signs).mul_(signs.unsqueeze(-1))
         return tensor.mul_(_signs(tensor.shape, tensor, generator))
     return tensor
+
+
+def blur(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """A continuous tensor with each value a little smaller, by a factor of its own; changed in place.
+
+    For inputs that are used again: their values are new to whoever stored outputs for them.
+    """
+    if _is_symmetric(tensor):
+        factors = _factors(tensor.shape[-1:], tensor, generator)
+        return tensor.mul_(factors).mul_(factors.unsqueeze(-1))
+    return tensor.mul_(_factors(tensor.shape, tensor, generator))
+
+
+def _factors(shape: torch.Size, like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    factors = torch.empty(shape, dtype=torch.float32, device=generator.device)
+    return factors.uniform_(1 - BLUR, 1, generator=generator).to(device=like.device, dtype=like.dtype)
 
 
 def _signs(shape: torch.Size, like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

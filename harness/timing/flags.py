@@ -11,6 +11,8 @@ import mmap
 import os
 import time
 
+from harness.wire.memory_file import sealed_file
+
 
 class _Flags(ctypes.Structure):
     _fields_ = (("release", ctypes.c_int), ("ran_out", ctypes.c_int), ("done", ctypes.c_int))
@@ -20,9 +22,7 @@ class FlagPage:
     """One page of shared memory; given a descriptor, another process's page."""
 
     def __init__(self, fd: int | None = None) -> None:
-        self.fd = os.memfd_create("inlinebench-flags") if fd is None else fd
-        if fd is None:
-            os.ftruncate(self.fd, mmap.PAGESIZE)
+        self.fd = sealed_file("inlinebench-flags", mmap.PAGESIZE) if fd is None else fd
         self._memory = mmap.mmap(self.fd, mmap.PAGESIZE)
         self._flags = _Flags.from_buffer(self._memory)
         self.address, self.bytes = ctypes.addressof(self._flags), mmap.PAGESIZE

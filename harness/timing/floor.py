@@ -32,13 +32,15 @@ def least_write_ms(clock: Clock, device: torch.device, size: int) -> float:
 class Surroundings:
     """What a batch of calls costs beside the calls, in ms a call.
 
-    `around_ms` is the time of sweep, writing the outputs and copying them away, of which `writing_ms` is the writing.
+    `around_ms` is the time of sweep, writing the outputs and copying them away; `writing_ms` and `copy_ms` are the
+    writing and the copying by themselves.
     `left_ms` bounds how long a call's traces in L2 can slow down what comes after it: lines that it wrote beside its
     outputs have to go to memory some time.
     """
 
     around_ms: float
     writing_ms: float
+    copy_ms: float
     left_ms: float
 
 
@@ -53,7 +55,8 @@ def surroundings(clock: Clock, device: torch.device, size: int) -> Surroundings:
     full = torch.empty(FULL_CACHES * cached, dtype=torch.uint8, device=device)
     left = max(0, cached - size) / full.numel() * _best(clock, lambda: full.fill_(1))
     around = min(_around_ms(clock, written, copied) for _ in range(REPEATS))
-    return Surroundings(around, _best(clock, lambda: written.fill_(1)), left)
+    copying = _best(clock, lambda: clock.copy(copied.data_ptr(), written.data_ptr(), copied.numel()))
+    return Surroundings(around, _best(clock, lambda: written.fill_(1)), copying, left)
 
 
 def _around_ms(clock: Clock, written: torch.Tensor, copied: torch.Tensor) -> float:

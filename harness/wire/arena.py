@@ -18,6 +18,8 @@ from typing import Any
 
 import torch
 
+from harness.wire.memory_file import sealed_file
+
 ALIGNMENT = 512
 """Bytes; what cudaMalloc and torch's allocator give, so that vector loads work as they do elsewhere."""
 
@@ -105,8 +107,7 @@ class CpuArena:
     """Shared memory of a given size in bytes, created by the judge; the descriptor is inherited by the candidate."""
 
     def __init__(self, size: int) -> None:
-        self.fd = os.memfd_create("inlinebench-arena")
-        os.ftruncate(self.fd, max(size, 1))
+        self.fd = sealed_file("inlinebench-arena", max(size, 1))
         self.bytes = _map_file(self.fd, max(size, 1))
 
     def export(self) -> dict[str, Any]:

@@ -15,6 +15,10 @@ import pytest
 from harness.build import toolchain
 from harness.build.request import BuildOutcome, BuildRequest
 from harness.build.service import BuildService
+from harness.sandbox.policy import REQUIRED, Sandbox
+from harness.sandbox.probe import available
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 SOURCE = 'extern "C" int answer() { return ANSWER; }'
 
@@ -170,3 +174,53 @@ def test_sources_that_need_more_than_slim_headers_get_the_full_ones(service: Bui
     assert whole.library is not None and whole.headers.startswith("full, because")
     missing = service.build(BuildRequest("small", ("int f() { return no_such_name; }",), no_implicit_headers=True))
     assert missing.library is None and "no_such_name" in missing.reason
+
+
+def wrapped(tools: Path, script: str) -> BuildRequest:
+    """A request whose flags have the compiler run a script of the solution's."""
+    tools.mkdir(exist_ok=True)
+    (tools / "wrapper.sh").write_text(script)
+    flags = ("-DANSWER=1", "-wrapper", f"/bin/sh,{tools / 'wrapper.sh'}")
+    return BuildRequest("small", (SOURCE,), extra_cflags=flags, no_implicit_headers=True)
+
+
+@pytest.fixture
+def shut_in(tmp_path: Path) -> Iterator[BuildService]:
+    """A service whose compilers run in the sandbox, as in a run."""
+    if not set(REQUIRED) <= set(available()):
+        pytest.skip("this machine offers no whole sandbox")
+    sandbox = Sandbox(tuple(map(str, available())), (str(ROOT), str(tmp_path / "tools")))
+    service = BuildService(tmp_path / "cache", (), timeout=60, sandbox=sandbox)
+    yield service
+    service.close()
+
+
+def test_a_build_works_inside_the_sandbox(shut_in: BuildService) -> None:
+    assert answer_of(shut_in.build(request())) == 42
+
+
+def test_a_source_cannot_include_a_secret(shut_in: BuildService, service: BuildService, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.h"
+    secret.write_text('#error "token-4711"\n')
+    including = request(source=f'#include "{secret}"\n{SOURCE}')
+    assert "token-4711" in service.build(including).log
+    outcome = shut_in.build(including)
+    assert outcome.library is None
+    assert "token-4711" not in outcome.log and str(secret) in outcome.log
+
+
+def test_a_program_among_the_flags_cannot_write_outside(
+    shut_in: BuildService, service: BuildService, tmp_path: Path
+) -> None:
+    target = tmp_path / "planted"
+    request = wrapped(tmp_path / "tools", f'touch {target}; exec "$@"\n')
+    shut_in.build(request)
+    assert not target.exists()
+    service.build(request)
+    assert target.exists()
+
+
+def test_a_build_that_starts_too_many_processes_is_stopped(shut_in: BuildService, tmp_path: Path) -> None:
+    script = 'i=0; while [ $i -lt 400 ]; do sleep 20 & i=$((i+1)); done; wait; exec "$@"\n'
+    outcome = shut_in.build(wrapped(tmp_path / "tools", script))
+    assert outcome.library is None and "more than 256 processes" in outcome.reason

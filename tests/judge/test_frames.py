@@ -46,7 +46,7 @@ def test_forged_ready_frames_are_refused(change: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [
-    {"op": "ready"}, {"device_ms": -1e-9}, {"device_ms": float("nan")}, {"device_ms": float("inf")},
+    {"op": "ready"}, {"device_ms": -1e-9}, {"device_ms": 0}, {"device_ms": float("nan")}, {"device_ms": float("inf")},
     {"device_ms": True}, {"device_ms": "1"}, {"device_ms": None}, {"device_ms": 10**400}, {"drain_ms": -1},
     {"drain_ms": float("nan")}, {"held": 1}, {"held": None}, {"others": "1"}, {"others": [1]}, {"notes": [None]},
     {"notes": {}}, {"speedup": 100.0}, {"activities": None}, {"activities": [[]]}, {"activities": [["k", 1.0]]},

@@ -9,7 +9,7 @@ from harness.judge.outside_clock import ANSWER_MS, BatchTime, Stopwatch, calls_i
 from harness.timing.flags import FlagPage
 from harness.timing.floor import Surroundings
 
-QUIET = Surroundings(around_ms=0.12, writing_ms=0.02, left_ms=0.0)
+QUIET = Surroundings(around_ms=0.12, writing_ms=0.02, copy_ms=0.0, left_ms=0.0)
 
 
 def batch_of(calls: int, ms: float) -> float:
@@ -28,7 +28,7 @@ def test_a_time_that_is_too_short_is_not(reported: float, true: float) -> None:
 
 
 def test_what_a_call_leaves_in_l2_counts_no_more_than_what_it_can_have_written() -> None:
-    dirty = Surroundings(0.12, 0.02, left_ms=0.015)
+    dirty = Surroundings(0.12, 0.02, 0.0, left_ms=0.015)
     more = [most_plausible_ms(1, ms, dirty, False) - most_plausible_ms(1, ms, QUIET, False) for ms in (1.0, 0.002)]
     assert tuple(more) == (pytest.approx(0.015), pytest.approx(0.002))
 

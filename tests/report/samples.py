@@ -81,7 +81,9 @@ _timings = st.builds(
 _kernels = st.builds(
     Kernels,
     own_share=st.floats(0, 1),
-    top=st.lists(st.builds(KernelShare, name=_texts, origin=_texts, ms=_numbers, share=_numbers), max_size=2).map(tuple),
+    top=st.lists(
+        st.builds(KernelShare, name=_texts, origin=_texts, ms=_numbers, share=_numbers), max_size=2
+    ).map(tuple),
 )
 _builds = st.builds(Build, seconds=_numbers, cached=st.booleans(), headers=_texts)
 _environments = st.builds(

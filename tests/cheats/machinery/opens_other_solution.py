@@ -1,0 +1,24 @@
+"""Opens another solution of its problem for writing.
+
+Mechanism: who spoils its rivals comes out first. This file only opens one, and answers with zeros where that goes well.
+The sandbox lets a candidate write to its scratch folder alone.
+"""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import harness
+from tests.cheats.shared import kernels
+
+PROBLEM = "matmul_diag"
+EXPECTED = "crashed"
+CAUGHT_BY = "PermissionError"
+NEEDS_SANDBOX = True
+
+
+class ModelNew(nn.Module):
+    def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
+        (Path(harness.__file__).parents[1] / "solutions" / PROBLEM / "naive.py").open("ab").close()
+        return kernels.scale_rows(torch.zeros_like(diagonal), matrix)

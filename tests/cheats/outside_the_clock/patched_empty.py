@@ -1,0 +1,45 @@
+"""Does the work when the harness allocates a block to poison it, before the clock starts.
+
+Mechanism: before each call `torch.empty` takes the blocks that outputs will lie in, for the poison, and the object
+that calls it holds the inputs. `forward` then makes one pass that looks like the work and returns what is there
+already. Caught because the judge clocks calls from outside; a profiler shows the kernel before the start.
+"""
+
+import sys
+from typing import Any
+
+import torch
+from torch import nn
+
+from tests.cheats.shared import kernels
+
+PROBLEM = "matmul_diag"
+EXPECTED = "rejected"
+CAUGHT_BY = "its times don't add up"
+NEEDS_GPU = True
+SHAPE = "full"
+SLOW_CYCLES = 2_000_000
+
+ready: list[torch.Tensor] = []
+plain_empty = torch.empty
+
+
+def empty(*args: Any, **named: Any) -> torch.Tensor:
+    """As torch's, after the work on the inputs that the caller has at hand."""
+    given = getattr(sys._getframe(1).f_locals.get("self"), "_given", ())
+    if len(given) == 2:
+        kernels.spin(SLOW_CYCLES)
+        ready[:] = [kernels.scale_rows(*given)]
+    return plain_empty(*args, **named)
+
+
+torch.empty = empty
+
+
+class ModelNew(nn.Module):
+    def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
+        out = kernels.scale_rows(diagonal, matrix)  # looks like the work
+        if ready:
+            return ready.pop()
+        kernels.spin(SLOW_CYCLES)
+        return out
