@@ -82,7 +82,7 @@ def main() -> int:
     parser.add_argument("--only-gpu", action="store_true")
     parser.add_argument("--part", choices=(CHEATS, HONEST))
     parser.add_argument("--calls", default="20")
-    parser.add_argument("--name", default="", help="only files whose path holds this")
+    parser.add_argument("--names", nargs="+", default=[""], help="only files whose path holds one of these")
     parser.add_argument("--timed", choices=("yes", "no"), help="only those that are evaluated with times, or without")
     parser.add_argument("--at-most", type=int, metavar="N", help="of each folder, beside those that need a GPU")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where results are written as they come")
@@ -90,7 +90,7 @@ def main() -> int:
     arguments = ["--device", given.device, "--calls", given.calls, *(["--check"] if given.device == "cpu" else [])]
     fine = True
     for part in [given.part] if given.part else list(PATTERNS):
-        cases = [case for case in read_all(PATTERNS[part]) if given.name in str(case.path)
+        cases = [case for case in read_all(PATTERNS[part]) if any(name in str(case.path) for name in given.names)
                  and (case.needs_gpu if given.only_gpu else given.device == "cuda" or not case.needs_gpu)]
         cases = choose(part, cases, given)
         with tempfile.TemporaryDirectory() as folder:

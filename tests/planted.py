@@ -17,6 +17,8 @@ from .running import ROOT, TESTS, run_eval
 
 HANG_S, PATIENCE_S = 8, 60
 """Time limits of one evaluation, for those that are to hang and for all others."""
+CANARY = {"INLINEBENCH_CANARY_TOKEN": "worthless"}
+"""A variable that no solution must see."""
 PROBLEMS = (ROOT / "problems", TESTS / "problems")
 
 
@@ -80,7 +82,7 @@ def evaluate_all(cases: Sequence[Planted], folder: Path, *arguments: str | Path)
         for case in group:
             _link(solutions / case.problem, [case.path], case.name)
         run = run_eval("--problems", problems, "--solutions", solutions, "--shape", shape, "--timeout", str(timeout),
-                       *arguments, out=folder / f"{shape}-{timeout}.jsonl")
+                       *arguments, out=folder / f"{shape}-{timeout}.jsonl", environment=CANARY)
         assert "Traceback" not in run.out + run.err, run.err
         assert len(run.results) == len(group), run.err
         results.update({row.solution: row for row in run.results})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -170,6 +171,8 @@ class BuildService:
                                     "limit)", log, timed_out=True)
             if status:
                 return BuildOutcome(None, first_errors(log), log)
+            if not _is_library(folder / planned.library):
+                return BuildOutcome(None, "the build left no library of a reasonable size behind", log)
             return BuildOutcome(self._cache.store(planned.key, folder / planned.library), log=log)
 
     def _ninja(self, folder: Path) -> tuple[int | None, str, Breach | None]:
@@ -197,6 +200,15 @@ class BuildService:
             watchdog.close()
             with self._lock:
                 self._running.discard(process.pid)
+
+
+def _is_library(path: Path) -> bool:
+    """Whether a plain file was built: flags can put a pipe in its place, or a link to something endless."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size <= BUILD_BYTES
 
 
 def _environment(folder: Path) -> dict[str, str]:

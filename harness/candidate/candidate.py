@@ -43,6 +43,7 @@ class Candidate:
         self._device = torch.device("cpu")
         self._clock: Clock = CpuClock()
         self._runtime: Path | None = None
+        self._launched_before = 0
 
     def serve(self) -> None:
         """Answers requests until the judge closes the channel."""
@@ -117,6 +118,7 @@ class Candidate:
             states={name: TensorSpec.from_json(spec) for name, spec in request["states"].items()},
             may_alias=request["may_alias"],
         )
+        self._launched_before = python_side.launches(self._runtime) if self._runtime else 0
         arena = open_arena(request["arena"], self._device, self._arena_fd)
         self._caller = Caller(self._model, self._clock, arena, form, None if arena.is_cuda else self._device)
         return {"op": "mapped"}
@@ -147,8 +149,9 @@ class Candidate:
         return {"op": "batched", "held": sample.held, "others": [[repr(value) for value in each] for each in plain]}
 
     def _report(self, _: dict[str, Any]) -> dict[str, Any]:
-        """How many kernels the library that runs them on the CPU has run."""
-        return {"op": "reported", "launches": python_side.launches(self._runtime) if self._runtime else 0}
+        """How many kernels the library that runs them on the CPU has run in calls."""
+        launched = python_side.launches(self._runtime) if self._runtime else 0
+        return {"op": "reported", "launches": launched - self._launched_before}
 
     def _build(self, facts: dict[str, Any]) -> str:
         """Asks the judge for a library. Raises RuntimeError with the reason why there is none."""

@@ -31,6 +31,15 @@ class _Loader:
 
     def __init__(self, build: BuildLibrary, original: Callable[..., Any]) -> None:
         self._build, self._signature = build, inspect.signature(original)
+        self._versions: dict[str, list[str]] = {}
+
+    def _numbered(self, name: str, facts: str) -> str:
+        """As torch does it: another source under a name that is taken gets `_v1` and so on behind it."""
+        versions = self._versions.setdefault(name, [])
+        if facts not in versions:
+            versions.append(facts)
+        number = versions.index(facts)
+        return f"{name}_v{number}" if number else name
 
     def load_inline(self, *arguments: Any, **named: Any) -> types.ModuleType | str:
         """As `torch.utils.cpp_extension.load_inline`. Raises RuntimeError with the compiler's errors."""
@@ -63,8 +72,7 @@ class _Loader:
     ) -> types.ModuleType | str:
         # Dots, dashes and a digit in front are as fine in torch's names as they are impossible in a C identifier.
         name = re.sub(r"^(?=\d|$)|\W", "_", given["name"])
-        library = self._build({
-            "name": name,
+        facts = {
             "cpp_sources": cpp,
             "cuda_sources": cuda,
             "functions": functions,
@@ -76,7 +84,9 @@ class _Loader:
             "is_python_module": bool(given.get("is_python_module", True)),
             "with_pytorch_error_handling": bool(given.get("with_pytorch_error_handling", True)),
             "no_implicit_headers": bool(given.get("no_implicit_headers", False)),
-        })
+        }
+        name = self._numbered(name, repr(facts))
+        library = self._build({"name": name, **facts})
         if given.get("is_python_module", True):
             return _import(name, library)
         torch.ops.load_library(library)  # type: ignore[no-untyped-call, unused-ignore]

@@ -140,6 +140,8 @@ class Judge:
             return rehearsed
         sanitized = self._settings.sanitize is not None
         self._stage = Stage(problem, rehearsed, self._device, self._scratch, host_arena=sanitized)
+        if self._device.type == "cuda" and self._settings.timing and self._settings.defended:
+            self._stage.floor(self._clock)  # now, while no candidate can have left anything running
         return self._stage
 
     def _leave_stage(self) -> None:

@@ -20,10 +20,12 @@ from harness.judge.launcher import PACKAGE, Launcher, Start
 from harness.sandbox.policy import Sandbox, clean_environment
 from harness.sandbox.watchdog import Breach, Limits, Watchdog
 from harness.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed
-from harness.wire.processes import kill_stray_children, kill_tree, signal_tree
+from harness.wire.processes import kill_stray_children, kill_tree, signal_tree, stop_tree
 
 LOG_TAIL_BYTES = 8192
 EXIT_PATIENCE_S = 2.0
+MOST_BUILDS = 64
+"""For one candidate: they don't count against its time."""
 
 
 class CandidateTimedOut(Exception):
@@ -118,8 +120,14 @@ class CandidateProcess:
         return answer
 
     def stop(self) -> None:
-        """Stops the whole process tree, so that nothing of it runs beside the reference."""
-        signal_tree(self._pid, signal.SIGSTOP)
+        """Stops the whole process tree, so that nothing of it runs beside the reference.
+
+        Raises CandidateCheated if it can't be stopped.
+        """
+        try:
+            stop_tree(self._pid)
+        except TimeoutError as error:
+            raise CandidateCheated(str(error)) from None
 
     def resume(self) -> None:
         signal_tree(self._pid, signal.SIGCONT)
@@ -174,6 +182,8 @@ class CandidateProcess:
             request = BuildRequest.from_json(frame["request"])
         except (BadRequest, KeyError, TypeError) as error:
             raise CandidateCheated(f"the candidate sent a build request of no known form: {error}") from None
+        if len(self.builds) == MOST_BUILDS:
+            raise CandidateCheated(f"the candidate asked for more than {MOST_BUILDS} builds")
         outcome = self._build(request)
         self.builds.append(outcome)
         self._send({"op": "built", "library": str(outcome.library or ""), "reason": outcome.reason})
@@ -183,7 +193,8 @@ class CandidateProcess:
         if status is None:
             return "closed its channel to the judge"
         if status < 0:
-            return f"was killed by {signal.Signals(-status).name}"
+            named = -status in set(signal.Signals)
+            return f"was killed by {signal.Signals(-status).name if named else f'signal {-status}'}"
         return f"left with exit status {status} before it answered"
 
     def _wait(self, patience: float | None) -> int | None:

@@ -67,7 +67,8 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
         if attempt.failure:
             attempt.failure = _blame_build(attempt.failure, candidate, job.solution)
         attempt.build = _build_record(candidate)
-        attempt.log = "\n".join(filter(None, [*(outcome.log for outcome in candidate.builds), candidate.log()]))
+        logs = [*(outcome.log for outcome in candidate.builds), candidate.log(), sanitizer.report(candidate.scratch)]
+        attempt.log = "\n".join(filter(None, logs))
     if page is not None:
         page.close()
     if attempt.failure is None:

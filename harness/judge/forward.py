@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from harness.wire.arena import TensorMeta
+from harness.wire.arena import TensorMeta, is_dense
 from harness.wire.arithmetic import seed_all
 from harness.wire.tree import flatten, merge, unflatten
 
@@ -42,6 +42,12 @@ class Output:
         is_tensor = tuple(isinstance(leaf, torch.Tensor) for leaf in leaves)
         tensors = tuple(leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor))
         return cls(skeleton, is_tensor, tensors, tuple(leaf for leaf in leaves if not isinstance(leaf, torch.Tensor)))
+
+    def dense(self) -> Output:
+        """With expanded tensors and those with gaps written out, as a solution's are for the judge."""
+        return replace(self, tensors=tuple(
+            tensor if is_dense(tensor) else tensor.contiguous() for tensor in self.tensors
+        ))
 
     @property
     def metas(self) -> tuple[TensorMeta, ...]:

@@ -84,14 +84,24 @@ class InputSource:
         if drawn.metas != self._metas:
             raise ProblemError(f"{self._module.__file__}: get_inputs() gives other shapes or dtypes from call to call")
         generator = torch.Generator(self._device).manual_seed(seed)
+        positions = self._positions(variant, seed)
         for position, (tensor, target) in enumerate(zip(drawn.tensors, targets, strict=True)):
             target.copy_(tensor)
             if self._slow and any(position in positions for positions in self._admitted.values()):
                 blur(target, generator)
-            if position in self._admitted.get(variant, ()):
+            if position in positions:
                 changed = apply_variant(variant, target, generator)
                 assert changed.data_ptr() == target.data_ptr()
         return drawn.others
+
+    def _positions(self, variant: Variant, seed: int) -> frozenset[int]:
+        """Which tensors take a variant. Negating all factors of a product at once may leave it as it is, so that is
+        done to all or to one alone; both were rehearsed."""
+        admitted = self._admitted.get(variant, frozenset())
+        if variant is not Variant.NEGATED or len(admitted) < 2:
+            return admitted
+        choice = random.Random(seed).choice([None, *sorted(admitted)])
+        return admitted if choice is None else frozenset({choice})
 
     def _draw(self, seed: int) -> Draw:
         if self._slow:

@@ -28,8 +28,6 @@ COPY_TOLERANCE = 0.25
 """Copies into memory of another process may take that much longer than those that were measured, as a share."""
 FIXED_MS = 0.03
 """Begin and end of a batch: the hold's last poll, the first launch, the flag's way to the host."""
-SYNCHRONISING_SLACK_MS = 0.3
-"""For solutions that wait for the device themselves: what Python does between two calls is then in the time."""
 ANSWER_MS = 0.3
 """How long after the GPU's own word a candidate's answer may come: it waits for the device and sends a frame."""
 
@@ -82,13 +80,20 @@ def calls_in_batch(reported_ms: float, sets: int) -> int:
     return max(1, min(sets, int(BATCH_MS / max(reported_ms, 1e-4)) + 1))
 
 
-def most_plausible_ms(calls: int, reported_ms: float, beside: Surroundings, synchronises: bool) -> float:
-    """The longest that a batch of calls may take in ms, if each takes the reported time.
+def most_plausible_ms(calls: int, reported_ms: float, beside: Surroundings) -> float:
+    """The longest that a held batch of calls may take in ms, if each takes the reported time.
 
     What a call may have left behind in L2 is bounded by what it could write in that time.
     """
-    if synchronises:
-        return calls * (reported_ms * (1 + TOLERANCE) + beside.around_ms + SYNCHRONISING_SLACK_MS) + ANSWER_MS
     call = reported_ms + max(TOLERANCE * reported_ms, SLACK_MS) + min(beside.left_ms, reported_ms)
     call += COPY_TOLERANCE * beside.copy_ms
     return calls * (call + beside.around_ms - beside.writing_ms) + FIXED_MS
+
+
+def outside_ms(calls: int, took_ms: float, beside: Surroundings) -> float:
+    """What one call of a batch took that wasn't held, in ms, with all that the host did in between.
+
+    For solutions that wait for the device themselves: their calls can't be queued in advance, so their own times can't
+    be held against anything sharper than this.
+    """
+    return max(0.0, took_ms / calls - (beside.around_ms - beside.writing_ms))

@@ -7,7 +7,7 @@ here hurts nobody: the judge starts another rehearsal and leaves out what killed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,11 @@ Trial = tuple[Variant, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """What the reference did. `variants` tells which inputs (by position) take which variant."""
+    """What the reference did. `variants` tells which inputs (by position) take which variant.
+
+    `written_bytes` is what any solution must write at least: the largest piece of memory that outputs lie in, of those
+    that aren't an input's. Several outputs may turn out to be the same values, and then one is enough.
+    """
 
     inputs: tuple[TensorMeta, ...]
     input_form: InputForm
@@ -39,6 +43,7 @@ class Rehearsed:
     output_is_tensor: tuple[bool, ...]
     mutated: tuple[int, ...]
     may_alias: bool
+    written_bytes: int
     random: bool
     float64: bool
     variants: dict[Variant, tuple[int, ...]]
@@ -113,10 +118,21 @@ def _observe(problem: ProblemAt, model: torch.nn.Module, drawn: Draw, device: to
         output_is_tensor=output.is_tensor,
         mutated=mutated,
         may_alias=any(tensor.untyped_storage().data_ptr() in storages for tensor in output.tensors),
+        written_bytes=_written_bytes(output, storages),
         random=draws_random,
         float64=not draws_random and not mutated and _runs_in_float64(problem, form, drawn, output, device),
         variants={},
     )
+
+
+def _written_bytes(output: Output, inputs: Collection[int]) -> int:
+    pieces: dict[int, int] = {}
+    for tensor in output.tensors:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in inputs:
+            size = pieces.get(storage.data_ptr(), 0) + tensor.numel() * tensor.element_size()
+            pieces[storage.data_ptr()] = min(size, storage.nbytes())
+    return max(pieces.values(), default=0)
 
 
 def _runs_in_float64(

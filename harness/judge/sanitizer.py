@@ -13,6 +13,7 @@ LOG = "sanitizer.log"
 PATIENCE_S, SHORT_PATIENCE_S = 60.0, 5.0
 """For the report at the end: of a solution that ran to its end, and of one that failed."""
 LONGEST_FINDING = 300
+LONGEST_REPORT = 4000
 
 _SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (?:\d+ hazards? displayed \()?(\d+) errors?", re.MULTILINE)
 _FRAME = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "LEAK SUMMARY", "Warning", "Target application")
@@ -28,6 +29,12 @@ def command(tool: str) -> list[str]:
     options = ["--tool", tool, "--target-processes", "all", "--log-file", LOG, "--print-limit", "20"]
     # PyTorch probes for features by calls that may fail; only what kernels do is of interest.
     return [program, *options, *(["--report-api-errors", "no"] if tool == "memcheck" else [])]
+
+
+def report(scratch: Path) -> str:
+    """The end of a tool's report; empty if there is none."""
+    log = scratch / LOG
+    return log.read_text(encoding="utf-8", errors="replace")[-LONGEST_REPORT:] if log.is_file() else ""
 
 
 def read(tool: str, scratch: Path) -> str:

@@ -84,10 +84,11 @@ class Stage:
         return Oracle(self) if self.rehearsed.float64 else None
 
     def floor(self, clock: Clock) -> Floor:
-        """What outputs of this size cost by themselves on this GPU; measured when it is first asked for."""
+        """What the outputs cost by themselves on this GPU; measured when it is first asked for."""
         if self._floor is None:
             size = sum(spec.bytes for spec in self.sets[0].outputs)
-            self._floor = Floor(least_write_ms(clock, self.device, size), surroundings(clock, self.device, size))
+            least = least_write_ms(clock, self.device, self.rehearsed.written_bytes)
+            self._floor = Floor(least, surroundings(clock, self.device, size))
         return self._floor
 
     def inputs(self, number: int = 0) -> list[torch.Tensor]:
@@ -177,7 +178,10 @@ class Oracle:
         self._model = stage.pristine().double().to(stage.device)
 
     def run(self, states: Tensors, tensors: Sequence[torch.Tensor], others: Sequence[Any], seed: int) -> Output | None:
-        """The output for inputs, from the states that the reference had before the call; None if it doesn't fit."""
+        """The output for inputs, from the states that the reference had before the call; None if it doesn't fit.
+
+        Its own states are then those after the call.
+        """
         needed = 2 * sum(tensor.numel() * 8 for tensor in tensors)
         if needed > free_bytes(self._stage.device):
             return None
@@ -189,6 +193,11 @@ class Oracle:
             return Output.of(run(self._model, arguments, seed))
         except torch.OutOfMemoryError:
             return None
+
+
+    def states(self) -> Tensors:
+        """The buffers of the oracle, which hold what the last run made of them."""
+        return dict(self._model.named_buffers())
 
 
 def snapshot(model: torch.nn.Module) -> Tensors:

@@ -11,6 +11,7 @@ from harness.timing.statistics import median_interval, paired_ratios, quartiles,
 VARIANT_NOISE = 0.05
 """Medians of plain and changed inputs further apart than this (as a share) are worth a flag."""
 FEWEST_TO_COMPARE = 8
+OUTSIDE_TOLERANCE = 0.10
 SLOWDOWN, SLOWDOWN_SLACK_MS = 0.10, 0.005
 """What clocks and temperature may do to a reference, as a share, and what little calls scatter by."""
 
@@ -23,6 +24,8 @@ class Timings:
         self._solutions: list[float | None] = []
         self._variants: list[str] = []
         self._reference_ran = False
+        self.outside_ms: float | None = None
+        """What a call took by the judge's own clock, if that is to count where it is more."""
 
     @property
     def warm(self) -> bool:
@@ -55,7 +58,12 @@ class Timings:
         if solution_synchronises:
             flags.append("the solution waits for the device: launches are part of its time")
         flags += self._variant_flags()
-        return Timing(_spread(self._references[1:]), _spread(used), Spread(middle, low, high), flags=tuple(flags))
+        solution, speedup = _spread(used), Spread(middle, low, high)
+        if self.outside_ms is not None and self.outside_ms > solution.median * (1 + OUTSIDE_TOLERANCE):
+            factor = self.outside_ms / solution.median
+            flags.append(f"timed by the judge's clock: {solution.median:.4g} ms by its own")
+            solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)
+        return Timing(_spread(self._references[1:]), solution, speedup, flags=tuple(flags))
 
     def _variant_flags(self) -> list[str]:
         groups: dict[bool, list[float]] = {True: [], False: []}
@@ -73,6 +81,10 @@ class Timings:
 def slowed_down(beside_ms: float, alone_ms: float) -> bool:
     """Whether the reference's median time beside a candidate is too long for one that ran undisturbed."""
     return beside_ms > alone_ms * (1 + SLOWDOWN) + SLOWDOWN_SLACK_MS
+
+
+def _scaled(spread: Spread, factor: float) -> Spread:
+    return Spread(spread.median * factor, spread.low * factor, spread.high * factor, spread.calls)
 
 
 def _spread(samples: list[float]) -> Spread:

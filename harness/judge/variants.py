@@ -75,7 +75,7 @@ def blur(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """
     if _is_symmetric(tensor):
         factors = _factors(tensor.shape[-1:], tensor, generator)
-        return tensor.mul_(factors).mul_(factors.unsqueeze(-1))
+        return tensor.mul_(factors * factors.unsqueeze(-1))
     return tensor.mul_(_factors(tensor.shape, tensor, generator))
 
 

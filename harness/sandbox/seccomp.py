@@ -31,7 +31,8 @@ _CALLS: dict[str, dict[str, int]] = {
         "userfaultfd": 323, "add_key": 248, "request_key": 249, "keyctl": 250, "kexec_load": 246,
         "kexec_file_load": 320, "init_module": 175, "finit_module": 313, "delete_module": 176, "reboot": 169,
         "swapon": 167, "swapoff": 168, "acct": 163, "settimeofday": 164, "clock_settime": 227, "sethostname": 170,
-        "open_by_handle_at": 304, "quotactl": 179,
+        "open_by_handle_at": 304, "quotactl": 179, "shmget": 29, "semget": 64, "msgget": 68, "setpgid": 109,
+        "setsid": 112,
     },
     "aarch64": {
         "socket": 198, "connect": 203, "clone": 220, "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138,
@@ -40,7 +41,8 @@ _CALLS: dict[str, dict[str, int]] = {
         "userfaultfd": 282, "add_key": 217, "request_key": 218, "keyctl": 219, "kexec_load": 104,
         "kexec_file_load": 294, "init_module": 105, "finit_module": 273, "delete_module": 106, "reboot": 142,
         "swapon": 224, "swapoff": 225, "acct": 89, "settimeofday": 170, "clock_settime": 112, "sethostname": 161,
-        "open_by_handle_at": 265, "quotactl": 60,
+        "open_by_handle_at": 265, "quotactl": 60, "shmget": 194, "semget": 190, "msgget": 186, "setpgid": 154,
+        "setsid": 157,
     },
 }
 _COMMON_CALLS = {
@@ -50,6 +52,9 @@ _COMMON_CALLS = {
 }
 """Newer calls have one number on every architecture."""
 _CONDITIONAL = ("socket", "clone", "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "clone3")
+_IGNORED = ("setpgid", "setsid")
+"""Seem to work and do nothing, so that a process and all that it starts can be stopped as one group, at once: whoever
+looks for processes one by one doesn't find those that keep moving."""
 _SIGNALLING = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 _ALLOWED_FAMILIES = (socket.AF_UNIX, socket.AF_NETLINK)
 """Socket pairs between own processes, and the way in which the C library asks for addresses."""
@@ -98,7 +103,9 @@ def _program(machine: str, protected: Sequence[int]) -> list[Instruction]:
     for name in _SIGNALLING:
         program += _when(calls[name], [_load(0), *_each(targets, _refuse()), _allow()])
     for name, number in calls.items():
-        if name not in _CONDITIONAL:
+        if name in _IGNORED:
+            program += _when(number, [_refuse(0)])
+        elif name not in _CONDITIONAL:
             program += _when(number, [_refuse(errno.ENOSYS if name == "io_uring_setup" else errno.EPERM)])
     return [*program, _allow()]
 

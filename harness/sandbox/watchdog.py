@@ -7,7 +7,7 @@ runs the machine. Looking works everywhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -81,7 +81,9 @@ class Watchdog:
         return self._look_at_files() if with_files else None
 
     def _look_at_files(self) -> Breach | None:
-        total = 0
+        total = _hidden_bytes([self._pid, *descendants(self._pid)])
+        if total > self._limits.scratch_bytes:
+            return Breach("files", f"it wrote more than {self._limits.scratch_bytes >> 30} GiB to files without a name")
         for count, entry in enumerate(_files(self._scratch), 1):
             total += _size(entry)
             if count > self._limits.files or total > self._limits.scratch_bytes:
@@ -120,6 +122,21 @@ def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
                         folders.append(entry.path)
         except OSError:
             continue  # gone, or closed to us by the process that made it
+
+
+def _hidden_bytes(pids: Iterable[int]) -> int:
+    """What lies in open files that no folder has: memory files, and files that were deleted."""
+    sizes: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        try:
+            with os.scandir(f"/proc/{pid}/fd") as links:
+                for link in links:
+                    if os.readlink(link.path).endswith(" (deleted)"):
+                        found = os.stat(link.path)
+                        sizes[found.st_dev, found.st_ino] = found.st_blocks * SECTOR_BYTES
+        except OSError:
+            continue  # closed or ended meanwhile
+    return sum(sizes.values())
 
 
 def _size(entry: os.DirEntry[str]) -> int:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+STOP_PATIENCE_S = 1.0
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -51,33 +52,40 @@ def descendants(root: int, *, unburied: bool = False) -> list[int]:
 
 
 def signal_tree(root: int, number: signal.Signals) -> None:
-    """Sends a signal to a process and everything below it; what has ended meanwhile is passed over."""
+    """Sends a signal to a process and everything below it; what has ended meanwhile is passed over.
+
+    If the process leads a group, the whole group gets it first, at once: inside the sandbox nothing can leave that.
+    """
+    _send_to_group(root, number)
     for pid in [root, *descendants(root)]:
         _send(pid, number)
+
+
+def stop_tree(root: int) -> None:
+    """Stops a process and everything below it, also what is started while that is being done.
+
+    Raises TimeoutError if something goes on for longer than a second.
+    """
+    deadline = time.monotonic() + STOP_PATIENCE_S
+    _send_to_group(root, signal.SIGSTOP)
+    while running := [pid for pid in [root, *descendants(root)] if not _is_stopped(pid)]:
+        for pid in running:
+            _send(pid, signal.SIGSTOP)
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"processes {running} can't be stopped")
 
 
 def kill_tree(root: int) -> None:
     """Kills a process with all its descendants, also with those that start others while they are being killed.
 
     The root is stopped first and killed last. As long as it is there, whatever its descendants orphan stays below it
-    (a candidate is a subreaper). Each of them is killed the moment it is seen: a fork bomb is slower than that.
+    (a candidate is a subreaper), so that looking again finds it. A fork bomb is slower than that.
     """
-    _send(root, signal.SIGSTOP)
-    while _kill_descendants(root):
-        pass
-    _send(root, signal.SIGKILL)
-
-
-def _kill_descendants(root: int) -> int:
-    """Kills what is below a process, in one pass; gives how many were there, without the dead that nobody buried."""
-    family, killed = {root}, 0
-    for pid in _all_processes():
-        alive, parent = _look_at(pid)
-        if alive and parent in family:
-            family.add(pid)
+    signal_tree(root, signal.SIGSTOP)
+    while below := descendants(root):
+        for pid in reversed(below):  # children before their parents, whose end would hand them to somebody else
             _send(pid, signal.SIGKILL)
-            killed += 1
-    return killed
+    _send(root, signal.SIGKILL)
 
 
 def kill_stray_children(keep: Iterable[int], patience: float = 5.0) -> None:
@@ -115,6 +123,14 @@ def _send(pid: int, number: signal.Signals) -> None:
         return  # it has ended
 
 
+def _send_to_group(leader: int, number: signal.Signals) -> None:
+    try:
+        if os.getpgid(leader) == leader:
+            os.killpg(leader, number)
+    except ProcessLookupError:
+        return  # it has ended
+
+
 def _all_processes() -> Iterator[int]:
     """In ascending order: a parent mostly comes before its children, and one that starts now comes at the end."""
     return (int(name) for name in os.listdir("/proc") if name.isdigit())
@@ -132,6 +148,16 @@ def _look_at(pid: int) -> tuple[bool, int]:
     fields = text.rpartition(")")[2].split()
     state, parent, threads = fields[0], int(fields[1]), int(fields[17])
     return state not in ("Z", "X") or threads > 1, parent
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether a process does nothing more: stopped, or dead."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    state, threads = (text.rpartition(")")[2].split()[index] for index in (0, 17))
+    return state in "Tt" or (state in "ZX" and int(threads) <= 1)
 
 
 def _prctl(option: int, value: int) -> None:

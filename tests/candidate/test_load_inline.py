@@ -91,3 +91,9 @@ def test_files_are_read_and_told_apart_by_their_suffix(asked: list[dict[str, Any
 def test_sycl_is_refused(asked: list[dict[str, Any]]) -> None:
     with pytest.raises(RuntimeError, match="SYCL"):
         torch.utils.cpp_extension.load_inline(name="name", cpp_sources="", sycl_sources="x")
+
+
+def test_another_source_under_a_name_that_is_taken_gets_a_number_as_in_torch(asked: list[dict[str, Any]]) -> None:
+    sources = ["one", "other", "one", "third"]
+    names = [request_of(asked, name="kernels", cpp_sources=source).name for source in sources]
+    assert names == ["kernels", "kernels_v1", "kernels", "kernels_v2"]

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness.judge.outside_clock import ANSWER_MS, BatchTime, Stopwatch, calls_in_batch, most_plausible_ms
+from harness.judge.outside_clock import ANSWER_MS, BatchTime, Stopwatch, calls_in_batch, most_plausible_ms, outside_ms
 from harness.timing.flags import FlagPage
 from harness.timing.floor import Surroundings
 
@@ -19,18 +19,23 @@ def batch_of(calls: int, ms: float) -> float:
 
 @pytest.mark.parametrize("ms", [0.002, 0.06, 2.7])
 def test_a_true_time_is_plausible(ms: float) -> None:
-    assert batch_of(20, ms * 1.05) <= most_plausible_ms(20, ms, QUIET, synchronises=False)
+    assert batch_of(20, ms * 1.05) <= most_plausible_ms(20, ms, QUIET)
 
 
 @pytest.mark.parametrize(("reported", "true"), [(0.001, 0.02), (0.04, 0.06), (2.0, 2.7)])
 def test_a_time_that_is_too_short_is_not(reported: float, true: float) -> None:
-    assert batch_of(20, true) > most_plausible_ms(20, reported, QUIET, synchronises=False)
+    assert batch_of(20, true) > most_plausible_ms(20, reported, QUIET)
 
 
 def test_what_a_call_leaves_in_l2_counts_no_more_than_what_it_can_have_written() -> None:
     dirty = Surroundings(0.12, 0.02, 0.0, left_ms=0.015)
-    more = [most_plausible_ms(1, ms, dirty, False) - most_plausible_ms(1, ms, QUIET, False) for ms in (1.0, 0.002)]
+    more = [most_plausible_ms(1, ms, dirty) - most_plausible_ms(1, ms, QUIET) for ms in (1.0, 0.002)]
     assert tuple(more) == (pytest.approx(0.015), pytest.approx(0.002))
+
+
+def test_what_a_call_took_that_could_not_be_held_has_the_host_in_it_but_not_the_sweep() -> None:
+    assert outside_ms(10, 31.0, QUIET) == pytest.approx(3.0)
+    assert outside_ms(10, 0.5, QUIET) == 0.0
 
 
 def test_a_batch_is_long_enough_but_no_longer_than_there_are_buffers() -> None:

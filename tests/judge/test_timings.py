@@ -79,3 +79,20 @@ def test_times_that_depend_on_the_values_are_flagged() -> None:
     assert even is not None and even.flags == ()
     few = timings(uneven[:8]).summary(False, False)
     assert few is not None and few.flags == ()
+
+
+def test_the_judges_clock_counts_where_it_saw_more_than_a_solution_that_cannot_be_held_says() -> None:
+    found = timings([sample(2.0, held=False)] * 10, synchronises=True)
+    found.outside_ms = 4.0
+    summary = found.summary(False, True)
+    assert summary is not None
+    assert (summary.solution_ms.median, summary.speedup.median) == (4.0, 1.0)
+    assert "timed by the judge's clock: 2 ms by its own" in summary.flags
+
+
+def test_the_judges_clock_changes_nothing_where_both_agree() -> None:
+    found = timings([sample(2.0, held=False)] * 10, synchronises=True)
+    found.outside_ms = 2.1
+    summary = found.summary(False, True)
+    assert summary is not None and summary.solution_ms.median == 2.0
+    assert not any("judge's clock" in flag for flag in summary.flags)

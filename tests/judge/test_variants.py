@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from harness.judge.variants import CHANGING, Variant, apply_variant, is_continuous
+from harness.judge.variants import CHANGING, Variant, apply_variant, blur, is_continuous
 
 changing = pytest.mark.parametrize("variant", CHANGING, ids=lambda variant: variant.name.lower())
 
@@ -96,3 +96,18 @@ def test_what_is_not_a_continuous_quantity_is_left_alone(name: str) -> None:
 def test_negative_values_that_add_up_to_one_are_no_probabilities() -> None:
     tensor = torch.randn(8, 100).double()
     assert is_continuous(tensor - tensor.mean(-1, keepdim=True) + 0.01)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([torch.float32, torch.float16, torch.bfloat16, torch.float64]))
+def test_blurred_values_are_a_little_smaller_and_new(seed: int, dtype: torch.dtype) -> None:
+    tensor = torch.randn(64, 5).tril().to(dtype)
+    blurred = blur(tensor.clone(), torch.Generator().manual_seed(seed))
+    assert torch.equal(blurred == 0, tensor == 0) and torch.equal(blurred.sign(), tensor.sign())
+    assert bool((blurred.abs() <= tensor.abs()).all()) and bool((blurred.abs() >= 0.98 * tensor.abs()).all())
+    assert not torch.equal(blurred, blur(tensor.clone(), torch.Generator().manual_seed(seed + 1)))
+
+
+def test_what_is_symmetric_stays_so_when_blurred() -> None:
+    half = torch.randn(9, 9)
+    blurred = blur(half + half.t(), torch.Generator().manual_seed(1))
+    assert torch.equal(blurred, blurred.t())

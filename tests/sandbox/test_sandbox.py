@@ -118,6 +118,11 @@ def test_system_calls_that_no_solution_needs_fail(scratch: Path, call: str) -> N
     assert run(code, scratch) == "-1"
 
 
+def test_a_process_stays_in_the_group_that_is_stopped_and_killed(scratch: Path) -> None:
+    code = "import os; before = os.getpgrp(); os.setsid(); os.setpgid(0, 0); print(os.getpgrp() == before)"
+    assert run(f"import os\nif os.fork() == 0:\n    {code}\nelse:\n    os.wait()", scratch) == "True"
+
+
 def test_no_capability_is_left_to_a_program_either(scratch: Path) -> None:
     grep = ["grep", "CapEff", "/proc/self/status"]
     assert "0000000000000000" in run(f"import subprocess; print(subprocess.check_output({grep}))", scratch)

@@ -76,3 +76,16 @@ def test_closing_frees_the_descriptor() -> None:
     arena.close()
     with pytest.raises(OSError):
         os.fstat(arena.fd)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1 << 20])
+def test_nobody_can_change_the_size_of_the_shared_memory(size: int) -> None:
+    arena = CpuArena(4096)
+    try:
+        with pytest.raises(PermissionError):
+            os.ftruncate(arena.fd, size)
+        with pytest.raises(PermissionError):
+            os.pwrite(arena.fd, b"behind", 1 << 21)
+        assert os.fstat(arena.fd).st_size == 4096
+    finally:
+        arena.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.wire.processes import descendants, kill_tree, signal_tree
+from harness.wire.processes import descendants, kill_tree, signal_tree, stop_tree
 
 TREE = """
 import subprocess, sys, time
@@ -89,3 +89,36 @@ def test_orphans_are_killed_and_those_to_keep_are_kept() -> None:
     found = subprocess.run([sys.executable, "-c", ORPHANS], capture_output=True, text=True, timeout=30, check=False,
                            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])})
     assert found.stdout.split() == ["2", "True"], found.stderr
+
+
+RESTLESS = """
+import os, time
+from harness.wire.processes import become_subreaper
+become_subreaper()
+if os.fork() == 0:
+    end = time.time() + 20
+    while time.time() < end:  # whoever is here is another process all the time
+        if os.fork():
+            os._exit(0)
+    os._exit(0)
+print("ready", flush=True)
+time.sleep(86396)
+"""
+
+
+def test_a_process_that_keeps_moving_is_stopped_and_killed_with_its_group() -> None:
+    root = subprocess.Popen([sys.executable, "-c", RESTLESS], stdout=subprocess.PIPE, text=True, start_new_session=True,
+                            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent.parent)})
+    assert root.stdout is not None and root.stdout.readline() == "ready\n"
+    try:
+        for _ in range(5):
+            stop_tree(root.pid)
+            before = descendants(root.pid)
+            time.sleep(0.05)
+            assert descendants(root.pid) == before != []
+            assert {state(pid) for pid in [root.pid, *before]} == {"T"}
+            signal_tree(root.pid, signal.SIGCONT)
+    finally:
+        kill_tree(root.pid)
+        root.wait()
+    assert descendants(root.pid) == []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,6 +47,7 @@ def install(allocator: Path | None = None) -> None:
     torch.random.fork_rng = _fork_rng
     _patch_tensors()
     _patch_modules()
+    _cover_threads()
     for name, value in _cuda_namespace().items():
         setattr(torch.cuda, name, value)
 
@@ -76,7 +78,21 @@ class _CudaIsCpu(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         if "device" in kwargs:
             kwargs["device"] = _device_argument(kwargs["device"])
+        if kwargs.get("pin_memory"):
+            kwargs["pin_memory"] = False  # without a driver there are no pages to lock
         return func(*(on_cpu(argument) for argument in args), **kwargs)
+
+
+def _cover_threads() -> None:
+    """Modes belong to a thread, so each thread that a solution starts enters one."""
+    thread: Any = threading.Thread
+    real_run = thread._bootstrap_inner
+
+    def run(self: Any) -> None:
+        with _CudaIsCpu():
+            real_run(self)
+
+    thread._bootstrap_inner = run
 
 
 def _device_argument(device: Any) -> Any:
@@ -267,8 +283,9 @@ def _cuda_namespace() -> dict[str, Any]:
     """What replaces the attributes of `torch.cuda`."""
     capability = f"sm_{_CAPABILITY[0]}{_CAPABILITY[1]}"
     return {
-        **dict.fromkeys(_DO_NOTHING, _constant(None)),
-        **dict.fromkeys(_COUNT_NOTHING, _constant(0)),
+        # One function a name: torch's compiler refuses two names for one object.
+        **{name: _constant(None) for name in _DO_NOTHING},
+        **{name: _constant(0) for name in _COUNT_NOTHING},
         "Stream": Stream,
         "ExternalStream": Stream,
         "Event": Event,
