@@ -120,7 +120,9 @@ class Candidate:
         )
         self._launched_before = python_side.launches(self._runtime) if self._runtime else 0
         arena = open_arena(request["arena"], self._device, self._arena_fd)
-        self._caller = Caller(self._model, self._clock, arena, form, None if arena.is_cuda else self._device)
+        # Asked of the device: on the CPU `is_cuda` is made to be true.
+        copied_to = None if arena.device.type == "cuda" else self._device
+        self._caller = Caller(self._model, self._clock, arena, form, copied_to)
         return {"op": "mapped"}
 
     def _call(self, request: dict[str, Any]) -> dict[str, Any]:

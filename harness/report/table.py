@@ -30,7 +30,7 @@ def table(results: Sequence[Result]) -> str:
 
     Times are medians in milliseconds; a speedup has the ends of its interval behind it; `own kernels` is the share of
     the GPU's time in kernels that the solution brought along. The column of shapes is there if there is more than one
-    shape; a single one that isn't `full` is named below. Remarks on rows that passed come last.
+    shape; a single one that isn't `full` is named below, with remarks on rows that passed. Failures come last.
     """
     if not results:
         return "Nothing was evaluated."
@@ -43,8 +43,8 @@ def table(results: Sequence[Result]) -> str:
     blocks = [
         grid(columns, rows, [_COLUMNS[name] for name in columns]),
         "\n".join(_notes(ordered, shapes)),
-        "\n".join(failure(result, len(shapes) > 1) for result in ordered if result.verdict is not Verdict.PASSED),
         "\n".join(line for result in ordered for line in remarks(result, len(shapes) > 1)),
+        "\n".join(failure(result, len(shapes) > 1) for result in ordered if result.verdict is not Verdict.PASSED),
     ]
     return "\n\n".join(filter(None, blocks))
 
