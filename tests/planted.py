@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from harness.result import Result
 
 from .running import ROOT, TESTS, run_eval
 
+MOST_OF_A_LOG = 3000
 HANG_S, PATIENCE_S = 8, 60
 """Time limits of one evaluation, for those that are to hang and for all others."""
 CANARY = {"INLINEBENCH_CANARY_TOKEN": "worthless"}
@@ -56,7 +58,7 @@ class Planted:
 
     def assert_caught(self, row: Result) -> None:
         """The verdict, and its reason."""
-        assert (row.verdict.value, row.reason) == (self.expected, row.reason), row.log
+        assert (row.verdict.value, row.reason) == (self.expected, row.reason), (row.log or "")[-MOST_OF_A_LOG:]
         assert self.caught_by in row.reason
 
 
@@ -66,8 +68,13 @@ def read_all(pattern: str) -> list[Planted]:
     return [Planted.read(path) for path in found]
 
 
-def evaluate_all(cases: Sequence[Planted], folder: Path, *arguments: str | Path) -> dict[str, Result]:
-    """Evaluates all cases in as few runs as their shapes and limits need; results by the cases' names."""
+def evaluate_all(
+    cases: Sequence[Planted], folder: Path, *arguments: str | Path, at_once: int = 1
+) -> dict[str, Result]:
+    """Evaluates all cases in as few runs as their shapes and limits need, of which several may run at once.
+
+    Gives results by the cases' names.
+    """
     if not cases:
         return {}
     problems = _link(folder / "problems", [path for place in PROBLEMS for path in place.glob("*.py")])
@@ -76,8 +83,9 @@ def evaluate_all(cases: Sequence[Planted], folder: Path, *arguments: str | Path)
     for case in cases:
         shape = case.shape if case.shape in shapes[case.problem] else catalog.FULL
         groups.setdefault((shape, HANG_S if case.expected == "timed_out" else PATIENCE_S), []).append(case)
-    results = {}
-    for (shape, timeout), group in groups.items():
+
+    def run_group(key: tuple[str, int]) -> list[Result]:
+        (shape, timeout), group = key, groups[key]
         solutions = folder / f"solutions-{shape}-{timeout}"
         for case in group:
             _link(solutions / case.problem, [case.path], case.name)
@@ -85,8 +93,10 @@ def evaluate_all(cases: Sequence[Planted], folder: Path, *arguments: str | Path)
                        *arguments, out=folder / f"{shape}-{timeout}.jsonl", environment=CANARY)
         assert "Traceback" not in run.out + run.err, run.err
         assert len(run.results) == len(group), run.err
-        results.update({row.solution: row for row in run.results})
-    return results
+        return run.results
+
+    with ThreadPoolExecutor(at_once) as pool:
+        return {row.solution: row for rows in pool.map(run_group, groups) for row in rows}
 
 
 def _link(folder: Path, files: Iterable[Path], name: str | None = None) -> Path:

@@ -77,19 +77,25 @@ class Watchdog:
         if len(tree) > limits.processes:
             return Breach("processes", f"it ran more than {limits.processes} processes at a time")
         if sum(map(_own_bytes, tree)) + max(map(_shared_bytes, tree)) > limits.memory_bytes:
-            return Breach("memory", f"it took more than {limits.memory_bytes / 2**30:.3g} GiB of the host's memory")
+            return self._memory_breach()
         return self._look_at_files() if with_files else None
 
+    def _memory_breach(self) -> Breach:
+        return Breach("memory", f"it took more than {self._limits.memory_bytes / 2**30:.3g} GiB of the host's memory")
+
     def _look_at_files(self) -> Breach | None:
-        total = _hidden_bytes([self._pid, *descendants(self._pid)])
-        if total > self._limits.scratch_bytes:
-            return Breach("files", f"it wrote more than {self._limits.scratch_bytes >> 30} GiB to files without a name")
+        in_memory, total = _hidden_bytes([self._pid, *descendants(self._pid)])
+        if in_memory > self._limits.memory_bytes:
+            return self._memory_breach()
+        count = 0
         for count, entry in enumerate(_files(self._scratch), 1):
             total += _size(entry)
             if count > self._limits.files or total > self._limits.scratch_bytes:
-                return Breach("files", f"it wrote more than {self._limits.scratch_bytes >> 30} GiB or "
-                              f"{self._limits.files} files")
-        return None
+                break
+        if count <= self._limits.files and total <= self._limits.scratch_bytes:
+            return None
+        return Breach("files", f"it wrote more than {self._limits.scratch_bytes >> 30} GiB or "
+                      f"{self._limits.files} files")
 
 
 def _own_bytes(pid: int) -> int:
@@ -124,19 +130,22 @@ def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
             continue  # gone, or closed to us by the process that made it
 
 
-def _hidden_bytes(pids: Iterable[int]) -> int:
-    """What lies in open files that no folder has: memory files, and files that were deleted."""
-    sizes: dict[tuple[int, int], int] = {}
+def _hidden_bytes(pids: Iterable[int]) -> tuple[int, int]:
+    """What lies in open files that no folder has: in memory files, and in files that were deleted."""
+    in_memory: dict[tuple[int, int], int] = {}
+    deleted: dict[tuple[int, int], int] = {}
     for pid in pids:
         try:
             with os.scandir(f"/proc/{pid}/fd") as links:
                 for link in links:
-                    if os.readlink(link.path).endswith(" (deleted)"):
+                    target = os.readlink(link.path)
+                    if target.endswith(" (deleted)"):
                         found = os.stat(link.path)
+                        sizes = in_memory if target.startswith("/memfd:") else deleted
                         sizes[found.st_dev, found.st_ino] = found.st_blocks * SECTOR_BYTES
         except OSError:
             continue  # closed or ended meanwhile
-    return sum(sizes.values())
+    return sum(in_memory.values()), sum(deleted.values())
 
 
 def _size(entry: os.DirEntry[str]) -> int:

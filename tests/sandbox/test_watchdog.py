@@ -61,6 +61,7 @@ def test_a_bomb_that_hides_its_first_thread_ends_too(tmp_path: Path) -> None:
     "import time; x = bytearray(400 << 20); x[::4096] = b'x' * len(x[::4096]); time.sleep(20)",
     "import os, time; [os.fork() for _ in range(3)]; x = bytearray(60 << 20); x[::4096] = b'x' * len(x[::4096]); "
     "time.sleep(20)",
+    "import os, time; f = os.memfd_create('x'); [os.write(f, bytes(1 << 20)) for _ in range(400)]; time.sleep(20)",
 ])
 def test_taking_too_much_memory_ends(tmp_path: Path, code: str) -> None:
     found = breach_of(code, tmp_path)
@@ -69,6 +70,7 @@ def test_taking_too_much_memory_ends(tmp_path: Path, code: str) -> None:
 
 @pytest.mark.parametrize("code", [
     "import time; open('big', 'wb').write(b'x' * (20 << 20)); time.sleep(20)",
+    "import os, time; f = open('big', 'wb'); os.unlink('big'); f.write(b'x' * (20 << 20)); f.flush(); time.sleep(20)",
     "import os, time; os.mkdir('below'); [open(f'below/{i}', 'w') for i in range(80)]; time.sleep(20)",
 ])
 def test_filling_the_disk_ends(tmp_path: Path, code: str) -> None:
