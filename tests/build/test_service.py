@@ -14,7 +14,7 @@ import pytest
 
 from harness.build import toolchain
 from harness.build.request import BuildOutcome, BuildRequest
-from harness.build.service import BuildService
+from harness.build.service import BuildService, _is_library
 from harness.sandbox.policy import REQUIRED, Sandbox
 from harness.sandbox.probe import available
 
@@ -224,3 +224,12 @@ def test_a_build_that_starts_too_many_processes_is_stopped(shut_in: BuildService
     script = 'i=0; while [ $i -lt 400 ]; do sleep 20 & i=$((i+1)); done; wait; exec "$@"\n'
     outcome = shut_in.build(wrapped(tmp_path / "tools", script))
     assert outcome.library is None and "more than 256 processes" in outcome.reason
+
+
+def test_only_a_plain_file_is_taken_for_a_library(tmp_path: Path) -> None:
+    plain, pipe, link = tmp_path / "plain", tmp_path / "pipe", tmp_path / "link"
+    plain.write_bytes(b"library")
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/zero")
+    assert _is_library(plain)
+    assert not any(map(_is_library, (pipe, link, tmp_path / "missing")))
