@@ -62,8 +62,10 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
         attempt.failure = _failure(lambda: calls.run(transfer), candidate, settings, stage.device)
         if settings.sanitize is not None:
             candidate.finish(sanitizer.PATIENCE_S if attempt.failure is None else sanitizer.SHORT_PATIENCE_S)
-            finding = sanitizer.read(settings.sanitize, candidate.scratch)
-            attempt.failure = Failed(Verdict.WRONG, finding) if finding else attempt.failure
+            finding = _finding(settings.sanitize, candidate)
+            # A report explains a failure better than the failure itself; that there is none explains nothing.
+            if finding is not None and (attempt.failure is None or finding.verdict is Verdict.WRONG):
+                attempt.failure = finding
         if attempt.failure:
             attempt.failure = _blame_build(attempt.failure, candidate, job.solution)
         attempt.build = _build_record(candidate)
@@ -74,6 +76,15 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
     if attempt.failure is None:
         attempt.failure = _failure(calls.check_reference, candidate, settings, stage.device)
     return attempt
+
+
+def _finding(tool: str, candidate: CandidateProcess) -> Failed | None:
+    """What a sanitizer says against a solution; that it says nothing is the harness's fault."""
+    try:
+        finding = sanitizer.read(tool, candidate.scratch)
+    except sanitizer.NoReport as error:
+        return Failed(Verdict.INTERNAL_ERROR, str(error))
+    return Failed(Verdict.WRONG, finding) if finding else None
 
 
 def _failure(

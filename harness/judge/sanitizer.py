@@ -21,6 +21,10 @@ _FRAME = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "LEAK SUMMA
 _LINE = re.compile(r"^=+ ?(.*)$", re.MULTILINE)
 
 
+class NoReport(Exception):
+    """The tool didn't say what it found."""
+
+
 def command(tool: str) -> list[str]:
     """What starts a program under a tool. Raises UsageError if it isn't there."""
     program = shutil.which(PROGRAM) or shutil.which(PROGRAM, path="/usr/local/cuda/bin")
@@ -38,18 +42,24 @@ def report(scratch: Path) -> str:
 
 
 def read(tool: str, scratch: Path) -> str:
-    """What a tool found, in one line; empty if it found nothing. `scratch` is where the candidate ran."""
+    """What a tool found, in one line; empty if it found nothing. `scratch` is where the candidate ran.
+
+    Raises NoReport, as `describe` does.
+    """
     log = scratch / LOG
     if not log.is_file():
-        return f"{tool} wrote no report"
+        raise NoReport(f"{tool} wrote no report")
     return describe(tool, log.read_text(encoding="utf-8", errors="replace"))
 
 
 def describe(tool: str, report: str) -> str:
-    """The number of errors in a report and the first of them, with its place; empty if there are none."""
+    """The number of errors in a report and the first of them, with its place; empty if there are none.
+
+    Raises NoReport for one that doesn't end with its summary: that says nothing about the solution.
+    """
     summary = _SUMMARY.findall(report)
     if not summary:
-        return f"{tool} gave no summary: it may have been cut short"
+        raise NoReport(f"{tool} gave no summary: it may have been cut short")
     errors = sum(map(int, summary))
     if errors == 0:
         return ""

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from harness.judge.sanitizer import describe
+import pytest
+
+from harness.judge.sanitizer import NoReport, describe
 
 MEMCHECK = """========= COMPUTE-SANITIZER
 ========= Invalid __global__ write of size 4 bytes
@@ -37,4 +39,5 @@ def test_a_clean_report_says_nothing() -> None:
 
 
 def test_a_report_that_was_cut_short_is_no_clean_one() -> None:
-    assert "no summary" in describe("memcheck", "========= COMPUTE-SANITIZER\n")
+    with pytest.raises(NoReport, match="no summary"):
+        describe("memcheck", "========= COMPUTE-SANITIZER\n")
