@@ -58,7 +58,9 @@ def remarks(result: Result, with_shape: bool) -> list[str]:
     """What there is to know of a result that passed: flags on its times, and notes on what was converted."""
     if result.verdict is not Verdict.PASSED:
         return []
-    found = [*(result.timing.flags if result.timing else ()), *(result.check.notes if result.check else ())]
+    timing = result.timing if result.device != "cpu" else None
+    found = [*(timing.flags if timing else ()),
+             *(result.check.notes if result.check else ())]
     return [f"{_name(result, with_shape)}: {one_line(text)}" for text in found]
 
 

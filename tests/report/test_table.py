@@ -38,6 +38,7 @@ def test_flags_and_notes_of_what_passed_come_last() -> None:
     timing = Timing(Spread(2.0, 1.9, 2.1), Spread(1.0, 0.9, 1.1), Spread(2.0, 1.9, 2.1), flags=("it waits",))
     text = table([result("p/s", timing=timing, check=check(notes=("output converted",))), result("p/t")])
     assert text.splitlines()[-2:] == ["p/s: it waits", "p/s: output converted"]
+    assert "it waits" not in table([result("p/s", timing=timing, device="cpu")])  # times say nothing there
 
 
 def test_rows_are_sorted_by_problem_solution_and_shape() -> None:
