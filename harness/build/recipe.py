@@ -58,6 +58,16 @@ def clock_recipe(source: Path, architectures: Sequence[str]) -> Recipe:
     return Recipe(files, "clock.so", key_of(files, [toolchain.nvcc()]))
 
 
+def trace_recipe(source: Path) -> Recipe:
+    """What asks CUPTI which kernels ran: one C++ file with the toolkit's headers. Raises MissingTool."""
+    folders = [toolchain.cuda_home() / "include", toolchain.cuda_home() / "extras" / "CUPTI" / "include"]
+    flags = ["-std=c++17", "-O2", "-shared", "-fPIC", *(f"-I{folder}" for folder in folders)]
+    compile_trace = command([toolchain.cxx(), *flags, "$in", "-o", "$out", "-ldl"])
+    lines = ["rule cxx", f"  command = {compile_trace}", "", "build trace.so: cxx trace.cpp", ""]
+    files = {"trace.cpp": source.read_text(encoding="utf-8"), "build.ninja": "\n".join(lines)}
+    return Recipe(files, "trace.so", key_of(files, [toolchain.cxx()]))
+
+
 def cpp_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> str:
     """The C++ file: torch's header, the sources, and the bindings that `functions` asks for."""
     parts = _includes(request, ["torch/extension.h"], sources, slim)

@@ -89,10 +89,11 @@ class BuildOutcome:
 
 @dataclass(frozen=True)
 class Support:
-    """The harness's own libraries for a device: the clock of a GPU; on the CPU what runs kernels and what guards the
-    memory of tensors."""
+    """The harness's own libraries for a device: the clock of a GPU, and what asks CUPTI which kernels ran there (None
+    where its headers are missing); on the CPU what runs kernels and what guards the memory of tensors."""
 
     clock: Path | None = None
+    trace: Path | None = None
     runtime: Path | None = None
     allocator: Path | None = None
 

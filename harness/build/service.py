@@ -20,14 +20,15 @@ from harness.build.cache import Cache
 from harness.build.cpu_recipe import CannotTranslate, cpu_recipe
 from harness.build.cuda_on_cpu import allocator_library, runtime_library
 from harness.build.log import first_errors
-from harness.build.recipe import Recipe, clock_recipe, recipe
+from harness.build.recipe import Recipe, clock_recipe, recipe, trace_recipe
 from harness.build.request import BadRequest, BuildOutcome, BuildRequest, NoSupport, Support
 from harness.build.slim import lacks_something
 from harness.sandbox.policy import Sandbox, clean_environment
 from harness.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
 from harness.wire.processes import kill_tree
 
-CLOCK_SOURCE = Path(__file__).resolve().parent.parent / "timing" / "gpu_clock.cu"
+TIMING = Path(__file__).resolve().parent.parent / "timing"
+CLOCK_SOURCE, TRACE_SOURCE = TIMING / "gpu_clock.cu", TIMING / "gpu_trace.cpp"
 PACKAGE = Path(__file__).resolve().parent.parent.parent
 BUILD_BYTES = 4 << 30
 """What the files of one build may take while it runs."""
@@ -90,7 +91,9 @@ class BuildService:
         outcome = self._outcome(lambda: clock_recipe(CLOCK_SOURCE, self._architectures))
         if outcome.library is None:
             raise NoSupport(f"the GPU clock wasn't built: {outcome.reason}")
-        return Support(clock=outcome.library)
+        # Without it PyTorch's profiler is asked, which is slow to start: not every toolkit brings CUPTI's headers.
+        trace = self._outcome(lambda: trace_recipe(TRACE_SOURCE))
+        return Support(clock=outcome.library, trace=trace.library)
 
     def _cpu_support(self) -> Support:
         folder = self._cache.folder / "cuda_on_cpu"

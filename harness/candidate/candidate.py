@@ -20,7 +20,7 @@ from harness.timing.call import Clock, Sample
 from harness.timing.cpu import CpuClock
 from harness.timing.flags import FlagPage
 from harness.timing.gpu import GpuClock
-from harness.timing.profile import profiled
+from harness.timing.profile import Tracer, open_tracer, torch_tracer
 from harness.wire.arena import TensorSpec, open_arena
 from harness.wire.arithmetic import exact_arithmetic
 from harness.wire.channel import Channel, ChannelClosed
@@ -42,6 +42,7 @@ class Candidate:
         self._caller: Caller | None = None
         self._device = torch.device("cpu")
         self._clock: Clock = CpuClock()
+        self._tracer: Tracer = torch_tracer
         self._runtime: Path | None = None
         self._launched_before = 0
 
@@ -93,6 +94,7 @@ class Candidate:
             self._clock = GpuClock(
                 Path(request["support"]["clock"]), self._device.index, FlagPage(self._page_fd)
             )
+            self._tracer = open_tracer(request["support"].get("trace"))
         model = self._construct(request)
         reference = torch.load(request["weights"], mmap=True)
         found = weights.match(model, reference["parameters"], reference["buffers"])
@@ -134,7 +136,7 @@ class Candidate:
         def call() -> tuple[Sample, list[Any]]:
             return caller.call(others, request["random_seed"], request["hold_ms"])
 
-        (sample, plain), activities = profiled(call) if request["profile"] else (call(), [])
+        (sample, plain), activities = self._tracer(call) if request["profile"] else (call(), [])
         gc.collect()
         return {
             "op": "called", "device_ms": sample.device_ms, "drain_ms": sample.drain_ms, "held": sample.held,

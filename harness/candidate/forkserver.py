@@ -49,6 +49,8 @@ def _fork_again(orders: socket.socket, order: dict[str, Any], descriptors: list[
     status = 1
     try:
         orders.close()
+        os.environ.clear()
+        os.environ.update(order["environment"])
         become_candidate(order, descriptors)
         status = 0
     except SystemExit as error:
@@ -73,8 +75,6 @@ def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
     os.dup2(log_fd, 2)
     os.close(log_fd)
     os.chdir(order["folder"])
-    os.environ.clear()
-    os.environ.update(order["environment"])
     enter(Policy.from_json(order["policy"]))
     die_with_parent(order.get("parent"))
     become_subreaper()  # what its children orphan stays below it, where it can be killed

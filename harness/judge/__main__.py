@@ -41,6 +41,7 @@ from harness.timing.call import Clock
 from harness.timing.cpu import CpuClock
 from harness.timing.flags import FlagPage
 from harness.timing.gpu import GpuClock
+from harness.timing.profile import Tracer, open_tracer, torch_tracer
 from harness.wire.arithmetic import exact_arithmetic
 from harness.wire.processes import die_with_parent
 
@@ -63,6 +64,7 @@ class Judge:
         self._phase, self._told = "", 0.0
         self._support: Support | str | None = None
         self._clock: Clock = CpuClock()
+        self._tracer: Tracer = torch_tracer
 
     def serve(self) -> None:
         """Answers requests until the orchestrator closes the connection."""
@@ -110,7 +112,8 @@ class Judge:
             verdict = Verdict.PROBLEM_ERROR if prepared.fits else Verdict.SKIPPED
             return self._result(job, verdict, prepared.reason)
         keep = (self._rehearsal.pid, self._launcher.pid)
-        tools = Tools(self._settings, self._clock, self._support, self._build, self._tell, self._launcher, keep)
+        tools = Tools(self._settings, self._clock, self._tracer, self._support, self._build, self._tell,
+                      self._launcher, keep)
         attempt = evaluate(prepared, job, tools)
         failure = attempt.failure
         return Result(
@@ -161,6 +164,7 @@ class Judge:
         support: Support | str = self._connection.recv()
         if isinstance(support, Support) and support.clock is not None:
             self._clock = GpuClock(support.clock, self._device.index, FlagPage())
+            self._tracer = open_tracer(support.trace)
         return support
 
     def _build(self, request: BuildRequest) -> BuildOutcome:

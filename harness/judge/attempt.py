@@ -12,6 +12,7 @@ from harness.judge.messages import Settings
 from harness.result import Build as BuildRecord
 from harness.result import Check, Kernels, Timing, Verdict
 from harness.timing.call import Clock
+from harness.timing.profile import Tracer
 
 
 class Failed(Exception):
@@ -28,6 +29,7 @@ class Tools:
 
     settings: Settings
     clock: Clock
+    tracer: Tracer
     support: Support
     build: Build
     progress: Callable[[str], None]

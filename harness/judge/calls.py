@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,7 +32,7 @@ from harness.result import Timing, Verdict
 from harness.timing.call import Sample, timed_call
 from harness.timing.flags import FlagPage
 from harness.timing.hold import HoldPolicy
-from harness.timing.profile import Activity, profiled
+from harness.timing.profile import Activity
 from harness.wire.arithmetic import seed_all
 
 UNHELD_SHARE = 0.1
@@ -120,7 +121,7 @@ class Calls:
 
     def profile_reference(self) -> list[Activity]:
         """What the GPU does in a call of the reference, on the inputs of the last call."""
-        return profiled(self._reference_again)[1]
+        return self._tools.tracer(self._reference_again)[1]
 
     def launches(self) -> int:
         """How many kernels the candidate has run on the CPU."""
@@ -164,9 +165,12 @@ class Calls:
         stage, tools = self._stage, self._tools
         self._tools.progress("loading")
         path, class_name = self._solution_file()
+        support = tools.support
+        if tools.settings.sanitize is not None:
+            support = replace(support, trace=None)  # the tool and CUPTI can't both look into a process
         answer = self._candidate.ask(
             "load", solution=str(path), device=str(stage.device), tf32=tools.settings.tf32, transfer=transfer,
-            support=tools.support.to_json(), init=self._init_arguments(),
+            support=support.to_json(), init=self._init_arguments(),
             seed=CONSTRUCTION_SEED, weights=str(stage.weights), class_name=class_name,
         )
         raise_failure(answer, self._stage.device)

@@ -58,25 +58,31 @@ class Launcher:
         """
         descriptors = [*start.descriptors, *start.shared.values()]
         order: dict[str, Any] = {
-            "folder": str(start.folder), "environment": dict(start.environment), "policy": start.policy.to_json(),
-            "shared": list(start.shared),
+            "folder": str(start.folder), "policy": start.policy.to_json(), "shared": list(start.shared),
         }
         if under:
-            return self._launch_under(under, order, descriptors)
-        order["parent"] = os.getpid()
+            return self._launch_under(under, order, start.environment, descriptors)
+        order |= {"environment": dict(start.environment), "parent": os.getpid()}
         with self._lock:
             if self._process.poll() is not None:
                 self._start()
             socket.send_fds(self._orders, [json.dumps(order).encode()], list(descriptors))
             return int(json.loads(self._orders.recv(1 << 12))["pid"])
 
-    def _launch_under(self, under: Sequence[str], order: Mapping[str, Any], descriptors: Sequence[int]) -> int:
+    def _launch_under(
+        self, under: Sequence[str], order: Mapping[str, Any], environment: Mapping[str, str], descriptors: Sequence[int]
+    ) -> int:
+        """The tool adds to the environment what its part inside the candidate needs, so the order doesn't hold one.
+
+        Each tensor gets a block of its own from CUDA, whose ends the tool knows: torch's allocator rounds sizes up.
+        """
         log = descriptors[2]
+        own = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1", "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
         command = [*under, sys.executable, "-m", "harness.candidate", json.dumps(order), *map(str, descriptors)]
         # Reaped by whoever asks for its status: nothing else is done with this object.
         process = subprocess.Popen(
             command, pass_fds=descriptors, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            env={**order["environment"], "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}, cwd=order["folder"],
+            env={**environment, **own}, cwd=order["folder"],
         )
         process.returncode = 0
         return process.pid

@@ -14,8 +14,13 @@ import time
 from harness.wire.memory_file import sealed_file
 
 
+BEATS = 2
+"""How often a hold has to be seen to count: once might have been on its way for longer."""
+
+
 class _Flags(ctypes.Structure):
-    _fields_ = (("release", ctypes.c_int), ("ran_out", ctypes.c_int), ("done", ctypes.c_int))
+    _fields_ = (("release", ctypes.c_int), ("ran_out", ctypes.c_int), ("done", ctypes.c_int),
+                ("beat", ctypes.c_int))
 
 
 class FlagPage:
@@ -34,6 +39,19 @@ class FlagPage:
     def release(self) -> None:
         """Lets the GPU go."""
         self._flags.release = 1
+
+    def wait_until_running(self, seconds: float) -> bool:
+        """Spins until a hold is seen to run; False after so many seconds.
+
+        A GPU that did another process's work takes some hundred microseconds to go back to a hold that it preempted.
+        """
+        flags, deadline = self._flags, time.perf_counter() + seconds
+        for _ in range(BEATS):
+            seen = flags.beat
+            while flags.beat == seen:
+                if time.perf_counter() > deadline:
+                    return False
+        return True
 
     def wait_until_done(self, seconds: float) -> int | None:
         """Spins until the GPU says that it is done; `time.perf_counter_ns` then, or None after so many seconds."""

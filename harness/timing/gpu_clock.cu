@@ -31,6 +31,7 @@ struct Flags {
   volatile int release;   // host to device: everything is queued
   volatile int ran_out;   // device to host: the limit was reached first
   volatile int done;      // device to host: all that was queued is done
+  volatile int beat;      // device to host: counts up while the hold runs, and stands still while it is preempted
 };
 
 struct Clock {
@@ -61,7 +62,8 @@ extern "C" __global__ void inlinebench_hold(Flags* flags, volatile int* relay, u
   if (threadIdx.x == 0) {
     const uint64_t deadline = nanoseconds() + limit;
     if (blockIdx.x == 0) {
-      while (!flags->release) {
+      for (int beat = 1; !flags->release; ++beat) {
+        flags->beat = beat;
         if (nanoseconds() > deadline) {
           flags->ran_out = 1;
           break;

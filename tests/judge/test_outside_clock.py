@@ -5,7 +5,15 @@ import time
 
 import pytest
 
-from harness.judge.outside_clock import ANSWER_MS, BatchTime, Stopwatch, calls_in_batch, most_plausible_ms, outside_ms
+from harness.judge.outside_clock import (
+    ANSWER_MS,
+    HOLD_MS,
+    BatchTime,
+    Stopwatch,
+    calls_in_batch,
+    most_plausible_ms,
+    outside_ms,
+)
 from harness.timing.flags import FlagPage
 from harness.timing.floor import Surroundings
 
@@ -56,6 +64,7 @@ def test_the_inputs_are_written_before_the_release_and_the_time_ends_with_the_fl
 
     def device() -> None:
         while not theirs._flags.release:
+            theirs._flags.beat += 1
             time.sleep(0.001)
         order.append("released")
         time.sleep(0.05)
@@ -77,7 +86,34 @@ def test_the_inputs_are_written_before_the_release_and_the_time_ends_with_the_fl
 def test_without_the_flag_the_answer_ends_the_time() -> None:
     page = FlagPage()
     stopwatch = Stopwatch(page, lambda: None, patience=0.02)
+    begin = time.perf_counter()
     stopwatch.start()
+    assert time.perf_counter() - begin >= (HOLD_MS + 20) / 1e3  # for the hold as well, which doesn't run
     took = stopwatch.stop()
     assert took.until_done == took.until_answer >= 20
+    page.close()
+
+
+def test_the_time_begins_when_the_hold_runs_again() -> None:
+    page = FlagPage()
+    theirs = FlagPage(page.fd)
+    preempted = 0.1
+
+    def device() -> None:
+        time.sleep(preempted)
+        while not theirs._flags.release:
+            theirs._flags.beat += 1
+            time.sleep(0.001)
+        theirs._flags.done = 1
+
+    worker = threading.Thread(target=device)
+    worker.start()
+    stopwatch = Stopwatch(page, lambda: None, patience=5.0)
+    begin = time.perf_counter()
+    stopwatch.start()
+    waited = time.perf_counter() - begin
+    took = stopwatch.stop()
+    worker.join()
+    assert waited >= preempted
+    assert took.until_done / 1e3 < waited - preempted + 0.05
     page.close()
