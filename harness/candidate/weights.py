@@ -24,7 +24,8 @@ class Match:
 
 
 def match(own: torch.nn.Module, parameters: Tensors, buffers: Tensors) -> Match:
-    """Matches by full name; by unique last name; by unique equal value; by order, if the rest is alike in order.
+    """Matches by full name; by unique last name; by unique equal value; by unique shape; by order, if the rest is
+    alike in order.
 
     Parameters and buffers are matched apart, and only tensors of equal shape and dtype. Of the buffers only floating
     ones are matched by anything but their full name.
@@ -69,6 +70,7 @@ def _pair(own: Tensors, reference: Tensors, ways: list[str]) -> dict[str, str]:
     theirs = {name: tensor for name, tensor in theirs.items() if tensor.is_floating_point()}
     settle(_by_key(mine, theirs, lambda name, _: name.rpartition(".")[2]), "by last name")
     settle(_by_value(mine, theirs), "by value")
+    settle(_by_key(mine, theirs, lambda _, tensor: _form(tensor)), "by shape")
     if [_form(tensor) for tensor in mine.values()] == [_form(tensor) for tensor in theirs.values()]:
         settle(dict(zip(list(mine), list(theirs), strict=True)), "by order")
     return pairs

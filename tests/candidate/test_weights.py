@@ -71,12 +71,19 @@ def test_a_value_that_two_have_is_no_match_by_value() -> None:
 
 
 def test_by_order_where_the_rest_is_alike_in_order() -> None:
-    found = matched({"p": a(1, 3, 2), "q": a(2, 3)}, {"x": a(3, 3, 2), "y": a(4, 3)})
+    found = matched({"p": a(1, 3), "q": a(2, 3)}, {"x": a(3, 3), "y": a(4, 3)})
     assert (found.parameters, found.how) == ({"p": "x", "q": "y"}, "by order")
 
 
-def test_another_order_leaves_the_seed_s_own_values() -> None:
+def test_by_unique_shape_in_any_order() -> None:
     found = matched({"q": a(2, 3), "p": a(1, 3, 2)}, {"x": a(3, 3, 2), "y": a(4, 3)})
+    assert (found.parameters, found.how) == ({"p": "x", "q": "y"}, "by shape")
+
+
+def test_a_shape_that_two_have_and_another_order_leave_the_seed_s_own_values() -> None:
+    own = {"p": a(1, 3), "q": a(2, 3), "r": a(3, 4), "s": a(4, 4)}
+    reference = {"w": a(5, 4), "x": a(6, 4), "y": a(7, 3), "z": a(8, 3)}
+    found = matched(own, reference)
     assert (found.parameters, found.how) == ({}, "the seed's own values")
 
 
