@@ -13,7 +13,6 @@ import time
 
 from harness.wire.memory_file import sealed_file
 
-
 BEATS = 2
 """How often a hold has to be seen to count: once might have been on its way for longer."""
 

@@ -12,8 +12,6 @@ import torch
 from harness.judge.checking import CallCheck, Checker
 from harness.judge.forward import Output
 
-Form = Any
-
 
 class FakeStage:
     """Holds what a candidate would have written: an output and one state."""
@@ -37,11 +35,11 @@ class FakeStage:
         return self.written
 
 
-def look(stage: FakeStage, checker: Checker, out: float, got: float, state: float, written: float) -> str:
-    """What the checker says about a call whose output and state are these on the two sides."""
-    stage.out, stage.written = torch.tensor([got]), torch.full((4,), written)
-    before, after = {"mean": torch.zeros(4)}, {"mean": torch.full((4,), state)}
-    return checker.check(CallCheck([], (), 0, before, Output.of(torch.tensor([out])), after, (), {}))
+def look(stage: FakeStage, checker: Checker, outputs: tuple[float, float], states: tuple[float, float]) -> str:
+    """What the checker says about a call, given the reference's output and state and the candidate's."""
+    stage.out, stage.written = torch.tensor([outputs[1]]), torch.full((4,), states[1])
+    before, after = {"mean": torch.zeros(4)}, {"mean": torch.full((4,), states[0])}
+    return checker.check(CallCheck([], (), 0, before, Output.of(torch.tensor([outputs[0]])), after, (), {}))
 
 
 def checker_of(stage: FakeStage) -> Checker:
@@ -52,29 +50,29 @@ def test_a_state_that_comes_to_nothing_keeps_the_rounding_of_when_it_was_large()
     stage = FakeStage()
     checker = checker_of(stage)
     rounding = 2e-6
-    assert look(stage, checker, 1.0, 1.0, 1.0, 1.0 + rounding) == ""
-    assert look(stage, checker, 1.0, 1.0, 1e-3, 1e-3 + rounding) == ""
+    assert look(stage, checker, (1.0, 1.0), (1.0, 1.0 + rounding)) == ""
+    assert look(stage, checker, (1.0, 1.0), (1e-3, 1e-3 + rounding)) == ""
 
 
 def test_a_state_that_was_never_large_has_no_such_allowance() -> None:
     stage = FakeStage()
-    assert "buffer mean" in look(stage, checker_of(stage), 1.0, 1.0, 1e-3, 1e-3 + 2e-6)
+    assert "buffer mean" in look(stage, checker_of(stage), (1.0, 1.0), (1e-3, 1e-3 + 2e-6))
 
 
 @pytest.mark.parametrize("error", [5e-5, 1e-3])
 def test_a_biased_state_is_found_at_its_own_size(error: float) -> None:
     stage = FakeStage()
-    assert "buffer mean" in look(stage, checker_of(stage), 1.0, 1.0, 1.0, 1.0 + error)
+    assert "buffer mean" in look(stage, checker_of(stage), (1.0, 1.0), (1.0, 1.0 + error))
 
 
 def test_a_single_sum_that_comes_to_nothing_is_held_against_the_size_of_earlier_ones() -> None:
     stage = FakeStage()
     checker = checker_of(stage)
-    assert look(stage, checker, 100.0, 100.0, 1.0, 1.0) == ""
-    assert look(stage, checker, 1e-3, 2e-3, 1.0, 1.0) == ""
-    assert "elements differ" in look(stage, checker, 1e-3, 0.1, 1.0, 1.0)
+    assert look(stage, checker, (100.0, 100.0), (1.0, 1.0)) == ""
+    assert look(stage, checker, (1e-3, 2e-3), (1.0, 1.0)) == ""
+    assert "elements differ" in look(stage, checker, (1e-3, 0.1), (1.0, 1.0))
 
 
 def test_the_first_single_sum_stands_alone() -> None:
     stage = FakeStage()
-    assert "elements differ" in look(stage, checker_of(stage), 1e-3, 2e-3, 1.0, 1.0)
+    assert "elements differ" in look(stage, checker_of(stage), (1e-3, 2e-3), (1.0, 1.0))
