@@ -15,8 +15,14 @@ from harness.errors import UsageError
 
 ROOT = Path(__file__).resolve().parent.parent
 WARMUP_CALLS = 5
-CALLS = 50
-CHECK_CALLS = 20
+CALLS = 20
+"""As few show a biased variance in a running statistic."""
+MOST_CALLS = 200
+TIME_BUDGET_S = 5.0
+PRECISION = 0.005
+"""Half-width of a speedup's interval, as a share of it."""
+BASELINES = ("eager", "compile", "compile-max")
+SOLUTION_BASELINE = "solution:"
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZED_CALLS = 3
 HOST_MEMORY_SHARE = 0.75
@@ -42,6 +48,10 @@ class Options:
     constants: Mapping[str, Any] = field(default_factory=dict)
     device: str = "auto"
     calls: int = CALLS
+    most_calls: int = MOST_CALLS
+    time_budget: float = TIME_BUDGET_S
+    precision: float = PRECISION
+    baselines: tuple[str, ...] = ()
     warmup: int = WARMUP_CALLS
     tolerance: float | None = None
     seed: int | None = None
@@ -80,7 +90,9 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     if given.sanitize is not None and given.device == "cpu":
         raise UsageError("--sanitize needs a GPU: compute-sanitizer looks into kernels that run there")
     if given.calls is None:
-        given.calls = SANITIZED_CALLS if given.sanitize else CHECK_CALLS if given.check else CALLS
+        given.calls = SANITIZED_CALLS if given.sanitize else CALLS
+    given.most_calls = max(given.most_calls, given.calls)
+    given.baselines = tuple(dict.fromkeys(name for name in given.baselines if name != BASELINES[0]))
     given.constants = dict(_constant(text) for text in given.constants)
     given.names, given.shapes = tuple(given.names), tuple(given.shapes)
     given.cache = given.cache.expanduser()
@@ -134,8 +146,17 @@ def _add_measurement(parser: argparse.ArgumentParser, default: Options) -> None:
     add = parser.add_argument
     add("--check", action="store_true", help="correctness only")
     add("--device", default=default.device, metavar="NAME", help="auto, cuda, cuda:N or cpu")
-    add("--calls", type=_positive, metavar="N", help=f"calls after {WARMUP_CALLS} warm-up calls "
-        f"(default {CALLS}; {CHECK_CALLS} with --check)")
+    add("--calls", type=_positive, metavar="N", help=f"calls after {WARMUP_CALLS} warm-up calls, at least (default "
+        f"{CALLS}); with times, more follow until the speedup is known within {PRECISION:.1%}".replace("%", "%%")
+        + " or its noise has settled")
+    add("--most-calls", type=_positive, default=MOST_CALLS, metavar="N", help=f"and at most (default {MOST_CALLS})")
+    add("--time-budget", type=_seconds, default=TIME_BUDGET_S, metavar="S", help="no more calls than the least after "
+        f"so many seconds (default {TIME_BUDGET_S:g})")
+    add("--precision", type=_share, default=PRECISION, metavar="X", help="half-width of a speedup's interval that is "
+        f"enough, as a share (default {PRECISION:g})")
+    add("--baseline", dest="baselines", type=_baseline, action="append", default=[], metavar="NAME", help="compare "
+        "with this as well: compile or compile-max (torch.compile of the reference, plain and max-autotune), or "
+        "solution:NAME; repeatable (eager PyTorch is always there)")
     add("--tol", dest="tolerance", type=_tolerance, metavar="X", help="tolerance of floating outputs "
         "(default: by dtype)")
     add("--seed", type=int, metavar="N", help="replays the secret seed of a run")
@@ -187,6 +208,19 @@ def _tolerance(text: str) -> float:
     if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no tolerance: 0 or more")
     return number
+
+
+def _share(text: str) -> float:
+    number = _number(text)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share between 0 and 1")
+    return number
+
+
+def _baseline(text: str) -> str:
+    if text in BASELINES or (text.startswith(SOLUTION_BASELINE) and text != SOLUTION_BASELINE):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(BASELINES)}, {SOLUTION_BASELINE}NAME")
 
 
 def _number(text: str) -> float:

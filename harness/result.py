@@ -7,6 +7,7 @@ not known is absent from the JSON, never null.
 from __future__ import annotations
 
 import json
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -15,6 +16,8 @@ from enum import Enum
 from typing import Any
 
 SCHEMA = 1
+MEMORY, COMPUTE = "memory", "compute"
+"""What a floor can be bound by."""
 
 
 class Verdict(str, Enum):
@@ -49,10 +52,10 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True)
 class Spread:
-    """A quantity measured many times, in milliseconds for times and as a ratio for speedups.
+    """A quantity measured many times, in milliseconds for times, in MHz for clocks, and as a ratio for speedups.
 
-    `low` and `high` are the quartiles for times, and for speedups the 95 % bootstrap interval of the median, widened by
-    what clock and processes may be off by.
+    `low` and `high` are the quartiles for times, the 5 % and 95 % quantiles for clocks, and for speedups the 95 %
+    bootstrap interval of the median, widened by what clock and processes may be off by.
     """
 
     median: float
@@ -84,13 +87,95 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Floor:
+    """The least time of a call by both terms, in ms, and which one binds (`memory` or `compute`).
+
+    What binds is a field and not derived, so that it stands in the result's JSON; it can't contradict the terms.
+    """
+
+    bytes: int
+    flops: int
+    memory_ms: float
+    compute_ms: float
+    binds: str
+
+    def __post_init__(self) -> None:
+        if self.bytes < 0 or self.flops < 0:
+            raise ValueError(f"{self.bytes} bytes and {self.flops} operations are no work")
+        for term in (self.memory_ms, self.compute_ms):
+            if not 0 <= term < math.inf:
+                raise ValueError(f"{term} ms is no time")
+        if self.binds != binding(self.memory_ms, self.compute_ms):
+            raise ValueError(f"{self.memory_ms} ms of memory and {self.compute_ms} ms of compute: not {self.binds}")
+
+    @property
+    def ms(self) -> float:
+        """The floor: the larger term."""
+        return max(self.memory_ms, self.compute_ms)
+
+
+def binding(memory_ms: float, compute_ms: float) -> str:
+    """Which of the two terms of a floor is the larger."""
+    return COMPUTE if compute_ms > memory_ms else MEMORY
+
+
+@dataclass(frozen=True)
+class GpuState:
+    """A GPU over some calls: clocks in MHz, the highest temperature in °C, the median power in W.
+
+    `low` and `high` of the clocks are the 5 % and 95 % quantiles. `dropped` of the `samples` were throttled; clocks and
+    power are those of the rest. None is dropped where most were throttled. `other_processes` is absent where it can't
+    be known.
+    """
+
+    sm_mhz: Spread
+    memory_mhz: Spread
+    temperature_c: float
+    samples: int
+    dropped: int = 0
+    throttled: tuple[str, ...] = ()
+    power_w: float | None = None
+    other_processes: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dropped < self.samples:
+            raise ValueError(f"{self.dropped} of {self.samples} samples can't have been dropped")
+        if self.dropped and not self.throttled:
+            raise ValueError("samples were dropped without a reason")
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Something else that a solution is compared with: its time, and the solution's speedup over it.
+
+    `name` is as `--baseline` has it. What `torch.compile` made ran on the same inputs, and its ratios are paired as the
+    reference's are; another solution's time is its own evaluation's, and the interval is that of both speedups.
+    """
+
+    name: str
+    ms: Spread
+    speedup: Spread
+
+
+@dataclass(frozen=True)
 class Timing:
-    """Times of a solution that passed. `speedup` is the median of paired ratios, reference over solution."""
+    """Times of a solution that passed. `speedup` is the median of paired ratios, reference over solution.
+
+    `wall_ms` is what a call takes in a loop in Python, by the candidate's clock. `floor` is the least that the hardware
+    needs. `empty_ms` is what the timer shows for a call of nothing: each time holds as much. `stopped_by` tells why no
+    more calls were made. `gpu` is the state of the GPU meanwhile, or `gpu_unknown` why there is none.
+    """
 
     reference_ms: Spread
     solution_ms: Spread
     speedup: Spread
     wall_ms: Spread | None = None
+    baselines: tuple[Baseline, ...] = ()
+    floor: Floor | None = None
+    empty_ms: float | None = None
+    stopped_by: str | None = None
+    gpu: GpuState | None = None
+    gpu_unknown: str | None = None
     flags: tuple[str, ...] = ()
 
 
@@ -130,7 +215,7 @@ class Build:
 
 @dataclass(frozen=True)
 class Environment:
-    """What the times were taken on."""
+    """What the times were taken on. `peaks` are the speeds that were measured there, in words."""
 
     torch: str
     harness: str
@@ -138,6 +223,7 @@ class Environment:
     driver: str | None = None
     cuda: str | None = None
     cpu: str | None = None
+    peaks: str | None = None
     tf32: bool = False
 
 

@@ -43,3 +43,8 @@ def get_inputs() -> list[torch.Tensor]:
 
 def get_init_inputs() -> list[object]:
     return []
+
+
+def work() -> dict[str, int]:
+    """What the short form needs: A and B read once, C written once, and one multiplication for each value of C."""
+    return {"bytes": 4 * (N + 2 * N * M), "flops": N * M}

@@ -6,7 +6,7 @@ import pytest
 
 from harness import __version__
 from harness.errors import UsageError
-from harness.options import CALLS, CHECK_CALLS, Options, parse
+from harness.options import CALLS, MOST_CALLS, SANITIZED_CALLS, Options, parse
 
 
 def test_without_arguments_everything_has_its_default() -> None:
@@ -25,9 +25,17 @@ def test_each_argument_sets_its_option() -> None:
     )
 
 
-def test_fewer_calls_are_enough_for_a_check() -> None:
-    assert (parse([], {}).calls, parse(["--check"], {}).calls) == (CALLS, CHECK_CALLS)
-    assert parse(["--check", "--calls", "50"], {}).calls == 50
+def test_how_many_calls_are_made() -> None:
+    assert (parse([], {}).calls, parse([], {}).most_calls) == (CALLS, MOST_CALLS)
+    assert parse(["--sanitize", "memcheck"], {}).calls == SANITIZED_CALLS
+    many = parse(["--calls", "500"], {})
+    assert (many.calls, many.most_calls) == (500, 500)  # what is asked for at least is not too much
+
+
+def test_eager_is_always_a_baseline_and_each_other_one_counts_once() -> None:
+    line = "--baseline compile --baseline eager --baseline solution:naive --baseline compile"
+    assert parse(line.split(), {}).baselines == ("compile", "solution:naive")
+    assert parse([], {}).baselines == ()
 
 
 def test_the_cache_of_the_environment_gives_way_to_the_argument() -> None:
@@ -53,7 +61,9 @@ def test_constants_that_are_no_literals_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize("arguments", [
     ["--calls", "0"], ["--calls", "x"], ["--timeout", "0"], ["--timeout", "inf"], ["--timeout", "nan"],
-    ["--tol", "-1"], ["--tol", "nan"], ["--jobs", "0"], ["--variants", "maybe"], ["--no-such-flag"], ["--seed", "x"],
+    ["--tol", "-1"], ["--precision", "0"], ["--precision", "1"], ["--time-budget", "0"], ["--most-calls", "0"],
+    ["--baseline", "fast"], ["--baseline", "solution:"], ["--tol", "nan"], ["--jobs", "0"], ["--variants", "maybe"],
+    ["--no-such-flag"], ["--seed", "x"],
 ])
 def test_values_that_mean_nothing_leave_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:

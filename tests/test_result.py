@@ -7,7 +7,21 @@ from typing import Any
 
 import pytest
 
-from harness.result import SCHEMA, Build, Check, Environment, Result, Spread, Timing, Verdict, from_json, to_json
+from harness.result import (
+    SCHEMA,
+    Baseline,
+    Build,
+    Check,
+    Environment,
+    Floor,
+    GpuState,
+    Result,
+    Spread,
+    Timing,
+    Verdict,
+    from_json,
+    to_json,
+)
 
 CHECK = Check(calls=55, tolerance=1e-4, oracle="float64", weights="by name")
 SPREAD = Spread(2.0, 1.5, 2.5)
@@ -20,10 +34,12 @@ COMPLETE = Result(
     device="cuda:0",
     verdict=Verdict.PASSED,
     check=Check(55, 1e-4, "float64", "by name", 3e-7, 1e-6, 2e-7, 0.0, ("converted from the CPU", "naïve")),
-    timing=Timing(Spread(2.81, 2.79, 2.83, 50), SPREAD, Spread(26.8, 26.5, 27.1), SPREAD, ("noisy",)),
+    timing=Timing(Spread(2.81, 2.79, 2.83, 50), SPREAD, Spread(26.8, 26.5, 27.1), SPREAD,
+                  baselines=(Baseline("compile", SPREAD, SPREAD),), floor=Floor(10, 0, 0.5, 0.0, "memory"),
+                  gpu=GpuState(SPREAD, SPREAD, 41.0, 50), flags=("noisy",)),
     build=Build(13.1, False, "slim"),
     seed=2**63,
-    environment=Environment("2.11.0", "0.1.0", "H100", "580.1", "13.0", "a CPU", True),
+    environment=Environment("2.11.0", "0.1.0", "H100", "580.1", "13.0", "a CPU", "copy 4 TB/s", True),
     log="a line\nanother \x00",
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 
 from harness.timing.call import Clock, Sample, held_batch, timed_call
-from harness.wire.arena import TensorSpec, view
+from harness.wire.arena import BufferSet, TensorSpec, view
 from harness.wire.arithmetic import seed_all
 from harness.wire.tree import Leaf, describe, flatten, merge, same_structure, unflatten
 
@@ -19,20 +20,13 @@ POISON_BYTE = 0xFF
 """Every floating type reads a run of these as NaN."""
 
 _address_of = torch.Tensor.data_ptr
+_now_ns = time.perf_counter_ns
 _NoTorchFunction = torch._C.DisableTorchFunction
 """Bound before a solution could put its own in their place."""
 
 
 class Mismatch(Exception):
     """The output is not of the reference's form; the text says how."""
-
-
-@dataclass(frozen=True)
-class BufferSet:
-    """Where the tensors of one call's inputs and outputs lie."""
-
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
 
 
 @dataclass(frozen=True)
@@ -113,6 +107,41 @@ class Caller:
         with torch.no_grad():
             return held_batch(self._clock, works, finish, hold_ms, on_queued), plain
 
+    def loop(self, calls: Sequence[tuple[Sequence[Any], int | None]]) -> tuple[float, list[Handed], list[bool]]:
+        """Calls back to back, as a loop in Python makes them, each on a set of its own; the device is waited for once.
+
+        Gives the time of a call in ms by the host's clock, the outputs in the judge's form, and for each call whether
+        a later one wrote over its output. Only `forward` lies in the time; calls with a seed set it first.
+
+        Raises as `call` does.
+        """
+        sets = self._form.sets
+        given = [(self._arguments(buffers, others), self._given, seed)
+                 for buffers, (others, seed) in zip(sets, calls, strict=False)]
+        clock, values = self._clock, list[Any]()
+        clock.start()
+        clock.stop()
+        clock.drain()
+        with torch.no_grad():
+            begin = _now_ns()
+            for arguments, _, seed in given:
+                if seed is not None:
+                    seed_all(seed)
+                values.append(self._model(*arguments))
+            clock.drain()
+            wall_ms = (_now_ns() - begin) / 1e6 / len(given)
+            handed = []
+            for buffers, (_, tensors, _), value in zip(sets, given, values, strict=False):
+                self._given = tensors
+                handed.append(self._in_form(value, buffers))
+        # Behind the outputs come the states, which are the same tensors each time; the last call's are compared.
+        outputs = len(sets[0].outputs)
+        written_over = _written_over([[tensor for _, tensor in each.tensors[:outputs]] for each in handed])
+        for each in handed:
+            self._hand_in(each)
+        clock.drain()
+        return wall_ms, handed, written_over
+
     def _arguments(self, buffers: BufferSet, others: Sequence[Any]) -> Any:
         tensors = [view(self._arena, spec) for spec in buffers.inputs]
         to = self._copied_to
@@ -122,7 +151,9 @@ class Caller:
 
     def _forward(self, buffers: BufferSet, arguments: Any) -> Handed:
         """`forward`, and its outputs and states in the judge's form, converted where need be: all inside the clock."""
-        value = self._model(*arguments)
+        return self._in_form(self._model(*arguments), buffers)
+
+    def _in_form(self, value: Any, buffers: BufferSet) -> Handed:
         skeleton, leaves = flatten(value)
         if not same_structure(skeleton, self._form.output_skeleton):
             expected = self._form.output_skeleton
@@ -191,6 +222,16 @@ class Caller:
 def _is_plain(tensor: torch.Tensor) -> bool:
     """Whether a tensor is nothing but values in memory: not sparse, not a functional wrapper, not known to be zero."""
     return tensor.layout is torch.strided and not torch._is_functional_tensor(tensor) and not tensor._is_zerotensor()
+
+
+def _written_over(calls: Sequence[Sequence[torch.Tensor]]) -> list[bool]:
+    """For each call whether a tensor of its output shares its memory with one of a later call."""
+    found, later = list[bool](), set[int]()
+    for tensors in reversed(calls):
+        addresses = {tensor.untyped_storage().data_ptr() for tensor in tensors if tensor.numel()}
+        found.append(bool(addresses & later))
+        later |= addresses
+    return found[::-1]
 
 
 def _overlap(out: torch.Tensor, given: torch.Tensor) -> bool:

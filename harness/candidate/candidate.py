@@ -15,13 +15,13 @@ import torch
 
 from harness.build.cuda_on_cpu import python_side
 from harness.candidate import load_inline, solution, weights
-from harness.candidate.calls import BufferSet, Caller, Form, Mismatch
+from harness.candidate.calls import Caller, Form, Mismatch
 from harness.timing.call import Clock, Sample
 from harness.timing.cpu import CpuClock
 from harness.timing.flags import FlagPage
 from harness.timing.gpu import GpuClock
 from harness.timing.profile import Tracer, open_tracer, torch_tracer
-from harness.wire.arena import TensorSpec, open_arena
+from harness.wire.arena import BufferSet, TensorSpec, open_arena
 from harness.wire.arithmetic import exact_arithmetic
 from harness.wire.channel import Channel, ChannelClosed
 
@@ -49,7 +49,7 @@ class Candidate:
     def serve(self) -> None:
         """Answers requests until the judge closes the channel."""
         operations = {"prebuild": self._prebuild, "load": self._load, "map": self._map, "call": self._call,
-                      "batch": self._batch, "report": self._report}
+                      "batch": self._batch, "loop": self._loop, "report": self._report}
         while True:
             try:
                 request = self._channel.receive()
@@ -116,7 +116,7 @@ class Candidate:
             input_is_tensor=skeletons[1],
             output_skeleton=skeletons[2],
             output_is_tensor=skeletons[3],
-            sets=tuple(BufferSet(_specs(places["inputs"]), _specs(places["outputs"])) for places in request["sets"]),
+            sets=tuple(map(BufferSet.from_json, request["sets"])),
             states={name: TensorSpec.from_json(spec) for name, spec in request["states"].items()},
             may_alias=request["may_alias"],
         )
@@ -152,6 +152,16 @@ class Candidate:
         sample, plain = self._caller.batch(calls, request["hold_ms"], lambda: self._channel.send(queued))
         return {"op": "batched", "held": sample.held, "others": [[repr(value) for value in each] for each in plain]}
 
+    def _loop(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Several calls back to back, by the host's clock."""
+        assert self._caller is not None
+        calls = [(_unpack(call["others"]), call["random_seed"]) for call in request["calls"]]
+        wall_ms, handed, written_over = self._caller.loop(calls)
+        plain = [[repr(value) for value in each.plain] for each in handed]
+        del handed
+        gc.collect()
+        return {"op": "looped", "wall_ms": wall_ms, "others": plain, "written_over": written_over}
+
     def _report(self, _: dict[str, Any]) -> dict[str, Any]:
         """How many kernels the library that runs them on the CPU has run in calls."""
         launched = python_side.launches(self._runtime) if self._runtime else 0
@@ -164,10 +174,6 @@ class Candidate:
         if answer["reason"]:
             raise RuntimeError(f"the extension {facts['name']} was not built: {answer['reason']}")
         return str(answer["library"])
-
-
-def _specs(frames: list[dict[str, Any]]) -> tuple[TensorSpec, ...]:
-    return tuple(TensorSpec.from_json(frame) for frame in frames)
 
 
 def _unpack(text: str) -> Any:

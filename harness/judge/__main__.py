@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import traceback
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from harness.build.request import BuildOutcome, BuildRequest, Support
 from harness.judge import device as devices
 from harness.judge import problem as problem_file
 from harness.judge.attempt import Tools
+from harness.judge.baselines import Baselines
 from harness.judge.evaluation import evaluate
 from harness.judge.launcher import Launcher
 from harness.judge.memory import describe_shortage, free_bytes
@@ -41,6 +43,8 @@ from harness.timing.call import Clock
 from harness.timing.cpu import CpuClock
 from harness.timing.flags import FlagPage
 from harness.timing.gpu import GpuClock
+from harness.timing.gpu_state import GpuWatch, NoGpuState
+from harness.timing.peaks import Peaks, cached, key_of, measure
 from harness.timing.profile import Tracer, open_tracer, torch_tracer
 from harness.wire.arithmetic import exact_arithmetic
 from harness.wire.processes import die_with_parent
@@ -60,11 +64,14 @@ class Judge:
         self._launcher = Launcher(settings.sandbox)
         self._scratch = Path(tempfile.mkdtemp(prefix="inlinebench-judge-"))
         self._stage: Stage | None = None
+        self._baselines: Baselines | None = None
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
         self._phase, self._told = "", 0.0
         self._support: Support | str | None = None
         self._clock: Clock = CpuClock()
         self._tracer: Tracer = torch_tracer
+        self._watch = _watch(device) if settings.timing else None
+        self._peaks: Peaks | None = None
 
     def serve(self) -> None:
         """Answers requests until the orchestrator closes the connection."""
@@ -112,8 +119,11 @@ class Judge:
             verdict = Verdict.PROBLEM_ERROR if prepared.fits else Verdict.SKIPPED
             return self._result(job, verdict, prepared.reason)
         keep = (self._rehearsal.pid, self._launcher.pid)
-        tools = Tools(self._settings, self._clock, self._tracer, self._support, self._build, self._tell,
-                      self._launcher, keep)
+        tools = Tools(
+            settings=self._settings, clock=self._clock, tracer=self._tracer, watch=self._watch, peaks=self._peaks,
+            baselines=self._baselines, support=self._support, build=self._build, progress=self._tell,
+            launcher=self._launcher, keep=keep,
+        )
         attempt = evaluate(prepared, job, tools)
         failure = attempt.failure
         return Result(
@@ -143,14 +153,16 @@ class Judge:
             return rehearsed
         sanitized = self._settings.sanitize is not None
         self._stage = Stage(problem, rehearsed, self._device, self._scratch, host_arena=sanitized)
-        if self._device.type == "cuda" and self._settings.timing and self._settings.defended:
-            self._stage.floor(self._clock)  # now, while no candidate can have left anything running
+        if self._device.type == "cuda" and self._settings.timing:
+            self._stage.overheads(self._clock)  # now, while no candidate can have left anything running
+        if self._device.type == "cuda" and self._settings.timing and self._settings.baselines:
+            self._baselines = Baselines(self._stage, self._settings.baselines, self._clock, self._tell)
         return self._stage
 
     def _leave_stage(self) -> None:
         if self._stage is not None:
             self._stage.close()
-            self._stage = None
+            self._stage = self._baselines = None
 
     def _pickled_init(self, problem: ProblemAt) -> bytes | None:
         try:
@@ -165,7 +177,16 @@ class Judge:
         if isinstance(support, Support) and support.clock is not None:
             self._clock = GpuClock(support.clock, self._device.index, FlagPage())
             self._tracer = open_tracer(support.trace)
+            if self._settings.timing:
+                self._measure_peaks()
         return support
+
+    def _measure_peaks(self) -> None:
+        """Before any problem is loaded, which might change how torch multiplies."""
+        self._tell("measuring what this GPU can do")
+        device, clock = self._device, self._clock
+        self._peaks = cached(self._settings.cache / "peaks", key_of(device), lambda: measure(clock, device))
+        self._environment = replace(self._environment, peaks=str(self._peaks))
 
     def _build(self, request: BuildRequest) -> BuildOutcome:
         self._connection.send(NeedBuild(request))
@@ -178,6 +199,16 @@ class Judge:
         if phase != self._phase or time.monotonic() - self._told > PROGRESS_EVERY_S:
             self._phase, self._told = phase, time.monotonic()
             self._connection.send(Progress(text))
+
+
+def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:
+    """What tells the GPU's state, or why nothing does; None on the CPU."""
+    if device.type != "cuda":
+        return None
+    try:
+        return GpuWatch(str(torch.cuda.get_device_properties(device).uuid))
+    except NoGpuState as error:
+        return error
 
 
 def main() -> int:

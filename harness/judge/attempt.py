@@ -6,12 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from harness.build.request import Support
+from harness.judge.baselines import Baselines
 from harness.judge.candidate_process import Build
 from harness.judge.launcher import Launcher
 from harness.judge.messages import Settings
 from harness.result import Build as BuildRecord
 from harness.result import Check, Kernels, Timing, Verdict
 from harness.timing.call import Clock
+from harness.timing.gpu_state import GpuWatch, NoGpuState
+from harness.timing.peaks import Peaks
 from harness.timing.profile import Tracer
 
 
@@ -30,6 +33,9 @@ class Tools:
     settings: Settings
     clock: Clock
     tracer: Tracer
+    watch: GpuWatch | NoGpuState | None
+    peaks: Peaks | None
+    baselines: Baselines | None
     support: Support
     build: Build
     progress: Callable[[str], None]

@@ -1,6 +1,6 @@
-"""A batch of calls queued behind one hold, on inputs that are written only when all is queued.
+"""Several calls with a set of buffers each: a batch behind one hold, or a loop as Python makes one.
 
-Until then the buffers hold what earlier calls left there.
+The inputs of a batch are written only when all is queued. Until then the buffers hold what earlier calls left there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 
 from harness.judge.answers import raise_failure
 from harness.judge.candidate_process import CandidateProcess
-from harness.judge.frames import read_batched
+from harness.judge.frames import read_batched, read_looped
 from harness.judge.outside_clock import HOLD_MS, BatchTime, Stopwatch
 from harness.judge.packing import pack
 from harness.judge.stage import Stage
@@ -35,9 +35,10 @@ class BatchCall:
 
 
 class Batch:
-    """Prepares inputs for calls, has them queued, and takes the time; `run` leaves that in `time` and `outputs`.
+    """Prepares inputs for calls and has them made: `run` leaves the time in `time`, `loop` in `wall_ms`.
 
     `chance` is the secret stream, `public` that of what the candidate is sent. Without a `page` the batch isn't held.
+    `outputs` are those of each call, and `written_over` tells which of them a later call took the memory of.
     """
 
     def __init__(
@@ -48,7 +49,9 @@ class Batch:
         self._chance, self._public = chance, public
         self.calls: list[BatchCall] = []
         self.outputs: list[list[torch.Tensor]] = []
+        self.written_over: tuple[bool, ...] = ()
         self.time: BatchTime
+        self.wall_ms: float
 
     def run(self, calls: int) -> tuple[bool, tuple[tuple[str, ...], ...]]:
         """Whether the hold lasted until it was released, and the outputs that are no tensors, for each call."""
@@ -60,16 +63,39 @@ class Batch:
         self._candidate.resume()
         answer = self._candidate.ask(
             "batch", on_queued=stopwatch.start, hold_ms=0.0 if self._page is None else HOLD_MS,
-            calls=[{"others": pack(call.others), "random_seed": call.random_seed} for call in self.calls],
+            calls=self._frames(seeded=True),
         )
         self.time = stopwatch.stop()
-        # At once: stopping a process doesn't stop its GPU, and what is still to be written now was late.
-        self.outputs = [[tensor.clone() for tensor in stage.outputs(number)] for number in range(calls)]
-        stage.synchronize()
-        self._candidate.stop()
+        self._take_outputs()
         raise_failure(answer, stage.device)
         batched = read_batched(answer, calls)
+        self.written_over = (False,) * calls
         return batched.held or self._page is None, batched.others
+
+    def loop(self, calls: int) -> tuple[tuple[str, ...], ...]:
+        """The outputs that are no tensors, for each call of a loop."""
+        stage = self._stage
+        self.calls = [self._prepare(number) for number in range(calls)]
+        stage.poison(calls)
+        self._write(self.calls)
+        self._candidate.resume()
+        answer = self._candidate.ask("loop", calls=self._frames(seeded=stage.rehearsed.random))
+        self._take_outputs()
+        raise_failure(answer, stage.device)
+        looped = read_looped(answer, calls)
+        self.wall_ms, self.written_over = looped.wall_ms, looped.written_over
+        return looped.others
+
+    def _frames(self, seeded: bool) -> list[dict[str, Any]]:
+        return [{"others": pack(call.others), "random_seed": call.random_seed if seeded else None}
+                for call in self.calls]
+
+    def _take_outputs(self) -> None:
+        """At once: stopping a process doesn't stop its GPU, and what is still to be written now was late."""
+        stage = self._stage
+        self.outputs = [[tensor.clone() for tensor in stage.outputs(number)] for number in range(len(self.calls))]
+        stage.synchronize()
+        self._candidate.stop()
 
     def _prepare(self, number: int) -> BatchCall:
         tensors = [torch.empty_like(tensor) for tensor in self._stage.inputs(number)]

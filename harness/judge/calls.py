@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 import time
@@ -31,12 +32,20 @@ from harness.judge.timings import Timings, slowed_down
 from harness.result import Timing, Verdict
 from harness.timing.call import Sample, timed_call
 from harness.timing.flags import FlagPage
+from harness.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from harness.timing.hold import HoldPolicy
 from harness.timing.profile import Activity
+from harness.timing.roofline import floor
+from harness.timing.stopping import Sampling
 from harness.wire.arithmetic import seed_all
+from harness.wire.processes import descendants
 
 UNHELD_SHARE = 0.1
 """Of the calls, in secret: work that hides behind the hold, on a stream that nobody joins, is missing from these."""
+LOOPS, LOOP_CALLS = 4, 16
+"""Loops that take the wall time, the first of them to warm up, and the calls of each where there are buffers enough."""
+BELOW_FLOOR = 0.95
+"""Pure reads are some percent faster than the copies that bandwidth is measured with."""
 FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
 """Reference calls without the candidate: at most the second number, no more than the first after so many seconds."""
 
@@ -61,6 +70,15 @@ class Calls:
         self._model = stage.reference()
         self._reference_hold, self._candidate_hold = HoldPolicy(), HoldPolicy()
         self._timings = Timings()
+        if settings.timing and stage.device.type == "cuda":
+            self._timings.empty_ms = stage.overheads(tools.clock).empty_ms
+        if tools.peaks is not None:
+            work, peaks = stage.rehearsed.work, tools.peaks
+            self._timings.floor = floor(work, peaks)
+            cached = torch.cuda.get_device_properties(stage.device).L2_cache_size
+            self._timings.least_ms = BELOW_FLOOR * max(0, work.bytes - cached) / peaks.copy_bytes_s * 1e3
+        if isinstance(tools.watch, NoGpuState):
+            self._timings.gpu_unknown = str(tools.watch)
         self._checker: Checker
 
     def run(self, transfer: bool) -> None:
@@ -71,17 +89,34 @@ class Calls:
         settings = self._tools.settings
         buffers = self._load(transfer)
         self._checker = Checker(self._stage, buffers, settings.tolerance, self._chance)
-        total = settings.warmup + settings.calls
+        on_gpu = self._stage.device.type == "cuda"
         try:
-            for number in range(1, total + 1):
-                self._tools.progress(f"call {number} of {total}")
-                self._call(number, counted=number > settings.warmup)
+            self._make_calls(settings.sampling if settings.timing and on_gpu else settings.sampling.fixed)
+            if self._tools.baselines is not None:
+                self._attempt.notes.update(self._tools.baselines.notes.values())
+            if settings.timing and on_gpu:
+                self._time_loops()
             if settings.defended and settings.sanitize is None:
                 Scrutiny(self._stage, self._job, self._tools, self._attempt, self).look()
         finally:
             self._attempt.check = self._checker.summary(self._weights, sorted(self._attempt.notes))
         if settings.timing:
             self._attempt.timing = self.timing()
+
+    def _make_calls(self, sampling: Sampling) -> None:
+        """Warm-up calls, then counted ones until enough is known."""
+        for number in range(1, self._tools.settings.warmup + 1):
+            self._tools.progress(f"warm-up call {number}")
+            self._call(number, counted=False)
+        begin, counted, stop = time.monotonic(), 0, None
+        while stop is None:
+            counted += 1
+            self._tools.progress(f"call {counted}")
+            self._call(self._tools.settings.warmup + counted, counted=True)
+            stop = sampling.stop(counted, time.monotonic() - begin, self._timings.ratios)
+        self._timings.stopped_by = stop
+        if isinstance(watch := self._tools.watch, GpuWatch):
+            self._timings.other_processes = watch.other_processes(descendants(os.getpid(), unburied=True))
 
     def timing(self) -> Timing | None:
         """The record of the counted calls' times."""
@@ -142,16 +177,28 @@ class Calls:
             self._check_batch(batch, said)
         return batch, held
 
+    def _time_loops(self) -> None:
+        """What a call takes in a loop in Python. Outputs are compared as those of a batch are. Raises Failed."""
+        for number in range(LOOPS):
+            self._tools.progress(f"timing loop {number + 1} of {LOOPS}")
+            batch = Batch(self._stage, self._candidate, self._chance, self._public, None)
+            said = batch.loop(min(LOOP_CALLS, len(self._stage.sets)))
+            self._check_batch(batch, said)
+            if number > 0:  # the first one allocates what that many outputs take at once
+                self._timings.add_wall(batch.wall_ms)
+
     def _check_batch(self, batch: Batch, said: tuple[tuple[str, ...], ...]) -> None:
         mutated = self._stage.rehearsed.mutated
         for number, call in enumerate(batch.calls):
-            label = f"call {number + 1} of a batch ({call.variant} inputs)"
+            label = f"call {number + 1} of several ({call.variant} inputs)"
             kept = [index for index in range(len(call.tensors)) if index not in mutated]
             shared = self._stage.inputs(number)
             if not all(_same_bytes(shared[index], call.tensors[index]) for index in kept):
                 raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
             states = snapshot(self._model)
             output, _ = self._run_reference(call.tensors, call.others, call.random_seed, 0.0)
+            if batch.written_over[number]:
+                continue  # the solution uses one buffer for its outputs, and only the last is still there
             failure = self._checker.check(CallCheck(
                 call.tensors, call.others, call.random_seed, states, output, snapshot(self._model), said[number],
                 {index: call.tensors[index] for index in mutated}, number, number == len(batch.calls) - 1,
@@ -218,6 +265,7 @@ class Calls:
             held = False  # the tool waits for each kernel
         self._candidate.resume()
         called = self._ask_for_call(held, profile, others, random_seed, order)
+        state = self._gpu_state()
         self._candidate.stop()
         what = "a profiled call" if profile else f"call {number}"
         label = f"{what} ({variant} inputs{', blocks in shuffled order' if order else ''})"
@@ -237,9 +285,22 @@ class Calls:
             raise Failed(Verdict.WRONG, f"{label}: {failure}")
         if not profile:
             self._timings.add_reference(sample, counted)
+            if self._tools.baselines is not None:
+                self._timings.add_baselines(self._tools.baselines.time(tensors, others, random_seed))
         if counted:
-            self._timings.add_solution(called.sample, self._candidate_hold.synchronises, str(variant))
+            self._timings.add_solution(called.sample, self._candidate_hold.synchronises, str(variant), state)
         return called
+
+    def _gpu_state(self) -> GpuSample | None:
+        """What clocks, heat and power are right after a call; None where nothing tells."""
+        watch = self._tools.watch
+        if not isinstance(watch, GpuWatch):
+            return None
+        try:
+            return watch.sample()
+        except NoGpuState as error:
+            self._timings.gpu_unknown = str(error)
+            return None
 
     def _check_inputs(self, before: torch.Tensor, label: str) -> None:
         if not torch.equal(before, self._input_sums()):

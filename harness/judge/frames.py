@@ -43,6 +43,16 @@ class Batched:
     others: tuple[tuple[str, ...], ...]
 
 
+@dataclass(frozen=True)
+class Looped:
+    """Calls were made back to back, each in so many ms by the candidate's clock. `written_over` tells for each call
+    whether a later one took the memory of its output; `others` are as in a call, for each."""
+
+    wall_ms: float
+    written_over: tuple[bool, ...]
+    others: tuple[tuple[str, ...], ...]
+
+
 def read_ready(frame: dict[str, Any]) -> Ready:
     """Raises CandidateCheated if the frame is none of this form."""
     buffers = frame.get("buffers")
@@ -71,10 +81,17 @@ def read_batched(frame: dict[str, Any], calls: int) -> Batched:
     """Raises CandidateCheated if the frame is none of this form, or not about so many calls."""
     _require(frame, "batched", {"op", "nonce", "held", "others"})
     _demand(isinstance(frame["held"], bool))
-    _demand(isinstance(frame["others"], list) and len(frame["others"]) == calls)
-    for each in frame["others"]:
-        _demand(isinstance(each, list) and all(isinstance(text, str) for text in each))
-    return Batched(frame["held"], tuple(tuple(each) for each in frame["others"]))
+    return Batched(frame["held"], _plain_outputs(frame["others"], calls))
+
+
+def read_looped(frame: dict[str, Any], calls: int) -> Looped:
+    """Raises CandidateCheated if the frame is none of this form, or not about so many calls."""
+    _require(frame, "looped", {"op", "nonce", "wall_ms", "others", "written_over"})
+    _demand(type(frame["wall_ms"]) in (int, float) and 0 < frame["wall_ms"] <= LONGEST_MS)
+    over = frame["written_over"]
+    _demand(isinstance(over, list) and len(over) == calls and all(isinstance(each, bool) for each in over))
+    _demand(not over[-1])  # nothing comes after it
+    return Looped(float(frame["wall_ms"]), tuple(over), _plain_outputs(frame["others"], calls))
 
 
 def read_launches(frame: dict[str, Any]) -> int:
@@ -82,6 +99,13 @@ def read_launches(frame: dict[str, Any]) -> int:
     _require(frame, "reported", {"op", "nonce", "launches"})
     _demand(type(frame["launches"]) is int and frame["launches"] >= 0)
     return int(frame["launches"])
+
+
+def _plain_outputs(rows: Any, calls: int) -> tuple[tuple[str, ...], ...]:
+    _demand(isinstance(rows, list) and len(rows) == calls)
+    for row in rows:
+        _demand(isinstance(row, list) and all(isinstance(text, str) for text in row))
+    return tuple(tuple(row) for row in rows)
 
 
 def _activities(rows: Any) -> tuple[Activity, ...]:

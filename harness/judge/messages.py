@@ -11,6 +11,7 @@ from harness.build.request import BuildOutcome, BuildRequest
 from harness.result import Environment, Result
 from harness.sandbox.policy import Sandbox
 from harness.sandbox.watchdog import Limits
+from harness.timing.stopping import Sampling
 
 CONSTRUCTION_SEED = 20260
 """Public: both models are constructed under it, so that equal layers draw equal weights. Inputs never use it."""
@@ -21,9 +22,10 @@ class Settings:
     """The part of the options that a judge needs. Times in seconds."""
 
     device: str
-    calls: int
+    sampling: Sampling
     warmup: int
     timing: bool
+    baselines: tuple[str, ...]
     tolerance: float | None
     seed: int
     variants: bool
@@ -34,6 +36,7 @@ class Settings:
     timeout: float
     sandbox: Sandbox
     limits: Limits
+    cache: Path
 
 
 @dataclass(frozen=True)

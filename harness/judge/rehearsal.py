@@ -7,6 +7,7 @@ here hurts nobody: the judge starts another rehearsal and leaves out what killed
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ from harness.judge.memory import describe_shortage, free_bytes, meta_bytes
 from harness.judge.messages import ProblemAt
 from harness.judge.problem import ProblemError, describe
 from harness.judge.variants import CHANGING, Variant, apply_variant, is_continuous
+from harness.judge.work import work_of
+from harness.timing.roofline import Work
 from harness.wire.arena import TensorMeta
 
 THROW_AWAY_SEED = 1
@@ -47,6 +50,7 @@ class Rehearsed:
     random: bool
     float64: bool
     variants: dict[Variant, tuple[int, ...]]
+    work: Work
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def rehearse(
             return CannotRun(describe_shortage(needed, free, device), fits=False)
         model = problem_file.construct(module).to(device)
         drawn = draw(module, THROW_AWAY_SEED, device)
-        rehearsed = _observe(problem, model, drawn, device)
+        rehearsed = _observe(problem, module, model, drawn, device)
         admitted = {}
         if variants and getattr(module, "INPUT_VARIANTS", True):
             admitted = _admit(model, drawn, set(excluded), report, device)
@@ -89,7 +93,9 @@ def rehearse(
         return CannotRun(describe_shortage(None, free_bytes(device), device), fits=False)
 
 
-def _observe(problem: ProblemAt, model: torch.nn.Module, drawn: Draw, device: torch.device) -> Rehearsed:
+def _observe(
+    problem: ProblemAt, module: types.ModuleType, model: torch.nn.Module, drawn: Draw, device: torch.device
+) -> Rehearsed:
     form = InputForm(drawn.skeleton, drawn.is_tensor)
     tensors = [tensor.clone() for tensor in drawn.tensors]
     before = None
@@ -122,6 +128,8 @@ def _observe(problem: ProblemAt, model: torch.nn.Module, drawn: Draw, device: to
         random=draws_random,
         float64=not draws_random and not mutated and _runs_in_float64(problem, form, drawn, output, device),
         variants={},
+        work=work_of(module, model, drawn, output, mutated=mutated, storages=storages, device=device,
+                     tf32=torch.backends.cudnn.allow_tf32),
     )
 
 

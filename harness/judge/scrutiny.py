@@ -52,7 +52,7 @@ class Scrutiny:
 
     def _look_at_writes(self, timing: Timing) -> None:
         self._tools.progress("timing its outputs alone")
-        least = self._stage.floor(self._tools.clock).write_ms
+        least = self._stage.overheads(self._tools.clock).write_ms
         if timing.solution_ms.median < WRITE_MARGIN * least:
             took = timing.solution_ms.median
             raise Failed(Verdict.REJECTED, f"{took:.4g} ms are impossible: writing its outputs alone takes {least:.4g} "
@@ -60,7 +60,7 @@ class Scrutiny:
 
     def _look_from_outside(self, timing: Timing) -> None:
         reported = timing.solution_ms.median
-        beside = self._stage.floor(self._tools.clock).beside
+        beside = self._stage.overheads(self._tools.clock).beside
         calls = calls_in_batch(reported, len(self._stage.sets))
         took, plausible = 0.0, 0.0
         for _ in range(BATCHES):

@@ -19,8 +19,8 @@ from harness.judge.messages import ProblemAt
 from harness.judge.rehearsal import Rehearsed
 from harness.judge.variants import Variant
 from harness.timing.call import Clock
-from harness.timing.floor import Surroundings, least_write_ms, surroundings
-from harness.wire.arena import ALIGNMENT, CpuArena, CudaArena, TensorMeta, TensorSpec, create, lay_out, view
+from harness.timing.floor import Surroundings, empty_ms, least_write_ms, surroundings
+from harness.wire.arena import ALIGNMENT, BufferSet, CpuArena, CudaArena, TensorMeta, TensorSpec, create, lay_out, view
 
 POISON_BYTE = 0xFF
 """Every floating type reads a run of these as NaN, so that an output that was not written can't look right."""
@@ -55,13 +55,13 @@ class Stage:
         state_specs, end = lay_out(list(self.states.values()))
         self.state_specs: dict[str, TensorSpec] = dict(zip(self.states, state_specs, strict=True))
         self.sets: list[BufferSet] = []
-        one, _ = _lay_out_set(rehearsed, 0)
-        for _ in range(1 if host_arena else _how_many(one.bytes, device)):
+        _, one = _lay_out_set(rehearsed, 0)
+        for _ in range(1 if host_arena else _how_many(one, device)):
             buffers, end = _lay_out_set(rehearsed, end)
             self.sets.append(buffers)
         size = end
         self.arena: CpuArena | CudaArena = CpuArena(size) if host_arena else create(size, device)
-        self._floor: Floor | None = None
+        self._overheads: Overheads | None = None
         self.source = InputSource(self.module, device, rehearsed.inputs, rehearsed.variants)
 
     def close(self) -> None:
@@ -83,13 +83,13 @@ class Stage:
         """The reference in float64, if it runs there and its weights fit."""
         return Oracle(self) if self.rehearsed.float64 else None
 
-    def floor(self, clock: Clock) -> Floor:
-        """What the outputs cost by themselves on this GPU; measured when it is first asked for."""
-        if self._floor is None:
+    def overheads(self, clock: Clock) -> Overheads:
+        """What timing and the outputs cost by themselves on this GPU; measured when it is first asked for."""
+        if self._overheads is None:
             size = sum(spec.bytes for spec in self.sets[0].outputs)
             least = least_write_ms(clock, self.device, self.rehearsed.written_bytes)
-            self._floor = Floor(least, surroundings(clock, self.device, size))
-        return self._floor
+            self._overheads = Overheads(empty_ms(clock), least, surroundings(clock, self.device, size))
+        return self._overheads
 
     def inputs(self, number: int = 0) -> list[torch.Tensor]:
         """The shared input buffers of a set as tensors."""
@@ -136,30 +136,19 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Floor:
-    """The least time in ms in which the outputs can be written, and what a batch of calls costs beside the calls."""
+class Overheads:
+    """Times in ms: of a call of nothing, the least in which the outputs can be written, and what a batch of calls costs
+    beside the calls."""
 
+    empty_ms: float
     write_ms: float
     beside: Surroundings
-
-
-@dataclass(frozen=True)
-class BufferSet:
-    """Where the inputs and outputs of one call lie, and the bytes that they take together."""
-
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
-    bytes: int
-
-    def to_json(self) -> dict[str, Any]:
-        """As a frame has it."""
-        return {name: [spec.to_json() for spec in getattr(self, name)] for name in ("inputs", "outputs")}
 
 
 def _lay_out_set(rehearsed: Rehearsed, begin: int) -> tuple[BufferSet, int]:
     inputs, middle = lay_out(rehearsed.inputs, begin)
     outputs, end = lay_out(rehearsed.outputs, middle)
-    return BufferSet(tuple(inputs), tuple(outputs), end - begin), end
+    return BufferSet(tuple(inputs), tuple(outputs)), end
 
 
 def _how_many(set_bytes: int, device: torch.device) -> int:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import median
 
-from harness.result import Spread, Timing
+from harness.result import Baseline, Floor, GpuState, Spread, Timing
 from harness.timing.call import Sample
+from harness.timing.gpu_state import GpuSample, drops, summarize
+from harness.timing.gpu_state import flags as gpu_flags
 from harness.timing.statistics import median_interval, paired_ratios, quartiles, widen_by_clock
 
 VARIANT_NOISE = 0.05
 """Medians of plain and changed inputs further apart than this (as a share) are worth a flag."""
 FEWEST_TO_COMPARE = 8
 OUTSIDE_TOLERANCE = 0.10
+LAUNCH_BOUND = 2.0
+"""A call that takes this many times longer in a loop than on the device mostly waits for the host."""
 SLOWDOWN, SLOWDOWN_SLACK_MS = 0.10, 0.005
 """What clocks and temperature may do to a reference, as a share, and what little calls scatter by."""
 
@@ -24,6 +29,16 @@ class Timings:
         self._solutions: list[float | None] = []
         self._variants: list[str] = []
         self._reference_ran = False
+        self._walls: list[float] = []
+        self._baselines: dict[str, list[float]] = {}
+        self._states: list[GpuSample | None] = []
+        self.gpu_unknown: str | None = None
+        self.other_processes: int | None = None
+        self.stopped_by = ""
+        self.empty_ms: float | None = None
+        self.floor: Floor | None = None
+        self.least_ms = 0.0
+        """What moving the compulsory bytes takes but for those that L2 can keep; a shorter time is worth a flag."""
         self.outside_ms: float | None = None
         """What a call took by the judge's own clock, if that is to count where it is more."""
 
@@ -37,20 +52,46 @@ class Timings:
         self._reference_ran = True
         if not counted:
             self._references.clear()
+            self._baselines.clear()
         self._references.append(sample.device_ms)
 
-    def add_solution(self, sample: Sample, synchronises: bool, variant: str) -> None:
-        """A counted call; its time is used if it was held, or if the solution can't be held."""
+    def add_solution(
+        self, sample: Sample, synchronises: bool, variant: str, state: GpuSample | None = None
+    ) -> None:
+        """A counted call with the GPU's state after it; its time is used if it was held, or if the solution can't be,
+        and if the GPU wasn't throttled, unless it was most of the time."""
         usable = (sample.held or synchronises) and sample.device_ms > 0
         self._solutions.append(sample.device_ms if usable else None)
         self._variants.append(variant)
+        self._states.append(state)
+
+    def add_baselines(self, found: Mapping[str, float]) -> None:
+        """Calls of baselines on the inputs of the last reference call, by name."""
+        for name, ms in found.items():
+            self._baselines.setdefault(name, []).append(ms)
+
+    def add_wall(self, ms: float) -> None:
+        """What a call took in a loop."""
+        self._walls.append(ms)
+
+    def ratios(self) -> list[float]:
+        """The paired speedups so far."""
+        return paired_ratios(self._references, self._usable())
+
+    def _usable(self) -> list[float | None]:
+        """The solution's times, without those of a GPU that was throttled now and then."""
+        known = [state for state in self._states if state is not None]
+        if not drops(known):
+            return self._solutions
+        return [None if state is not None and state.throttled else time
+                for time, state in zip(self._solutions, self._states, strict=True)]
 
     def summary(self, reference_synchronises: bool, solution_synchronises: bool) -> Timing | None:
         """The record; None where no call had a usable time."""
-        used = [time for time in self._solutions if time is not None]
+        used = [time for time in self._usable() if time is not None]
         if not used or len(self._references) != len(self._solutions) + 1:
             return None
-        interval = median_interval(paired_ratios(self._references, self._solutions))
+        interval = median_interval(self.ratios())
         low, middle, high = widen_by_clock(interval, median(self._references), median(used))
         flags = []
         if reference_synchronises:
@@ -58,16 +99,42 @@ class Timings:
         if solution_synchronises:
             flags.append("the solution waits for the device: launches are part of its time")
         flags += self._variant_flags()
+        if self.least_ms > median(used):
+            flags.append(f"faster than its bytes can all be moved ({self.least_ms:.4g} ms): if the problem needs "
+                         "fewer, its work() can say so")
+        gpu = self._gpu()
+        flags += [] if gpu is None else gpu_flags(gpu)
+        wall = _spread(self._walls) if self._walls else None
+        if wall and wall.median > LAUNCH_BOUND * median(used):
+            flags.append(f"launch-bound: {wall.median:.4g} ms a call in a loop in Python, {median(used):.4g} ms on the "
+                         "device")
         solution, speedup = _spread(used), Spread(middle, low, high)
         if self.outside_ms is not None and self.outside_ms > solution.median * (1 + OUTSIDE_TOLERANCE):
             factor = self.outside_ms / solution.median
             flags.append(f"timed by the judge's clock: {solution.median:.4g} ms by its own")
             solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)
-        return Timing(_spread(self._references[1:]), solution, speedup, flags=tuple(flags))
+        return Timing(
+            _spread(self._references[1:]), solution, speedup, wall, self._compare(used), self.floor, self.empty_ms,
+            self.stopped_by, gpu, None if gpu else self.gpu_unknown, tuple(flags)
+        )
+
+    def _gpu(self) -> GpuState | None:
+        known = [state for state in self._states if state is not None]
+        return summarize(known, self.other_processes) if known and len(known) == len(self._states) else None
+
+    def _compare(self, used: list[float]) -> tuple[Baseline, ...]:
+        """The baselines that ran beside every call, with paired speedups over them."""
+        found = []
+        for name, times in self._baselines.items():
+            if len(times) == len(self._references):
+                interval = median_interval(paired_ratios(times, self._usable()))
+                low, middle, high = widen_by_clock(interval, median(times), median(used))
+                found.append(Baseline(name, _spread(times[1:]), Spread(middle, low, high)))
+        return tuple(found)
 
     def _variant_flags(self) -> list[str]:
         groups: dict[bool, list[float]] = {True: [], False: []}
-        for time, variant in zip(self._solutions, self._variants, strict=True):
+        for time, variant in zip(self._usable(), self._variants, strict=True):
             if time is not None:
                 groups[variant == "as drawn"].append(time)
         if min(map(len, groups.values())) < FEWEST_TO_COMPARE:

@@ -19,9 +19,9 @@ class Outputs:
     Raises UsageError at the start if a file can't be written.
     """
 
-    def __init__(self, out: Path | None, junit_path: Path | None) -> None:
+    def __init__(self, out: Path | None, junit_path: Path | None, verbose: bool = False) -> None:
         self.results: list[Result] = []
-        self._out, self._junit = out, junit_path
+        self._out, self._junit, self._verbose = out, junit_path, verbose
         self._lines: JsonLines | None = None
         self._stack = ExitStack()
 
@@ -47,4 +47,4 @@ class Outputs:
 
     def report(self) -> str:
         """The table, the failures, and the summary by solution name."""
-        return f"{table(self.results)}\n\n{render(summary(self.results))}"
+        return f"{table(self.results, self._verbose)}\n\n{render(summary(self.results))}"

@@ -17,31 +17,36 @@ _COLUMNS = {
     "error / tolerance": "left",
     "reference ms": "decimal",
     "solution ms": "decimal",
+    "wall ms": "decimal",
     "speedup": "left",
+    "% of floor": "right",
     "own kernels": "right",
 }
-"""Header and alignment."""
-_ONLY_IF_KNOWN = ("own kernels",)
+"""Header and alignment; the speedups over further baselines stand behind the first."""
+_ONLY_IF_KNOWN = ("reference ms", "solution ms", "wall ms", "speedup", "% of floor", "own kernels")
 """Columns that are left out where no row has anything to say there."""
 
 
-def table(results: Sequence[Result]) -> str:
+def table(results: Sequence[Result], verbose: bool = False) -> str:
     """Every result as a row, by problem, solution and shape; then a line for each that didn't pass, with its reason.
 
-    Times are medians in milliseconds; a speedup has the ends of its interval behind it; `own kernels` is the share of
-    the GPU's time in kernels that the solution brought along. The column of shapes is there if there is more than one
-    shape; a single one that isn't `full` is named below, with remarks on rows that passed. Failures come last.
+    Times are medians in milliseconds: on the device, and of a call in a loop in Python (`wall`). A speedup has the ends
+    of its interval behind it. `% of floor` is the least time that the hardware needs over the solution's. `own kernels`
+    is the share of the GPU's time in kernels that the solution brought along. The column of shapes is there if there is
+    more than one shape; a single one that isn't `full` is named below, with remarks on rows that passed. Failures come
+    last. The CPU's times, which say nothing of a GPU's, are there if `verbose`.
     """
     if not results:
         return "Nothing was evaluated."
     ordered = sorted(results, key=lambda result: (result.problem, result.solution, result.shape))
     shapes = {result.shape for result in ordered}
-    cells = [_cells(result) for result in ordered]
+    cells = [_cells(result, verbose) for result in ordered]
+    known = _with_baselines(ordered)
     silent = {name for name in _ONLY_IF_KNOWN if all(row[name] == ABSENT for row in cells)}
-    columns = [name for name in _COLUMNS if name not in silent and (name != "shape" or len(shapes) > 1)]
-    rows = [[row[name] for name in columns] for row in cells]
+    columns = [name for name in known if name not in silent and (name != "shape" or len(shapes) > 1)]
+    rows = [[row.get(name, ABSENT) for name in columns] for row in cells]
     blocks = [
-        grid(columns, rows, [_COLUMNS[name] for name in columns]),
+        grid(columns, rows, [known[name] for name in columns]),
         "\n".join(_notes(ordered, shapes)),
         "\n".join(line for result in ordered for line in remarks(result, len(shapes) > 1)),
         "\n".join(failure(result, len(shapes) > 1) for result in ordered if result.verdict is not Verdict.PASSED),
@@ -78,8 +83,17 @@ def _notes(results: Sequence[Result], shapes: set[str]) -> list[str]:
     return notes
 
 
-def _cells(result: Result) -> dict[str, str]:
-    timing = result.timing
+def _with_baselines(results: Sequence[Result]) -> dict[str, str]:
+    """The columns with one for each baseline that a result was compared with."""
+    found = [f"over {each.name}" for result in results if result.timing for each in result.timing.baselines]
+    columns = dict(_COLUMNS)
+    behind = {name: columns.pop(name) for name in ("% of floor", "own kernels")}
+    return {**columns, **dict.fromkeys(found, "left"), **behind}
+
+
+def _cells(result: Result, verbose: bool) -> dict[str, str]:
+    timing = result.timing if result.device != "cpu" or verbose else None
+    baselines = {f"over {each.name}": _interval(each.speedup) for each in timing.baselines} if timing else {}
     return {
         "problem": one_line(result.problem),
         "solution": one_line(result.solution),
@@ -89,6 +103,9 @@ def _cells(result: Result) -> dict[str, str]:
         "reference ms": significant(timing.reference_ms.median) if timing else ABSENT,
         "solution ms": significant(timing.solution_ms.median) if timing else ABSENT,
         "speedup": _interval(timing.speedup) if timing and result.device != "cpu" else ABSENT,
+        "wall ms": significant(timing.wall_ms.median) if timing and timing.wall_ms else ABSENT,
+        "% of floor": f"{timing.floor.ms / timing.solution_ms.median:.1%}" if timing and timing.floor else ABSENT,
+        **baselines,
         "own kernels": f"{result.kernels.own_share:.1%}" if result.kernels else ABSENT,
     }
 

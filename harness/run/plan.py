@@ -9,8 +9,9 @@ from harness import catalog
 from harness.catalog import FULL, REFERENCE, Catalog, Problem, Solution
 from harness.errors import UsageError
 from harness.judge.messages import Evaluate, ProblemAt
-from harness.options import Options
+from harness.options import SOLUTION_BASELINE, Options
 from harness.result import Result, Verdict
+from harness.run.against import rival_names
 
 SMALL = "small"
 """The shape that a sanitizer takes, if a problem declares it: it makes kernels some hundred times slower."""
@@ -32,6 +33,7 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
     chosen = _one_file(options, known) if one_file else catalog.select(known, options.names)
     if not chosen:
         raise UsageError(f"nothing to evaluate: no solution files below {options.solutions}")
+    chosen = (*chosen, *_rivals(options, known, chosen))
     for problem, _ in chosen:
         if problem is not None and not problem.error:
             _check_constants(problem, options)
@@ -86,6 +88,18 @@ def _one_file(options: Options, known: Catalog) -> tuple[Choice, ...]:
         raise UsageError(f"--solution {path}: no such file")
     problem = catalog.find_problem(known, options.names[0])
     return ((problem, Solution(problem.name, path.stem, path)),)
+
+
+def _rivals(options: Options, known: Catalog, chosen: Sequence[Choice]) -> list[Choice]:
+    """The solutions that `--baseline` names and that nothing else asks for, of every problem that has them."""
+    names = rival_names(options.baselines)
+    problems = {problem.name for problem, _ in chosen if problem is not None}
+    found = [choice for choice in catalog.select(known, ()) if choice not in chosen and choice[0] is not None
+             and choice[0].name in problems and choice[1].name in names]
+    there = {solution.name for _, solution in (*chosen, *found)}
+    if missing := [name for name in names if name not in there]:
+        raise UsageError(f"--baseline {SOLUTION_BASELINE}{missing[0]}: none of the chosen problems has such a solution")
+    return found
 
 
 def _check_constants(problem: Problem, options: Options) -> None:

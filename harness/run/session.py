@@ -15,6 +15,7 @@ from harness.judge import sanitizer
 from harness.judge.messages import Evaluate, Settings
 from harness.options import HOST_MEMORY_SHARE, ROOT, Options
 from harness.result import Result, Verdict
+from harness.run.against import Rivals
 from harness.run.ahead import BuildAhead
 from harness.run.judge_client import JudgeClient
 from harness.run.plan import Choice, plan
@@ -22,6 +23,7 @@ from harness.run.progress import Progress
 from harness.sandbox.policy import REQUIRED, Sandbox
 from harness.sandbox.probe import available
 from harness.sandbox.watchdog import Limits, available_bytes
+from harness.timing.stopping import Sampling
 
 
 class Session:
@@ -79,10 +81,11 @@ class Session:
         todo = plan(self._choices, self._options, self.device)
         self._progress.start(len(todo.jobs) + len(todo.known))
         yield from todo.known
+        rivals = Rivals(self._options.baselines, todo.jobs)
         for job in self._in_order(todo.jobs):
             self._now = f"{job.problem_name}/{job.solution_name} {job.shape_name}"
             self._show("")
-            yield self._evaluate(job)
+            yield from rivals.release(self._evaluate(job))
 
     def _in_order(self, jobs: Sequence[Evaluate]) -> Iterator[Evaluate]:
         solutions = {job.solution for job in jobs if job.solution is not None}
@@ -149,9 +152,10 @@ def _limits(options: Options) -> Limits:
 def _settings(options: Options, sandbox: Sandbox) -> Settings:
     return Settings(
         device=options.device,
-        calls=options.calls,
+        sampling=Sampling(options.calls, options.most_calls, options.time_budget, options.precision),
         warmup=options.warmup,
         timing=not options.check and options.sanitize is None,
+        baselines=options.baselines,
         tolerance=options.tolerance,
         seed=secrets.randbits(62) if options.seed is None else options.seed,
         variants=options.variants and options.sanitize is None,
@@ -162,6 +166,7 @@ def _settings(options: Options, sandbox: Sandbox) -> Settings:
         timeout=options.timeout,
         sandbox=sandbox,
         limits=_limits(options),
+        cache=options.cache,
     )
 
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
 
 import torch
 
 from harness.timing.call import Clock, timed_call
 
 REPEATS = 5
+EMPTY_CALLS = 15
 HOLD_MS = 50.0
 AROUND = 8
 FULL_CACHES = 8
 """A write of so many L2 sizes goes at the speed of memory."""
+
+
+def empty_ms(clock: Clock) -> float:
+    """What a pair of time stamps with nothing between them shows, in ms: every time holds as much."""
+    return median(timed_call(clock, lambda: None, lambda _: None, HOLD_MS)[1].device_ms for _ in range(EMPTY_CALLS))
 
 
 def least_write_ms(clock: Clock, device: torch.device, size: int) -> float:

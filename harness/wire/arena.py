@@ -97,6 +97,23 @@ def lay_out(metas: Sequence[TensorMeta], start: int = 0) -> tuple[list[TensorSpe
     return specs, start
 
 
+@dataclass(frozen=True)
+class BufferSet:
+    """Where the tensors of one call's inputs and outputs lie."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As a frame has it."""
+        return {name: [spec.to_json() for spec in specs] for name, specs in vars(self).items()}
+
+    @staticmethod
+    def from_json(frame: dict[str, Any]) -> BufferSet:
+        """What `to_json` gave."""
+        return BufferSet(**{name: tuple(map(TensorSpec.from_json, specs)) for name, specs in frame.items()})
+
+
 def view(arena: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
     """A new tensor object over the arena's bytes (uint8, 1-d) at a spec."""
     flat = arena[spec.offset : spec.offset + spec.bytes].view(spec.torch_dtype)

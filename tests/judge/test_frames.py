@@ -8,13 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.judge.candidate_process import CandidateCheated
-from harness.judge.frames import LONGEST_NOTE, MOST_NOTES, read_batched, read_called, read_launches, read_ready
+from harness.judge.frames import (
+    LONGEST_NOTE,
+    MOST_NOTES,
+    read_batched,
+    read_called,
+    read_launches,
+    read_looped,
+    read_ready,
+)
 from harness.timing.profile import Activity
 
 READY = {"op": "ready", "nonce": "n", "weights": "by name", "changed": False, "buffers": {"own": "theirs"}}
 CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "held": True, "others": ["1"], "notes": [],
           "activities": [["kernel", 1.0, 2.5]]}
 BATCHED = {"op": "batched", "nonce": "n", "held": True, "others": [["1"], ["2"]]}
+LOOPED = {"op": "looped", "nonce": "n", "wall_ms": 0.25, "others": [["1"], ["2"]], "written_over": [True, False]}
 REPORTED = {"op": "reported", "nonce": "n", "launches": 3}
 
 
@@ -22,7 +31,12 @@ def read_batch(frame: dict[str, Any]) -> object:
     return read_batched(frame, 2)
 
 
-READERS = {"ready": read_ready, "called": read_called, "batched": read_batch, "reported": read_launches}
+def read_loop(frame: dict[str, Any]) -> object:
+    return read_looped(frame, 2)
+
+
+READERS = {"ready": read_ready, "called": read_called, "batched": read_batch, "looped": read_loop,
+           "reported": read_launches}
 
 
 def test_honest_frames_are_read() -> None:
@@ -33,7 +47,19 @@ def test_honest_frames_are_read() -> None:
     assert called.activities == (Activity("kernel", 1.0, 2.5),)
     batched = read_batched(dict(BATCHED), 2)
     assert (batched.held, batched.others) == (True, (("1",), ("2",)))
+    looped = read_looped(dict(LOOPED), 2)
+    assert (looped.wall_ms, looped.written_over, looped.others) == (0.25, (True, False), (("1",), ("2",)))
     assert read_launches(dict(REPORTED)) == 3
+
+
+@pytest.mark.parametrize("change", [
+    {"op": "batched"}, {"wall_ms": 0}, {"wall_ms": -1.0}, {"wall_ms": True}, {"wall_ms": float("nan")},
+    {"wall_ms": 10**400}, {"others": [["1"]]}, {"others": "12"}, {"written_over": [False]}, {"written_over": [0, 0]},
+    {"written_over": [False, True]}, {"written_over": None}, {"held": True},
+])
+def test_forged_looped_frames_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(CandidateCheated):
+        read_looped({**LOOPED, **change}, 2)
 
 
 @pytest.mark.parametrize("change", [

@@ -4,6 +4,7 @@ import pytest
 
 from harness.judge.timings import Timings, slowed_down
 from harness.timing.call import Sample
+from harness.timing.gpu_state import GpuSample
 
 
 def sample(milliseconds: float, held: bool = True) -> Sample:
@@ -96,3 +97,60 @@ def test_the_judges_clock_changes_nothing_where_both_agree() -> None:
     summary = found.summary(False, True)
     assert summary is not None and summary.solution_ms.median == 2.0
     assert not any("judge's clock" in flag for flag in summary.flags)
+
+
+CALM = GpuSample(1980.0, 2619.0, 40.0, 300.0)
+SLOW = GpuSample(900.0, 2619.0, 85.0, 700.0, ("hardware thermal slowdown",))
+
+
+def under(states: list[GpuSample | None], times: list[float]) -> Timings:
+    found = Timings()
+    found.add_reference(sample(4.0), counted=False)
+    for state, milliseconds in zip(states, times, strict=True):
+        found.add_reference(sample(4.0), counted=True)
+        found.add_solution(sample(milliseconds), False, "as drawn", state)
+    return found
+
+
+def test_calls_on_a_throttled_gpu_are_dropped_and_said() -> None:
+    summary = under([CALM, SLOW, CALM, CALM], [2.0, 9.0, 2.0, 2.0]).summary(False, False)
+    assert summary is not None and summary.gpu is not None
+    assert (summary.solution_ms.calls, summary.solution_ms.high, summary.gpu.dropped) == (3, 2.0, 1)
+    assert any("hardware thermal slowdown" in flag for flag in summary.flags)
+
+
+def test_a_gpu_that_is_mostly_throttled_keeps_its_calls() -> None:
+    summary = under([SLOW, SLOW, CALM], [9.0, 9.0, 2.0]).summary(False, False)
+    assert summary is not None and summary.gpu is not None
+    assert (summary.solution_ms.calls, summary.gpu.dropped) == (3, 0)
+
+
+def test_a_state_that_nothing_told_is_explained() -> None:
+    found = under([None, None], [2.0, 2.0])
+    found.gpu_unknown = "no NVML"
+    summary = found.summary(False, False)
+    assert summary is not None
+    assert (summary.gpu, summary.gpu_unknown, summary.solution_ms.calls) == (None, "no NVML", 2)
+
+
+@pytest.mark.parametrize(("wall", "bound"), [(3.9, False), (4.1, True)])
+def test_a_call_that_mostly_waits_for_the_host_is_called_so(wall: float, bound: bool) -> None:
+    found = timings([sample(2.0)] * 3)
+    for milliseconds in (wall, wall, wall * 3):
+        found.add_wall(milliseconds)
+    summary = found.summary(False, False)
+    assert summary is not None and summary.wall_ms is not None
+    assert (summary.wall_ms.median, any("launch-bound" in flag for flag in summary.flags)) == (wall, bound)
+
+
+def test_baselines_are_paired_as_the_reference_is() -> None:
+    found = Timings()
+    for counted, (reference, compiled) in enumerate([(4.0, 3.0), (4.4, 3.3), (4.0, 3.0)]):
+        found.add_reference(sample(reference), counted > 0)
+        found.add_baselines({"compile": compiled, **({"compile-max": 1.0} if counted else {})})
+        if counted:
+            found.add_solution(sample(1.0), False, "as drawn")
+    summary = found.summary(False, False)
+    assert summary is not None
+    (baseline,) = summary.baselines  # one that was not there from the first call on has no pairs
+    assert (baseline.name, baseline.speedup.median) == ("compile", pytest.approx(3.15))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.report.table import NO_SPEEDUP, table
-from harness.result import Kernels, Result, Spread, Timing, Verdict
+from harness.result import Baseline, Floor, Kernels, Result, Spread, Timing, Verdict
 
 from .samples import FAILURES, any_result, check, result
 
@@ -25,7 +25,9 @@ def test_a_passed_row_has_its_error_times_and_interval() -> None:
 
 def test_what_is_absent_is_a_dash() -> None:
     text = table([result(verdict=Verdict.SKIPPED, reason="needs 9 GiB, 8 GiB are there")])
-    assert rows(text) == [["matmul_diag", "naive", "skipped", "—", "—", "—", "—"]]
+    assert rows(text) == [["matmul_diag", "naive", "skipped", "—"]]
+    timed = table([result("p/s", speedup=2.0), result("p/t", Verdict.SKIPPED, reason="no")])
+    assert rows(timed)[1] == ["p", "t", "skipped", "—", "—", "—", "—"]
 
 
 def test_the_share_of_own_kernels_is_shown_where_it_is_known() -> None:
@@ -79,9 +81,26 @@ def test_a_reason_without_words_still_leaves_a_line() -> None:
 
 def test_the_cpu_has_no_speedup_and_one_line_says_why() -> None:
     text = table([result("a/naive", speedup=2.0, device="cpu"), result("b/naive", speedup=3.0, device="cpu")])
-    assert [row[-1] for row in rows(text)] == ["—", "—"]
+    assert "speedup" not in text.splitlines()[0] and " ms" not in text
     assert text.count(NO_SPEEDUP) == 1
     assert NO_SPEEDUP not in table([result(speedup=2.0)])
+
+
+def test_the_cpu_has_times_if_they_are_asked_for() -> None:
+    text = table([result("a/naive", speedup=2.0, device="cpu")], verbose=True)
+    assert "solution ms" in text.splitlines()[0] and "speedup" not in text.splitlines()[0]
+
+
+def test_wall_time_floor_and_baselines_have_columns_where_they_are_known() -> None:
+    one = Spread(1.0, 0.9, 1.1)
+    timing = Timing(one, one, one, wall_ms=Spread(2.5, 2.4, 2.6), floor=Floor(8, 8, 0.25, 0.5, "compute"),
+                    baselines=(Baseline("compile", one, Spread(1.5, 1.4, 1.6)),))
+    text = table([result("p/a", timing=timing), result("p/b", timing=Timing(one, one, one))])
+    header = [cell for cell in map(str.strip, text.splitlines()[0].split("  ")) if cell]
+    assert header[-4:] == ["wall ms", "speedup", "over compile", "% of floor"]
+    assert [row[-4:] for row in rows(text)] == [
+        ["2.50", "1.00 [0.900, 1.10]", "1.50 [1.40, 1.60]", "50.0%"], ["—", "1.00 [0.900, 1.10]", "—", "—"]
+    ]
 
 
 @pytest.mark.parametrize(

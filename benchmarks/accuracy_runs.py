@@ -1,0 +1,184 @@
+"""Speedups of whole evaluations: the parts of timing_accuracy.py that have the harness start its own processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import torch
+from accuracy_bars import DIFFER_BY, Differing, Evaluated, Repeated, SelfCompared
+from accuracy_gpu import SPIN_KERNEL, Bench, Failed, Work, calibrate
+
+from harness import catalog, options
+from harness.judge import problem as problem_file
+from harness.options import ROOT
+from harness.result import Result, from_json
+from harness.run.plan import choose
+from harness.run.progress import Progress
+from harness.run.session import Session
+
+Note = Callable[[Evaluated | Repeated], None]
+"""Called with a row that isn't finished, so that what is there so far is kept."""
+
+REPEATED = (
+    ("matmul_diag/naive",),
+    ("matmul_diag/naive", "--set", "N=512", "--set", "M=512"),
+)
+"""One that takes well over 20 µs on the device, and one that takes a few."""
+LONGEST_RUN_S = 900.0
+MOST_FAILURES = 3
+"""With no success among them: then the rest would fail as well."""
+
+CHAIN_US = 200.0
+FIRST_STEPS = 20
+CALIBRATING_CALLS = 25
+
+PROBLEM = '''\
+"""A chain of elementwise products."""
+
+import torch
+from torch import nn
+
+ELEMENTS = 1 << 22
+STEPS = {steps}
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(STEPS):
+            x = x * 0.999
+        return x
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.rand(ELEMENTS)]
+
+
+def get_init_inputs() -> list[object]:
+    return []
+'''
+
+SOLUTION = '''\
+"""The same chain, and behind it a kernel that only takes time."""
+
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+STEPS = {steps}
+CYCLES = {cycles}
+
+CUDA_SOURCE = r"""{kernel}
+void spin(int64_t cycles) {{
+  accuracy_spin<<<1, 1>>>(cycles, nullptr);
+}}
+"""
+
+extension = load_inline(
+    name="accuracy_spin", cpp_sources="void spin(int64_t cycles);", cuda_sources=CUDA_SOURCE, functions=["spin"]
+)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(STEPS):
+            x = x * 0.999
+        extension.spin(CYCLES)
+        return x
+'''
+
+
+def repeat(arguments: Sequence[str], processes: int, note: Note) -> Iterator[Repeated]:
+    """Part `repeat`: `run_eval.py` anew for each figure. `arguments` are for all of them."""
+    for given in REPEATED:
+        row = Repeated(" ".join(given))
+        for _ in range(processes):
+            result = _in_own_process([*given, *arguments])
+            if result.timing is None:
+                raise Failed(f"{row.what}: {result.verdict}: {result.reason or 'no times'}")
+            row.solution_us.append(result.timing.solution_ms.median * 1e3)
+            row.speedups.append(result.timing.speedup.median)
+            note(row)
+        yield row
+
+
+def _in_own_process(arguments: Sequence[str]) -> Result:
+    with tempfile.TemporaryDirectory(prefix="inlinebench-") as folder:
+        out = Path(folder) / "out.jsonl"
+        command = [sys.executable, str(ROOT / "run_eval.py"), *arguments, "--quiet", "--out", str(out)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=LONGEST_RUN_S, stdin=subprocess.DEVNULL
+        )
+        lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
+    if len(lines) != 1:
+        raise Failed(f"{' '.join(command)} left with status {done.returncode} and {len(lines)} results:\n{done.stderr}")
+    return from_json(lines[0])
+
+
+def against_itself(given: Sequence[str], arguments: Sequence[str], number: int, note: Note) -> Iterator[SelfCompared]:
+    """Part `aa`: `given` names a reference, as arguments of `run_eval.py`."""
+    row = SelfCompared(" ".join(given))
+    _evaluate(row, [*given, "--allow-library", *arguments], number, note)
+    yield row
+
+
+def differ(bench: Bench, folder: Path, arguments: Sequence[str], number: int, note: Note) -> Iterator[Differing]:
+    """Part `differ`: a chain of torch's kernels against the same chain and a spin kernel, planted in `folder`."""
+    problem, solution = folder / "problems" / "chain.py", folder / "solutions" / "chain" / "slower.py"
+    for path in (problem, solution):
+        path.parent.mkdir(parents=True)
+    with torch.no_grad():
+        steps = max(1, round(FIRST_STEPS * CHAIN_US / _chain_us(bench, problem)))
+        cycles, slower = calibrate(bench, _chain(bench, problem, steps), DIFFER_BY, CALIBRATING_CALLS)
+    solution.write_text(SOLUTION.format(steps=steps, cycles=cycles, kernel=SPIN_KERNEL))
+    row = Differing(f"chain of {steps} products", slower=slower)
+    places = ["--problems", str(problem.parent), "--solutions", str(solution.parent.parent)]
+    _evaluate(row, ["chain/slower", *places, "--allow-library", *arguments], number, note)
+    yield row
+
+
+def _chain(bench: Bench, problem: Path, steps: int) -> Work:
+    """The reference as the judge would run it, once its problem has been written with so many steps."""
+    problem.write_text(PROBLEM.format(steps=steps))
+    module = problem_file.load(problem)
+    model = problem_file.construct(module).to(bench.device)
+    inputs = [tensor.to(bench.device) for tensor in problem_file.inputs(module)]
+    return lambda: model(*inputs)
+
+
+def _chain_us(bench: Bench, problem: Path) -> float:
+    work = _chain(bench, problem, FIRST_STEPS)
+    bench.warm(work)
+    time_us = bench.time(work)
+    if time_us is None:
+        raise Failed("the chain can't be held")
+    return time_us
+
+
+def _evaluate(row: Evaluated, arguments: Sequence[str], number: int, note: Note) -> None:
+    """So many evaluations in one run, added to the row as they come. Raises Failed if none of the first ones passes."""
+    wanted = options.parse(arguments)
+    choices = choose(wanted, catalog.read(wanted.problems, wanted.solutions)) * number
+    with Progress(quiet=not sys.stderr.isatty()) as progress, Session(wanted, choices, progress) as session:
+        begin = time.monotonic()
+        for result in session.results():
+            row.seconds.append(time.monotonic() - begin)
+            add(row, result)
+            note(row)
+            progress.finished(result)
+            if len(row.failures) >= MOST_FAILURES and not row.intervals:
+                raise Failed(f"{row.what}: {row.failures[-1]}\n{result.log or ''}")
+            begin = time.monotonic()
+
+
+def add(row: Evaluated, result: Result) -> None:
+    """Takes an evaluation into a row."""
+    if result.timing is None:
+        row.failures.append(f"{result.verdict}: {result.reason}" if result.reason else "it has no times")
+        return
+    speedup = result.timing.speedup
+    row.intervals.append([speedup.low, speedup.median, speedup.high])

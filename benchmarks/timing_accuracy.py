@@ -1,0 +1,226 @@
+"""How accurate the reported times are: each part measures, prints a Markdown table, and is held to a bar.
+
+    python benchmarks/timing_accuracy.py                           every part; status 1 if a bar is missed, 2 if a part
+                                                                   couldn't be measured
+    python benchmarks/timing_accuracy.py --part cupti --part spin  only these
+    python benchmarks/timing_accuracy.py --out FILE.json           raw figures too, as they come; those of other parts
+                                                                   that FILE.json has from this machine are kept
+    python benchmarks/timing_accuracy.py --show FILE.json          the tables of such a file again, without a GPU
+    ... --plot FILE.png                                            a picture, with either; needs matplotlib
+
+| part   | what it holds the times against |
+| ------ | ------------------------------- |
+| cupti  | CUPTI's time stamps, in the same calls, for work of 1 µs to 50 ms |
+| others | beside each row of `cupti`: the timer without CUPTI, events around the call, Triton's `do_bench` (no bar) |
+| spin   | a kernel that spins for a known number of clock cycles |
+| flush  | a copy kernel after a flush that surely leaves nothing dirty in L2 |
+| repeat | the same solution in other processes |
+| aa     | a reference as its own solution: its speedup is 1 |
+| differ | a solution that was made 2 % slower than its reference |
+
+It needs a GPU that nobody else uses, and nvcc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import torch  # noqa: E402
+from accuracy_bars import FEWEST, KINDS, Row, head, line, read_row  # noqa: E402
+from accuracy_gpu import Bench, Failed, flush, spin, trace  # noqa: E402
+from accuracy_plot import plot  # noqa: E402
+from accuracy_runs import against_itself, differ, repeat  # noqa: E402
+
+from harness.build.request import NoSupport  # noqa: E402
+from harness.build.toolchain import MissingTool  # noqa: E402
+from harness.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
+from harness.judge import device as devices  # noqa: E402
+from harness.judge.problem import ProblemError  # noqa: E402
+from harness.options import default_cache  # noqa: E402
+
+OTHERS = "others"
+PARTS = ("cupti", OTHERS, "spin", "flush", "repeat", "aa", "differ")
+BROKEN = (Failed, JudgeDied, MissingTool, NoDevice, NoSandbox, NoSupport, OSError, ProblemError, RuntimeError,
+          UsageError, subprocess.SubprocessError)
+"""What ends a part without ending those after it; CUDA's errors are RuntimeErrors."""
+
+
+class Record:
+    """All figures by part, in a file if there is to be one. Figures of another environment are dropped."""
+
+    def __init__(self, path: Path | None, environment: Mapping[str, Any]) -> None:
+        self._path, self._environment = path, dict(environment)
+        self.parts: dict[str, list[Row]] = {}
+        if path is not None and path.exists():
+            kept, parts = read_record(path)
+            self.parts = parts if kept == self._environment else {}
+
+    def begin(self, part: str) -> None:
+        """Figures of an earlier run of a part are forgotten."""
+        self.parts[part] = []
+
+    def put(self, part: str, row: Row) -> None:
+        """Keeps a row in place of one of the same name, and writes the file whole or not at all."""
+        self.parts[part] = [*(each for each in self.parts[part] if each.what != row.what), row]
+        if self._path is None:
+            return
+        parts = {name: [asdict(each) for each in rows] for name, rows in self.parts.items()}
+        text = json.dumps({"environment": self._environment, "parts": parts}, indent=1, ensure_ascii=False)
+        fresh = self._path.with_name(self._path.name + ".new")
+        fresh.write_text(text + "\n", encoding="utf-8")
+        os.replace(fresh, self._path)
+
+
+def read_record(path: Path) -> tuple[dict[str, Any], dict[str, list[Row]]]:
+    """Environment and rows by part of a file that a Record wrote."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return data["environment"], {part: [read_row(part, row) for row in rows] for part, rows in data["parts"].items()}
+
+
+class Measuring:
+    """Runs parts on one device; `given` are the options, `folder` is for temporary files."""
+
+    def __init__(self, given: argparse.Namespace, record: Record, device: torch.device, folder: Path) -> None:
+        self._given, self._record, self._device, self._folder = given, record, device, folder
+
+    @cached_property
+    def _bench(self) -> Bench:
+        """Not before a part needs it: `repeat` and `aa` leave the GPU to the harness alone."""
+        return Bench(self._device, self._given.cache, self._folder)
+
+    def rows(self, part: str) -> Iterator[Row]:
+        """The rows of a part as they come."""
+        given = self._given
+        common = ["--device", str(self._device), "--cache", str(given.cache)]
+        arguments = [*common, *shlex.split(given.arguments)]
+
+        def note(row: Row) -> None:
+            self._record.put(part, row)
+
+        if part == "cupti":
+            return trace(self._bench, given.calls, OTHERS in given.parts)
+        if part == "spin":
+            return spin(self._bench, given.calls)
+        if part == "flush":
+            return flush(self._bench, given.calls)
+        if part == "repeat":
+            return repeat(common, given.processes, note)
+        if part == "aa":
+            return against_itself(shlex.split(given.aa), arguments, given.evaluations, note)
+        return differ(self._bench, self._folder, arguments, given.evaluations, note)
+
+    def run(self, part: str) -> bool:
+        """Measures and prints a part; gives whether all of its bars are met. Raises what is in BROKEN."""
+        begin, met = time.monotonic(), True
+        self._record.begin(part)
+        say(f"\n{head(part)}")
+        for row in self.rows(part):
+            self._record.put(part, row)
+            say(line(row))
+            met = met and row.met
+        say(f"\n{time.monotonic() - begin:.0f} s")
+        return met
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def complain(message: str) -> int:
+    """For what can't be done at all; gives the exit status."""
+    print(f"timing_accuracy.py: {message}", file=sys.stderr)
+    return 2
+
+
+def measure(given: argparse.Namespace) -> int:
+    """The parts that were asked for, each for itself; gives the exit status."""
+    try:
+        device = devices.resolve(given.device)
+    except devices.Unusable as error:
+        return complain(str(error))
+    if device.type != "cuda":
+        return complain("only the times of a GPU are looked at here")
+    environment = devices.environment(device, tf32=False)
+    record = Record(given.out, {name: fact for name, fact in asdict(environment).items() if fact is not None})
+    say(f"{environment.gpu}, driver {environment.driver}, CUDA {environment.cuda}, torch {environment.torch}")
+    chosen = [part for part in PARTS if part in given.parts and part != OTHERS]
+    if OTHERS in given.parts and "cupti" not in chosen:
+        chosen.insert(0, "cupti")
+    status = 0
+    with tempfile.TemporaryDirectory(prefix="inlinebench-") as folder:
+        measuring = Measuring(given, record, device, Path(folder))
+        for part in chosen:
+            try:
+                status = max(status, int(not measuring.run(part)))
+            except BROKEN:
+                traceback.print_exc()
+                status = 2
+    if given.plot is not None:
+        plot(record.parts, given.plot)
+    return status
+
+
+def show(given: argparse.Namespace) -> int:
+    """The tables of a file of figures; gives the exit status that they deserve."""
+    try:
+        environment, parts = read_record(given.show)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return complain(f"--show {given.show}: no file of figures ({error})")
+    say(", ".join(f"{name} {fact}" for name, fact in environment.items()))
+    for part in KINDS:
+        if part in parts:
+            say("\n".join(["", head(part), *map(line, parts[part])]))
+    if given.plot is not None:
+        plot(parts, given.plot)
+    return int(not all(row.met for rows in parts.values() for row in rows))
+
+
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--part", dest="parts", action="append", choices=PARTS, help="repeatable (default: all)")
+    add("--device", default="cuda", metavar="NAME", help="cuda or cuda:N")
+    add("--calls", type=int, default=15, metavar="N", help="timed calls for a row of device times (default 15)")
+    add("--processes", type=int, default=10, metavar="N", help="for each row of `repeat` (default 10)")
+    add("--evaluations", type=int, default=100, metavar="N", help="of `aa` and of `differ` (default 100)")
+    add("--arguments", default="--trust", metavar="TEXT", help="more arguments of run_eval.py for these two "
+        "(default: %(default)s)")
+    add("--aa", default="matmul_diag/@reference --set N=2048 --set M=2048", metavar="TEXT", help="the reference that "
+        "`aa` evaluates, as arguments of run_eval.py (default: %(default)s)")
+    add("--cache", type=Path, default=default_cache(os.environ), metavar="DIR", help="where built libraries are kept")
+    add("--out", type=Path, metavar="FILE", help="keep raw figures in FILE as JSON")
+    add("--plot", type=Path, metavar="FILE", help="draw the figures into FILE")
+    add("--show", type=Path, metavar="FILE", help="measure nothing; print what is in FILE")
+    given = parser.parse_args()
+    given.parts = given.parts or list(PARTS)
+    if given.calls < FEWEST:
+        parser.error(f"--calls {given.calls}: a row needs {FEWEST}")
+    if given.plot is not None and find_spec("matplotlib") is None:
+        parser.error("--plot needs matplotlib (pip install matplotlib)")  # now, and not when all is measured
+    return given
+
+
+def main() -> int:
+    given = read_options()
+    return measure(given) if given.show is None else show(given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

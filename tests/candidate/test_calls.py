@@ -1,0 +1,71 @@
+"""Calls in a loop: what is handed in, and which outputs were written over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from harness.candidate.calls import Caller, Form, Mismatch
+from harness.timing.cpu import CpuClock
+from harness.wire.arena import BufferSet, TensorMeta, TensorSpec, lay_out, view
+from harness.wire.tree import flatten
+
+CALLS = 3
+
+
+class Model(torch.nn.Module):
+    def __init__(self, forward: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.forward = forward  # type: ignore[method-assign]
+
+
+def looped(forward: Callable[[torch.Tensor], torch.Tensor]) -> tuple[float, list[bool], list[torch.Tensor]]:
+    """The wall time, what was written over, and the outputs of three calls on inputs of ones, twos and threes."""
+    meta, sets, end = TensorMeta.of(torch.zeros(4)), list[BufferSet](), 0
+    for _ in range(CALLS):
+        inputs, end = lay_out([meta], end)
+        outputs, end = lay_out([meta], end)
+        sets.append(BufferSet(tuple(inputs), tuple(outputs)))
+    arena = torch.zeros(end, dtype=torch.uint8)
+    for number, buffers in enumerate(sets):
+        view(arena, buffers.inputs[0]).fill_(number + 1)
+
+    form = Form(flatten((torch.zeros(4),))[0], (True,), flatten(torch.zeros(4))[0], (True,), tuple(sets), {}, False)
+    caller = Caller(Model(forward), CpuClock(), arena, form)
+    wall_ms, _, written_over = caller.loop([((), None)] * CALLS)
+    return wall_ms, written_over, [view(arena, buffers.outputs[0]).clone() for buffers in sets]
+
+
+def values(tensors: list[torch.Tensor]) -> list[float]:
+    return [float(tensor[0]) for tensor in tensors]
+
+
+def test_fresh_outputs_are_all_handed_in() -> None:
+    wall_ms, written_over, outputs = looped(lambda x: x * 2)
+    assert wall_ms > 0
+    assert (written_over, values(outputs)) == ([False] * CALLS, [2.0, 4.0, 6.0])
+
+
+def test_a_buffer_that_is_used_again_holds_the_last_output_only() -> None:
+    buffer = torch.empty(4)
+    _, written_over, outputs = looped(lambda x: torch.mul(x, 2, out=buffer))
+    assert written_over == [True, True, False]
+    assert float(outputs[-1][0]) == 6.0
+
+
+def test_two_buffers_in_turn_leave_the_last_two() -> None:
+    buffers, turn = [torch.empty(4), torch.empty(4)], iter(range(CALLS))
+    _, written_over, outputs = looped(lambda x: torch.mul(x, 2, out=buffers[next(turn) % 2]))
+    assert (written_over, values(outputs)[1:]) == ([True, False, False], [4.0, 6.0])
+
+
+def test_an_output_of_another_shape_is_a_mismatch() -> None:
+    with pytest.raises(Mismatch, match="shape"):
+        looped(lambda x: x[:2] * 2)
+
+
+def test_specs_travel_as_frames() -> None:
+    spec = TensorSpec("float32", (4,), (1,), 512)
+    assert BufferSet.from_json(BufferSet((spec,), ()).to_json()) == BufferSet((spec,), ())

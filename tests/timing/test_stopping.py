@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.timing.statistics import median_interval, rank_interval
+from harness.timing.stopping import ALL_MADE, Precise, Sampling, Settled
+
+SAMPLING = Sampling(least=20, most=200, budget_s=5.0, precision=0.005)
+
+
+def noisy(spread: float, count: int, seed: int = 1) -> list[float]:
+    generator = random.Random(seed)
+    return [generator.gauss(2.0, 2.0 * spread) for _ in range(count)]
+
+
+def stops_at(spread: float, sampling: Sampling = SAMPLING, seconds_a_call: float = 0.0) -> tuple[int, str]:
+    ratios = noisy(spread, 1000)
+    for counted in range(1, 1001):
+        if stop := sampling.stop(counted, counted * seconds_a_call, lambda end=counted: ratios[:end]):  # type: ignore[misc]
+            return counted, stop
+    raise AssertionError("it never stops")
+
+
+def test_quiet_samples_end_at_the_least_number() -> None:
+    assert stops_at(0.001) == (20, Precise.name)
+
+
+def test_noisier_samples_take_more_until_the_interval_is_narrow_enough() -> None:
+    counted, why = stops_at(0.01)
+    assert 20 < counted < 100
+    assert why == Precise.name
+    assert not Precise(0.005).met(noisy(0.01, 1000)[: counted - 1])
+
+
+def test_noise_that_stays_ends_it_as_well() -> None:
+    counted, why = stops_at(0.3)
+    assert (why, 64 <= counted < 200) == (Settled.name, True)
+
+
+def test_noise_that_grows_has_not_settled() -> None:
+    assert not Settled().met([1.0 + 0.002 * index * (-1) ** index for index in range(100)])
+
+
+def test_time_and_number_bound_it() -> None:
+    assert stops_at(0.3, seconds_a_call=0.2) == (25, "time budget")
+    assert stops_at(0.3, seconds_a_call=1.0) == (20, "time budget")  # never fewer than the least
+    assert stops_at(0.3, Sampling(20, 30, 5.0, 0.005)) == (30, ALL_MADE)
+    assert stops_at(0.3, SAMPLING.fixed) == (20, ALL_MADE)
+
+
+def test_without_usable_times_all_calls_are_made() -> None:
+    assert SAMPLING.stop(100, 1.0, list) is None
+    assert SAMPLING.stop(100, 6.0, list) == "time budget"
+    assert SAMPLING.stop(200, 1.0, list) == ALL_MADE
+
+
+def test_a_most_below_the_least_is_refused() -> None:
+    with pytest.raises(ValueError, match="at most 5"):
+        Sampling(20, 5, 1.0, 0.005)
+
+
+@given(st.lists(st.floats(0.1, 10.0), min_size=1, max_size=60))
+def test_ranks_hold_the_median_and_stay_within_the_samples(samples: list[float]) -> None:
+    low, middle, high = rank_interval(samples)
+    assert min(samples) <= low <= middle <= high <= max(samples)
+
+
+def test_ranks_agree_with_the_bootstrap() -> None:
+    samples = noisy(0.01, 60)
+    ranks, bootstrap = rank_interval(samples), median_interval(samples)
+    assert ranks[1] == bootstrap[1]
+    assert (ranks[2] - ranks[0]) == pytest.approx(bootstrap[2] - bootstrap[0], rel=0.35)
+
+
+def test_ranks_of_a_worked_example() -> None:
+    # 25 samples: 12.5 -+ 0.98 * 5 = 7.6 and 17.4, so the 8th and the 19th of the ordered ones.
+    assert rank_interval([float(value) for value in range(25)]) == (7.0, 12.0, 18.0)
