@@ -89,6 +89,8 @@ class Row:
 class Traced(Row):
     """A kernel or a chain of some, by the timer and by CUPTI in the same calls (µs), one figure a call.
 
+    The timer's are as the harness reports them, less an empty pair of events.
+
     `untraced_us` are calls without CUPTI, `events_us` and `do_bench_us` what other ways to time make of the same work.
     """
 

@@ -21,6 +21,7 @@ from harness.judge.device import architectures
 from harness.judge.kernels import HARNESS, HOLD, STOP
 from harness.timing.call import Clock, timed_call
 from harness.timing.flags import FlagPage
+from harness.timing.floor import empty_ms
 from harness.timing.gpu import GpuClock
 from harness.timing.profile import Activity, CuptiTracer
 from harness.wire.arithmetic import exact_arithmetic
@@ -138,6 +139,12 @@ class Bench:
         _, sample = timed_call(clock or self.clock, work, finish, HOLD_MS)
         return sample.device_ms * 1e3 if sample.held else None
 
+    @cached_property
+    def pair_us(self) -> float:
+        """What the timer shows for a call of nothing; the harness takes it off every time that it reports."""
+        self.wake()
+        return empty_ms(self.clock) * 1e3
+
     def traced(self, work: Work) -> tuple[float, float] | None:
         """The same call in µs by the timer and by CUPTI; None where one of them has no time."""
         timer, activities = self.tracer(lambda: self.time(work))
@@ -232,20 +239,21 @@ def trace(bench: Bench, calls: int, others: bool) -> Iterator[Traced]:
 
     These come first, because what CUPTI puts into a process once it has started would slow down their launches.
     """
+    pair = bench.pair_us  # before CUPTI has started
     beside = {case.what: look_beside(bench, case.make(bench), calls) for case in cases()} if others else {}
     for case in cases():
         work = case.make(bench)
         bench.warm(work)
         bench.traced(work)  # when CUPTI first meets a kernel it may wait for the device
-        pairs = [pair for _ in range(calls) if (pair := bench.traced(work)) is not None]
-        timer, cupti = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        pairs = [both for _ in range(calls) if (both := bench.traced(work)) is not None]
+        timer, cupti = [each[0] - pair for each in pairs], [each[1] for each in pairs]
         yield Traced(case.what, timer, cupti, **beside.get(case.what, {}))
 
 
 def look_beside(bench: Bench, work: Work, calls: int) -> dict[str, Any]:
     """The timer without CUPTI, CUDA events around the call, and Triton's `do_bench` where that is there, in µs."""
     bench.warm(work)
-    untraced = usable([bench.time(work) for _ in range(calls)])
+    untraced = [each - bench.pair_us for each in usable([bench.time(work) for _ in range(calls)])]
     around = middle([_events_us(work) for _ in range(calls)])
     return {"untraced_us": untraced, "events_us": around, "do_bench_us": _do_bench_us(work)}
 

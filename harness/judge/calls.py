@@ -42,8 +42,8 @@ from harness.wire.processes import descendants
 
 UNHELD_SHARE = 0.1
 """Of the calls, in secret: work that hides behind the hold, on a stream that nobody joins, is missing from these."""
-LOOPS, LOOP_CALLS = 4, 16
-"""Loops that take the wall time, the first of them to warm up, and the calls of each where there are buffers enough."""
+LOOPS, LOOP_CALLS, LOOP_MS = 4, 16, 20.0
+"""Loops that take the wall time, the first of them to warm up; the calls of each at most, and as many ms of calls."""
 BELOW_FLOOR = 0.95
 """Pure reads are some percent faster than the copies that bandwidth is measured with."""
 FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
@@ -69,9 +69,8 @@ class Calls:
         self._fingerprint = Fingerprint(stage.arena.bytes.device, self._chance.getrandbits(62))
         self._model = stage.reference()
         self._reference_hold, self._candidate_hold = HoldPolicy(), HoldPolicy()
-        self._timings = Timings()
-        if settings.timing and stage.device.type == "cuda":
-            self._timings.empty_ms = stage.overheads(tools.clock).empty_ms
+        on_gpu = settings.timing and stage.device.type == "cuda"
+        self._timings = Timings(stage.overheads(tools.clock).empty_ms if on_gpu else None)
         if tools.peaks is not None:
             work, peaks = stage.rehearsed.work, tools.peaks
             self._timings.floor = floor(work, peaks)
@@ -143,7 +142,7 @@ class Calls:
             return
         begin, alone = time.monotonic(), list[float]()
         while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < ALONE_S):
-            alone.append(self._reference_again()[1].device_ms)
+            alone.append(self._timings.net(self._reference_again()[1].device_ms))
         beside = self._attempt.timing.reference_ms.median
         if slowed_down(beside, median(alone)):
             self._attempt.timing = None
@@ -179,10 +178,12 @@ class Calls:
 
     def _time_loops(self) -> None:
         """What a call takes in a loop in Python. Outputs are compared as those of a batch are. Raises Failed."""
+        longest = int(LOOP_MS / self._timings.median_ms()) + 1
+        calls = min(LOOP_CALLS, longest, len(self._stage.sets))
         for number in range(LOOPS):
             self._tools.progress(f"timing loop {number + 1} of {LOOPS}")
             batch = Batch(self._stage, self._candidate, self._chance, self._public, None)
-            said = batch.loop(min(LOOP_CALLS, len(self._stage.sets)))
+            said = batch.loop(calls)
             self._check_batch(batch, said)
             if number > 0:  # the first one allocates what that many outputs take at once
                 self._timings.add_wall(batch.wall_ms)

@@ -11,6 +11,8 @@ from harness.timing.gpu_state import GpuSample, drops, summarize
 from harness.timing.gpu_state import flags as gpu_flags
 from harness.timing.statistics import median_interval, paired_ratios, quartiles, widen_by_clock
 
+LEAST_MS = 1e-4
+"""No call takes less than a tenth of a microsecond, and a ratio has to be one."""
 VARIANT_NOISE = 0.05
 """Medians of plain and changed inputs further apart than this (as a share) are worth a flag."""
 FEWEST_TO_COMPARE = 8
@@ -22,9 +24,13 @@ SLOWDOWN, SLOWDOWN_SLACK_MS = 0.10, 0.005
 
 
 class Timings:
-    """Reference and solution times in ms, in the order of the calls."""
+    """Reference and solution times in ms, in the order of the calls.
 
-    def __init__(self) -> None:
+    From each time `empty_ms` is taken off, what the timer shows for a call of nothing.
+    """
+
+    def __init__(self, empty_ms: float | None = None) -> None:
+        self._empty_ms = empty_ms
         self._references: list[float] = []
         self._solutions: list[float | None] = []
         self._variants: list[str] = []
@@ -35,12 +41,15 @@ class Timings:
         self.gpu_unknown: str | None = None
         self.other_processes: int | None = None
         self.stopped_by = ""
-        self.empty_ms: float | None = None
         self.floor: Floor | None = None
         self.least_ms = 0.0
         """What moving the compulsory bytes takes but for those that L2 can keep; a shorter time is worth a flag."""
         self.outside_ms: float | None = None
         """What a call took by the judge's own clock, if that is to count where it is more."""
+
+    def net(self, ms: float) -> float:
+        """A time without what the timer adds to it."""
+        return max(LEAST_MS, ms - (self._empty_ms or 0.0))
 
     @property
     def warm(self) -> bool:
@@ -53,7 +62,7 @@ class Timings:
         if not counted:
             self._references.clear()
             self._baselines.clear()
-        self._references.append(sample.device_ms)
+        self._references.append(self.net(sample.device_ms))
 
     def add_solution(
         self, sample: Sample, synchronises: bool, variant: str, state: GpuSample | None = None
@@ -61,18 +70,23 @@ class Timings:
         """A counted call with the GPU's state after it; its time is used if it was held, or if the solution can't be,
         and if the GPU wasn't throttled, unless it was most of the time."""
         usable = (sample.held or synchronises) and sample.device_ms > 0
-        self._solutions.append(sample.device_ms if usable else None)
+        self._solutions.append(self.net(sample.device_ms) if usable else None)
         self._variants.append(variant)
         self._states.append(state)
 
     def add_baselines(self, found: Mapping[str, float]) -> None:
         """Calls of baselines on the inputs of the last reference call, by name."""
         for name, ms in found.items():
-            self._baselines.setdefault(name, []).append(ms)
+            self._baselines.setdefault(name, []).append(self.net(ms))
 
     def add_wall(self, ms: float) -> None:
         """What a call took in a loop."""
         self._walls.append(ms)
+
+    def median_ms(self) -> float:
+        """The solution's time so far; none of its calls need have been held."""
+        known = [time for time in self._solutions if time is not None]
+        return median(known) if known else LEAST_MS
 
     def ratios(self) -> list[float]:
         """The paired speedups so far."""
@@ -114,7 +128,7 @@ class Timings:
             flags.append(f"timed by the judge's clock: {solution.median:.4g} ms by its own")
             solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)
         return Timing(
-            _spread(self._references[1:]), solution, speedup, wall, self._compare(used), self.floor, self.empty_ms,
+            _spread(self._references[1:]), solution, speedup, wall, self._compare(used), self.floor, self._empty_ms,
             self.stopped_by, gpu, None if gpu else self.gpu_unknown, tuple(flags)
         )
 

@@ -19,7 +19,7 @@ FULL_CACHES = 8
 
 
 def empty_ms(clock: Clock) -> float:
-    """What a pair of time stamps with nothing between them shows, in ms: every time holds as much."""
+    """What a pair of time stamps with nothing between them shows, in ms: every sample holds as much."""
     return median(timed_call(clock, lambda: None, lambda _: None, HOLD_MS)[1].device_ms for _ in range(EMPTY_CALLS))
 
 

@@ -154,3 +154,16 @@ def test_baselines_are_paired_as_the_reference_is() -> None:
     assert summary is not None
     (baseline,) = summary.baselines  # one that was not there from the first call on has no pairs
     assert (baseline.name, baseline.speedup.median) == ("compile", pytest.approx(3.15))
+
+
+def test_what_the_timer_shows_for_nothing_is_taken_off() -> None:
+    found = Timings(empty_ms=0.0013)
+    found.add_reference(sample(0.0053), counted=False)
+    for _ in range(3):
+        found.add_reference(sample(0.0053), counted=True)
+        found.add_solution(sample(0.0033), False, "as drawn")
+    summary = found.summary(False, False)
+    assert summary is not None
+    assert (summary.solution_ms.median, summary.speedup.median) == (pytest.approx(0.002), pytest.approx(2.0))
+    assert summary.empty_ms == 0.0013
+    assert found.net(0.0001) > 0
