@@ -163,7 +163,8 @@ class Timing:
 
     `wall_ms` is what a call takes in a loop in Python, by the candidate's clock. `floor` is the least that the hardware
     needs. `empty_ms` is what the timer shows for a call of nothing, and has been taken off every device time.
-    `stopped_by` tells why no more calls were made. `gpu` is the state of the GPU meanwhile, or `gpu_unknown` why there is none.
+    `stopped_by` tells why no more calls were made. `gpu` is the state of the GPU meanwhile, or `gpu_unknown` why there
+    is none.
     """
 
     reference_ms: Spread

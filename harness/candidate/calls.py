@@ -80,6 +80,9 @@ class Caller:
         buffers = self._form.sets[0]
         arguments = self._arguments(buffers, others)
         self._poison_freed_memory(buffers)
+        if self._copied_to is None:
+            for spec in buffers.inputs:
+                self._clock.touch(self._base + spec.offset, spec.bytes)
         seed_all(random_seed)
         with torch.no_grad():
             handed, sample = timed_call(self._clock, lambda: self._forward(buffers, arguments), self._hand_in, hold_ms)

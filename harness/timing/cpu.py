@@ -17,6 +17,9 @@ class CpuClock:
     def __init__(self) -> None:
         self._begin = self._end = 0
 
+    def touch(self, address: int, size: int) -> None:
+        """Nothing, as below."""
+
     def flush(self) -> None:
         """Nothing: no speedup is claimed on the CPU, so its caches stay as they are."""
 

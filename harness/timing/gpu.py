@@ -27,9 +27,13 @@ class GpuClock:
         self._library.clock_hold.argtypes = [ctypes.c_double]
         self._library.clock_open.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
         self._library.clock_copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        self._library.clock_touch.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
         self._hold_wanted = False
         self._page = page  # the GPU writes to it for as long as this process lives
         self._check(self._library.clock_open(device, page.address, page.bytes))
+
+    def touch(self, address: int, size: int) -> None:
+        self._check(self._library.clock_touch(address, size))
 
     def flush(self) -> None:
         self._hold_wanted = False

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import random
 import runpy
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -363,3 +365,13 @@ def test_convolutions_and_batched_products_count_as_the_counter_says(counted: Co
     convolution = counted("return self.layer(x)", "[torch.rand(2, 3, 8, 8)]", "self.layer = nn.Conv2d(3, 5, 3)")
     assert convolution.flops == 2 * 2 * 5 * 3 * 9 * 6 * 6
     assert counted("return torch.bmm(x, x)", "[torch.rand(4, 6, 6)]").flops == 2 * 4 * 6**3
+
+
+def test_counting_does_not_import_what_takes_seconds() -> None:
+    program = (
+        "import sys, torch; from torch.utils.flop_counter import FlopCounterMode; from harness.judge import work\n"
+        "work._spare_dynamo()\n"
+        "with torch.no_grad(), FlopCounterMode(display=False) as counter: torch.ones(4, 4) @ torch.ones(4, 4)\n"
+        "sys.exit(counter.get_total_flops() != 128 or 'torch._dynamo' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
