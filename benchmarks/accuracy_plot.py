@@ -69,4 +69,4 @@ def _draw_intervals(axes: Any, rows: Sequence[Evaluated]) -> None:
     axes.axhline(1.0, color="0.4", linewidth=0.8)
     axes.set_xlabel("evaluation, by speedup")
     axes.set_ylabel("speedup and its 95 % interval")
-    axes.legend(loc="center")  # between the two groups
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0))
