@@ -51,7 +51,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog) -> int:
 
     choices = choose(wanted, known)
     with (
-        Outputs(wanted.out, wanted.junit, wanted.verbose) as outputs,
+        Outputs(wanted.out, wanted.junit, verbose=wanted.verbose, kernels=wanted.profile is not None) as outputs,
         Progress(wanted.quiet) as progress,
         Session(wanted, choices, progress) as session,
     ):

@@ -23,6 +23,7 @@ PRECISION = 0.005
 """Half-width of a speedup's interval, as a share of it."""
 BASELINES = ("eager", "compile", "compile-max")
 SOLUTION_BASELINE = "solution:"
+PROFILES = Path("profiles")
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZED_CALLS = 3
 HOST_MEMORY_SHARE = 0.75
@@ -52,6 +53,7 @@ class Options:
     time_budget: float = TIME_BUDGET_S
     precision: float = PRECISION
     baselines: tuple[str, ...] = ()
+    profile: Path | None = None
     warmup: int = WARMUP_CALLS
     tolerance: float | None = None
     seed: int | None = None
@@ -87,6 +89,9 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     Raises UsageError for what can't be meant; leaves through SystemExit for `--help`, `--version` and unknown flags.
     """
     given = _parser(environment).parse_args(arguments)
+    if given.profile and given.device == "cpu":
+        raise UsageError("--profile needs a GPU: it tells what runs there")
+    given.profile = PROFILES if given.profile else None
     if given.sanitize is not None and given.device == "cpu":
         raise UsageError("--sanitize needs a GPU: compute-sanitizer looks into kernels that run there")
     if given.calls is None:
@@ -157,6 +162,8 @@ def _add_measurement(parser: argparse.ArgumentParser, default: Options) -> None:
     add("--baseline", dest="baselines", type=_baseline, action="append", default=[], metavar="NAME", help="compare "
         "with this as well: compile or compile-max (torch.compile of the reference, plain and max-autotune), or "
         "solution:NAME; repeatable (eager PyTorch is always there)")
+    add("--profile", action="store_true", help="the kernels of one call with their times, and a report by Nsight "
+        f"Compute (ncu), where that is installed, in the folder {PROFILES}")
     add("--tol", dest="tolerance", type=_tolerance, metavar="X", help="tolerance of floating outputs "
         "(default: by dtype)")
     add("--seed", type=int, metavar="N", help="replays the secret seed of a run")

@@ -41,3 +41,23 @@ def test_the_reference_is_as_fast_as_itself(run: Run, problem: str) -> None:
 def test_all_shapes_pass(cache: Path, tmp_path: Path) -> None:
     checked = run_eval("--device", "cuda", "--check", "--cache", cache, out=tmp_path / "out.jsonl")
     assert checked.status == 0, checked.out
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_times_come_with_all_that_belongs_to_them(run: Run, name: str) -> None:
+    timing = run.row(*name.split("/"), "full").timing
+    assert timing is not None and timing.wall_ms is not None and timing.floor is not None
+    assert timing.wall_ms.median >= 0.9 * timing.solution_ms.median >= 0.9 * timing.floor.ms / 1.05
+    assert timing.empty_ms is not None and 0 < timing.empty_ms < 0.01
+    assert timing.stopped_by
+    assert (timing.gpu is None) == (timing.gpu_unknown is not None)
+
+
+def test_baselines_and_kernels_are_shown(cache: Path, tmp_path: Path) -> None:
+    compared = run_eval("matmul_diag/naive", "--baseline", "compile", "--profile", "--device", "cuda", "--cache", cache,
+                        out=tmp_path / "out.jsonl")
+    (row,) = compared.results
+    assert row.timing is not None
+    (compiled,) = row.timing.baselines
+    assert compiled.name == "compile" and compiled.speedup.median > 25
+    assert "over compile" in compared.out and "matmul_diag/naive (full), one call:" in compared.out

@@ -8,6 +8,7 @@ from types import TracebackType
 
 from harness.report import junit
 from harness.report.jsonl import JsonLines
+from harness.report.kernels import kernel_tables
 from harness.report.summary import render, summary
 from harness.report.table import table
 from harness.result import Result
@@ -19,9 +20,11 @@ class Outputs:
     Raises UsageError at the start if a file can't be written.
     """
 
-    def __init__(self, out: Path | None, junit_path: Path | None, verbose: bool = False) -> None:
+    def __init__(
+        self, out: Path | None, junit_path: Path | None, *, verbose: bool = False, kernels: bool = False
+    ) -> None:
         self.results: list[Result] = []
-        self._out, self._junit, self._verbose = out, junit_path, verbose
+        self._out, self._junit, self._verbose, self._kernels = out, junit_path, verbose, kernels
         self._lines: JsonLines | None = None
         self._stack = ExitStack()
 
@@ -46,5 +49,7 @@ class Outputs:
             self._lines.write(result)
 
     def report(self) -> str:
-        """The table, the failures, and the summary by solution name."""
-        return f"{table(self.results, self._verbose)}\n\n{render(summary(self.results))}"
+        """The table, the failures, the kernels if they are wanted, and the summary by solution name."""
+        parts = [table(self.results, self._verbose), kernel_tables(self.results) if self._kernels else "",
+                 render(summary(self.results))]
+        return "\n\n".join(filter(None, parts))

@@ -15,6 +15,7 @@ from harness.judge import sanitizer
 from harness.judge.messages import Evaluate, Settings
 from harness.options import HOST_MEMORY_SHARE, ROOT, Options
 from harness.result import Result, Verdict
+from harness.run import ncu
 from harness.run.against import Rivals
 from harness.run.ahead import BuildAhead
 from harness.run.judge_client import JudgeClient
@@ -85,7 +86,9 @@ class Session:
         for job in self._in_order(todo.jobs):
             self._now = f"{job.problem_name}/{job.solution_name} {job.shape_name}"
             self._show("")
-            yield from rivals.release(self._evaluate(job))
+            result = self._evaluate(job)
+            self._look_closer(job, result)
+            yield from rivals.release(result)
 
     def _in_order(self, jobs: Sequence[Evaluate]) -> Iterator[Evaluate]:
         solutions = {job.solution for job in jobs if job.solution is not None}
@@ -118,6 +121,13 @@ class Session:
         if self._options.verbose and result.log:
             self._progress.line(f"--- {self._now}\n{result.log}")
         return result
+
+    def _look_closer(self, job: Evaluate, result: Result) -> None:
+        """A report on a solution that passed, where one is wanted and there is what makes it."""
+        wanted = self._options.profile is not None and result.verdict is Verdict.PASSED and job.solution is not None
+        if wanted and (found := ncu.program()) is not None:
+            self._show("under Nsight Compute")
+            self._progress.line(ncu.report(found, job, result, self._options))
 
     def _restart_judge(self) -> None:
         self._judge.kill()

@@ -1,0 +1,70 @@
+"""One call of a solution, for a tool that looks into it: `python -m harness.run.one_call ORDER` (JSON).
+
+Nothing is checked or timed here. A first call loads kernels and allocates; the tool is told to look at the second only.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.build.request import BuildRequest
+from harness.build.service import BuildService
+from harness.candidate import load_inline, solution
+from harness.judge import device as devices
+from harness.judge import problem as problem_file
+from harness.judge.inputs import Draw, draw
+from harness.judge.messages import CONSTRUCTION_SEED
+from harness.wire.arithmetic import exact_arithmetic
+from harness.wire.tree import merge, unflatten
+
+BUILD_TIMEOUT_S = 600.0
+SEED = 4
+
+
+def main(order: dict[str, Any]) -> None:
+    """Loads, calls, and calls again between the marks."""
+    device = torch.device(order["device"])
+    exact_arithmetic(tf32=order["tf32"])
+    torch.cuda.set_device(device)
+    module = problem_file.load(Path(order["problem"]), order["shape"], order["constants"])
+    service = BuildService(
+        Path(order["cache"]), devices.architectures(device), BUILD_TIMEOUT_S, full_headers=order["full_headers"]
+    )
+
+    def build(facts: dict[str, Any]) -> str:
+        outcome = service.build(BuildRequest.from_json(facts))
+        if outcome.library is None:
+            raise RuntimeError(outcome.reason)
+        return str(outcome.library)
+
+    load_inline.install(build)
+    arguments, named = problem_file.init_inputs(module)
+    path = Path(order["solution"])
+    model = solution.construct(solution.import_class(path, "ModelNew"), path, arguments, named, CONSTRUCTION_SEED)
+    model.to(device)
+    drawn = draw(module, SEED, device)
+
+    with torch.no_grad():
+        model(*_arguments(drawn))
+        given = _arguments(drawn)
+        torch.cuda.synchronize(device)
+        torch.cuda.profiler.start()  # type: ignore[no-untyped-call]
+        model(*given)
+        torch.cuda.synchronize(device)
+        torch.cuda.profiler.stop()  # type: ignore[no-untyped-call]
+
+
+def _arguments(drawn: Draw) -> Any:
+    """Copies of what was drawn: a solution may change its inputs."""
+    tensors = [tensor.clone() for tensor in drawn.tensors]
+    return unflatten(drawn.skeleton, merge(drawn.is_tensor, tensors, copy.deepcopy(drawn.others)))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

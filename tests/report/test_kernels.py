@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from harness.report.kernels import kernel_tables
+from harness.result import Kernels, KernelShare
+
+from .samples import result
+
+
+def test_each_result_that_knows_its_kernels_has_a_table() -> None:
+    own, copy = KernelShare("scale(float*)", "own", 0.0573, 0.9), KernelShare("Memcpy", "copy", 0.0064, 0.1)
+    text = kernel_tables([result("p/known", kernels=Kernels(0.9, (own, copy))), result("p/unknown")])
+    assert text.splitlines()[0] == "p/known (full), one call:"
+    assert [line.split() for line in text.splitlines()[3:]] == [
+        ["scale(float*)", "own", "0.0573", "90.0%"], ["Memcpy", "copy", "0.00640", "10.0%"]
+    ]
+    assert "unknown" not in text
+
+
+def test_nothing_known_is_nothing_said() -> None:
+    assert kernel_tables([result()]) == ""
