@@ -39,9 +39,9 @@ class Launcher:
     Candidates run in `sandbox`. Raises OSError if the kernel refuses.
     """
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox | None = None) -> None:
         become_subreaper()
-        self.sandbox = sandbox
+        self.sandbox = sandbox or Sandbox()
         self._lock = Lock()
         self._start()
 

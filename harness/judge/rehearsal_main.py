@@ -14,11 +14,17 @@ from harness.wire.processes import die_with_parent
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Takes the connection's descriptor, the device and `tf32` or `exact`."""
+    """Takes the connection's descriptor; the first message has the device's name and whether TF32 is on."""
     die_with_parent()
     connection = Connection(int(arguments[0]))
-    device = torch.device(arguments[1])
-    exact_arithmetic(tf32=arguments[2] == "tf32")
+    try:
+        name, tf32 = connection.recv()
+    except EOFError:
+        return 0
+    device = torch.device(name)
+    exact_arithmetic(tf32=tf32)
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)  # starts CUDA, while the judge does something else
     while True:
         try:
             problem, variants, excluded = connection.recv()

@@ -6,29 +6,37 @@ import subprocess
 import sys
 from multiprocessing.connection import Connection
 from multiprocessing.connection import Pipe as make_pipe
-
-import torch
+from typing import TYPE_CHECKING
 
 from harness.judge.messages import ProblemAt
-from harness.judge.rehearsal import CannotRun, Rehearsed, Trial, Trying
+
+if TYPE_CHECKING:
+    from harness.judge.rehearsal import CannotRun, Rehearsed, Trial
 
 LONGEST_S = 600.0
 """A rehearsal that takes longer hangs."""
 
 
 class RehearsalProcess:
-    """One process for many rehearsals, replaced when it dies."""
+    """One process for many rehearsals, replaced when it dies. Making one doesn't import torch; the process does."""
 
-    def __init__(self, device: torch.device, tf32: bool) -> None:
-        self._device, self._tf32 = device, tf32
+    def __init__(self) -> None:
+        self._facts: tuple[str, bool] | None = None
         self._start()
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
+    def use(self, device: str, tf32: bool) -> None:
+        """The device, by its name, and whether TF32 is on; to be told before the first rehearsal."""
+        self._facts = device, tf32
+        self._connection.send(self._facts)
+
     def rehearse(self, problem: ProblemAt, variants: bool) -> Rehearsed | CannotRun:
         """Rehearses a problem; trials that kill the process count as refused by the reference."""
+        from harness.judge.rehearsal import CannotRun, Rehearsed
+
         excluded: set[Trial] = set()
         while True:
             self._connection.send((problem, variants, excluded))
@@ -47,6 +55,8 @@ class RehearsalProcess:
 
     def _await(self) -> Rehearsed | CannotRun | Trial | None:
         """The outcome, or the trial that killed the process (None: something before the trials)."""
+        from harness.judge.rehearsal import CannotRun, Rehearsed, Trying
+
         last: Trial | None = None
         while self._connection.poll(LONGEST_S):
             try:
@@ -62,8 +72,7 @@ class RehearsalProcess:
     def _start(self) -> None:
         ours, theirs = make_pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "harness.judge.rehearsal_main", str(theirs.fileno()), str(self._device),
-             "tf32" if self._tf32 else "exact"],
+            [sys.executable, "-m", "harness.judge.rehearsal_main", str(theirs.fileno())],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=sys.stderr,
         )
         theirs.close()
@@ -72,3 +81,4 @@ class RehearsalProcess:
     def _restart(self) -> None:
         self.close()
         self._start()
+        self._connection.send(self._facts)

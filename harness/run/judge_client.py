@@ -34,12 +34,12 @@ PATIENCE_S = 5.0
 
 
 class JudgeClient:
-    """One judge process, whose temporary files lie below `scratch`.
+    """One judge process, whose temporary files lie below `scratch`; it starts at once and waits for its settings.
 
     `hello` raises NoDevice if its device can't be used; every method raises JudgeDied if the process ends.
     """
 
-    def __init__(self, settings: Settings, scratch: Path, on_progress: Callable[[str], None]) -> None:
+    def __init__(self, scratch: Path, on_progress: Callable[[str], None]) -> None:
         self._on_progress = on_progress
         self.usable = True
         self._connection, theirs = Pipe()
@@ -50,11 +50,14 @@ class JudgeClient:
             env=_environment(scratch), start_new_session=True,
         )
         theirs.close()
-        self._connection.send(settings)
         self._service: BuildService | None = None
 
-    def hello(self) -> Hello:
-        """What the judge says first. Raises NoDevice."""
+    def hello(self, settings: Settings) -> Hello:
+        """What the judge says to its settings. Raises NoDevice."""
+        try:
+            self._connection.send(settings)
+        except OSError as error:
+            raise JudgeDied(self._describe_end()) from error
         hello = self._receive()
         assert isinstance(hello, Hello)
         if hello.unusable:

@@ -30,23 +30,23 @@ from harness.timing.stopping import Sampling
 class Session:
     """Runs the choices on the device that the options name; a context manager that leaves no process behind.
 
-    Raises NoSandbox if one is required and can't be had. Entering raises NoDevice if the device can't be used and
-    UsageError if the cache can't be written.
+    Entering raises NoSandbox if one is required and can't be had, NoDevice if the device can't be used, and UsageError
+    if the cache can't be written or a tool isn't there.
     """
 
     def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress) -> None:
         self._options, self._choices, self._progress = options, choices, progress
-        self._settings = _settings(options, _sandbox(options))
         self._now = ""
 
     def __enter__(self) -> Session:
         # What a killed judge leaves behind goes with this folder.
         self._scratch = tempfile.TemporaryDirectory(prefix="inlinebench-", ignore_cleanup_errors=True)
-        self._judge = self._start_judge()
+        self._judge = self._start_judge()  # which takes seconds to import torch, while we look at the machine
         try:
-            hello = self._judge.hello()
-            self.device = hello.device
             options = self._options
+            self._settings = _settings(options, _sandbox(options))
+            hello = self._judge.hello(self._settings)
+            self.device = hello.device
             self._service = BuildService(
                 options.cache, hello.architectures, options.build_timeout, options.jobs, options.full_headers,
                 sandbox=self._settings.sandbox,
@@ -64,7 +64,7 @@ class Session:
         return self
 
     def _start_judge(self) -> JudgeClient:
-        return JudgeClient(self._settings, Path(self._scratch.name), self._show)
+        return JudgeClient(Path(self._scratch.name), self._show)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -132,7 +132,7 @@ class Session:
     def _restart_judge(self) -> None:
         self._judge.kill()
         self._judge = self._start_judge()
-        self._judge.hello()
+        self._judge.hello(self._settings)
         self._judge.use(self._service)
 
     def _show(self, text: str) -> None:

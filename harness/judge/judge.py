@@ -1,0 +1,227 @@
+"""The judge: owns one device, and serves the orchestrator's requests."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import tempfile
+import time
+import traceback
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import torch
+
+from harness.build.request import BuildOutcome, BuildRequest, Support
+from harness.judge import device as devices
+from harness.judge import problem as problem_file
+from harness.judge.attempt import Tools
+from harness.judge.baselines import Baselines
+from harness.judge.evaluation import evaluate
+from harness.judge.launcher import Launcher
+from harness.judge.memory import describe_shortage, free_bytes
+from harness.judge.messages import (
+    Done,
+    Evaluate,
+    Hello,
+    Init,
+    NeedBuild,
+    NeedInit,
+    NeedSupport,
+    ProblemAt,
+    Progress,
+    Settings,
+)
+from harness.judge.problem import ProblemError
+from harness.judge.rehearsal import CannotRun, is_sticky
+from harness.judge.rehearsal_process import RehearsalProcess
+from harness.judge.stage import Stage
+from harness.result import Environment, Result, Verdict
+from harness.timing.call import Clock
+from harness.timing.cpu import CpuClock
+from harness.timing.flags import FlagPage
+from harness.timing.gpu import GpuClock
+from harness.timing.gpu_state import GpuWatch, NoGpuState
+from harness.timing.peaks import Peaks, cached, key_of, measure
+from harness.timing.profile import Tracer, open_tracer, torch_tracer
+from harness.wire.arithmetic import exact_arithmetic
+
+PROGRESS_EVERY_S = 0.1
+
+
+class Judge:
+    """One device, one stage at a time."""
+
+    def __init__(
+        self, connection: Connection, settings: Settings, device: torch.device, environment: Environment, *,
+        launcher: Launcher, rehearsal: RehearsalProcess,
+    ) -> None:
+        self._connection, self._settings, self._device = connection, settings, device
+        self._environment, self._launcher, self._rehearsal = environment, launcher, rehearsal
+        self._scratch = Path(tempfile.mkdtemp(prefix="inlinebench-judge-"))
+        self._stage: Stage | None = None
+        self._baselines: Baselines | None = None
+        self._cannot: dict[tuple[str, str, str], CannotRun] = {}
+        self._phase, self._told = "", 0.0
+        self._support: Support | str | None = None
+        self._clock: Clock = CpuClock()
+        self._tracer: Tracer = torch_tracer
+        self._watch = _watch(device) if settings.timing else None
+        self._peaks: Peaks | None = None
+
+    def serve(self) -> None:
+        """Answers requests until the orchestrator closes the connection."""
+        while True:
+            try:
+                request = self._connection.recv()
+            except EOFError:
+                return
+            if isinstance(request, NeedInit):
+                self._connection.send(Init(self._pickled_init(request.problem)))
+            else:
+                result, usable = self._evaluate(request)
+                self._connection.send(Done(result, usable))
+                if not usable:
+                    return
+
+    def close(self) -> None:
+        """Removes what this judge wrote."""
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _evaluate(self, job: Evaluate) -> tuple[Result, bool]:
+        """The result, and whether this process can go on (a CUDA error stays with its process)."""
+        try:
+            return self._judge(job), True
+        except ProblemError as error:
+            return self._result(job, Verdict.PROBLEM_ERROR, str(error)), "CUDA error" not in str(error)
+        except (torch.OutOfMemoryError, MemoryError):
+            shortage = describe_shortage(None, free_bytes(self._device), self._device)
+            return self._result(job, Verdict.SKIPPED, shortage), True
+        except Exception as error:  # noqa: BLE001
+            # A fault of ours in one evaluation must not take the others with it; it is reported as what it is.
+            reason = f"{problem_file.describe(error)}; please report this with the log"
+            result = self._result(job, Verdict.INTERNAL_ERROR, reason, log=traceback.format_exc())
+            return result, not is_sticky(error)
+
+    def _judge(self, job: Evaluate) -> Result:
+        if self._support is None:
+            self._support = self._ask_for_support()
+        if isinstance(self._support, str):
+            return self._result(job, Verdict.BUILD_FAILED, self._support)
+        prepared = self._prepare(job.problem)
+        if isinstance(prepared, CannotRun):
+            verdict = Verdict.PROBLEM_ERROR if prepared.fits else Verdict.SKIPPED
+            return self._result(job, verdict, prepared.reason)
+        keep = (self._rehearsal.pid, self._launcher.pid)
+        tools = Tools(
+            settings=self._settings, clock=self._clock, tracer=self._tracer, watch=self._watch, peaks=self._peaks,
+            baselines=self._baselines, support=self._support, build=self._build, progress=self._tell,
+            launcher=self._launcher, keep=keep,
+        )
+        attempt = evaluate(prepared, job, tools)
+        failure = attempt.failure
+        return Result(
+            problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(self._device),
+            verdict=failure.verdict if failure else Verdict.PASSED, reason=failure.reason if failure else "",
+            check=attempt.check, timing=None if failure else attempt.timing, kernels=attempt.kernels,
+            build=attempt.build, protections=() if self._settings.sanitize else self._settings.sandbox.protections,
+            seed=self._settings.seed, environment=self._environment, log=attempt.log or None,
+        )
+
+    def _result(self, job: Evaluate, verdict: Verdict, reason: str, log: str | None = None) -> Result:
+        return Result(
+            problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(self._device),
+            verdict=verdict, reason=reason, seed=self._settings.seed, environment=self._environment, log=log,
+        )
+
+    def _prepare(self, problem: ProblemAt) -> Stage | CannotRun:
+        if self._stage is not None and self._stage.problem.key == problem.key:
+            return self._stage
+        if problem.key in self._cannot:
+            return self._cannot[problem.key]
+        self._leave_stage()
+        self._tell("preparing the problem")
+        rehearsed = self._rehearsal.rehearse(problem, self._settings.variants)
+        if isinstance(rehearsed, CannotRun):
+            self._cannot[problem.key] = rehearsed
+            return rehearsed
+        sanitized = self._settings.sanitize is not None
+        self._stage = Stage(problem, rehearsed, self._device, self._scratch, host_arena=sanitized)
+        if self._device.type == "cuda" and self._settings.timing:
+            self._stage.overheads(self._clock)  # now, while no candidate can have left anything running
+        if self._device.type == "cuda" and self._settings.timing and self._settings.baselines:
+            self._baselines = Baselines(self._stage, self._settings.baselines, self._clock, self._tell)
+        return self._stage
+
+    def _leave_stage(self) -> None:
+        if self._stage is not None:
+            self._stage.close()
+            self._stage = self._baselines = None
+
+    def _pickled_init(self, problem: ProblemAt) -> bytes | None:
+        try:
+            module = problem_file.load(problem.path, problem.shape, problem.constants)
+            return pickle.dumps(problem_file.init_inputs(module))
+        except (ProblemError, pickle.PicklingError, TypeError, AttributeError):
+            return None  # reported as the problem's verdict when it is evaluated
+
+    def _ask_for_support(self) -> Support | str:
+        self._connection.send(NeedSupport())
+        support: Support | str = self._connection.recv()
+        if isinstance(support, Support) and support.clock is not None:
+            self._clock = GpuClock(support.clock, self._device.index, FlagPage())
+            self._tracer = open_tracer(support.trace)
+            if self._settings.timing:
+                self._measure_peaks()
+        return support
+
+    def _measure_peaks(self) -> None:
+        """Before any problem is loaded, which might change how torch multiplies."""
+        self._tell("measuring what this GPU can do")
+        device, clock = self._device, self._clock
+        self._peaks = cached(self._settings.cache / "peaks", key_of(device), lambda: measure(clock, device))
+        self._environment = replace(self._environment, peaks=str(self._peaks))
+
+    def _build(self, request: BuildRequest) -> BuildOutcome:
+        self._connection.send(NeedBuild(request))
+        outcome = self._connection.recv()
+        assert isinstance(outcome, BuildOutcome)
+        return outcome
+
+    def _tell(self, text: str) -> None:
+        phase = text.partition(" ")[0]
+        if phase != self._phase or time.monotonic() - self._told > PROGRESS_EVERY_S:
+            self._phase, self._told = phase, time.monotonic()
+            self._connection.send(Progress(text))
+
+
+def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:
+    """What tells the GPU's state, or why nothing does; None on the CPU."""
+    if device.type != "cuda":
+        return None
+    try:
+        return GpuWatch(str(torch.cuda.get_device_properties(device).uuid))
+    except NoGpuState as error:
+        return error
+
+
+def serve(connection: Connection, launcher: Launcher, rehearsal: RehearsalProcess) -> int:
+    """Serves the orchestrator until it closes the connection; gives the exit status."""
+    settings: Settings = connection.recv()
+    launcher.sandbox = settings.sandbox
+    try:
+        device = devices.resolve(settings.device)
+    except devices.Unusable as error:
+        connection.send(Hello("", devices.environment(torch.device("cpu"), settings.tf32), (), str(error)))
+        return 1
+    rehearsal.use(str(device), settings.tf32)
+    exact_arithmetic(tf32=settings.tf32)
+    environment = devices.environment(device, settings.tf32)
+    connection.send(Hello(str(device), environment, devices.architectures(device)))
+    judge = Judge(connection, settings, device, environment, launcher=launcher, rehearsal=rehearsal)
+    try:
+        judge.serve()
+    finally:
+        judge.close()
+    return 0
