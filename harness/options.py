@@ -21,6 +21,7 @@ MOST_CALLS = 200
 TIME_BUDGET_S = 5.0
 PRECISION = 0.005
 """Half-width of a speedup's interval, as a share of it."""
+ALL_DEVICES = "all"
 BASELINES = ("eager", "compile", "compile-max")
 SOLUTION_BASELINE = "solution:"
 PROFILES = Path("profiles")
@@ -48,6 +49,7 @@ class Options:
     shapes: tuple[str, ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
     device: str = "auto"
+    devices: tuple[str, ...] = ()
     calls: int = CALLS
     most_calls: int = MOST_CALLS
     time_budget: float = TIME_BUDGET_S
@@ -101,6 +103,9 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     given.constants = dict(_constant(text) for text in given.constants)
     given.names, given.shapes = tuple(given.names), tuple(given.shapes)
     given.cache = given.cache.expanduser()
+    given.devices = tuple(given.devices)
+    if given.devices and given.device != Options.device:
+        raise UsageError("--device and --devices exclude each other")
     if given.constants and given.shapes:
         raise UsageError("--set and --shape exclude each other: --set changes the constants of the file as written")
     if given.solution_file is not None and len(given.names) != 1:
@@ -151,6 +156,8 @@ def _add_measurement(parser: argparse.ArgumentParser, default: Options) -> None:
     add = parser.add_argument
     add("--check", action="store_true", help="correctness only")
     add("--device", default=default.device, metavar="NAME", help="auto, cuda, cuda:N or cpu")
+    add("--devices", type=_devices, default=(), metavar="LIST", help="share the work among several: all, GPU numbers "
+        "such as 0,1, or cpu,cpu for two judges on the CPU")
     add("--calls", type=_positive, metavar="N", help=f"calls after {WARMUP_CALLS} warm-up calls, at least (default "
         f"{CALLS}); with times, more follow until the speedup is known within {PRECISION:.1%}".replace("%", "%%")
         + " or its noise has settled")
@@ -215,6 +222,15 @@ def _tolerance(text: str) -> float:
     if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no tolerance: 0 or more")
     return number
+
+
+def _devices(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if names == (ALL_DEVICES,) or set(names) == {"cpu"}:
+        return names
+    if all(name.isdecimal() for name in names) and len(set(names)) == len(names):
+        return names
+    raise argparse.ArgumentTypeError(f"{text!r} is neither {ALL_DEVICES} nor numbers of GPUs such as 0,1, nor cpu,cpu")
 
 
 def _share(text: str) -> float:

@@ -7,8 +7,8 @@ constructor, in a candidate of its own that sees no GPU. What needs one there is
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 
@@ -27,7 +27,7 @@ from harness.sandbox.policy import readable_for
 
 
 class BuildAhead:
-    """Starts the builds of all jobs' solutions; gives jobs in the order in which their builds end."""
+    """Starts the builds of all jobs' solutions."""
 
     def __init__(self, service: BuildService, workers: int | None, settings: Settings) -> None:
         self._service, self._settings = service, settings
@@ -37,23 +37,12 @@ class BuildAhead:
         self._running: set[CandidateProcess] = set()
         self._closed = False
 
-    def ready(self, jobs: Sequence[Evaluate], init: Mapping[str, bytes | None]) -> Iterator[Evaluate]:
-        """Each job once, as soon as its solution is built or can't be built ahead.
+    def start(self, jobs: Sequence[Evaluate], init: Mapping[str, bytes | None]) -> dict[Path, Future[None]]:
+        """Has the solutions of jobs built; gives for each what ends when it is built, or can't be built ahead.
 
-        `init` holds the pickled constructor arguments by problem name. Among ready jobs, those of one problem at one
-        shape come together, so that its stage is set up once.
+        `init` holds the pickled constructor arguments by problem name.
         """
-        futures = {path: self._pool.submit(self._prebuild, path, init[name]) for path, name in _solutions(jobs).items()}
-        waiting = list(jobs)
-        last: Evaluate | None = None
-        while waiting:
-            ready = [job for job in waiting if job.solution is None or futures[job.solution].done()]
-            if not ready:
-                _wait_for_one(futures.values())
-                continue
-            last = next((job for job in ready if last and job.problem.key == last.problem.key), ready[0])
-            waiting.remove(last)
-            yield last
+        return {path: self._pool.submit(self._prebuild, path, init[name]) for path, name in _solutions(jobs).items()}
 
     def _get_launcher(self) -> Launcher:
         with self._lock:
@@ -114,7 +103,3 @@ def _may_build(solution: Path) -> bool:
     except OSError:
         return False
 
-
-def _wait_for_one(futures: Iterable[Future[None]]) -> None:
-    pending = [future for future in futures if not future.done()]
-    wait(pending, return_when=FIRST_COMPLETED)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,16 @@ PATIENCE_S = 5.0
 
 
 class JudgeClient:
-    """One judge process, whose temporary files lie below `scratch`; it starts at once and waits for its settings.
+    """One judge process, whose temporary files lie below `scratch`, with more in its environment if that is given.
+
+    It starts at once and waits for its settings.
 
     `hello` raises NoDevice if its device can't be used; every method raises JudgeDied if the process ends.
     """
 
-    def __init__(self, scratch: Path, on_progress: Callable[[str], None]) -> None:
+    def __init__(
+        self, scratch: Path, on_progress: Callable[[str], None], environment: Mapping[str, str] | None = None
+    ) -> None:
         self._on_progress = on_progress
         self.usable = True
         self._connection, theirs = Pipe()
@@ -47,7 +51,7 @@ class JudgeClient:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "harness.judge", str(theirs.fileno())],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
-            env=_environment(scratch), start_new_session=True,
+            env={**_environment(scratch), **(environment or {})}, start_new_session=True,
         )
         theirs.close()
         self._service: BuildService | None = None

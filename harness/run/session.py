@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
+from queue import Queue
+from threading import Lock, Thread
 from types import TracebackType
 
 from harness.build.service import BuildService
 from harness.errors import JudgeDied, NoDevice, NoSandbox
 from harness.judge import sanitizer
-from harness.judge.messages import Evaluate, Settings
+from harness.judge.messages import Evaluate, Hello, Settings
 from harness.options import HOST_MEMORY_SHARE, ROOT, Options
 from harness.result import Result, Verdict
 from harness.run import ncu
 from harness.run.against import Rivals
 from harness.run.ahead import BuildAhead
-from harness.run.judge_client import JudgeClient
+from harness.run.lane import Lane
+from harness.run.places import places
 from harness.run.plan import Choice, plan
 from harness.run.progress import Progress
+from harness.run.work_list import WorkList
 from harness.sandbox.policy import REQUIRED, Sandbox
 from harness.sandbox.probe import available
 from harness.sandbox.watchdog import Limits, available_bytes
@@ -36,45 +42,47 @@ class Session:
 
     def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress) -> None:
         self._options, self._choices, self._progress = options, choices, progress
-        self._now = ""
+        self._lock = Lock()
 
     def __enter__(self) -> Session:
         # What a killed judge leaves behind goes with this folder.
         self._scratch = tempfile.TemporaryDirectory(prefix="inlinebench-", ignore_cleanup_errors=True)
-        self._judge = self._start_judge()  # which takes seconds to import torch, while we look at the machine
+        self._lanes = self._start_lanes()  # which take seconds to import torch, while we look at the machine
         try:
             options = self._options
             self._settings = _settings(options, _sandbox(options))
-            hello = self._judge.hello(self._settings)
-            self.device = hello.device
+            hellos = [lane.open(self._settings) for lane in self._lanes]
+            self.device = hellos[0].device
             self._service = BuildService(
-                options.cache, hello.architectures, options.build_timeout, options.jobs, options.full_headers,
+                options.cache, _all_architectures(hellos), options.build_timeout, options.jobs, options.full_headers,
                 sandbox=self._settings.sandbox,
             )
         except BaseException as error:
-            log = self._judge.log()
-            self._judge.kill()
-            self._scratch.cleanup()
+            log = self._lanes[0].log()
+            self._end(Lane.kill)
             if isinstance(error, JudgeDied):
                 last = log.rpartition("\n")[2] or "it said nothing"
                 raise NoDevice(f"the judge could not start: {last}; is PyTorch whole?") from error
             raise
-        self._judge.use(self._service)
+        for lane in self._lanes:
+            lane.use(self._service)
         self._ahead = BuildAhead(self._service, self._options.jobs, self._settings)
         return self
 
-    def _start_judge(self) -> JudgeClient:
-        return JudgeClient(Path(self._scratch.name), self._show)
+    def _start_lanes(self) -> list[Lane]:
+        scratch = Path(self._scratch.name)
+        return [Lane(scratch, self._show, place.gpu, place.label) for place in places(self._options, os.environ)]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._service.close()
         self._ahead.close()
-        if kind is None:
-            self._judge.close()
-        else:
-            self._judge.kill()
+        self._end(Lane.close if kind is None else Lane.kill)
+
+    def _end(self, end: Callable[[Lane], None]) -> None:
+        for lane in self._lanes:
+            end(lane)
         self._scratch.cleanup()
 
     def results(self) -> Iterator[Result]:
@@ -83,60 +91,71 @@ class Session:
         self._progress.start(len(todo.jobs) + len(todo.known))
         yield from todo.known
         rivals = Rivals(self._options.baselines, todo.jobs)
-        for job in self._in_order(todo.jobs):
-            self._now = f"{job.problem_name}/{job.solution_name} {job.shape_name}"
-            self._show("")
-            result = self._evaluate(job)
-            self._look_closer(job, result)
+        for result in self._evaluations(WorkList(todo.jobs, self._start_builds(todo.jobs))):
             yield from rivals.release(result)
 
-    def _in_order(self, jobs: Sequence[Evaluate]) -> Iterator[Evaluate]:
+    def _start_builds(self, jobs: Sequence[Evaluate]) -> dict[Path, Future[None]]:
         solutions = {job.solution for job in jobs if job.solution is not None}
         if len(solutions) < 2:
-            return iter(jobs)
+            return {}
         self._progress.phase(f"building {len(solutions)} solutions")
         problems = {job.problem_name: job.problem for job in jobs}
-        init = {name: self._init_arguments(name, jobs) for name in problems}
-        return self._ahead.ready(jobs, init)
+        init = {name: self._lanes[0].init_arguments(problem) for name, problem in problems.items()}
+        return self._ahead.start(jobs, init)
 
-    def _init_arguments(self, problem_name: str, jobs: Sequence[Evaluate]) -> bytes | None:
-        problem = next(job.problem for job in jobs if job.problem_name == problem_name)
-        try:
-            return self._judge.init_arguments(problem)
-        except JudgeDied:
-            self._restart_judge()
-            return None  # the evaluation meets the same and reports it
+    def _evaluations(self, work: WorkList) -> Iterator[Result]:
+        """What all lanes find, as it comes; with several of them each works in a thread of its own."""
+        if len(self._lanes) == 1:
+            yield from self._results_of(self._lanes[0], work)
+            return
+        found: Queue[Result | BaseException | None] = Queue()
 
-    def _evaluate(self, job: Evaluate) -> Result:
-        try:
-            result = self._judge.evaluate(job)
-            if not self._judge.usable:
-                self._restart_judge()
-        except JudgeDied as error:
-            log = self._judge.log()
-            self._restart_judge()
-            reason = f"{error} in the middle of this evaluation; the log holds what it said last"
-            result = Result(job.problem_name, job.solution_name, job.shape_name, self.device, Verdict.INTERNAL_ERROR,
-                            reason, seed=self._settings.seed, log=log or None)
-        if self._options.verbose and result.log:
-            self._progress.line(f"--- {self._now}\n{result.log}")
-        return result
+        def run(lane: Lane) -> None:
+            try:
+                for result in self._results_of(lane, work):
+                    found.put(result)
+                found.put(None)
+            except BaseException as error:  # noqa: BLE001 - raised again where somebody waits for the results
+                found.put(error)
 
-    def _look_closer(self, job: Evaluate, result: Result) -> None:
+        for lane in self._lanes:
+            Thread(target=run, args=(lane,), daemon=True).start()
+        working = len(self._lanes)
+        while working:
+            result = found.get()
+            if isinstance(result, BaseException):
+                raise result
+            if result is None:
+                working -= 1
+            else:
+                yield result
+
+    def _results_of(self, lane: Lane, work: WorkList) -> Iterator[Result]:
+        while (job := work.take(lane)) is not None:
+            result = lane.evaluate(job)
+            if self._options.verbose and result.log:
+                self._say(f"--- {job.problem_name}/{job.solution_name} {job.shape_name}\n{result.log}")
+            self._look_closer(lane, job, result)
+            yield result
+
+    def _look_closer(self, lane: Lane, job: Evaluate, result: Result) -> None:
         """A report on a solution that passed, where one is wanted and there is what makes it."""
         wanted = self._options.profile is not None and result.verdict is Verdict.PASSED and job.solution is not None
         if wanted and (found := ncu.program()) is not None:
-            self._show("under Nsight Compute")
-            self._progress.line(ncu.report(found, job, result, self._options))
-
-    def _restart_judge(self) -> None:
-        self._judge.kill()
-        self._judge = self._start_judge()
-        self._judge.hello(self._settings)
-        self._judge.use(self._service)
+            lane.show("under Nsight Compute")
+            self._say(ncu.report(found, job, result, self._options))
 
     def _show(self, text: str) -> None:
-        self._progress.update(f"{self._now} {text}")
+        with self._lock:
+            self._progress.update(text)
+
+    def _say(self, text: str) -> None:
+        with self._lock:
+            self._progress.line(text)
+
+
+def _all_architectures(hellos: Sequence[Hello]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each for hello in hellos for each in hello.architectures))
 
 
 def _sandbox(options: Options) -> Sandbox:
@@ -161,7 +180,7 @@ def _limits(options: Options) -> Limits:
 
 def _settings(options: Options, sandbox: Sandbox) -> Settings:
     return Settings(
-        device=options.device,
+        device="cpu" if "cpu" in options.devices else options.device,
         sampling=Sampling(options.calls, options.most_calls, options.time_budget, options.precision),
         warmup=options.warmup,
         timing=not options.check and options.sanitize is None,

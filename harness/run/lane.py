@@ -1,0 +1,87 @@
+"""One judge with its device: evaluates one job after the other, and gets another judge when its own dies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from harness.build.service import BuildService
+from harness.errors import JudgeDied
+from harness.judge.messages import Evaluate, Hello, ProblemAt, Settings
+from harness.result import Result, Verdict
+from harness.run.judge_client import JudgeClient
+
+
+class Lane:
+    """Its judge starts at once and imports torch, while others look at the machine; `open` tells it what to do.
+
+    With `gpu` the judge sees that GPU alone (an entry of CUDA_VISIBLE_DEVICES), and its results bear the name `label`.
+    """
+
+    def __init__(self, scratch: Path, show: Callable[[str], None], gpu: str | None = None, label: str = "") -> None:
+        self._scratch, self._show, self._gpu, self._label = scratch, show, gpu, label
+        self._now = ""
+        self._judge = self._start()
+
+    def open(self, settings: Settings) -> Hello:
+        """What the judge says to its settings. Raises NoDevice, or JudgeDied."""
+        self._settings = settings if self._gpu is None else replace(settings, device="cuda:0")
+        hello = self._judge.hello(self._settings)
+        self._device = self._label or hello.device
+        return replace(hello, device=self._device)
+
+    def use(self, service: BuildService) -> None:
+        """Builds go to the service."""
+        self._service = service
+        self._judge.use(service)
+
+    def init_arguments(self, problem: ProblemAt) -> bytes | None:
+        """The pickled arguments of a problem's constructor, if it can give them."""
+        try:
+            return self._judge.init_arguments(problem)
+        except JudgeDied:
+            self._restart()
+            return None  # the evaluation meets the same and reports it
+
+    def evaluate(self, job: Evaluate) -> Result:
+        """The result of a job; a judge that dies of it is an internal error of this one result."""
+        self._now = f"{job.problem_name}/{job.solution_name} {job.shape_name}"
+        self.show("")
+        try:
+            result = self._judge.evaluate(job)
+            if not self._judge.usable:
+                self._restart()
+        except JudgeDied as error:
+            log = self._judge.log()
+            self._restart()
+            reason = f"{error} in the middle of this evaluation; the log holds what it said last"
+            return Result(job.problem_name, job.solution_name, job.shape_name, self._device, Verdict.INTERNAL_ERROR,
+                          reason, seed=self._settings.seed, log=log or None)
+        return replace(result, device=self._device)
+
+    def show(self, text: str) -> None:
+        """What it is doing now."""
+        self._show(f"{self._now} {text}")
+
+    def log(self) -> str:
+        """The tail of what the judge printed."""
+        return self._judge.log()
+
+    def close(self) -> None:
+        """Has the judge end."""
+        self._judge.close()
+
+    def kill(self) -> None:
+        """Ends the judge at once, with all that it started."""
+        self._judge.kill()
+
+    def _start(self) -> JudgeClient:
+        more = {} if self._gpu is None else {"CUDA_VISIBLE_DEVICES": self._gpu}
+        return JudgeClient(self._scratch, self.show, more)
+
+    def _restart(self) -> None:
+        self._judge.kill()
+        self._judge = self._start()
+        self._judge.hello(self._settings)
+        self._judge.use(self._service)
