@@ -32,6 +32,8 @@ CLOCK_SOURCE, TRACE_SOURCE = TIMING / "gpu_clock.cu", TIMING / "gpu_trace.cpp"
 PACKAGE = Path(__file__).resolve().parent.parent.parent
 BUILD_BYTES = 4 << 30
 """What the files of one build may take while it runs."""
+CORES_OF_A_JUDGE, PLENTY = 2, 3
+"""Left to a judge and its candidate, where there are so many times more."""
 BYTES_PER_BUILD = 3 << 30
 """Memory that one build with torch's headers takes at its peak, for C++ and CUDA side by side."""
 
@@ -220,6 +222,12 @@ def _environment(folder: Path) -> dict[str, str]:
     return {**clean_environment(os.environ), **here, "PYTHONPATH": str(PACKAGE)}
 
 
-def default_jobs() -> int:
-    """As many builds as half the cores (a build runs two compilers) and the free memory allow; at least one."""
-    return max(1, min(len(os.sched_getaffinity(0)) // 2, available_bytes() // BYTES_PER_BUILD))
+def default_jobs(judges: int = 0) -> int:
+    """As many builds as half the cores (a build runs two compilers) and the free memory allow; at least one.
+
+    Where there are plenty, some cores are left to judges that time meanwhile, and to their candidates.
+    """
+    cores, kept = len(os.sched_getaffinity(0)), CORES_OF_A_JUDGE * judges
+    if cores >= PLENTY * kept:
+        cores -= kept
+    return max(1, min(cores // 2, available_bytes() // BYTES_PER_BUILD))

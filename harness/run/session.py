@@ -13,7 +13,7 @@ from queue import Queue
 from threading import Lock, Thread
 from types import TracebackType
 
-from harness.build.service import BuildService
+from harness.build.service import BuildService, default_jobs
 from harness.errors import JudgeDied, NoDevice, NoSandbox
 from harness.judge import sanitizer
 from harness.judge.messages import Evaluate, Hello, Settings
@@ -54,8 +54,8 @@ class Session:
             hellos = [lane.open(self._settings) for lane in self._lanes]
             self.device = hellos[0].device
             self._service = BuildService(
-                options.cache, _all_architectures(hellos), options.build_timeout, options.jobs, options.full_headers,
-                sandbox=self._settings.sandbox,
+                options.cache, _all_architectures(hellos), options.build_timeout,
+                options.jobs or default_jobs(len(self._lanes)), options.full_headers, sandbox=self._settings.sandbox,
             )
         except BaseException as error:
             log = self._lanes[0].log()

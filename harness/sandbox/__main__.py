@@ -12,8 +12,12 @@ import sys
 from harness.sandbox.policy import Policy, enter
 from harness.wire.processes import become_subreaper, die_with_parent
 
+NICENESS = 10
+"""Judges and candidates that time something come first."""
+
 
 def main() -> None:
+    os.nice(NICENESS)
     enter(Policy.from_json(json.loads(sys.argv[1])))
     die_with_parent()
     become_subreaper()
