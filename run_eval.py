@@ -19,7 +19,7 @@ def main(arguments: Sequence[str]) -> int:
         known = catalog.read(wanted.problems, wanted.solutions)
         if wanted.list_only:
             return show_list(known)
-        return evaluate(wanted, known)
+        return build(wanted, known) if wanted.build_only else evaluate(wanted, known)
     except UsageError as error:
         complain(str(error))
         return 2
@@ -40,6 +40,20 @@ def show_list(known: catalog.Catalog) -> int:
 
     show(listing(known))
     return 0
+
+
+def build(wanted: options.Options, known: catalog.Catalog) -> int:
+    """Chooses, builds, says what came of it."""
+    from harness.run.build_only import BuildOnly
+    from harness.run.built import exit_status, table
+    from harness.run.plan import choose
+    from harness.run.progress import Progress
+
+    choices = choose(wanted, known)
+    with Progress(wanted.quiet) as progress, BuildOnly(wanted, choices, progress) as builder:
+        rows = list(builder.builds())
+    show(table(rows, builder.notes()))
+    return exit_status(rows, wanted.strict)
 
 
 def evaluate(wanted: options.Options, known: catalog.Catalog) -> int:

@@ -13,11 +13,14 @@ from harness.errors import UsageError
 
 FULL = "full"
 REFERENCE = "@reference"
+ABOUT = ("SHAPES", "LEVEL", "TAGS")
+"""What a problem file says of itself: no constant that a shape could replace."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem file: its declared shapes (without `full`) and its module-level constants, by name.
+    """A problem file: its declared shapes (without `full`), its module-level constants, by name, and what it says of
+    itself: `LEVEL` (1: a single operator, 2: a fusion, 3: a block) and `TAGS`.
 
     `error` says why the text can't be read as Python; such a problem has neither shapes nor constants.
     """
@@ -26,6 +29,8 @@ class Problem:
     path: Path
     shapes: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
+    level: int | None = None
+    tags: tuple[str, ...] = ()
     error: str = ""
 
 
@@ -77,7 +82,20 @@ def read_problem(path: Path) -> Problem:
     if isinstance(declared, ast.Dict):
         keys = (key.value for key in declared.keys if isinstance(key, ast.Constant))
         shapes = tuple(key for key in keys if isinstance(key, str))
-    return Problem(path.stem, path, shapes, tuple(name for name in assigned if name != "SHAPES"))
+    constants = tuple(name for name in assigned if name not in ABOUT)
+    level, tags = _literal(assigned.get("LEVEL")), _literal(assigned.get("TAGS"))
+    return Problem(
+        path.stem, path, shapes, constants, level if isinstance(level, int) else None,
+        tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),
+    )
+
+
+def _literal(statement: ast.stmt | None) -> object:
+    """What an assignment binds, if that stands there as it is."""
+    try:
+        return ast.literal_eval(getattr(statement, "value", None) or ast.Constant(None))
+    except ValueError:
+        return None
 
 
 def assigned_names(statement: ast.stmt) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,7 @@ SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZED_CALLS = 3
 HOST_MEMORY_SHARE = 0.75
 """Of the host memory that is free when a run starts: what one candidate may take."""
+CACHE_LIMIT_GIB = 10.0
 
 EXAMPLES = """\
 examples:
@@ -45,6 +47,8 @@ class Options:
     names: tuple[str, ...] = ()
     solution_file: Path | None = None
     list_only: bool = False
+    levels: tuple[int, ...] = ()
+    tags: tuple[str, ...] = ()
     check: bool = False
     shapes: tuple[str, ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
@@ -70,7 +74,12 @@ class Options:
     build_timeout: float = 600.0
     jobs: int | None = None
     full_headers: bool = False
+    architectures: tuple[str, ...] = ()
+    """As nvcc writes compute capabilities: `90`, `90a`. None: those of the device."""
+    build_only: bool = False
     cache: Path = field(default_factory=lambda: default_cache(os.environ))
+    cache_limit: float = field(default_factory=lambda: default_cache_limit(os.environ))
+    """In GiB."""
     problems: Path = ROOT / "problems"
     solutions: Path = ROOT / "solutions"
     out: Path | None = None
@@ -83,6 +92,14 @@ class Options:
 def default_cache(environment: Mapping[str, str]) -> Path:
     """Where built libraries are kept unless a run says otherwise."""
     return Path(environment.get("INLINEBENCH_CACHE") or "~/.cache/inlinebench").expanduser()
+
+
+def default_cache_limit(environment: Mapping[str, str]) -> float:
+    """How many GiB built libraries may take unless a run says otherwise. Raises UsageError if that is no size."""
+    try:
+        return gib(environment.get("INLINEBENCH_CACHE_LIMIT") or str(CACHE_LIMIT_GIB))
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(f"INLINEBENCH_CACHE_LIMIT: {error}") from error
 
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Options:
@@ -102,7 +119,11 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     given.baselines = tuple(dict.fromkeys(name for name in given.baselines if name != BASELINES[0]))
     given.constants = dict(_constant(text) for text in given.constants)
     given.names, given.shapes = tuple(given.names), tuple(given.shapes)
+    given.levels, given.tags = tuple(given.levels), tuple(given.tags)
     given.cache = given.cache.expanduser()
+    if given.cache_limit is None:
+        given.cache_limit = default_cache_limit(environment)
+    given.architectures = tuple(dict.fromkeys(given.architectures))
     given.devices = tuple(given.devices)
     if given.devices and given.device != Options.device:
         raise UsageError("--device and --devices exclude each other")
@@ -110,11 +131,23 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         raise UsageError("--set and --shape exclude each other: --set changes the constants of the file as written")
     if given.solution_file is not None and len(given.names) != 1:
         raise UsageError("--solution FILE needs exactly one problem name to be evaluated against")
+    _check_builds(given)
     return Options(**vars(given))
 
 
+def _check_builds(given: argparse.Namespace) -> None:
+    if given.architectures and (given.device == "cpu" or "cpu" in given.devices):
+        raise UsageError("--arch names GPUs to build for: leave it out, or the CPU")
+    if not given.build_only:
+        return
+    for flag, value in (("--devices", given.devices), ("--sanitize", given.sanitize), ("--profile", given.profile),
+                        ("--out", given.out), ("--junit", given.junit)):
+        if value:
+            raise UsageError(f"--build-only evaluates nothing, so there is nothing for {flag} to do")
+
+
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
-    default = Options()
+    default = Options(cache_limit=CACHE_LIMIT_GIB)  # the environment's is looked at when it is needed
     parser = argparse.ArgumentParser(
         prog="run_eval.py",
         description="Decides whether CUDA kernels compute what their PyTorch references compute, and how much faster.",
@@ -129,9 +162,14 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     _add_trust(parser)
     add("--cache", type=Path, default=default_cache(environment), metavar="DIR", help="where built libraries are kept "
         "(or INLINEBENCH_CACHE)")
+    add("--cache-limit", type=gib, metavar="GIB", help="how much is kept: what was used least recently goes first "
+        f"(or INLINEBENCH_CACHE_LIMIT; default {CACHE_LIMIT_GIB:g})")
     add("--jobs", type=_positive, metavar="N", help="builds at a time (default: by cores and memory)")
     add("--headers", dest="full_headers", type=_headers, default=False, metavar="auto|full",
         help="torch's headers: slim ones where they suffice, or always the full ones")
+    add("--arch", dest="architectures", type=_architectures, action="extend", default=[], metavar="LIST", help="build "
+        "for these compute capabilities, such as 90 or 80,90a; repeatable (default: those of the GPUs that are there)")
+    add("--build-only", action="store_true", help="build everything and evaluate nothing; with --arch it needs no GPU")
     add("--out", type=Path, metavar="FILE", help="append each result to FILE as a line of JSON")
     add("--junit", type=Path, metavar="FILE", help="write the results to FILE as JUnit XML")
     add("--strict", action="store_true", help="a skipped evaluation counts as not passed")
@@ -147,6 +185,10 @@ def _add_selection(parser: argparse.ArgumentParser, default: Options) -> None:
     add("--problems", type=Path, default=default.problems, metavar="DIR", help="folder of problem files")
     add("--solutions", type=Path, default=default.solutions, metavar="DIR", help="folder of <problem>/<name>.py files")
     add("--list", dest="list_only", action="store_true", help="list problems, shapes and solutions, and stop")
+    add("--level", dest="levels", type=_positive, action="append", default=[], metavar="N", help="only problems of "
+        "this level (1: one operator, 2: a fusion, 3: a block); repeatable")
+    add("--tag", dest="tags", action="append", default=[], metavar="NAME", help="only problems with this tag, such as "
+        "reduction; repeatable")
     add("--shape", dest="shapes", action="append", default=[], metavar="NAME", help="a shape that the problem "
         "declares; repeatable (default: full; with --check every shape; on the CPU the declared ones)")
     add("--set", dest="constants", action="append", default=[], metavar="K=V", help="replace a constant of the problem")
@@ -231,6 +273,24 @@ def _devices(text: str) -> tuple[str, ...]:
     if all(name.isdecimal() for name in names) and len(set(names)) == len(names):
         return names
     raise argparse.ArgumentTypeError(f"{text!r} is neither {ALL_DEVICES} nor numbers of GPUs such as 0,1, nor cpu,cpu")
+
+
+def _architectures(text: str) -> list[str]:
+    """Names as nvcc has them, with or without `sm_`; without it from here on."""
+    found = [re.fullmatch(r"(?:sm_)?([1-9]\d{1,2}[af]?)", name.strip()) for name in text.split(",")]
+    names = [match[1] for match in found if match]
+    if len(names) < len(found):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of compute capabilities as nvcc writes them, such as 90 "
+                                         "or 80,90a or sm_90")
+    return names
+
+
+def gib(text: str) -> float:
+    """A size in GiB from a command line; `inf` is no limit."""
+    number = _number(text)
+    if not 0 <= number <= float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size in GiB: 0 or more")
+    return number
 
 
 def _share(text: str) -> float:

@@ -22,6 +22,9 @@ batch_size - 1):
 import torch
 from torch import nn
 
+LEVEL = 2
+TAGS = ("matmul", "normalization", "fusion", "compute-bound")
+
 batch_size = 1024
 in_features = 8192
 out_features = 8192

@@ -14,6 +14,9 @@ whole column through the zeros of the diagonal matrix, but stays in its place in
 import torch
 from torch import nn
 
+LEVEL = 1
+TAGS = ("matmul", "memory-bound")
+
 N = 4096
 M = 4096
 

@@ -10,6 +10,9 @@
 import torch
 from torch import nn
 
+LEVEL = 1
+TAGS = ("matmul", "compute-bound")
+
 M = 2048
 K = 8192
 N = 4096

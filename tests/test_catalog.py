@@ -97,3 +97,15 @@ def test_a_problem_file_without_solutions_says_how_to_name_one(known: Catalog) -
 def test_an_unknown_problem_for_a_solution_file_is_refused_with_the_nearest(known: Catalog) -> None:
     with pytest.raises(UsageError, match="did you mean matmul"):
         find_problem(known, "matmull")
+
+
+@pytest.mark.parametrize(("text", "level", "tags"), [
+    ("LEVEL = 2\nTAGS = ('scan', 'fusion')", 2, ("scan", "fusion")), ("TAGS = ['scan']", None, ("scan",)),
+    ("LEVEL = 1 + 1\nTAGS = make()", None, ()), ("LEVEL = 'high'\nTAGS = 3", None, ()), ("", None, ()),
+])
+def test_level_and_tags_are_read_where_they_are_literals(
+    tmp_path: Path, text: str, level: int | None, tags: tuple[str, ...]
+) -> None:
+    (tmp_path / "p.py").write_text(f"N = 4\n{text}\n")
+    problem = read_problem(tmp_path / "p.py")
+    assert (problem.level, problem.tags, problem.constants) == (level, tags, ("N",))

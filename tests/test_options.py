@@ -25,6 +25,33 @@ def test_each_argument_sets_its_option() -> None:
     )
 
 
+@pytest.mark.parametrize(("line", "found"), [
+    ("--arch 90", ("90",)), ("--arch 80,90a", ("80", "90a")), ("--arch sm_90 --arch sm_80,90", ("90", "80")),
+    ("--arch 100f", ("100f",)), ("", ()),
+])
+def test_architectures_are_written_as_nvcc_writes_them(line: str, found: tuple[str, ...]) -> None:
+    assert parse(line.split(), {}).architectures == found
+
+
+@pytest.mark.parametrize("text", ["9", "9.0", "compute_90", "90b", "a", "", "90,", "sm_", "native", "1000", "sm_90x"])
+def test_what_is_no_architecture_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        parse([f"--arch={text}"], {})
+    assert left.value.code == 2
+    assert "as nvcc writes them, such as 90" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ("--arch 90 --device cpu", "--arch names GPUs"), ("--arch 90 --devices cpu,cpu", "--arch names GPUs"),
+    ("--build-only --out o", "--out"), ("--build-only --junit j", "--junit"),
+    ("--build-only --sanitize memcheck", "--sanitize"), ("--build-only --devices 0,1", "--devices"),
+    ("--build-only --profile", "--profile"),
+])
+def test_what_does_not_go_with_building(line: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse(line.split(), {})
+
+
 def test_how_many_calls_are_made() -> None:
     assert (parse([], {}).calls, parse([], {}).most_calls) == (CALLS, MOST_CALLS)
     assert parse(["--sanitize", "memcheck"], {}).calls == SANITIZED_CALLS

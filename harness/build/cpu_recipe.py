@@ -7,7 +7,25 @@ from pathlib import Path
 
 from harness.build import cuda_on_cpu, toolchain
 from harness.build.cuda_on_cpu import Unsupported
-from harness.build.recipe import Recipe, command, common_flags, cpp_source, cuda_source, key_of, link_flags, split
+from harness.build.recipe import (
+    CXX,
+    IN,
+    OUT,
+    PLACES,
+    SLIM,
+    TORCH_INCLUDES,
+    Expanded,
+    Recipe,
+    command,
+    common_flags,
+    common_places,
+    cpp_source,
+    cuda_source,
+    key_of,
+    link_flags,
+    places_file,
+    split,
+)
 from harness.build.request import BuildRequest
 from harness.build.slim import SLIM_DIR
 
@@ -31,17 +49,19 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool) -> Recip
     """
     library = f"{request.name}.so"
     cpp, flags = request.cpp_sources, link_flags(request, cuda=False)
-    folders = [*([SLIM_DIR] if slim else []), *toolchain.torch().include_dirs]
-    files = {}
+    folders = [*([SLIM] if slim else []), *TORCH_INCLUDES]
+    files, places = {}, common_places()
     if request.uses_cuda:
         assert runtime is not None
+        places |= {"cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "runtime": str(runtime.parent)}
         cpp = _translated(request.cpp_sources, cuda=False)
         files["cuda.cpp"] = cuda_source(request, _translated(request.cuda_sources, cuda=True), slim)
-        folders.insert(0, cuda_on_cpu.INCLUDE_DIR)
-        flags += cuda_on_cpu.link_flags(runtime)
+        folders.insert(0, Expanded("$cuda_on_cpu"))
+        flags += map(Expanded, cuda_on_cpu.link_flags(Path("$runtime") / runtime.name))
     files["main.cpp"] = cpp_source(request, cpp, slim)
     files["build.ninja"] = _ninja_file(request, library, list(files), folders, flags)
-    return Recipe(files, library, key_of(files, [toolchain.cxx()]))
+    headers = (SLIM_DIR, *([cuda_on_cpu.INCLUDE_DIR] if request.uses_cuda else []))
+    return Recipe({**files, PLACES: places_file(places)}, library, key_of(files, [toolchain.cxx()], headers))
 
 
 def _translated(sources: Sequence[str], *, cuda: bool) -> tuple[str, ...]:
@@ -61,18 +81,18 @@ def _cpp_flags(request: BuildRequest) -> list[str]:
 
 
 def _ninja_file(
-    request: BuildRequest, library: str, sources: Sequence[str], folders: Sequence[Path], link: Sequence[str]
+    request: BuildRequest, library: str, sources: Sequence[str], folders: Sequence[str], link: Sequence[str]
 ) -> str:
-    common = [toolchain.cxx(), *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
+    common = [CXX, *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
     rules = {
-        "main.cpp": command([*common, *_cpp_flags(request), "-c", "$in", "-o", "$out"]),
+        "main.cpp": command([*common, *_cpp_flags(request), "-c", IN, "-o", OUT]),
         "cuda.cpp": command([*common, *cuda_on_cpu.host_flags(split(request.extra_cuda_cflags)),
-                             *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION, "-c", "$in", "-o", "$out"]),
+                             *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION, "-c", IN, "-o", OUT]),
     }
-    lines = []
+    lines = [f"include {PLACES}"]
     for source in sources:
         stem = source.removesuffix(".cpp")
         lines += [f"rule {stem}", f"  command = {rules[source]}", "", f"build {stem}.o: {stem} {source}", ""]
     objects = " ".join(source.removesuffix(".cpp") + ".o" for source in sources)
-    linking = command([toolchain.cxx(), "-shared", "$in", *link, "-o", "$out"])
+    linking = command([CXX, "-shared", IN, *link, "-o", OUT])
     return "\n".join([*lines, "rule link", f"  command = {linking}", "", f"build {library}: link {objects}", ""])

@@ -1,21 +1,43 @@
-"""Turns a build request into files and commands: the sources as `load_inline` puts them together, and a ninja file."""
+"""Turns a build request into files and commands: the sources as `load_inline` puts them together, and a ninja file.
+
+Where compilers, torch and our own headers lie is no part of a build's key: commands name them through ninja's
+variables (`$torch/include`), and a file of its own says what these are. So a cache can be carried to another machine
+that has the same compilers, torch and Python, wherever they lie there.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import platform
 import shlex
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.build import toolchain
+from harness.build import architecture, toolchain
 from harness.build.request import BadRequest, BuildRequest
 from harness.build.slim import SLIM_DIR, operator_headers
 
 RECIPE = 1
 """Part of every key: raised when the commands below change what comes out."""
+PLACES = "places.ninja"
+"""The one file that is no part of the key."""
+FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+"""Flags that nvcc takes from the environment."""
+
+
+class Expanded(str):
+    """A word of a command, in which ninja puts the value of a variable: `$in`, `$torch/include`."""
+
+    __slots__ = ()
+
+
+# Words of commands. What they stand for is in PLACES.
+IN, OUT, CXX, NVCC, SLIM = map(Expanded, ("$in", "$out", "$cxx", "$nvcc", "$slim"))
+TORCH_INCLUDES = (Expanded("$torch/include"), Expanded("$torch/include/torch/csrc/api/include"))
 
 # As torch sets them: its own headers define these operators for its types, and CUDA's would clash.
 NVCC_FLAGS = (
@@ -46,26 +68,30 @@ def recipe(request: BuildRequest, architectures: Sequence[str], slim: bool) -> R
     if request.cuda_sources:
         files["cuda.cu"] = cuda_source(request, request.cuda_sources, slim)
     files["build.ninja"] = _ninja_file(request, library, architectures, slim)
-    return Recipe(files, library, key_of(files, _compilers(request)))
+    key = key_of(files, _compilers(request))
+    return Recipe({**files, PLACES: places_file(_places(request))}, library, key)
 
 
 def clock_recipe(source: Path, architectures: Sequence[str]) -> Recipe:
     """The GPU clock: one CUDA file without torch. Raises MissingTool."""
     flags = ["-O2", "-shared", "-Xcompiler", "-fPIC", *_gencode(architectures)]
-    compile_clock = command([toolchain.nvcc(), *flags, "-o", "$out", "$in"])
-    lines = ["rule nvcc", f"  command = {compile_clock}", "", "build clock.so: nvcc clock.cu", ""]
+    compile_clock = command([NVCC, *flags, "-o", OUT, IN])
+    lines = [f"include {PLACES}", "rule nvcc", f"  command = {compile_clock}", "", "build clock.so: nvcc clock.cu", ""]
     files = {"clock.cu": source.read_text(encoding="utf-8"), "build.ninja": "\n".join(lines)}
-    return Recipe(files, "clock.so", key_of(files, [toolchain.nvcc()]))
+    key = key_of(files, [toolchain.nvcc()])
+    return Recipe({**files, PLACES: places_file({"nvcc": toolchain.nvcc()})}, "clock.so", key)
 
 
 def trace_recipe(source: Path) -> Recipe:
     """What asks CUPTI which kernels ran: one C++ file with the toolkit's headers. Raises MissingTool."""
-    folders = [toolchain.cuda_home() / "include", toolchain.cuda_home() / "extras" / "CUPTI" / "include"]
-    flags = ["-std=c++17", "-O2", "-shared", "-fPIC", *(f"-I{folder}" for folder in folders)]
-    compile_trace = command([toolchain.cxx(), *flags, "$in", "-o", "$out", "-ldl"])
-    lines = ["rule cxx", f"  command = {compile_trace}", "", "build trace.so: cxx trace.cpp", ""]
+    folders = [Expanded("-I$cuda/include"), Expanded("-I$cuda/extras/CUPTI/include")]
+    flags = ["-std=c++17", "-O2", "-shared", "-fPIC", *folders]
+    compile_trace = command([CXX, *flags, IN, "-o", OUT, "-ldl"])
+    lines = [f"include {PLACES}", "rule cxx", f"  command = {compile_trace}", "", "build trace.so: cxx trace.cpp", ""]
     files = {"trace.cpp": source.read_text(encoding="utf-8"), "build.ninja": "\n".join(lines)}
-    return Recipe(files, "trace.so", key_of(files, [toolchain.cxx()]))
+    key = key_of(files, [toolchain.cxx(), toolchain.nvcc()])  # nvcc stands for its toolkit, whose headers are read
+    places = {"cxx": toolchain.cxx(), "cuda": str(toolchain.cuda_home())}
+    return Recipe({**files, PLACES: places_file(places)}, "trace.so", key)
 
 
 def cpp_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> str:
@@ -102,44 +128,60 @@ def _labelled(sources: Sequence[str], name: str) -> list[str]:
 
 
 def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str], slim: bool) -> str:
-    folders = [*([SLIM_DIR] if slim else []), *toolchain.torch().include_dirs]
-    folders += [toolchain.cuda_home() / "include"] if request.uses_cuda else []
+    folders = [*([SLIM] if slim else []), *TORCH_INCLUDES, *([Expanded("$cuda/include")] if request.uses_cuda else [])]
     common = common_flags(request, folders)
-    compile_cxx = command([toolchain.cxx(), *common, "-fPIC", toolchain.torch().cxx_standard,
-                           *split(request.extra_cflags), "-c", "$in", "-o", "$out"])
-    lines = ["rule cxx", f"  command = {compile_cxx}", "", "build main.o: cxx main.cpp", ""]
+    compile_cxx = command([CXX, *common, "-fPIC", toolchain.torch().cxx_standard,
+                           *split(request.extra_cflags), "-c", IN, "-o", OUT])
+    lines = [f"include {PLACES}", "rule cxx", f"  command = {compile_cxx}", "", "build main.o: cxx main.cpp", ""]
     objects = ["main.o"]
     if request.cuda_sources:
         lines += ["rule nvcc", f"  command = {_nvcc_command(request, common, architectures)}", "",
                   "build cuda.o: nvcc cuda.cu", ""]
         objects.append("cuda.o")
-    link = command([toolchain.cxx(), "-shared", "$in", *link_flags(request, cuda=request.uses_cuda), "-o", "$out"])
+    link = command([CXX, "-shared", IN, *link_flags(request, cuda=request.uses_cuda), "-o", OUT])
     lines += ["rule link", f"  command = {link}", "", f"build {library}: link {' '.join(objects)}", ""]
     return "\n".join(lines)
 
 
 def _nvcc_command(request: BuildRequest, common: Sequence[str], architectures: Sequence[str]) -> str:
-    own = split(request.extra_cuda_cflags)
+    own = _without_native(split(request.extra_cuda_cflags))
     chosen = any("arch" in flag or flag.startswith("-gencode") for flag in own)
     standard = [] if any(flag.startswith("-std=") for flag in own) else [toolchain.torch().cxx_standard]
     return command([
-        toolchain.nvcc(), *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)),
-        "--compiler-options", "-fPIC", *own, *standard, "-c", "$in", "-o", "$out",
+        NVCC, *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)), *_threads(own, architectures),
+        "--compiler-options", "-fPIC", *own, *standard, "-c", IN, "-o", OUT,
     ])
 
 
-def common_flags(request: BuildRequest, folders: Sequence[Path]) -> list[str]:
+def _threads(own: Sequence[str], architectures: Sequence[str]) -> list[str]:
+    """The passes for the host and for each architecture side by side, as far as nvcc can; it knows no such limit."""
+    return [] if any(flag.startswith(("-t", "--threads")) for flag in own) else [f"--threads={len(architectures) + 1}"]
+
+
+def _without_native(flags: Sequence[str]) -> list[str]:
+    """Leaves out `native`: which GPU is there is known here, and not to a compiler in a sandbox without any."""
+    names = ("-arch", "--gpu-architecture")
+    kept: list[str] = []
+    for flag in flags:
+        if flag == "native" and kept and kept[-1] in names:
+            kept.pop()
+        elif flag not in [f"{name}=native" for name in names]:
+            kept.append(flag)
+    return kept
+
+
+def common_flags(request: BuildRequest, folders: Sequence[str]) -> list[str]:
     """The macros of torch's own builds, the request's include paths, then these folders and Python's."""
     flags = [f"-DTORCH_EXTENSION_NAME={request.name}", "-DTORCH_API_INCLUDE_EXTENSION_H"]
     flags += [f"-I{folder}" for folder in request.extra_include_paths]
-    for folder in (*folders, Path(sysconfig.get_path("include"))):
-        flags += ["-isystem", str(folder)]
+    for folder in (*folders, Expanded("$python")):
+        flags += ["-isystem", folder]
     return flags
 
 
 def link_flags(request: BuildRequest, *, cuda: bool) -> list[str]:
     """The request's own flags and torch's libraries, with those for CUDA or without."""
-    flags = [*split(request.extra_ldflags), f"-L{toolchain.torch().library_dir}", "-lc10"]
+    flags = [*split(request.extra_ldflags), Expanded("-L$torch/lib"), "-lc10"]
     if cuda:
         flags.append("-lc10_cuda")
     flags.append("-ltorch_cpu")
@@ -147,14 +189,16 @@ def link_flags(request: BuildRequest, *, cuda: bool) -> list[str]:
         flags.append("-ltorch_cuda")
     flags += ["-ltorch", "-ltorch_python"]
     if cuda:
-        flags += [f"-L{toolchain.cuda_home() / 'lib64'}", "-lcudart"]
+        # The stubs stand in for the driver's library, which a machine without a GPU lacks, while a solution is linked.
+        flags += [Expanded("-L$cuda/lib64"), "-lcudart", Expanded("-L$cuda/lib64/stubs")]
     return flags
 
 
 def _gencode(architectures: Sequence[str]) -> list[str]:
-    """Machine code for each architecture, and PTX of the last for newer ones."""
+    """Machine code for each architecture, and PTX of one for newer GPUs."""
     flags = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in architectures]
-    return [*flags, f"-gencode=arch=compute_{architectures[-1]},code=compute_{architectures[-1]}"]
+    newer = architecture.for_newer(architectures)
+    return [*flags, f"-gencode=arch=compute_{newer},code=compute_{newer}"]
 
 
 def split(flags: Sequence[str]) -> list[str]:
@@ -169,26 +213,57 @@ def split(flags: Sequence[str]) -> list[str]:
 
 
 def command(words: Sequence[str]) -> str:
-    """A shell command for a ninja rule; nothing in it is expanded but ninja's own `$in` and `$out`."""
+    """A shell command for a ninja rule; ninja's variables count only in words that are Expanded."""
     for word in words:
         if "\n" in word:
             raise BadRequest(f"the flag {word!r} has a line break, which no ninja file can hold")
-    escaped = (word if word in ("$in", "$out") else shlex.quote(word).replace("$", "$$") for word in words)
-    return " ".join(escaped)
+    return " ".join(word if isinstance(word, Expanded) else _quoted(word) for word in words)
+
+
+def _quoted(word: str) -> str:
+    return shlex.quote(word).replace("$", "$$")
 
 
 def _compilers(request: BuildRequest) -> list[str]:
     return [toolchain.cxx(), *([toolchain.nvcc()] if request.uses_cuda else [])]
 
 
-def key_of(files: dict[str, str], compilers: Sequence[str]) -> str:
-    """The content's key. The files hold sources, flags, paths and architectures; versions and the ABI are added."""
+def _places(request: BuildRequest) -> dict[str, str]:
+    cuda = {"nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home())} if request.uses_cuda else {}
+    return {**common_places(), **cuda}
+
+
+def common_places() -> dict[str, str]:
+    """Where the C++ compiler, our headers, torch and Python's headers lie. Raises MissingTool."""
+    return {"cxx": toolchain.cxx(), "slim": str(SLIM_DIR), "torch": str(toolchain.torch().root),
+            "python": sysconfig.get_path("include")}
+
+
+def places_file(places: Mapping[str, str]) -> str:
+    """What ninja's variables are, as ninja reads it."""
+    return "".join(f"{name} = {_quoted(place)}\n" for name, place in places.items())
+
+
+def key_of(files: Mapping[str, str], compilers: Sequence[str], headers: Sequence[Path] = (SLIM_DIR,)) -> str:
+    """The content's key. The files hold sources, flags and architectures; our headers, versions and the ABI are added.
+
+    They name no folder but those that a solution names itself, so it doesn't matter where cache and checkout lie.
+    """
     content = {
         "recipe": RECIPE,
         "files": files,
         "compilers": [toolchain.version_of(compiler) for compiler in compilers],
+        "flags": [os.environ.get(name, "") for name in FLAG_VARIABLES],
         "torch": toolchain.torch().version,
-        "slim": [path.read_text() for path in sorted(SLIM_DIR.rglob("*.h"))],
+        "headers": [_headers(folder) for folder in headers],
         "python": sysconfig.get_config_var("SOABI"),
+        "libc": platform.libc_ver(),
+        # What is compiled for this very processor may not run on another.
+        "processor": toolchain.processor() if "=native" in files["build.ninja"] else "",
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _headers(folder: Path) -> dict[str, str]:
+    paths = [path for path in folder.rglob("*") if path.suffix in (".h", ".cuh")]
+    return {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in paths}

@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
 
-from harness.build import toolchain
-from harness.build.cache import Cache
+from harness.build import architecture, toolchain
+from harness.build.cache import CPU_LIBRARIES, Cache
 from harness.build.cpu_recipe import CannotTranslate, cpu_recipe
 from harness.build.cuda_on_cpu import allocator_library, runtime_library
 from harness.build.log import first_errors
@@ -43,7 +43,7 @@ class BuildService:
 
     `timeout` is for one build, in seconds. Sources are built with slim headers first and with torch's full ones where
     those lack something, or at once with `full_headers`. Compilers run in the sandbox: sources and flags come from
-    solutions. Raises UsageError if the cache can't be written.
+    solutions. `cache_limit` is in bytes. Raises UsageError if the cache can't be written or trusted.
     """
 
     def __init__(
@@ -55,10 +55,12 @@ class BuildService:
         full_headers: bool = False,
         *,
         sandbox: Sandbox | None = None,
+        cache_limit: float = float("inf"),
     ) -> None:
         self._sandbox = sandbox or Sandbox()
         self._full_headers = full_headers
-        self._cache, self._architectures, self._timeout = Cache(cache), tuple(architectures), timeout
+        self._cache, self._timeout = Cache(cache, cache_limit), timeout
+        self._architectures = architecture.in_order(architectures)
         self._slots = BoundedSemaphore(jobs or default_jobs())
         self._lock, self._support_lock = Lock(), Lock()
         self._started: dict[str, Future[BuildOutcome]] = {}
@@ -69,25 +71,39 @@ class BuildService:
         """The library of a request, from the cache or built now. Waits for it; never raises for what fails."""
         if self._full_headers:
             return self._build(request, slim=False)
+        if self._is_cached(request, slim=False) and not self._is_cached(request, slim=True):
+            return replace(self._build(request, slim=False), headers="full, as in an earlier run")
         outcome = self._build(request, slim=True)
         if outcome.library is not None or outcome.timed_out or not lacks_something(outcome.log):
             return replace(outcome, headers="slim")
         full = self._build(request, slim=False)
         return replace(full, headers=f"full, because with slim ones: {outcome.reason}") if full.library else full
 
-    def _build(self, request: BuildRequest, slim: bool) -> BuildOutcome:
+    def _recipe(self, request: BuildRequest, slim: bool) -> Recipe:
+        """Raises MissingTool, BadRequest, CannotTranslate or NoSupport."""
         if self._architectures:
-            return self._outcome(lambda: recipe(request, self._architectures, slim))
+            return recipe(request, self._architectures, slim)
+        return cpu_recipe(request, self.support().runtime if request.uses_cuda else None, slim)
+
+    def _is_cached(self, request: BuildRequest, slim: bool) -> bool:
         try:
-            runtime = self.support().runtime if request.uses_cuda else None
-            return self._outcome(lambda: cpu_recipe(request, runtime, slim))
+            return self._cache.find(self._recipe(request, slim).key) is not None
+        except (toolchain.MissingTool, BadRequest, CannotTranslate, NoSupport):
+            return False  # building it says why
+
+    def _build(self, request: BuildRequest, slim: bool) -> BuildOutcome:
+        try:
+            return self._outcome(lambda: self._recipe(request, slim))
         except CannotTranslate as error:
             return BuildOutcome(None, str(error), unsupported=True, at=(error.source, error.line))
         except NoSupport as error:
             return BuildOutcome(None, str(error))
 
     def support(self) -> Support:
-        """The harness's own libraries for the device, built when they are first asked for. Raises NoSupport."""
+        """The harness's own libraries for the device, built when they are first asked for, and kept until `close`.
+
+        Raises NoSupport.
+        """
         if not self._architectures:
             return self._cpu_support()
         outcome = self._outcome(lambda: clock_recipe(CLOCK_SOURCE, self._architectures))
@@ -95,21 +111,27 @@ class BuildService:
             raise NoSupport(f"the GPU clock wasn't built: {outcome.reason}")
         # Without it PyTorch's profiler is asked, which is slow to start: not every toolkit brings CUPTI's headers.
         trace = self._outcome(lambda: trace_recipe(TRACE_SOURCE))
+        for library in filter(None, (outcome.library, trace.library)):
+            self._cache.hold(library)
         return Support(clock=outcome.library, trace=trace.library)
 
     def _cpu_support(self) -> Support:
-        folder = self._cache.folder / "cuda_on_cpu"
         try:
-            torch = toolchain.torch()
-            standard = torch.cxx_standard.removeprefix("-std=")
             with self._support_lock:
-                runtime = runtime_library(folder, toolchain.cxx())
-                allocator = allocator_library(
-                    folder, torch.include_dirs, torch.library_dir, toolchain.cxx(), std=standard
-                )
-        except (toolchain.MissingTool, RuntimeError) as error:
+                libraries = self._cpu_libraries()
+                if not all([self._cache.hold(library) for library in libraries]):
+                    libraries = self._cpu_libraries()  # another process pruned them before they were held
+        except (toolchain.MissingTool, RuntimeError, OSError) as error:
             raise NoSupport(f"the library that runs kernels on the CPU wasn't built: {error}") from error
-        return Support(runtime=runtime, allocator=allocator)
+        return Support(runtime=libraries[0], allocator=libraries[1])
+
+    def _cpu_libraries(self) -> tuple[Path, Path]:
+        folder, torch = self._cache.room(CPU_LIBRARIES), toolchain.torch()
+        standard = torch.cxx_standard.removeprefix("-std=")
+        runtime = runtime_library(folder, toolchain.cxx())
+        return runtime, allocator_library(
+            folder, torch.include_dirs, torch.library_dir, toolchain.cxx(), std=standard
+        )
 
     def solution_name(self, solution: bytes, init: bytes) -> str:
         """A hash of a solution's text and constructor arguments, and of all that its builds depend on beside them."""
@@ -132,19 +154,25 @@ class BuildService:
             running = list(self._running)
         for pid in running:
             kill_tree(pid)
+        self._cache.close()
 
     def _outcome(self, make: Callable[[], Recipe]) -> BuildOutcome:
         try:
             planned = make()
         except (toolchain.MissingTool, BadRequest) as error:
             return BuildOutcome(None, str(error))
-        with self._lock:
-            future = self._started.get(planned.key)
-            first = future is None
-            if future is None:
-                future = self._started[planned.key] = Future()
-        if not first:
-            return future.result()
+        while True:
+            with self._lock:
+                future = self._started.get(planned.key)
+                if future is None:
+                    future = self._started[planned.key] = Future()
+                    break
+            outcome = future.result()
+            if outcome.library is None or self._cache.find(planned.key) is not None:
+                return outcome
+            with self._lock:  # it was damaged or pruned since: whoever is first builds it again
+                if self._started.get(planned.key) is future:
+                    del self._started[planned.key]
         try:
             outcome = self._find_or_build(planned)
         except BaseException as error:

@@ -97,11 +97,23 @@ def ninja() -> str:
 
 @cache
 def version_of(compiler: str) -> str:
-    """What a compiler says of itself, for the cache's key. Raises MissingTool if it doesn't run."""
+    """What a compiler says of itself, for the cache's key, without the name that it was called by.
+
+    Raises MissingTool if it doesn't run.
+    """
     try:
-        return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
+        said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise MissingTool(f"{compiler} is no compiler that works here: --version fails ({error})") from error
+    return said.removeprefix(Path(compiler).name)
+
+
+@cache
+def processor() -> str:
+    """What the processor is and can do, as far as compilers ask for it."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")[0].splitlines()
+    names = ("model name", "flags", "CPU implementer", "CPU part", "Features")
+    return "\n".join(line for line in lines if line.startswith(names))
 
 
 def _toolkit(home: Path, why: str) -> Path:

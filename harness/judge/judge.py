@@ -78,7 +78,7 @@ class Judge:
             except EOFError:
                 return
             if isinstance(request, NeedInit):
-                self._connection.send(Init(self._pickled_init(request.problem)))
+                self._connection.send(_init(request.problem))
             else:
                 result, usable = self._evaluate(request)
                 self._connection.send(Done(result, usable))
@@ -159,13 +159,6 @@ class Judge:
             self._stage.close()
             self._stage = self._baselines = None
 
-    def _pickled_init(self, problem: ProblemAt) -> bytes | None:
-        try:
-            module = problem_file.load(problem.path, problem.shape, problem.constants)
-            return pickle.dumps(problem_file.init_inputs(module))
-        except (ProblemError, pickle.PicklingError, TypeError, AttributeError):
-            return None  # reported as the problem's verdict when it is evaluated
-
     def _ask_for_support(self) -> Support | str:
         self._connection.send(NeedSupport())
         support: Support | str = self._connection.recv()
@@ -194,6 +187,17 @@ class Judge:
         if phase != self._phase or time.monotonic() - self._told > PROGRESS_EVERY_S:
             self._phase, self._told = phase, time.monotonic()
             self._connection.send(Progress(text))
+
+
+def _init(problem: ProblemAt) -> Init:
+    """Why there is nothing is the problem's verdict, too, when it is evaluated."""
+    try:
+        module = problem_file.load(problem.path, problem.shape, problem.constants)
+        return Init(pickle.dumps(problem_file.init_inputs(module)))
+    except ProblemError as error:
+        return Init(None, str(error))
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        return Init(None, f"{problem.path}: what get_init_inputs() gives can't be sent on: {error}")
 
 
 def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:

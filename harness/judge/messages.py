@@ -94,9 +94,10 @@ class NeedInit:
 
 @dataclass(frozen=True)
 class Init:
-    """Judge to orchestrator: pickled (args, kwargs), or None where the problem can't give them."""
+    """Judge to orchestrator: pickled (args, kwargs), or None and the reason where the problem can't give them."""
 
     pickled: bytes | None
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
-from harness.build.request import NoSupport
+from harness.build.request import BuildOutcome, NoSupport
 from harness.build.service import BuildService, default_jobs
 from harness.judge.candidate_process import (
     CandidateCheated,
@@ -24,6 +26,16 @@ from harness.judge.candidate_process import (
 from harness.judge.launcher import Launcher
 from harness.judge.messages import CONSTRUCTION_SEED, Evaluate, Settings
 from harness.sandbox.policy import readable_for
+
+
+@dataclass(frozen=True)
+class Prebuilt:
+    """The builds that a solution asked for when it was constructed. `failure` says why that ended early, if it did, and
+    `log` is the end of what was printed."""
+
+    builds: tuple[BuildOutcome, ...] = ()
+    failure: str = ""
+    log: str = ""
 
 
 class BuildAhead:
@@ -44,6 +56,10 @@ class BuildAhead:
         """
         return {path: self._pool.submit(self._prebuild, path, init[name]) for path, name in _solutions(jobs).items()}
 
+    def construct(self, solution: Path, init: bytes) -> Future[Prebuilt]:
+        """Has one solution built for these constructor arguments, whatever an earlier run noted of it."""
+        return self._pool.submit(self._construct, solution, init)
+
     def _get_launcher(self) -> Launcher:
         with self._lock:
             if self._launcher is None:
@@ -63,14 +79,16 @@ class BuildAhead:
     def _prebuild(self, solution: Path, init: bytes | None) -> None:
         if init is None or not _may_build(solution):
             return
-        name = self._service.solution_name(solution.read_bytes(), init)
-        if self._service.has_built(name):
-            return
+        if not self._service.has_built(self._service.solution_name(solution.read_bytes(), init)):
+            self._construct(solution, init)  # what fails is met again, and reported, when it is evaluated
+
+    def _construct(self, solution: Path, init: bytes) -> Prebuilt:
         try:
+            name = self._service.solution_name(solution.read_bytes(), init)
             support = self._service.support().to_json()
             launcher = self._get_launcher()
-        except (NoSupport, OSError):
-            return  # as below
+        except (NoSupport, OSError) as error:
+            return Prebuilt(failure=str(error))
         settings = self._settings
         with CandidateProcess(
             launcher, settings.timeout, settings.limits, self._service.build, readable=readable_for(solution),
@@ -78,18 +96,30 @@ class BuildAhead:
         ) as candidate:
             with self._lock:
                 if self._closed:
-                    return
+                    return Prebuilt(failure="the run has ended")
                 self._running.add(candidate)
             try:
-                candidate.ask("prebuild", solution=str(solution), init=base64.b64encode(init).decode(),
-                              seed=CONSTRUCTION_SEED, support=support, class_name="ModelNew")
-            except (CandidateTimedOut, CandidateDied, CandidateCheated, CandidateOverran):
-                return  # the evaluation meets the same and reports it
-            else:
-                self._service.note_built(name, candidate.builds)
+                answer = candidate.ask("prebuild", solution=str(solution), init=base64.b64encode(init).decode(),
+                                       seed=CONSTRUCTION_SEED, support=support, class_name="ModelNew")
+            except (CandidateTimedOut, CandidateDied, CandidateCheated, CandidateOverran) as error:
+                return Prebuilt(tuple(candidate.builds), _describe(error, settings), candidate.log())
             finally:
                 with self._lock:
                     self._running.discard(candidate)
+            self._service.note_built(name, candidate.builds)
+            return Prebuilt(tuple(candidate.builds), _failure(answer), candidate.log())
+
+
+def _describe(error: Exception, settings: Settings) -> str:
+    if isinstance(error, CandidateTimedOut):
+        return f"no answer within {settings.timeout:g} s while it was constructed (--timeout raises the limit)"
+    subject = "the solution " if isinstance(error, CandidateDied) else ""
+    return f"{subject}{error}"
+
+
+def _failure(answer: Mapping[str, Any]) -> str:
+    """What a candidate says went wrong in the solution; empty if nothing did."""
+    return "" if answer["op"] == "prebuilt" else str(answer.get("message")) or "the solution raised an exception"
 
 
 def _solutions(jobs: Sequence[Evaluate]) -> dict[Path, str]:

@@ -79,11 +79,11 @@ class JudgeClient:
         self.usable = done.usable
         return done.result
 
-    def init_arguments(self, problem: ProblemAt) -> bytes | None:
-        """The pickled arguments of a problem's constructor, if it can give them."""
+    def init_arguments(self, problem: ProblemAt) -> Init:
+        """The pickled arguments of a problem's constructor, or why it can't give them."""
         init = self._ask(NeedInit(problem))
         assert isinstance(init, Init)
-        return init.pickled
+        return init
 
     def log(self) -> str:
         """The tail of what the judge, the problems and the references printed."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.build.service import BuildService
-from harness.errors import JudgeDied
-from harness.judge.messages import Evaluate, Hello, ProblemAt, Settings
+from harness.errors import JudgeDied, NoDevice
+from harness.judge.messages import Evaluate, Hello, Init, ProblemAt, Settings
 from harness.result import Result, Verdict
 from harness.run.judge_client import JudgeClient
 
@@ -16,7 +16,8 @@ from harness.run.judge_client import JudgeClient
 class Lane:
     """Its judge starts at once and imports torch, while others look at the machine; `open` tells it what to do.
 
-    With `gpu` the judge sees that GPU alone (an entry of CUDA_VISIBLE_DEVICES), and its results bear the name `label`.
+    With `gpu` the judge sees that GPU alone (an entry of CUDA_VISIBLE_DEVICES; an empty one is none), and its results
+    bear the name `label`.
     """
 
     def __init__(self, scratch: Path, show: Callable[[str], None], gpu: str | None = None, label: str = "") -> None:
@@ -25,9 +26,13 @@ class Lane:
         self._judge = self._start()
 
     def open(self, settings: Settings) -> Hello:
-        """What the judge says to its settings. Raises NoDevice, or JudgeDied."""
-        self._settings = settings if self._gpu is None else replace(settings, device="cuda:0")
-        hello = self._judge.hello(self._settings)
+        """What the judge says to its settings. Raises NoDevice."""
+        self._settings = replace(settings, device="cuda:0") if self._gpu else settings
+        try:
+            hello = self._judge.hello(self._settings)
+        except JudgeDied as error:
+            last = self._judge.log().rpartition("\n")[2] or "it said nothing"
+            raise NoDevice(f"the judge could not start: {last}; is PyTorch whole?") from error
         self._device = self._label or hello.device
         return replace(hello, device=self._device)
 
@@ -36,13 +41,13 @@ class Lane:
         self._service = service
         self._judge.use(service)
 
-    def init_arguments(self, problem: ProblemAt) -> bytes | None:
-        """The pickled arguments of a problem's constructor, if it can give them."""
+    def init_arguments(self, problem: ProblemAt) -> Init:
+        """The pickled arguments of a problem's constructor, or why it can't give them."""
         try:
             return self._judge.init_arguments(problem)
-        except JudgeDied:
+        except JudgeDied as error:
             self._restart()
-            return None  # the evaluation meets the same and reports it
+            return Init(None, f"{problem.path}: {error} when it loaded this file")
 
     def evaluate(self, job: Evaluate) -> Result:
         """The result of a job; a judge that dies of it is an internal error of this one result."""
@@ -63,10 +68,6 @@ class Lane:
     def show(self, text: str) -> None:
         """What it is doing now."""
         self._show(f"{self._now} {text}")
-
-    def log(self) -> str:
-        """The tail of what the judge printed."""
-        return self._judge.log()
 
     def close(self) -> None:
         """Has the judge end."""

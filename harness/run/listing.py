@@ -8,12 +8,12 @@ from harness.catalog import FULL, Catalog
 
 
 def listing(catalog: Catalog) -> str:
-    """Problems with their shapes and solutions; then solutions whose problem doesn't exist."""
+    """Problems with their levels, tags, shapes and solutions; then solutions whose problem doesn't exist."""
     rows = [
-        [problem.name, problem.error or " ".join((FULL, *problem.shapes)),
+        [problem.name, problem.level, " ".join(problem.tags), problem.error or " ".join((FULL, *problem.shapes)),
          " ".join(solution.name for solution in catalog.of(problem.name))]
         for problem in catalog.problems.values()
     ]
-    text = tabulate(rows, headers=["problem", "shapes", "solutions"])
+    text = tabulate(rows, headers=["problem", "level", "tags", "shapes", "solutions"])
     lost = [str(solution) for solution in catalog.solutions if solution.problem not in catalog.problems]
     return "\n".join([text, *(f"{name}: there is no such problem" for name in lost)])

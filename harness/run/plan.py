@@ -31,6 +31,10 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
     """The problems and solutions that the arguments ask for. Raises UsageError, also if there is nothing to do."""
     one_file = options.solution_file is not None
     chosen = _one_file(options, known) if one_file else catalog.select(known, options.names)
+    if options.levels or options.tags:
+        chosen = tuple(choice for choice in chosen if _is_kind(choice[0], options))
+        if not chosen:
+            raise UsageError(f"nothing to evaluate: no problem of {_kind(options)}; {_kinds(known)}")
     if not chosen:
         raise UsageError(f"nothing to evaluate: no solution files below {options.solutions}")
     chosen = (*chosen, *_rivals(options, known, chosen))
@@ -88,6 +92,26 @@ def _one_file(options: Options, known: Catalog) -> tuple[Choice, ...]:
         raise UsageError(f"--solution {path}: no such file")
     problem = catalog.find_problem(known, options.names[0])
     return ((problem, Solution(problem.name, path.stem, path)),)
+
+
+def _is_kind(problem: Problem | None, options: Options) -> bool:
+    """Whether a problem has one of the levels and one of the tags that are asked for, where any are."""
+    if problem is None:
+        return False
+    return (not options.levels or problem.level in options.levels) and (
+        not options.tags or not set(options.tags).isdisjoint(problem.tags)
+    )
+
+
+def _kind(options: Options) -> str:
+    asked = [f"level {level}" for level in options.levels] + [f"tag {tag}" for tag in options.tags]
+    return " and ".join(asked)
+
+
+def _kinds(known: Catalog) -> str:
+    levels = sorted({problem.level for problem in known.problems.values() if problem.level is not None})
+    tags = sorted({tag for problem in known.problems.values() for tag in problem.tags})
+    return f"there are levels {', '.join(map(str, levels)) or 'none'} and tags {', '.join(tags) or 'none'}"
 
 
 def _rivals(options: Options, known: Catalog, chosen: Sequence[Choice]) -> list[Choice]:

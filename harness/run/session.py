@@ -13,8 +13,9 @@ from queue import Queue
 from threading import Lock, Thread
 from types import TracebackType
 
+from harness.build.architecture import runs_on
 from harness.build.service import BuildService, default_jobs
-from harness.errors import JudgeDied, NoDevice, NoSandbox
+from harness.errors import NoSandbox, UsageError
 from harness.judge import sanitizer
 from harness.judge.messages import Evaluate, Hello, Settings
 from harness.options import HOST_MEMORY_SHARE, ROOT, Options
@@ -50,19 +51,16 @@ class Session:
         self._lanes = self._start_lanes()  # which take seconds to import torch, while we look at the machine
         try:
             options = self._options
-            self._settings = _settings(options, _sandbox(options))
+            self._settings = settings_for(options)
             hellos = [lane.open(self._settings) for lane in self._lanes]
             self.device = hellos[0].device
             self._service = BuildService(
-                options.cache, _all_architectures(hellos), options.build_timeout,
+                options.cache, _architectures(options, hellos), options.build_timeout,
                 options.jobs or default_jobs(len(self._lanes)), options.full_headers, sandbox=self._settings.sandbox,
+                cache_limit=options.cache_limit * 2**30,
             )
-        except BaseException as error:
-            log = self._lanes[0].log()
+        except BaseException:
             self._end(Lane.kill)
-            if isinstance(error, JudgeDied):
-                last = log.rpartition("\n")[2] or "it said nothing"
-                raise NoDevice(f"the judge could not start: {last}; is PyTorch whole?") from error
             raise
         for lane in self._lanes:
             lane.use(self._service)
@@ -100,7 +98,7 @@ class Session:
             return {}
         self._progress.phase(f"building {len(solutions)} solutions")
         problems = {job.problem_name: job.problem for job in jobs}
-        init = {name: self._lanes[0].init_arguments(problem) for name, problem in problems.items()}
+        init = {name: self._lanes[0].init_arguments(problem).pickled for name, problem in problems.items()}
         return self._ahead.start(jobs, init)
 
     def _evaluations(self, work: WorkList) -> Iterator[Result]:
@@ -154,8 +152,18 @@ class Session:
             self._progress.line(text)
 
 
-def _all_architectures(hellos: Sequence[Hello]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each for hello in hellos for each in hello.architectures))
+def _architectures(options: Options, hellos: Sequence[Hello]) -> tuple[str, ...]:
+    """Those of `--arch`, else those of the devices. Raises UsageError if a device runs nothing that is built for them.
+    """
+    wanted = options.architectures or tuple(each for hello in hellos for each in hello.architectures)
+    for hello in hellos if options.architectures else ():
+        named = ",".join(wanted)
+        if not hello.architectures:
+            raise UsageError(f"--arch {named}: no GPU is used here; --build-only builds for one that isn't there")
+        if not runs_on(wanted, hello.architectures[0]):
+            raise UsageError(f"--arch {named}: {hello.device} is a GPU of compute capability {hello.architectures[0]}, "
+                             "which runs nothing that is built for that; leave --arch out, or name it as well")
+    return wanted
 
 
 def _sandbox(options: Options) -> Sandbox:
@@ -178,7 +186,8 @@ def _limits(options: Options) -> Limits:
     return Limits(int(HOST_MEMORY_SHARE * available_bytes()))
 
 
-def _settings(options: Options, sandbox: Sandbox) -> Settings:
+def settings_for(options: Options) -> Settings:
+    """What judges and builds are to go by. Raises NoSandbox, and UsageError if a tool is asked for that isn't there."""
     return Settings(
         device="cpu" if "cpu" in options.devices else options.device,
         sampling=Sampling(options.calls, options.most_calls, options.time_budget, options.precision),
@@ -193,7 +202,7 @@ def _settings(options: Options, sandbox: Sandbox) -> Settings:
         defended=not options.trust,
         sanitize=options.sanitize,
         timeout=options.timeout,
-        sandbox=sandbox,
+        sandbox=_sandbox(options),
         limits=_limits(options),
         cache=options.cache,
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.build import recipe as recipes
 from harness.build import toolchain
-from harness.build.recipe import recipe
+from harness.build.cpu_recipe import cpu_recipe
+from harness.build.recipe import PLACES, clock_recipe, recipe
 from harness.build.request import BuildRequest
 from harness.build.toolchain import MissingTool
 
@@ -115,7 +118,7 @@ def forget_tools() -> Any:
 
 def nvcc_line(request: BuildRequest, architectures: tuple[str, ...]) -> str:
     lines = recipe(request, architectures, slim=False).files["build.ninja"].splitlines()
-    return next(line for line in lines if "bin/nvcc" in line)
+    return next(line for line in lines if "$nvcc" in line)
 
 
 def test_cuda_sources_are_compiled_for_the_gpu_s_architecture(toolkit: Path) -> None:
@@ -130,6 +133,84 @@ def test_a_solution_s_own_architecture_and_standard_count(toolkit: Path, flag: s
     request = BuildRequest("extension", (), ("",), extra_cuda_cflags=(flag, "-std=c++20"))
     line = nvcc_line(request, ("90",))
     assert "compute_90" not in line and line.count("-std=") == 1
+
+
+def test_several_architectures_and_ptx_for_newer_ones(toolkit: Path) -> None:
+    line = nvcc_line(BuildRequest("extension", (), ("",)), ("80", "90a"))
+    targets = re.findall(r"-gencode=arch=compute_(\w+),code=(\w+)", line)
+    assert targets == [("80", "sm_80"), ("90a", "sm_90a"), ("80", "compute_80")]
+
+
+@pytest.mark.parametrize("flags", [("-arch=native",), ("-arch", "native"), ("--gpu-architecture=native -O2",)])
+def test_the_native_architecture_is_the_one_that_is_built_for(toolkit: Path, flags: tuple[str, ...]) -> None:
+    """A compiler that sees no GPU would take its default for it."""
+    line = nvcc_line(BuildRequest("extension", (), ("",), extra_cuda_cflags=flags), ("90",))
+    assert "native" not in line and "-arch" not in line and "code=sm_90" in line
+
+
+@pytest.mark.parametrize(("own", "found"), [
+    ((), ["--threads=3"]), (("-t 4",), ["-t"]), (("--threads=5",), ["--threads=5"]),
+])
+def test_passes_of_the_cuda_compiler_run_side_by_side(toolkit: Path, own: tuple[str, ...], found: list[str]) -> None:
+    line = nvcc_line(BuildRequest("extension", (), ("",), extra_cuda_cflags=own), ("80", "90"))
+    assert [word for word in line.split() if word.startswith(("-t", "--threads"))] == found
+
+
+# What may lie elsewhere on another machine is no part of a key.
+
+
+def moved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on everything lies elsewhere: compilers, toolkit, torch and our own headers."""
+    facts = vars(toolchain.torch())
+    toolchain.cuda_home.cache_clear()
+    monkeypatch.setattr(toolchain, "torch", lambda: toolchain.Torch(**{**facts, "root": folder / "torch"}))
+    (folder / "torch").symlink_to(facts["root"])
+    (folder / "slim").symlink_to(recipes.SLIM_DIR)
+    monkeypatch.setattr(recipes, "SLIM_DIR", folder / "slim")
+    (folder / "g++").write_text('#!/bin/sh\necho "g++ of a test"\n')
+    (folder / "g++").chmod(0o755)
+    monkeypatch.setattr(toolchain, "cxx", lambda: str(folder / "g++"))
+    (folder / "bin").mkdir()
+    (folder / "bin" / "nvcc").write_text("#!/bin/sh\necho release 13.0\n")
+    (folder / "bin" / "nvcc").chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(folder))
+
+
+def test_a_key_does_not_tell_where_things_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = BuildRequest("extension", ("int f();",), ("__global__ void k() {}",))
+    clock = tmp_path / "clock.cu"
+    clock.write_text("int x;")
+    found, places = [], []
+    for name in ("here", "there $x 'y'"):
+        folder = tmp_path / name
+        folder.mkdir()
+        moved(folder, monkeypatch)
+        planned = [recipe(request, ("90",), slim=True), clock_recipe(clock, ("90",)),
+                   cpu_recipe(request, folder / "runtime.so", slim=True)]
+        places.append([each.files[PLACES] for each in planned])
+        found.append([(each.key, {**each.files, PLACES: ""}) for each in planned])
+    assert found[0] == found[1]
+    assert all(here != there for here, there in zip(*places, strict=True))
+
+
+def test_a_key_tells_which_headers_of_ours_and_flags_there_are(
+    toolkit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = recipe(REQUEST, (), slim=True).key
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-O1")
+    flagged = recipe(REQUEST, (), slim=True).key
+    (tmp_path / "slim").mkdir()
+    (tmp_path / "slim" / "extension.h").write_text("// other\n")
+    assert recipes.key_of({"build.ninja": ""}, []) != recipes.key_of({"build.ninja": ""}, [], (tmp_path / "slim",))
+    assert flagged != before
+
+
+def test_what_is_compiled_for_this_processor_is_not_another_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    native = BuildRequest(**{**vars(REQUEST), "extra_cflags": ("-march=native",)})
+    before = [recipe(request, (), slim=True).key for request in (REQUEST, native)]
+    monkeypatch.setattr(toolchain, "processor", lambda: "another")
+    after = [recipe(request, (), slim=True).key for request in (REQUEST, native)]
+    assert (before[0] == after[0], before[1] == after[1]) == (True, False)
 
 
 def test_a_missing_nvcc_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,24 @@ def test_a_library_is_built_and_then_comes_from_the_cache(tmp_path: Path, servic
     assert outcome.seconds > 0 and not outcome.cached
     again = BuildService(tmp_path, (), timeout=60).build(request())
     assert (again.library, again.cached, again.seconds) == (outcome.library, True, 0.0)
+
+
+def test_it_does_not_matter_where_compilers_and_cache_lie(tmp_path: Path) -> None:
+    """Neither for building nor for finding what was built."""
+    found = []
+    for name in ("plain", "it's $in; a place"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "c++").symlink_to(toolchain.cxx())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(toolchain, "cxx", lambda folder=folder: str(folder / "c++"))
+            found.append(BuildService(folder / "cache", (), timeout=60).build(request()))
+            assert answer_of(found[-1]) == 42
+            shutil.copytree(folder / "cache", folder / "moved")
+            assert BuildService(folder / "moved", (), timeout=60).build(request()).cached
+    assert [outcome.cached for outcome in found] == [False, False]
+    keys = {outcome.library.parent.name for outcome in found if outcome.library}
+    assert len(keys) == 1
 
 
 def test_a_compile_error_is_the_reason_and_the_whole_log_is_kept(service: BuildService) -> None:
@@ -169,11 +188,28 @@ def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_at_its_line(service: Bui
     assert outcome.at == (source, 2) and "inline PTX" in outcome.reason
 
 
-def test_sources_that_need_more_than_slim_headers_get_the_full_ones(service: BuildService) -> None:
-    whole = service.build(BuildRequest("small", ("int f() { return torch::nn::LinearOptions(2, 3).in_features(); }",)))
+def test_sources_that_need_more_than_slim_headers_get_the_full_ones(tmp_path: Path) -> None:
+    service = BuildService(tmp_path, (), timeout=600)
+    source = BuildRequest("small", ("int f() { return torch::nn::LinearOptions(2, 3).in_features(); }",))
+    whole = service.build(source)
     assert whole.library is not None and whole.headers.startswith("full, because")
+    again = BuildService(tmp_path, (), timeout=60).build(source)
+    assert (again.library, again.cached, again.headers) == (whole.library, True, "full, as in an earlier run")
     missing = service.build(BuildRequest("small", ("int f() { return no_such_name; }",), no_implicit_headers=True))
     assert missing.library is None and "no_such_name" in missing.reason
+
+
+def test_the_clock_is_built_for_each_architecture(tmp_path: Path) -> None:
+    """By the real compiler, which needs no GPU; the names of its targets stand in what it embeds."""
+    try:
+        toolchain.nvcc()
+    except toolchain.MissingTool as error:
+        pytest.skip(str(error))
+    clock = BuildService(tmp_path, ("90a", "80"), timeout=300).support().clock
+    assert clock is not None
+    embedded = clock.read_bytes()
+    assert b"sm_80" in embedded and b"sm_90a" in embedded
+    assert BuildService(tmp_path, ("80", "90a"), timeout=300).support().clock == clock
 
 
 def wrapped(tools: Path, script: str) -> BuildRequest:

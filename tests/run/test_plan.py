@@ -95,3 +95,27 @@ def test_the_exit_status_is_1_for_everything_but_a_skip(verdict: Verdict) -> Non
     results = [result(), result(verdict=verdict)]
     assert exit_status(results, strict=False) == (0 if verdict is Verdict.SKIPPED else 1)
     assert exit_status(results, strict=True) == 1
+
+
+LEVELS = Catalog(
+    {problem.name: problem for problem in (
+        Problem("row_sum", Path("/p/row_sum.py"), level=1, tags=("reduction", "memory-bound")),
+        Problem("block", Path("/p/block.py"), level=3, tags=("attention",)), BARE,
+    )},
+    tuple(Solution(*name.split("/"), Path(f"/s/{name}.py")) for name in ("row_sum/fast", "block/fast", "relu/naive")),
+)
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    (Options(levels=(1,)), ["row_sum/fast"]),
+    (Options(levels=(1, 3)), ["row_sum/fast", "block/fast"]),
+    (Options(tags=("attention", "scan")), ["block/fast"]),
+    (Options(levels=(1,), tags=("memory-bound",)), ["row_sum/fast"]),
+])
+def test_levels_and_tags_select(options: Options, expected: list[str]) -> None:
+    assert [str(solution) for _, solution in choose(options, LEVELS)] == expected
+
+
+def test_a_level_or_a_tag_that_nothing_has_is_refused_with_what_there_is() -> None:
+    with pytest.raises(UsageError, match="level 1 and tag attention; there are levels 1, 3 and tags attention, mem"):
+        choose(Options(levels=(1,), tags=("attention",)), LEVELS)

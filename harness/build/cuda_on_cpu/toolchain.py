@@ -137,14 +137,18 @@ def allocator_library(
         *(f"-std={std}", "-O2", "-fPIC", "-shared", f"-I{INCLUDE_DIR}"),
         *(f"-I{folder}" for folder in includes),
         *(f"-L{torch_lib}", "-lc10", f"-Wl,-rpath,{torch_lib}"),
-        *link_flags(runtime),
+        *(str(runtime), "-Wl,-rpath,$ORIGIN"),  # it lies beside this one, wherever the cache goes
     ]
     return _build(cache, "inlinebench_torch_allocator", (_ALLOCATOR_SOURCE,), flags, compiler)
 
 
 def _build(cache: Path, name: str, sources: Sequence[Path], flags: Sequence[str], compiler: str) -> Path:
-    """Compiles to a name that has the hash of everything that goes in; many processes may do so at once."""
-    digest = hashlib.sha256(repr((compiler, list(flags))).encode())
+    """Compiles to a name that has the hash of everything that goes in; many processes may do so at once.
+
+    Where our own files and the cache lie doesn't count: the name goes into the keys of what is linked with the library.
+    """
+    hashed = repr((compiler, list(flags))).replace(str(_HERE), "").replace(str(cache), "")
+    digest = hashlib.sha256(hashed.encode())
     for path in sorted([*sources, *_RUNTIME.glob("*.h"), *INCLUDE_DIR.glob("inlinebench/*")]):
         digest.update(path.read_bytes())
     library = cache / f"lib{name}_{digest.hexdigest()[:16]}.so"

@@ -1,0 +1,160 @@
+"""How fast the harness itself is: each part measures, prints a Markdown table, and is held to a bar.
+
+    python benchmarks/throughput.py                           every part; status 1 if a bar is missed, 2 if a part
+                                                              couldn't be measured
+    python benchmarks/throughput.py --part warm --part next   only these
+    python benchmarks/throughput.py --out FILE.json           raw figures too, as they come; those of other parts that
+                                                              FILE.json has from this environment are kept
+    python benchmarks/throughput.py --show FILE.json          the tables of such a file again, without a GPU
+
+| part        | what                                                                 | bar                          |
+| ----------- | -------------------------------------------------------------------- | ---------------------------- |
+| builds      | cold builds of the bundled solutions against stock `load_inline`     | 5 times as fast, each        |
+| warm        | one built solution with `--check`, process start to exit             | 6 s; 1.5 s over import torch |
+| next        | each further built solution of a run                                 | 1.5 s checked, 4 s timed     |
+| large       | an evaluation of 50 calls with 6 GiB of inputs                       | 20 s                         |
+| suite       | 16 solutions, nothing built, against a simple harness on stock torch | 10 times as fast             |
+| devices     | these, built, on two GPUs against one; left out where there is one   | 1.8 times as fast            |
+| undisturbed | device times while 8 builds run against those on an idle machine     | medians within 2 %           |
+
+Ratios are within one run on one machine. It takes some 8 minutes on 16 cores, and needs the machine and its GPU for
+itself. One of the stock builds of `suite` runs beside `next` and `large` where there are cores enough; nothing else
+runs side by side but what a table says. Everything is built in a temporary folder; no cache of anybody's is used.
+`--device cpu` tries out what works there; its figures say nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from accuracy_bars import line  # noqa: E402
+from throughput_parts import PLENTY_OF_CORES, Parts, Skipped  # noqa: E402
+from throughput_processes import Failed, Machine  # noqa: E402
+from throughput_rows import PARTS, Record, head, read_record, status_of  # noqa: E402
+
+from harness.build.toolchain import MissingTool  # noqa: E402
+from harness.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
+
+BESIDE = ("next", "large")
+"""Parts beside which one stock build runs, where `suite` follows."""
+BROKEN = (Failed, JudgeDied, MissingTool, NoDevice, NoSandbox, OSError, RuntimeError, UsageError, ValueError,
+          subprocess.SubprocessError)
+"""What ends a part without ending those after it. A bad build request and what is no JSON are ValueErrors."""
+
+
+def measure(given: argparse.Namespace) -> int:
+    """The parts that were asked for, each for itself; gives the exit status."""
+    begin, status = time.monotonic(), 0
+    with tempfile.TemporaryDirectory(prefix="inlinebench-") as folder:
+        try:
+            machine = Machine.look(given.device)
+            record = Record(given.out, machine.environment)
+            say(", ".join(f"{name} {fact}" for name, fact in machine.environment.items()))
+            parts = Parts(given, machine, Path(folder))
+            say(f"\nprepared in {parts.prepare():.0f} s")
+        except BROKEN as error:
+            return complain(str(error))
+        try:
+            for part in (each for each in PARTS if each in given.parts):
+                if part in BESIDE and "suite" in given.parts:
+                    parts.start_beside()
+                status = max(status, run(part, parts, record))
+        finally:
+            parts.close()
+    say(f"\nall of it: {time.monotonic() - begin:.0f} s")
+    return status
+
+
+def run(part: str, parts: Parts, record: Record) -> int:
+    """Measures and prints a part; gives the exit status that it deserves."""
+    begin = time.monotonic()
+    record.begin(part)
+    say(f"\n{head(part)}")
+    try:
+        for row in parts.rows(part, lambda row: record.put(part, row)):
+            record.put(part, row)
+            say(line(row))
+    except Skipped as reason:
+        record.drop(part)
+        say(f"\nskipped: {reason}")
+        return 0
+    except BROKEN:
+        traceback.print_exc()
+        say(f"\nnot measured: {time.monotonic() - begin:.0f} s")
+        return status_of(record.parts[part], finished=False)
+    record.end(part, time.monotonic() - begin)
+    say(f"\n{record.took_s[part]:.0f} s")
+    return status_of(record.parts[part], finished=True)
+
+
+def show(path: Path) -> int:
+    """The tables of a file of figures; gives the exit status that they deserve."""
+    try:
+        environment, parts, took_s = read_record(path)
+    except (OSError, ValueError) as error:
+        return complain(f"--show: {error}")
+    say(", ".join(f"{name} {fact}" for name, fact in environment.items()))
+    status = 0
+    for part in (each for each in PARTS if each in parts):
+        took = f"{took_s[part]:.0f} s" if part in took_s else "not measured to the end"
+        say("\n".join(["", head(part), *map(line, parts[part]), "", took]))
+        status = max(status, status_of(parts[part], part in took_s))
+    return status
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def complain(message: str) -> int:
+    """For what can't be done at all; gives the exit status."""
+    print(f"throughput.py: {message}", file=sys.stderr)
+    return 2
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--part", dest="parts", action="append", choices=PARTS, help="repeatable (default: all)")
+    add("--device", default="cuda", metavar="NAME", help="cuda, cuda:N or cpu")
+    add("--processes", type=positive, default=5, metavar="N", help="of `warm` (default 5)")
+    add("--further", type=positive, default=8, metavar="N", help="solutions more than one in `next` (default 8)")
+    add("--gib", type=float, default=6.0, metavar="GIB", help="inputs of `large` (default 6)")
+    add("--solutions", type=positive, default=16, metavar="N", help="of `suite` and `devices` (default 16)")
+    add("--stock", type=positive, default=2, metavar="N", help="of them measured in the simple harness (default 2); "
+        f"one builds beside `next` and `large` from {PLENTY_OF_CORES} cores on")
+    add("--evaluations", type=positive, default=4, metavar="N", help="of `undisturbed`, of each kind (default 4)")
+    add("--builds", type=positive, default=8, metavar="N", help="at a time in `undisturbed` (default 8)")
+    add("--out", type=Path, metavar="FILE", help="keep raw figures in FILE as JSON")
+    add("--show", type=Path, metavar="FILE", help="measure nothing; print what is in FILE")
+    given = parser.parse_args(arguments)
+    given.parts = given.parts or list(PARTS)
+    if not given.gib > 0:
+        parser.error(f"--gib {given.gib:g}: nothing to add up")
+    if given.stock > given.solutions:
+        parser.error(f"--stock {given.stock}: there are {given.solutions} solutions")
+    return given
+
+
+def main() -> int:
+    given = read_options()
+    return measure(given) if given.show is None else show(given.show)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

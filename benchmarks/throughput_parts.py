@@ -1,0 +1,264 @@
+"""The parts of throughput.py: each measures, and gives its rows as they are finished."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import throughput_planted as planted
+from accuracy_bars import Row
+from throughput_planted import LARGE, PROBLEM, SOLUTION, SUM
+from throughput_processes import Builds, Failed, Machine, StockRun, build, request_of, run_eval, service, session, timed
+from throughput_rows import Built, Further, Large, Shared, Suite, Undisturbed, Warm
+
+from harness.build import toolchain
+from harness.catalog import FULL, Solution
+from harness.options import Options
+
+Note = Callable[[Row], None]
+"""Called with a row that isn't finished, so that what is there so far is kept."""
+
+SMALL, ODD = "small", "odd"
+CALLS = 50
+BLOCK = 2
+"""Evaluations of `undisturbed` in turn without and with builds, so that a drift of the machine cancels."""
+PLENTY_OF_CORES = 12
+"""From here on a build (two compilers) on other cores is not felt by what else is measured."""
+IMPORT = {"cuda": "import torch; torch.cuda.synchronize()", "cpu": "import torch"}
+
+
+class Skipped(Exception):
+    """A part makes no sense on this machine; the text says why."""
+
+
+@dataclass(frozen=True)
+class StockFigures:
+    """Seconds of one solution in a simple harness: inside `load_inline`, and of the whole process.
+
+    `beside` tells that it built while something else was measured.
+    """
+
+    build_s: float
+    total_s: float
+    beside: bool
+
+
+class Stock:
+    """Solutions in a simple harness, one at a time, each run once and only when it is asked for."""
+
+    def __init__(self, solutions: Sequence[Solution], machine: Machine, folder: Path) -> None:
+        self._solutions, self._machine, self._folder = solutions, machine, folder
+        self._figures: dict[int, StockFigures] = {}
+        self._beside: tuple[int, StockRun] | None = None
+
+    def start_beside(self, number: int) -> None:
+        """Has the first of so many that hasn't run build from now on, beside whatever else is done."""
+        waiting = [index for index in range(number) if index not in self._figures]
+        if waiting and self._beside is None:
+            self._beside = waiting[0], self._start(waiting[0])
+
+    def figures(self, index: int) -> StockFigures:
+        """Waits for what builds beside, even if it is another one. Raises Failed."""
+        if self._beside is not None:
+            (begun, run), self._beside = self._beside, None
+            self._figures[begun] = self._take(run, beside=True)
+        if index not in self._figures:
+            self._figures[index] = self._take(self._start(index), beside=False)
+        return self._figures[index]
+
+    def close(self) -> None:
+        """Ends what is still at work."""
+        if self._beside is not None:
+            self._beside[1].close()
+            self._beside = None
+
+    def _start(self, index: int) -> StockRun:
+        return StockRun(self._solutions[index], self._machine, self._folder / str(index))
+
+    @staticmethod
+    def _take(run: StockRun, beside: bool) -> StockFigures:
+        try:
+            build_s, after_s = run.built()
+            return StockFigures(build_s, after_s + run.finish(), beside)
+        finally:
+            run.close()
+
+
+class Parts:
+    """All parts on one machine; `given` are the options, and everything that is written lies in `folder`."""
+
+    def __init__(self, given: argparse.Namespace, machine: Machine, folder: Path) -> None:
+        self._given, self._machine, self._folder = given, machine, folder
+        self._cache, self._suite_cache = folder / "cache", folder / "suite-cache"
+        self._problems = folder / "problems"
+        self._suite = planted.suite(folder / "suite", given.solutions)
+        self._stock = Stock(self._suite, machine, folder / "stock")
+
+    def prepare(self) -> float:
+        """Builds what later parts need built, and has the files that compilers read in memory, so that no part pays
+        for having been the first. Gives the seconds. Raises Failed."""
+        begin = time.monotonic()
+        for place in toolchain.torch().include_dirs:
+            for header in place.rglob("*.h"):
+                header.read_bytes()
+        self._problems.mkdir()
+        source = Options().problems / f"{PROBLEM}.py"
+        (self._problems / source.name).write_bytes(source.read_bytes())
+        for number in (1, 1 + self._given.further):
+            planted.copies(self._copies(number), number)
+        both = planted.copies(self._folder / "prepared", 2)  # of a single one no note is left that it was built
+        planted.large(self._problems, both, self._given.gib)
+        run_eval(*self._common("--problems", self._problems, "--solutions", both, "--shape", SMALL))
+        return time.monotonic() - begin
+
+    def start_beside(self) -> None:
+        """What later parts need and doesn't disturb the next ones."""
+        if self._machine.cores >= PLENTY_OF_CORES:
+            self._stock.start_beside(self._given.stock)
+
+    def close(self) -> None:
+        """Ends what is still at work."""
+        self._stock.close()
+
+    def rows(self, part: str, note: Note) -> Iterator[Row]:
+        """The rows of a part as they are finished. Raises Skipped, Failed and what the harness raises."""
+        parts = {"builds": self.builds, "warm": self.warm, "next": self.further, "large": self.large,
+                 "suite": self.suite, "devices": self.devices, "undisturbed": self.undisturbed}
+        return parts[part](note)
+
+    def builds(self, note: Note) -> Iterator[Row]:
+        """Part `builds`: all side by side by torch and then by the harness, and one of each alone."""
+        solutions = planted.bundled()
+        with ThreadPoolExecutor() as pool:
+            requests = list(pool.map(request_of, [solution.path for solution in solutions]))
+        rows = [Built(str(solution), beside=len(solutions) - 1) for solution in solutions]
+        with ExitStack() as stack:
+            runs = [StockRun(solution, self._machine, self._folder / "builds" / str(index))
+                    for index, solution in enumerate(solutions)]
+            for run in runs:
+                stack.callback(run.close)
+            for index, run in enumerate(runs):
+                rows[index] = replace(rows[index], stock_s=run.built()[0])
+                note(rows[index])
+        together = service(self._folder / "together", self._machine.architectures, len(requests))
+        with ThreadPoolExecutor(len(requests)) as pool:
+            built = pool.map(lambda each: build(together, each), requests)
+            for row, (ours_s, headers) in zip(rows, built, strict=True):
+                yield replace(row, ours_s=ours_s, headers=headers)
+        alone = Built(f"{solutions[0]}, alone", stock_s=self._stock.figures(0).build_s)
+        note(alone)
+        ours_s, headers = build(service(self._folder / "alone", self._machine.architectures, 1), requests[0])
+        yield replace(alone, ours_s=ours_s, headers=headers)
+
+    def warm(self, note: Note) -> Iterator[Row]:
+        """Part `warm`: in turn with processes that only import torch and start CUDA."""
+        plain = [sys.executable, "-c", IMPORT[self._machine.device.partition(":")[0]]]
+        row = Warm(f"run_eval.py {PROBLEM}/{SOLUTION} --check")
+        for _ in range(self._given.processes):
+            row.plain_s.append(timed(plain))
+            row.ours_s.append(run_eval(*self._common(f"{PROBLEM}/{SOLUTION}", "--check")))
+            note(row)
+        yield row
+
+    def further(self, note: Note) -> Iterator[Row]:
+        """Part `next`: a run of one against a run of some more, with and without times."""
+        further = self._given.further
+        for timing in (False, True):
+            row = Further("with times" if timing else "--check", timing, further)
+            how = self._common("--problems", self._problems, "--shape", SMALL, *(() if timing else ("--check",)))
+            row = replace(row, one_s=run_eval(*how, "--solutions", self._copies(1)))
+            note(row)
+            yield replace(row, more_s=run_eval(*how, "--solutions", self._copies(1 + further)))
+
+    def large(self, note: Note) -> Iterator[Row]:
+        """Part `large`: the first evaluation of a session, so with the preparation of its problem."""
+        places = ("--problems", self._problems, "--solutions", self._folder / "prepared")
+        calls = ("--calls", str(CALLS), "--most-calls", str(CALLS))
+        with session(self._common(f"{LARGE}/{SUM}", *places, "--shape", FULL, *calls)) as results:
+            begin = time.monotonic()
+            result = next(results)
+            took_s = time.monotonic() - begin
+        assert result.check is not None
+        yield Large(f"{LARGE}/{SUM}", self._given.gib, result.check.calls, took_s)
+
+    def suite(self, note: Note) -> Iterator[Row]:
+        """Part `suite`: some in the simple harness, then all of them in ours."""
+        row = Suite(f"{len(self._suite)} solutions", len(self._suite))
+        for index in range(self._given.stock):
+            figures = self._stock.figures(index)
+            row.stock_s.append(figures.total_s)
+            row = replace(row, beside=row.beside + figures.beside)
+            note(row)
+        yield replace(row, ours_s=self._suite_s)
+
+    def devices(self, note: Note) -> Iterator[Row]:
+        """Part `devices`: the suite on one device and on two. Raises Skipped where there is only one."""
+        two = "cpu,cpu" if self._machine.device == "cpu" else "0,1"
+        if self._machine.device != "cpu" and self._machine.gpus < 2:
+            raise Skipped(f"{self._machine.gpus} GPU here; --devices {two} needs two")
+        _ = self._suite_s  # now it is built
+        row = Shared(f"{len(self._suite)} solutions")
+        row = replace(row, one_s=self._shared_s(two.partition(",")[0]))
+        note(row)
+        yield replace(row, two_s=self._shared_s(two))
+
+    def undisturbed(self, note: Note) -> Iterator[Row]:
+        """Part `undisturbed`: evaluations of one session, some of them while a thread keeps builds going."""
+        count, numbers = self._given.evaluations, itertools.count()
+        request = request_of(Options().solutions / PROBLEM / f"{SOLUTION}.py")
+        place, targets = self._folder / "thrown-away", self._machine.architectures
+
+        def builds() -> Builds:
+            return Builds(request, self._given.builds, place, targets, numbers)
+
+        shapes = (FULL if self._machine.device != "cpu" else ODD, SMALL)
+        arguments = self._common(f"{PROBLEM}/{SOLUTION}", "--shape", shapes[0], "--shape", shapes[1])
+        with session(arguments, repeats=2 * count) as results:
+            for shape in shapes:
+                row = Undisturbed(f"{PROBLEM}/{SOLUTION} {shape}")
+                for busy, block in turns(count):
+                    with builds() if busy else nullcontext() as running:
+                        for result in itertools.islice(results, block):
+                            if result.shape != shape or result.timing is None:
+                                raise Failed(f"{row.what}: a result of {result.shape}, or one without times")
+                            (row.busy_us if busy else row.idle_us).append(result.timing.solution_ms.median * 1e3)
+                            note(row)
+                    row = replace(row, builds=row.builds + (running.begun if running is not None else 0))
+                yield row
+
+    def _common(self, *more: str | Path) -> list[str | Path]:
+        """Arguments of run_eval.py; of a cache that is named twice the second counts."""
+        return ["--device", self._machine.device, "--cache", self._cache, "--quiet", *more]
+
+    def _copies(self, number: int) -> Path:
+        return self._folder / f"copies-{number}"
+
+    @cached_property
+    def _suite_s(self) -> float:
+        """The seconds of the suite with an empty cache, in a process; it is built from then on."""
+        return run_eval(*self._common("--cache", self._suite_cache, "--solutions", self._folder / "suite"))
+
+    def _shared_s(self, devices: str) -> float:
+        """The seconds of the suite in a session on these devices, from the first job on."""
+        places = ("--cache", self._suite_cache, "--solutions", self._folder / "suite")
+        with session(["--devices", devices, *places]) as results:
+            begin = time.monotonic()
+            made = sum(1 for _ in results)
+            took_s = time.monotonic() - begin
+        if made < len(self._suite):
+            raise Failed(f"{made} results for {len(self._suite)} solutions")
+        return took_s
+
+
+def turns(evaluations: int, block: int = BLOCK) -> list[tuple[bool, int]]:
+    """Whether there are builds beside, and how many evaluations follow: so many of each kind, in turn, idle first."""
+    blocks = [min(block, evaluations - begin) for begin in range(0, evaluations, block)]
+    return [(busy, length) for length in blocks for busy in (False, True)]

@@ -1,0 +1,283 @@
+"""The processes that throughput.py starts and times, the harness's sessions and build services among them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import select
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Lock, Thread
+from types import TracebackType
+from typing import Any
+
+from throughput_planted import numbered_request, problem_of
+
+from harness import catalog, options
+from harness.build import toolchain
+from harness.build.request import BuildRequest
+from harness.build.service import BuildService
+from harness.catalog import Solution
+from harness.options import ROOT
+from harness.result import Result, Verdict
+from harness.run.plan import choose
+from harness.run.progress import Progress
+from harness.run.session import Session
+from harness.sandbox.policy import Sandbox
+from harness.sandbox.probe import available
+from harness.wire.processes import kill_tree
+
+LONGEST_S = 400.0
+"""For one process or one build."""
+LAST_LINES = 15
+HEAD_START_S = 1.0
+"""Until compilers that were just started are at work."""
+STOCK = Path(__file__).with_name("throughput_stock.py")
+
+FACTS = """
+import json, sys
+from dataclasses import asdict
+import torch
+from harness.judge import device as devices
+try:
+    device = devices.resolve(sys.argv[1])
+except devices.Unusable as error:
+    sys.exit(str(error))
+gpus = torch.cuda.device_count() if device.type == "cuda" else 0
+environment = asdict(devices.environment(device, tf32=False))
+print(json.dumps([environment, devices.architectures(device), gpus]))
+"""
+RECORD = """
+import json, runpy, sys
+from harness.candidate import load_inline
+def build(facts):
+    print(json.dumps(facts), flush=True)
+    sys.exit(0)  # out of the solution's import
+load_inline.install(build)
+runpy.run_path(sys.argv[1])
+"""
+
+
+class Failed(Exception):
+    """A part couldn't be measured; the text says why."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the parts need to know of the device and of what it is in. `cores` are those that this process may use."""
+
+    device: str
+    environment: Mapping[str, Any]
+    architectures: tuple[str, ...]
+    gpus: int
+    cores: int
+
+    @classmethod
+    def look(cls, device: str) -> Machine:
+        """Found out by another process, so that this one holds no GPU. Raises Failed if there is no such device."""
+        environment, architectures, gpus = json.loads(_python(FACTS, device).stdout.splitlines()[-1])
+        cores = len(os.sched_getaffinity(0))
+        known = {name: fact for name, fact in environment.items() if fact is not None}
+        return cls(device, {**known, "gpus": gpus, "cores": cores}, tuple(architectures), gpus, cores)
+
+
+def timed(command: Sequence[str | Path]) -> float:
+    """The seconds of a process from its start to its exit status. Raises Failed if that isn't 0."""
+    begin = time.monotonic()
+    _run(command)
+    return time.monotonic() - begin
+
+
+def run_eval(*arguments: str | Path) -> float:
+    """The same for run_eval.py, whose evaluations have to pass."""
+    return timed([sys.executable, ROOT / "run_eval.py", *arguments])
+
+
+def request_of(solution: Path) -> BuildRequest:
+    """The first build that a solution asks for when it is imported. Raises Failed if there is none."""
+    said = _python(RECORD, str(solution)).stdout.splitlines()
+    if not said:
+        raise Failed(f"{solution} builds nothing when it is imported")
+    return BuildRequest.from_json(json.loads(said[-1]))
+
+
+def service(cache: Path, architectures: Sequence[str], jobs: int) -> BuildService:
+    """A build service as a session has it, with so many builds at a time."""
+    sandbox = Sandbox(tuple(map(str, available())), (str(ROOT),))
+    return BuildService(cache, architectures, LONGEST_S, jobs, sandbox=sandbox)
+
+
+def build(builder: BuildService, request: BuildRequest) -> tuple[float, str]:
+    """The seconds of a build that isn't in the cache, and the headers that it took. Raises Failed."""
+    begin = time.monotonic()
+    outcome = builder.build(request)
+    took = time.monotonic() - begin
+    if outcome.library is None or outcome.cached:
+        raise Failed(f"{request.name}: {outcome.reason or 'it was built before'}\n{outcome.log[-2000:]}")
+    return took, outcome.headers
+
+
+@contextmanager
+def session(arguments: Sequence[str | Path], repeats: int = 1) -> Iterator[Iterator[Result]]:
+    """The results of a run in this process, as they come, with its judges up; each evaluation so many times.
+
+    Whatever doesn't pass raises Failed.
+    """
+    wanted = options.parse([str(each) for each in arguments])
+    choices = choose(wanted, catalog.read(wanted.problems, wanted.solutions)) * repeats
+    with Progress(quiet=True) as progress, Session(wanted, choices, progress) as running:
+        yield (passed(result) for result in running.results())
+
+
+def passed(result: Result) -> Result:
+    """The result. Raises Failed if it isn't a pass."""
+    if result.verdict is not Verdict.PASSED:
+        raise Failed(f"{result.problem}/{result.solution} {result.shape}: {result.verdict}: {result.reason}")
+    return result
+
+
+class StockRun:
+    """A simple harness at work on one solution; it starts at once and waits when it has built.
+
+    Methods raise Failed if it goes wrong.
+    """
+
+    def __init__(self, solution: Solution, machine: Machine, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        self._name, self._log = str(solution), folder / "log"
+        command = [sys.executable, STOCK, solution.path, problem_of(solution), machine.device, str(time.time())]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                env=stock_environment(os.environ, folder, machine.architectures), start_new_session=True,
+            )
+
+    def built(self) -> tuple[float, float]:
+        """The seconds inside `load_inline`, and those since the process was started, once it has built."""
+        said = self._answer()
+        return float(said["build_s"]), float(said["after_s"])
+
+    def finish(self) -> float:
+        """Has it evaluate; gives the seconds from here to its end. It must have built."""
+        begin = time.monotonic()
+        try:
+            self._stdin.write("go\n")
+            self._stdin.flush()
+        except OSError as error:
+            raise Failed(f"stock {self._name} is gone: {error}\n{self._tail()}") from error
+        said = self._answer()
+        self._process.wait(LONGEST_S)
+        if not said["matches"]:
+            raise Failed(f"stock {self._name}: the outputs differ, so it didn't do the work")
+        return time.monotonic() - begin
+
+    def close(self) -> None:
+        """Ends it, with its compilers, wherever it is."""
+        if self._process.poll() is None:
+            kill_tree(self._process.pid)
+            self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+
+    @property
+    def _stdin(self) -> Any:
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    def _answer(self) -> dict[str, Any]:
+        stdout = self._process.stdout
+        assert stdout is not None
+        there, _, _ = select.select([stdout], [], [], LONGEST_S)
+        line = stdout.readline() if there else ""
+        if not line:
+            why = "ended too early" if there else f"took longer than {LONGEST_S:g} s"
+            raise Failed(f"stock {self._name} {why}\n{self._tail()}")
+        return dict(json.loads(line))
+
+    def _tail(self) -> str:
+        return last_lines(self._log.read_text(errors="replace"))
+
+
+def stock_environment(environment: Mapping[str, str], folder: Path, architectures: Sequence[str]) -> dict[str, str]:
+    """What torch's own `load_inline` finds: nothing built, this GPU's architecture, no limit on compilers, and the
+    ninja and the CUDA toolkit that the harness takes."""
+    taken = {name: value for name, value in environment.items() if name != "MAX_JOBS"}
+    path = os.pathsep.join([sysconfig.get_path("scripts"), environment.get("PATH", os.defpath)])
+    taken |= {"TORCH_EXTENSIONS_DIR": str(folder / "extensions"), "PATH": path}
+    if architectures:
+        taken["TORCH_CUDA_ARCH_LIST"] = ";".join(f"{each[:-1]}.{each[-1]}" for each in architectures)
+        taken.setdefault("CUDA_HOME", str(toolchain.cuda_home()))
+    return taken
+
+
+class Builds:
+    """Keeps so many distinct builds going while it is entered; `numbers` tells them apart, over several of these.
+
+    On leaving, what still runs is killed. Raises Failed then if a build failed by itself.
+    """
+
+    def __init__(
+        self, request: BuildRequest, at_a_time: int, cache: Path, architectures: Sequence[str],
+        numbers: Iterator[int] | None = None,
+    ) -> None:
+        self._request, self._at_a_time = request, at_a_time
+        self._numbers = itertools.count() if numbers is None else numbers
+        self._service = service(cache, architectures, at_a_time)
+        self._lock, self._over = Lock(), Event()
+        self._threads = [Thread(target=self._keep_building, daemon=True) for _ in range(at_a_time)]
+        self._failures: list[str] = []
+        self.begun = 0
+
+    def __enter__(self) -> Builds:
+        for thread in self._threads:
+            thread.start()
+        time.sleep(HEAD_START_S)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._service.close()
+        for thread in self._threads:
+            thread.join()
+        if kind is None and self._failures:
+            raise Failed(f"a build meanwhile failed: {self._failures[0]}")
+
+    def _keep_building(self) -> None:
+        while not self._over.is_set():
+            with self._lock:
+                request = numbered_request(self._request, next(self._numbers))
+                self.begun += 1
+            outcome = self._service.build(request)
+            if outcome.library is None and not self._over.is_set():
+                self._failures.append(outcome.reason)
+                return
+
+
+def last_lines(text: str) -> str:
+    return "\n".join(text.strip().splitlines()[-LAST_LINES:])
+
+
+def _python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return _run([sys.executable, "-c", code, *arguments])
+
+
+def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    """Raises Failed if it doesn't leave with status 0."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    words = [str(each) for each in command]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LONGEST_S,
+                          stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
+    if done.returncode:
+        what = " ".join(words[1:])[:300]
+        raise Failed(f"{what} left with status {done.returncode}\n{last_lines(done.stdout + done.stderr)}")
+    return done

@@ -1,0 +1,294 @@
+"""Softmax of long rows, one block a row, which keeps as much of the row as fits between its two passes.
+
+What bounds it: memory. The best time is that of reading the matrix once and writing it once. But no result is known
+before the whole row has been read, and a row of 131072 values, 512 KB, fits neither the registers (256 KB) nor the
+shared memory (227 KB on Hopper) of an SM.
+
+The trick is to use all three places that an SM has. One block of 1024 threads has an SM to itself and reads its row in
+tiles of 1024 vectors of 16 bytes, 16 KB. The first eight tiles stay in registers (128 KB: half of them, the other half
+is for the work), the next fourteen in shared memory (224 KB). The last ten (160 KB) are read again in the second
+pass: on 132 SMs these are 21 MB, which the L2 cache of 50 MB still holds. For that they are read last, read again
+first, and the last one first; and everything that is used only once is marked as first to leave the cache. So memory
+sees each value twice, once in and once out.
+
+The first pass needs maximum and sum at once: a thread rescales its sum whenever its maximum grows (online softmax).
+It takes four tiles at a time, which gives one rescaling for sixteen values, and four independent loads a thread, 64 KB
+an SM under way. Maxima and sums of the threads meet by shuffles and in shared memory with one barrier.
+
+A GPU with less shared memory reads more tiles twice. A thread touches only what it stored itself, so that the tiles
+need no barrier. A row whose length is no multiple of four, or a misaligned tensor, is done with vectors of one value.
+Short rows are correct, but leave most of the block idle. Forward only: no gradient is recorded.
+"""
+
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CPP_SOURCE = "at::Tensor softmax(const at::Tensor& x);"
+
+CUDA_SOURCE = r"""
+#include <algorithm>
+#include <cfloat>
+#include <cstdint>
+#include <limits>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_like.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+namespace {
+
+constexpr int kThreads = 1024;  // the most that a block may have: one block fills an SM's registers
+constexpr int kWarpSize = 32;
+constexpr int kWarps = kThreads / kWarpSize;
+static_assert(kWarps == kWarpSize, "the last step of the reduction has one lane for each warp");
+constexpr int kBatch = 4;          // tiles that a thread loads at once
+constexpr int kRegisterTiles = 8;  // 32 of the 64 registers that a thread can have
+static_assert(kRegisterTiles % kBatch == 0, "register tiles are taken in whole batches");
+constexpr unsigned int kAllLanes = 0xffffffffu;
+constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
+
+__device__ __forceinline__ float largest(float v) {
+  return v;
+}
+
+__device__ __forceinline__ float largest(float4 v) {
+  return fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w));
+}
+
+// A sum of exp(value - shift).
+__device__ __forceinline__ float sum_exp(float v, float shift) {
+  return __expf(v - shift);
+}
+
+__device__ __forceinline__ float sum_exp(float4 v, float shift) {
+  return (sum_exp(v.x, shift) + sum_exp(v.y, shift)) + (sum_exp(v.z, shift) + sum_exp(v.w, shift));
+}
+
+__device__ __forceinline__ float scaled_exp(float v, float shift, float factor) {
+  return __expf(v - shift) * factor;
+}
+
+__device__ __forceinline__ float4 scaled_exp(float4 v, float shift, float factor) {
+  return make_float4(
+      scaled_exp(v.x, shift, factor), scaled_exp(v.y, shift, factor),
+      scaled_exp(v.z, shift, factor), scaled_exp(v.w, shift, factor));
+}
+
+// What stands where a row has ended: it adds nothing to a sum.
+template <typename Vector>
+__device__ __forceinline__ Vector nothing();
+
+template <>
+__device__ __forceinline__ float nothing<float>() {
+  return -INFINITY;
+}
+
+template <>
+__device__ __forceinline__ float4 nothing<float4>() {
+  return make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
+}
+
+// The maximum so far, and the sum of exp(value - maximum). The maximum starts at a finite value, so that no difference
+// of infinities arises before there is a value.
+struct Running {
+  float maximum = -FLT_MAX;
+  float sum = 0.0f;
+
+  template <typename Vector>
+  __device__ __forceinline__ void add(const Vector (&values)[kBatch]) {
+    float larger = maximum;
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      larger = fmaxf(larger, largest(values[i]));
+    }
+    sum *= __expf(maximum - larger);
+    maximum = larger;
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      sum += sum_exp(values[i], maximum);
+    }
+  }
+
+  __device__ __forceinline__ void reduce_warp() {
+    float larger = maximum;
+#pragma unroll
+    for (int offset = kWarpSize / 2; offset > 0; offset /= 2) {
+      larger = fmaxf(larger, __shfl_xor_sync(kAllLanes, larger, offset));
+    }
+    sum *= __expf(maximum - larger);
+    maximum = larger;
+#pragma unroll
+    for (int offset = kWarpSize / 2; offset > 0; offset /= 2) {
+      sum += __shfl_xor_sync(kAllLanes, sum, offset);
+    }
+  }
+};
+
+// Vector is float4, or float where rows don't fill vectors or a tensor is misaligned. A tile is kThreads vectors; of
+// the tiles of a row, the first kRegisterTiles stay in registers, the next shared_tiles in shared memory.
+template <typename Vector>
+__global__ void __launch_bounds__(kThreads, 1) softmax_kernel(
+    const Vector* __restrict__ x, Vector* __restrict__ out, int row_vectors, int shared_tiles) {
+  extern __shared__ float4 dynamic_shared[];
+  __shared__ float maxima[kWarps];
+  __shared__ float sums[kWarps];
+  Vector* kept = reinterpret_cast<Vector*>(dynamic_shared) + threadIdx.x;
+  // This thread's vector of a tile is row[tile * kThreads]; the row has ended for it at `end`.
+  const Vector* row = x + static_cast<int64_t>(blockIdx.x) * row_vectors + threadIdx.x;
+  Vector* out_row = out + static_cast<int64_t>(blockIdx.x) * row_vectors + threadIdx.x;
+  const int tiles = (row_vectors - static_cast<int>(threadIdx.x) + kThreads - 1) / kThreads;  // of this thread
+  const int first_streamed = kRegisterTiles + shared_tiles;
+  const int shared_end = min(first_streamed, tiles);
+
+  Running running;
+  Vector in_registers[kRegisterTiles / kBatch][kBatch];
+#pragma unroll
+  for (int batch = 0; batch < kRegisterTiles / kBatch; ++batch) {
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int tile = batch * kBatch + i;
+      in_registers[batch][i] = tile < tiles ? __ldcs(row + tile * kThreads) : nothing<Vector>();
+    }
+    running.add(in_registers[batch]);
+  }
+  for (int first = kRegisterTiles; first < shared_end; first += kBatch) {
+    Vector values[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int tile = first + i;
+      values[i] = tile < shared_end ? __ldcs(row + tile * kThreads) : nothing<Vector>();
+    }
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int tile = first + i;
+      if (tile < shared_end) kept[(tile - kRegisterTiles) * kThreads] = values[i];
+    }
+    running.add(values);
+  }
+  for (int first = first_streamed; first < tiles; first += kBatch) {
+    Vector values[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int tile = first + i;
+      values[i] = tile < tiles ? __ldcg(row + tile * kThreads) : nothing<Vector>();
+    }
+    running.add(values);
+  }
+
+  running.reduce_warp();
+  const int lane = threadIdx.x % kWarpSize;
+  if (lane == 0) {
+    maxima[threadIdx.x / kWarpSize] = running.maximum;
+    sums[threadIdx.x / kWarpSize] = running.sum;
+  }
+  __syncthreads();
+  running.maximum = maxima[lane];  // every warp does the last step for itself: that saves a second barrier
+  running.sum = sums[lane];
+  running.reduce_warp();
+  const float maximum = running.maximum;
+  const float factor = 1.0f / running.sum;
+
+  for (int last = tiles - 1; last >= first_streamed; last -= kBatch) {
+    Vector values[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int tile = last - i;
+      if (tile >= first_streamed) values[i] = __ldcs(row + tile * kThreads);
+    }
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int tile = last - i;
+      if (tile >= first_streamed) __stcs(out_row + tile * kThreads, scaled_exp(values[i], maximum, factor));
+    }
+  }
+#pragma unroll 2
+  for (int tile = kRegisterTiles; tile < shared_end; ++tile) {
+    __stcs(out_row + tile * kThreads, scaled_exp(kept[(tile - kRegisterTiles) * kThreads], maximum, factor));
+  }
+#pragma unroll
+  for (int tile = 0; tile < kRegisterTiles; ++tile) {
+    if (tile < tiles) {
+      const Vector value = in_registers[tile / kBatch][tile % kBatch];
+      __stcs(out_row + tile * kThreads, scaled_exp(value, maximum, factor));
+    }
+  }
+}
+
+template <typename Vector>
+void launch(const float* x, float* out, int64_t rows, int64_t columns) {
+  constexpr int64_t kTileBytes = kThreads * sizeof(Vector);
+  const int64_t row_vectors = columns * sizeof(float) / sizeof(Vector);
+  int device = 0;
+  int shared_bytes = 0;  // that a block can have
+  C10_CUDA_CHECK(cudaGetDevice(&device));
+  C10_CUDA_CHECK(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  constexpr int64_t kReduction = 2 * kWarps * sizeof(float);  // what the kernel has besides the tiles
+  const int64_t tiles = (row_vectors + kThreads - 1) / kThreads;
+  const int64_t room = (shared_bytes - kReduction) / kTileBytes;
+  const int64_t shared_tiles = std::max<int64_t>(0, std::min(tiles - kRegisterTiles, room));
+  const int dynamic_bytes = static_cast<int>(shared_tiles * kTileBytes);
+  C10_CUDA_CHECK(cudaFuncSetAttribute(
+      softmax_kernel<Vector>, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic_bytes));
+  softmax_kernel<Vector>
+      <<<static_cast<unsigned int>(rows), kThreads, dynamic_bytes, c10::cuda::getCurrentCUDAStream()>>>(
+          reinterpret_cast<const Vector*>(x),
+          reinterpret_cast<Vector*>(out),
+          static_cast<int>(row_vectors),
+          static_cast<int>(shared_tiles));
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+bool is_aligned(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) % sizeof(float4) == 0;
+}
+
+}  // namespace
+
+at::Tensor softmax(const at::Tensor& x) {
+  TORCH_CHECK(x.is_cuda(), "softmax: x must be on a CUDA device, but is on ", x.device());
+  TORCH_CHECK(x.scalar_type() == at::kFloat, "softmax: x must be float32, but is ", x.scalar_type());
+  TORCH_CHECK(x.dim() == 2, "softmax: x must be (rows, columns), but its shape is ", x.sizes());
+  TORCH_CHECK(
+      x.is_contiguous(), "softmax: x must be contiguous, but has shape ", x.sizes(), " and strides ", x.strides());
+  const int64_t rows = x.size(0);
+  const int64_t columns = x.size(1);
+  TORCH_CHECK(rows <= kMaxBlocks, "softmax: ", rows, " rows are too many for one launch");
+  // Places in a row are 32-bit numbers, with a margin of a few batches beyond its end.
+  TORCH_CHECK(
+      columns <= std::numeric_limits<int32_t>::max() / 2, "softmax: rows of ", columns, " values are too long");
+
+  const c10::cuda::CUDAGuard guard(x.device());
+  at::Tensor out = at::empty_like(x);
+  if (out.numel() == 0) {
+    return out;  // a grid without blocks is a launch error
+  }
+  const float* from = x.const_data_ptr<float>();
+  float* to = out.mutable_data_ptr<float>();
+  if (columns % 4 == 0 && is_aligned(from) && is_aligned(to)) {
+    launch<float4>(from, to, rows, columns);
+  } else {
+    launch<float>(from, to, rows, columns);
+  }
+  return out;
+}
+"""
+
+extension = load_inline(
+    name="softmax_fast",
+    cpp_sources=CPP_SOURCE,
+    cuda_sources=CUDA_SOURCE,
+    functions=["softmax"],
+)
+
+
+class ModelNew(nn.Module):
+    """Takes the softmax of each row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return extension.softmax(x)
