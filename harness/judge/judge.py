@@ -13,6 +13,8 @@ from pathlib import Path
 
 import torch
 
+from harness.build.cache.contents import PEAKS
+from harness.build.cache.place import place_in
 from harness.build.request import BuildOutcome, BuildRequest, Support
 from harness.judge import device as devices
 from harness.judge import problem as problem_file
@@ -173,7 +175,8 @@ class Judge:
         """Before any problem is loaded, which might change how torch multiplies."""
         self._tell("measuring what this GPU can do")
         device, clock = self._device, self._clock
-        self._peaks = cached(self._settings.cache / "peaks", key_of(device), lambda: measure(clock, device))
+        folder = place_in(self._settings.cache) / PEAKS
+        self._peaks = cached(folder, key_of(device), lambda: measure(clock, device))
         self._environment = replace(self._environment, peaks=str(self._peaks))
 
     def _build(self, request: BuildRequest) -> BuildOutcome:

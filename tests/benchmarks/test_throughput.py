@@ -298,7 +298,7 @@ import torch
 import torch.utils.cpp_extension
 
 print("what a solution prints is no answer")
-torch.utils.cpp_extension.load_inline("no", "arguments") if {builds} else None
+torch.utils.cpp_extension.load_inline("no", "arguments", no_implicit_headers=True) if {builds} else None
 
 
 class ModelNew(torch.nn.Module):
