@@ -9,7 +9,7 @@
 
 | part        | what                                                                 | bar                          |
 | ----------- | -------------------------------------------------------------------- | ---------------------------- |
-| builds      | cold builds of the bundled solutions against stock `load_inline`     | 5 times as fast, each        |
+| builds      | cold builds of 8 bundled solutions against stock `load_inline`       | 5 times as fast, each        |
 | warm        | one built solution with `--check`, process start to exit             | 6 s; 1.5 s over import torch |
 | next        | each further built solution of a run                                 | 1.5 s checked, 4 s timed     |
 | large       | an evaluation of 50 calls with 6 GiB of inputs                       | 20 s                         |
@@ -132,6 +132,8 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--part", dest="parts", action="append", choices=PARTS, help="repeatable (default: all)")
     add("--device", default="cuda", metavar="NAME", help="cuda, cuda:N or cpu")
+    add("--bundled", type=positive, default=8, metavar="N", help="bundled solutions in `builds`, spread over all "
+        "(default 8, whose compilers are one a core on 16 cores; 999 for all, which takes longer in proportion)")
     add("--processes", type=positive, default=5, metavar="N", help="of `warm` (default 5)")
     add("--further", type=positive, default=8, metavar="N", help="solutions more than one in `next` (default 8)")
     add("--gib", type=float, default=6.0, metavar="GIB", help="inputs of `large` (default 6)")

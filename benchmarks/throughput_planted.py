@@ -89,10 +89,18 @@ class ModelNew(nn.Module):
 _SOURCE = re.compile(r'^CUDA_SOURCE = r?"""\n', re.MULTILINE)
 
 
-def bundled() -> tuple[Solution, ...]:
-    """All solutions that come with the harness."""
+def bundled(number: int | None = None) -> list[Solution]:
+    """The solutions that come with the harness, or so many of them: evenly spread, all of them in turn if that is more.
+
+    However many, the first is the same.
+    """
     default = Options()
-    return catalog.read(default.problems, default.solutions).solutions
+    known = catalog.read(default.problems, default.solutions).solutions
+    if number is None:
+        return list(known)
+    if number > len(known):
+        return [known[index % len(known)] for index in range(number)]
+    return [known[index * len(known) // number] for index in range(number)]
 
 
 def problem_of(solution: Solution) -> Path:
@@ -119,10 +127,9 @@ def large(problems: Path, solutions: Path, gib: float) -> None:
 
 
 def suite(folder: Path, number: int) -> list[Solution]:
-    """So many solutions in a folder: the bundled ones in turn, each with a source of its own, so that each is built."""
-    originals, planted = bundled(), []
-    for index in range(number):
-        original = originals[index % len(originals)]
+    """So many bundled solutions in a folder, each with a source of its own, so that each is built."""
+    planted = []
+    for index, original in enumerate(bundled(number)):
         name = f"{original.name}_{index}"
         path = folder / original.problem / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)

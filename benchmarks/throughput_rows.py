@@ -223,8 +223,8 @@ KINDS: Mapping[str, type[Row]] = {
     "undisturbed": Undisturbed,
 }
 TITLES = {
-    "builds": "Cold builds: the time inside stock `load_inline` and inside the harness's build service. The solutions "
-    "all side by side, first the stock ones and then ours, so with the same contention; and the first of them alone",
+    "builds": "Cold builds: the time inside stock `load_inline` and inside the harness's build service. "
+    "All side by side, first the stock ones and then ours, so with the same contention; and the first of them alone",
     "warm": "One built solution, from the start of the process to its exit status; medians are held to the bars",
     "next": "Each further built solution of a run, at the shape `small`: what it adds to the run",
     "large": "An evaluation with large inputs, inside a session",

@@ -225,7 +225,8 @@ def test_options_that_make_no_sense(wrong: tuple[str, ...]) -> None:
 def test_every_bundled_solution_can_be_told_apart_from_its_copy(tmp_path: Path) -> None:
     originals = planted.bundled()
     suite = planted.suite(tmp_path, 2 * len(originals) + 1)
-    assert [each.problem for each in suite[: len(originals)]] == [each.problem for each in originals]
+    assert len(originals) > 4 and [each.problem for each in suite] == [each.problem for each in
+                                                                       [*originals, *originals, originals[0]]]
     texts = [each.path.read_text() for each in suite]
     assert len(set(texts)) == len(suite) == len({str(each) for each in suite})
     for number, (solution, text) in enumerate(zip(suite, texts, strict=True)):
@@ -239,6 +240,15 @@ def test_every_bundled_solution_can_be_told_apart_from_its_copy(tmp_path: Path) 
 def test_a_solution_needs_one_source_to_be_numbered(text: str) -> None:
     with pytest.raises(ValueError, match="CUDA_SOURCE"):
         planted.numbered(text, 1)
+
+
+@pytest.mark.parametrize("number", [1, 3, 4])
+def test_some_of_the_bundled_solutions_are_spread_over_all(number: int) -> None:
+    originals = planted.bundled()
+    chosen = planted.bundled(number)
+    assert len(set(chosen)) == number and chosen[0] == originals[0]
+    assert chosen == sorted(chosen, key=originals.index)
+    assert number == 1 or originals.index(chosen[-1]) >= len(originals) // 2
 
 
 def test_copies_share_their_build(tmp_path: Path) -> None:
@@ -410,7 +420,7 @@ def test_builds_are_compared_side_by_side_and_alone(
     monkeypatch.setattr(throughput_parts, "build", lambda builder, request: (10.0 + builder, "slim"))
     noted: list[Row] = []
     names = [str(solution) for solution in planted.bundled()]
-    rows = list(Parts(options(), machine(), tmp_path).builds(noted.append))
+    rows = list(Parts(options("--bundled", "999"), machine(), tmp_path).builds(noted.append))
     assert rows == [*(Built(name, len(names) - 1, 60.0, 10.0 + len(names), "slim") for name in names),
                     Built(f"{names[0]}, alone", 0, 60.0, 11.0, "slim")]
     assert services == [len(names), 1]
