@@ -278,6 +278,6 @@ def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LONGEST_S,
                           stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
     if done.returncode:
-        what = " ".join(words[1:])[:300]
+        what = " ".join(word for word in words if "\n" not in word)  # without the code behind -c
         raise Failed(f"{what} left with status {done.returncode}\n{last_lines(done.stdout + done.stderr)}")
     return done
