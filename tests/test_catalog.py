@@ -7,6 +7,8 @@ import pytest
 from harness.catalog import Catalog, find_problem, read, read_problem, select
 from harness.errors import UsageError
 
+from .running import ROOT, TESTS
+
 
 @pytest.fixture
 def known(tmp_path: Path) -> Catalog:
@@ -109,3 +111,9 @@ def test_level_and_tags_are_read_where_they_are_literals(
     (tmp_path / "p.py").write_text(f"N = 4\n{text}\n")
     problem = read_problem(tmp_path / "p.py")
     assert (problem.level, problem.tags, problem.constants) == (level, tags, ("N",))
+
+
+def test_no_problem_of_the_tests_has_a_bundled_ones_name() -> None:
+    """tests/planted.py puts both into one folder."""
+    bundled, own = ({path.name for path in (place / "problems").glob("*.py")} for place in (ROOT, TESTS))
+    assert bundled and own and not bundled & own

@@ -10,9 +10,10 @@ once, three values wide, and combines three rows; the last row of a window is th
 result need nine of the image; the ninth belongs to the threads above, too, which run at the same time, so it comes from
 L1 or L2.
 
-That is nine independent 16-byte loads a thread, 36 KB a block of 256 threads; two or three blocks on an SM are enough
-to cover the latency of memory, and registers leave room for three. Neighbouring lanes have neighbouring columns, and a
-warp that comes to the end of a row goes on with the next rows, so all lanes work for any width.
+That is nine 16-byte loads a thread that don't depend on each other, 36 KB a block of 256 threads. At 44 registers five
+blocks fit an SM; with only a third of their loads under way they cover the latency of memory. Neighbouring lanes have
+neighbouring columns, and a warp that comes to the end of a row goes on with the next rows, so all lanes work for any
+width.
 
 Where rows don't begin at a multiple of 16 bytes, the same kernel takes the four columns one by one. NaN spreads, as in
 PyTorch: a window with a NaN gives NaN. Forward only: no gradient is recorded.

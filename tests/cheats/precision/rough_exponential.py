@@ -12,7 +12,7 @@ from torch import nn
 
 from tests.cheats.shared import kernels
 
-PROBLEM = "cross_entropy"
+PROBLEM = "integer_targets"
 EXPECTED = "wrong"
 CAUGHT_BY = "elements differ"
 
