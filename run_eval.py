@@ -69,6 +69,8 @@ def evaluate(wanted: options.Options, known: catalog.Catalog) -> int:
         Progress(wanted.quiet) as progress,
         Session(wanted, choices, progress) as session,
     ):
+        for result in session.recalled:
+            outputs.recall(result)
         for result in session.results():
             outputs.add(result)
             progress.finished(result)

@@ -42,7 +42,7 @@ def _run(options: Options) -> Result:
 
     choices = choose(options, catalog.read(options.problems, options.solutions))
     with Progress(quiet=True) as progress, Session(options, choices, progress) as session:
-        results = list(session.results())
+        results = [*session.recalled, *session.results()]
     if len(results) != 1:
         raise UsageError(f"one problem, one solution and one shape make one result; these make {len(results)}")
     return results[0]

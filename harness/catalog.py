@@ -1,26 +1,33 @@
-"""Which problems, solutions and shapes exist. Reads files as text and never runs one."""
+"""Which problems, solutions and shapes exist. Reads files as text and never runs one.
+
+Folders are laid out as ours are, or as KernelBench's: `level1/12_Matmul.py` below the folder of problems, and
+`level_1_problem_12_sample_0_kernel.py` in that of solutions.
+"""
 
 from __future__ import annotations
 
 import ast
-import difflib
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.order import natural
 
 FULL = "full"
 REFERENCE = "@reference"
 ABOUT = ("SHAPES", "LEVEL", "TAGS")
 """What a problem file says of itself: no constant that a shape could replace."""
+_LEVEL_FOLDER = re.compile(r"level_?([0-9]+)")
+_NUMBER = re.compile(r"([0-9]+)_")
+_SAMPLE = re.compile(r"level_([0-9]+)_problem_([0-9]+)_sample_([0-9]+)_kernel\.py")
 
 
 @dataclass(frozen=True)
 class Problem:
     """A problem file: its declared shapes (without `full`), its module-level constants, by name, and what it says of
-    itself: `LEVEL` (1: a single operator, 2: a fusion, 3: a block) and `TAGS`.
+    itself: `LEVEL` (1: a single operator, 2: a fusion, 3: a block; else that of a folder `level1`) and `TAGS`.
 
     `error` says why the text can't be read as Python; such a problem has neither shapes nor constants.
     """
@@ -32,6 +39,12 @@ class Problem:
     level: int | None = None
     tags: tuple[str, ...] = ()
     error: str = ""
+
+    @property
+    def number(self) -> int | None:
+        """That of `12_Matmul`: 12."""
+        match = _NUMBER.match(self.name)
+        return int(match[1]) if match else None
 
 
 @dataclass(frozen=True)
@@ -60,14 +73,42 @@ class Catalog:
 def read(problems: Path, solutions: Path) -> Catalog:
     """The catalog of a folder of problem files and a folder of `<problem>/<name>.py` files.
 
-    Raises UsageError if the folder of problems doesn't exist. Files whose names begin with `_` are helpers, not
-    problems. A solution whose problem doesn't exist is kept: it is reported when it is asked for or when all are.
+    Files whose names begin with `_` are helpers, not problems. A solution whose problem doesn't exist is kept: it is
+    reported when it is asked for or when all are. Raises UsageError if the folder of problems doesn't exist, or if two
+    problems have one name.
     """
     if not problems.is_dir():
         raise UsageError(f"{problems}: no such folder; --problems names the folder of problem files")
-    found = {path.stem: read_problem(path) for path in sorted(problems.glob("*.py")) if not path.name.startswith("_")}
-    files = sorted(path for path in solutions.glob("*/*.py") if not path.name.startswith("_"))
-    return Catalog(found, tuple(Solution(path.parent.name, path.stem, path) for path in files))
+    found: dict[str, Problem] = {}
+    for path in _in_order(problems.glob("*.py"), *(folder.glob("*.py") for folder in _level_folders(problems))):
+        if path.stem in found:
+            raise UsageError(f"{found[path.stem].path} and {path} have one name; --problems {path.parent} has only one "
+                             "of them")
+        found[path.stem] = read_problem(path)
+    own = [Solution(path.parent.name, path.stem, path) for path in _in_order(solutions.glob("*/*.py"))]
+    return Catalog(found, (*own, *_samples(solutions, found.values())))
+
+
+def _level_folders(problems: Path) -> list[Path]:
+    return [folder for folder in problems.iterdir() if folder.is_dir() and _LEVEL_FOLDER.fullmatch(folder.name)]
+
+
+def _in_order(*files: Iterable[Path]) -> list[Path]:
+    found = [path for paths in files for path in paths if not path.name.startswith("_")]
+    return sorted(found, key=lambda path: natural(str(path)))
+
+
+def _samples(folder: Path, problems: Collection[Problem]) -> list[Solution]:
+    """KernelBench's samples of the levels that there are problems of, as solutions `sample_S`."""
+    names = {(problem.level, problem.number): problem.name for problem in problems}
+    levels = {problem.level for problem in problems}
+    found = []
+    for path in _in_order(folder.glob("level_*_kernel.py")):
+        match = _SAMPLE.fullmatch(path.name)
+        if match and int(match[1]) in levels:
+            problem = names.get((int(match[1]), int(match[2])), f"level_{match[1]}_problem_{match[2]}")
+            found.append(Solution(problem, f"sample_{match[3]}", path))
+    return found
 
 
 def read_problem(path: Path) -> Problem:
@@ -85,9 +126,14 @@ def read_problem(path: Path) -> Problem:
     constants = tuple(name for name in assigned if name not in ABOUT)
     level, tags = _literal(assigned.get("LEVEL")), _literal(assigned.get("TAGS"))
     return Problem(
-        path.stem, path, shapes, constants, level if isinstance(level, int) else None,
+        path.stem, path, shapes, constants, level if isinstance(level, int) else _level_of_folder(path),
         tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),
     )
+
+
+def _level_of_folder(path: Path) -> int | None:
+    match = _LEVEL_FOLDER.fullmatch(path.resolve().parent.name)
+    return int(match[1]) if match else None
 
 
 def _literal(statement: ast.stmt | None) -> object:
@@ -114,67 +160,3 @@ def describe_syntax_error(path: Path, error: Exception) -> str:
     if isinstance(error, SyntaxError):
         return f"{path}, line {error.lineno}: {error.msg}"
     return f"{path}: {error}"
-
-
-def select(catalog: Catalog, names: Sequence[str]) -> tuple[tuple[Problem | None, Solution], ...]:
-    """The evaluations that names ask for: all of them without a name, each once, in the catalog's order.
-
-    A name is a problem, `problem/solution`, a glob of either, or the path of a problem file. A solution without its
-    problem comes with None. Raises UsageError for a name that means nothing, with the nearest names.
-    """
-    if not names:
-        return tuple((catalog.problems.get(solution.problem), solution) for solution in catalog.solutions)
-    chosen: dict[str, tuple[Problem | None, Solution]] = {}
-    for name in names:
-        for problem, solution in _matches(catalog, name):
-            chosen[str(solution)] = (problem, solution)
-    order = {str(solution): index for index, solution in enumerate(catalog.solutions)}
-    return tuple(chosen[key] for key in sorted(chosen, key=lambda key: (order.get(key, len(order)), key)))
-
-
-def find_problem(catalog: Catalog, name: str) -> Problem:
-    """The one problem that a name or a path means. Raises UsageError if there is none."""
-    path = Path(name)
-    if path.suffix == ".py" and path.is_file():
-        return read_problem(path)
-    if name not in catalog.problems:
-        raise UsageError(_unknown("problem", name, catalog.problems))
-    return catalog.problems[name]
-
-
-def _matches(catalog: Catalog, name: str) -> list[tuple[Problem | None, Solution]]:
-    path = Path(name)
-    if path.suffix == ".py" and path.is_file():
-        problem = read_problem(path)
-        solutions = catalog.of(problem.name)
-        if not solutions:
-            raise UsageError(f"{name}: no solution in the folder {problem.name}/ of the solutions; "
-                             "--solution FILE names one anywhere")
-        return [(problem, solution) for solution in solutions]
-    wanted, slash, solution_name = name.partition("/")
-    if slash and solution_name == REFERENCE:
-        problems = [problem for problem in catalog.problems.values() if fnmatchcase(problem.name, wanted)]
-        if not problems:
-            raise UsageError(_unknown("problem", wanted, catalog.problems))
-        return [(problem, Solution(problem.name, REFERENCE, problem.path)) for problem in problems]
-    pattern = name if slash else f"{name}/*"
-    found = [solution for solution in catalog.solutions if fnmatchcase(str(solution), pattern)]
-    if not found:
-        raise UsageError(_nothing_found(catalog, wanted, name))
-    return [(catalog.problems.get(solution.problem), solution) for solution in found]
-
-
-def _nothing_found(catalog: Catalog, problem: str, name: str) -> str:
-    known = set(catalog.problems) | {solution.problem for solution in catalog.solutions}
-    if not any(fnmatchcase(candidate, problem) for candidate in known):
-        return _unknown("problem", problem, known)
-    solutions = [str(solution) for solution in catalog.solutions]
-    if "/" in name:
-        return _unknown("solution", name, [*solutions, *(f"{each}/{REFERENCE}" for each in catalog.problems)])
-    return f"problem {name!r} has no solution yet; --solution FILE names one anywhere, {name}/{REFERENCE} tries its own"
-
-
-def _unknown(kind: str, name: str, known: Sequence[str] | dict[str, Problem] | set[str]) -> str:
-    nearest = difflib.get_close_matches(name, list(known), n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(nearest)}?" if nearest else "--list shows what there is"
-    return f"no {kind} {name!r}; {hint}"

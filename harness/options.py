@@ -20,8 +20,9 @@ CALLS = 20
 """As few show a biased variance in a running statistic."""
 MOST_CALLS = 200
 TIME_BUDGET_S = 5.0
-PRECISION = 0.005
-"""Half-width of a speedup's interval, as a share of it."""
+HALF_WIDTH = 0.005
+"""Of a speedup's interval, as a share of it."""
+PRECISIONS = ("fp32", "fp16", "bf16")
 ALL_DEVICES = "all"
 BASELINES = ("eager", "compile", "compile-max")
 SOLUTION_BASELINE = "solution:"
@@ -57,7 +58,8 @@ class Options:
     calls: int = CALLS
     most_calls: int = MOST_CALLS
     time_budget: float = TIME_BUDGET_S
-    precision: float = PRECISION
+    half_width: float = HALF_WIDTH
+    precision: str | None = None
     baselines: tuple[str, ...] = ()
     profile: Path | None = None
     warmup: int = WARMUP_CALLS
@@ -70,6 +72,8 @@ class Options:
     sanitize: str | None = None
     require_sandbox: bool = False
     host_memory: float | None = None
+    max_memory: float | None = None
+    """In GiB, as `host_memory`."""
     timeout: float = 300.0
     build_timeout: float = 600.0
     jobs: int | None = None
@@ -83,6 +87,9 @@ class Options:
     problems: Path = ROOT / "problems"
     solutions: Path = ROOT / "solutions"
     out: Path | None = None
+    resume: bool = False
+    shard: tuple[int, int] | None = None
+    """Which part of how many, the first being 1."""
     junit: Path | None = None
     strict: bool = False
     verbose: bool = False
@@ -121,6 +128,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     given.names, given.shapes = tuple(given.names), tuple(given.shapes)
     given.levels, given.tags = tuple(given.levels), tuple(given.tags)
     given.cache = given.cache.expanduser()
+    given.solutions = given.solutions or given.problems.parent / "solutions"
     if given.cache_limit is None:
         given.cache_limit = default_cache_limit(environment)
     given.architectures = tuple(dict.fromkeys(given.architectures))
@@ -129,6 +137,11 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         raise UsageError("--device and --devices exclude each other")
     if given.constants and given.shapes:
         raise UsageError("--set and --shape exclude each other: --set changes the constants of the file as written")
+    if given.resume and given.out is None:
+        raise UsageError("--resume needs --out FILE: it leaves out what that file has already")
+    if given.shard and any(name.startswith(SOLUTION_BASELINE) for name in given.baselines):
+        raise UsageError(f"--shard and --baseline {SOLUTION_BASELINE}NAME exclude each other: the two solutions of a "
+                         "comparison may be in different parts")
     if given.solution_file is not None and len(given.names) != 1:
         raise UsageError("--solution FILE needs exactly one problem name to be evaluated against")
     _check_builds(given)
@@ -141,7 +154,7 @@ def _check_builds(given: argparse.Namespace) -> None:
     if not given.build_only:
         return
     for flag, value in (("--devices", given.devices), ("--sanitize", given.sanitize), ("--profile", given.profile),
-                        ("--out", given.out), ("--junit", given.junit)):
+                        ("--out", given.out), ("--junit", given.junit), ("--shard", given.shard)):
         if value:
             raise UsageError(f"--build-only evaluates nothing, so there is nothing for {flag} to do")
 
@@ -155,8 +168,9 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("names", nargs="*", metavar="NAME", help="problem, problem/solution, a glob of either, or a problem file; "
-        "PROBLEM/@reference submits the reference itself (default: everything)")
+    add("names", nargs="*", metavar="NAME", help="problem, problem/solution, a glob of either, a problem file, or the "
+        "number or range of numbers of such as 12_Matmul; PROBLEM/@reference submits the reference itself (default: "
+        "everything)")
     _add_selection(parser, default)
     _add_measurement(parser, default)
     _add_trust(parser)
@@ -171,6 +185,9 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "for these compute capabilities, such as 90 or 80,90a; repeatable (default: those of the GPUs that are there)")
     add("--build-only", action="store_true", help="build everything and evaluate nothing; with --arch it needs no GPU")
     add("--out", type=Path, metavar="FILE", help="append each result to FILE as a line of JSON")
+    add("--resume", action="store_true", help="leave out what FILE has from the same sources, options and GPU")
+    add("--shard", type=_shard, metavar="I/N", help="do the I-th of N parts of the work; `inlinebench merge` "
+        "joins them")
     add("--junit", type=Path, metavar="FILE", help="write the results to FILE as JUnit XML")
     add("--strict", action="store_true", help="a skipped evaluation counts as not passed")
     add("--verbose", action="store_true", help="compiler output and what solutions print, on stderr")
@@ -182,8 +199,10 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
 def _add_selection(parser: argparse.ArgumentParser, default: Options) -> None:
     add = parser.add_argument
     add("--solution", dest="solution_file", type=Path, metavar="FILE", help="evaluate FILE against the named problem")
-    add("--problems", type=Path, default=default.problems, metavar="DIR", help="folder of problem files")
-    add("--solutions", type=Path, default=default.solutions, metavar="DIR", help="folder of <problem>/<name>.py files")
+    add("--problems", type=Path, default=default.problems, metavar="DIR", help="folder of problem files, or of folders "
+        "level1, level2, ... of them")
+    add("--solutions", type=Path, metavar="DIR", help="folder of <problem>/<name>.py files, or of KernelBench's "
+        "level_L_problem_P_sample_S_kernel.py (default: `solutions` beside the folder of problems)")
     add("--list", dest="list_only", action="store_true", help="list problems, shapes and solutions, and stop")
     add("--level", dest="levels", type=_positive, action="append", default=[], metavar="N", help="only problems of "
         "this level (1: one operator, 2: a fusion, 3: a block); repeatable")
@@ -201,13 +220,15 @@ def _add_measurement(parser: argparse.ArgumentParser, default: Options) -> None:
     add("--devices", type=_devices, default=(), metavar="LIST", help="share the work among several: all, GPU numbers "
         "such as 0,1, or cpu,cpu for two judges on the CPU")
     add("--calls", type=_positive, metavar="N", help=f"calls after {WARMUP_CALLS} warm-up calls, at least (default "
-        f"{CALLS}); with times, more follow until the speedup is known within {PRECISION:.1%}".replace("%", "%%")
+        f"{CALLS}); with times, more follow until the speedup is known within {HALF_WIDTH:.1%}".replace("%", "%%")
         + " or its noise has settled")
     add("--most-calls", type=_positive, default=MOST_CALLS, metavar="N", help=f"and at most (default {MOST_CALLS})")
     add("--time-budget", type=_seconds, default=TIME_BUDGET_S, metavar="S", help="no more calls than the least after "
         f"so many seconds (default {TIME_BUDGET_S:g})")
-    add("--precision", type=_share, default=PRECISION, metavar="X", help="half-width of a speedup's interval that is "
-        f"enough, as a share (default {PRECISION:g})")
+    add("--half-width", type=_share, default=HALF_WIDTH, metavar="X", help="half-width of a speedup's interval that "
+        f"is enough, as a share (default {HALF_WIDTH:g})")
+    add("--precision", choices=PRECISIONS, help="cast floating-point inputs and weights, as KernelBench does (default: "
+        "as the problem has them)")
     add("--baseline", dest="baselines", type=_baseline, action="append", default=[], metavar="NAME", help="compare "
         "with this as well: compile or compile-max (torch.compile of the reference, plain and max-autotune), or "
         "solution:NAME; repeatable (eager PyTorch is always there)")
@@ -232,6 +253,8 @@ def _add_trust(parser: argparse.ArgumentParser) -> None:
         "where nobody cheats")
     add("--sanitize", choices=SANITIZERS, help="run each solution under that tool of NVIDIA's compute-sanitizer, at "
         "the shape `small` where there is one, untimed and outside the sandbox")
+    add("--max-memory", type=_seconds, metavar="GIB", help="skip problems that need more of the device's memory "
+        "(default: than is free)")
     add("--host-memory", type=_seconds, metavar="GIB", help="host memory for one candidate "
         f"(default: {HOST_MEMORY_SHARE:.0%} of what is free)".replace("%", "%%"))
 
@@ -264,6 +287,13 @@ def _tolerance(text: str) -> float:
     if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no tolerance: 0 or more")
     return number
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no part such as 2/8")
+    return int(part), int(parts)
 
 
 def _devices(text: str) -> tuple[str, ...]:

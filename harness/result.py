@@ -232,7 +232,9 @@ class Environment:
 class Result:
     """One evaluation. `reason` is empty if and only if the verdict is `passed`.
 
-    `protections` are the parts of the sandbox that the solution ran in.
+    `level` is the problem's. `key` is the same for what was evaluated from the same sources, at the same shape, with
+    the same options, on a GPU of the same model: `--resume` goes by it. `protections` are the parts of the sandbox that
+    the solution ran in.
     """
 
     problem: str
@@ -249,6 +251,8 @@ class Result:
     seed: int | None = None
     environment: Environment | None = None
     log: str | None = None
+    level: int | None = None
+    key: str | None = None
 
     def __post_init__(self) -> None:
         passed = self.verdict is Verdict.PASSED

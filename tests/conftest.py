@@ -5,9 +5,14 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from harness.build import toolchain
+
+# What else a machine does decides how long an example takes; nothing here is about that.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

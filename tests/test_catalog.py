@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog import Catalog, find_problem, read, read_problem, select
+from harness.catalog import Catalog, read, read_problem
 from harness.errors import UsageError
+from harness.order import natural
+from harness.selection import find_problem, select
 
 from .running import ROOT, TESTS
 
@@ -117,3 +119,66 @@ def test_no_problem_of_the_tests_has_a_bundled_ones_name() -> None:
     """tests/planted.py puts both into one folder."""
     bundled, own = ({path.name for path in (place / "problems").glob("*.py")} for place in (ROOT, TESTS))
     assert bundled and own and not bundled & own
+
+
+@pytest.fixture
+def kernelbench(tmp_path: Path) -> Path:
+    """Files named and laid out as KernelBench has them."""
+    for name in ("KB/level1/9_Tall.py", "KB/level1/12_Diagonal_.py", "KB/level1/100_Hinge.py", "KB/level2/12_Gemm.py",
+                 "KB/changelog/v0.py", "runs/a/level_1_problem_12_sample_10_kernel.py",
+                 "runs/a/level_1_problem_12_sample_2_kernel.py", "runs/a/level_2_problem_12_sample_0_kernel.py",
+                 "runs/a/level_1_problem_7_sample_0_kernel.py", "runs/a/level_1_problem_12_sample_0_prompt.txt",
+                 "runs/a/level_1_problem_12_sample_x_kernel.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    return tmp_path
+
+
+def test_a_folder_of_levels_has_the_problems_of_all_of_them(kernelbench: Path) -> None:
+    known = read(kernelbench / "KB", kernelbench / "none")
+    assert [(each.name, each.number, each.level) for each in known.problems.values()] == [
+        ("9_Tall", 9, 1), ("12_Diagonal_", 12, 1), ("100_Hinge", 100, 1), ("12_Gemm", 12, 2)]
+
+
+def test_samples_are_solutions_of_the_problem_with_their_number_at_their_level(kernelbench: Path) -> None:
+    known = read(kernelbench / "KB", kernelbench / "runs" / "a")
+    assert [str(each) for each in known.solutions] == [
+        "level_1_problem_7/sample_0", "12_Diagonal_/sample_2", "12_Diagonal_/sample_10", "12_Gemm/sample_0"]
+    one_level = read(kernelbench / "KB" / "level2", kernelbench / "runs" / "a")
+    assert [str(each) for each in one_level.solutions] == ["12_Gemm/sample_0"]
+
+
+@pytest.mark.parametrize(("wanted", "expected"), [
+    ("12", ["12_Diagonal_/sample_2", "12_Diagonal_/sample_10", "12_Gemm/sample_0"]),
+    ("12/sample_2", ["12_Diagonal_/sample_2"]),
+    ("9/@reference", ["9_Tall/@reference"]),
+    ("9-12/@reference", ["12_Diagonal_/@reference", "12_Gemm/@reference", "9_Tall/@reference"]),
+])
+def test_a_number_or_a_range_is_a_name(kernelbench: Path, wanted: str, expected: list[str]) -> None:
+    assert names(read(kernelbench / "KB", kernelbench / "runs" / "a"), wanted) == expected
+
+
+@pytest.mark.parametrize(("wanted", "said"), [
+    ("13", "no problem '13'"), ("13-20/@reference", "no problem '13-20'"), ("9", "no solution yet"),
+])
+def test_a_number_that_no_problem_has_is_refused(kernelbench: Path, wanted: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        select(read(kernelbench / "KB", kernelbench / "none"), [wanted])
+
+
+def test_a_number_of_two_problems_names_no_single_one(kernelbench: Path) -> None:
+    known = read(kernelbench / "KB", kernelbench / "none")
+    assert find_problem(known, "9").name == "9_Tall"
+    with pytest.raises(UsageError, match="12_Diagonal_ and of 12_Gemm"):
+        find_problem(known, "12")
+
+
+def test_two_problems_of_one_name_are_refused(kernelbench: Path) -> None:
+    (kernelbench / "KB" / "level2" / "9_Tall.py").write_text("")
+    with pytest.raises(UsageError, match="have one name"):
+        read(kernelbench / "KB", kernelbench / "none")
+
+
+def test_names_are_in_the_order_of_their_numbers() -> None:
+    assert sorted(["b", "a10", "a9", "10_a", "9_z", "a", ""], key=natural) == ["", "9_z", "10_a", "a", "a9", "a10", "b"]

@@ -137,7 +137,7 @@ BAD_PROBLEMS = {
     "no_inputs": (PROBLEM.replace("def get_inputs", "def inputs"), "no get_inputs"),
     "syntax_error": ("def f(:", "line 1"),
     "raises": (PROBLEM.replace("return x * 2", "raise ValueError('odd size')"), "forward raises ValueError: odd size"),
-    "raises_at_import": ("import no_such_module", "ModuleNotFoundError"),
+    "raises_at_import": ("import torch.no_such_module", "ModuleNotFoundError"),
     "raises_in_constructor": (PROBLEM.replace("    def forward", "    def __init__(self): 1 / 0\n    def forward"),
                               "Model(...) raises ZeroDivisionError"),
     "no_list": (PROBLEM.replace("[torch.rand(N)]", "torch.rand(N)"), "get_inputs() gives Tensor"),
@@ -249,7 +249,7 @@ def processes_with(text: str) -> list[str]:
     return found
 
 
-def wait_until(true: Callable[[], object], seconds: float = 60) -> None:
+def wait_until(true: Callable[[], object], seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline

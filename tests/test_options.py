@@ -88,7 +88,8 @@ def test_constants_that_are_no_literals_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize("arguments", [
     ["--calls", "0"], ["--calls", "x"], ["--timeout", "0"], ["--timeout", "inf"], ["--timeout", "nan"],
-    ["--tol", "-1"], ["--precision", "0"], ["--precision", "1"], ["--time-budget", "0"], ["--most-calls", "0"],
+    ["--tol", "-1"], ["--half-width", "0"], ["--half-width", "1"],
+    ["--precision", "fp8"], ["--max-memory", "0"], ["--time-budget", "0"], ["--most-calls", "0"],
     ["--baseline", "fast"], ["--baseline", "solution:"], ["--tol", "nan"], ["--jobs", "0"], ["--variants", "maybe"],
     ["--no-such-flag"], ["--seed", "x"],
 ])

@@ -22,7 +22,7 @@ from harness.timing.flags import FlagPage
 from harness.timing.gpu import GpuClock
 from harness.timing.profile import Tracer, open_tracer, torch_tracer
 from harness.wire.arena import BufferSet, TensorSpec, open_arena
-from harness.wire.arithmetic import exact_arithmetic
+from harness.wire.arithmetic import cast, exact_arithmetic
 from harness.wire.channel import Channel, ChannelClosed
 
 LONGEST_MESSAGE = 4000
@@ -96,6 +96,8 @@ class Candidate:
             )
             self._tracer = open_tracer(request["support"].get("trace"))
         model = self._construct(request)
+        if request["precision"] is not None:
+            model = cast(model, request["precision"])
         reference = torch.load(request["weights"], mmap=True)
         found = weights.match(model, reference["parameters"], reference["buffers"])
         if request["transfer"]:

@@ -220,6 +220,7 @@ class Calls:
             "load", solution=str(path), device=str(stage.device), tf32=tools.settings.tf32, transfer=transfer,
             support=support.to_json(), init=self._init_arguments(),
             seed=CONSTRUCTION_SEED, weights=str(stage.weights), class_name=class_name,
+            precision=stage.problem.precision,
         )
         raise_failure(answer, self._stage.device)
         ready = read_ready(answer)

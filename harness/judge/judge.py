@@ -113,7 +113,7 @@ class Judge:
             return self._result(job, Verdict.BUILD_FAILED, self._support)
         prepared = self._prepare(job.problem)
         if isinstance(prepared, CannotRun):
-            verdict = Verdict.PROBLEM_ERROR if prepared.fits else Verdict.SKIPPED
+            verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
             return self._result(job, verdict, prepared.reason)
         keep = (self._rehearsal.pid, self._launcher.pid)
         tools = Tools(
@@ -144,7 +144,7 @@ class Judge:
             return self._cannot[problem.key]
         self._leave_stage()
         self._tell("preparing the problem")
-        rehearsed = self._rehearsal.rehearse(problem, self._settings.variants)
+        rehearsed = self._rehearsal.rehearse(problem, self._settings.variants, self._settings.max_memory)
         if isinstance(rehearsed, CannotRun):
             self._cannot[problem.key] = rehearsed
             return rehearsed
@@ -195,7 +195,7 @@ class Judge:
 def _init(problem: ProblemAt) -> Init:
     """Why there is nothing is the problem's verdict, too, when it is evaluated."""
     try:
-        module = problem_file.load(problem.path, problem.shape, problem.constants)
+        module = problem_file.load_at(problem)
         return Init(pickle.dumps(problem_file.init_inputs(module)))
     except ProblemError as error:
         return Init(None, str(error))

@@ -51,7 +51,14 @@ def free_bytes(device: torch.device) -> int:
     return available_bytes()
 
 
-def describe_shortage(needed: int | None, free: int, device: torch.device) -> str:
-    """One line: the bytes needed (None: more than there are) and there."""
-    wanted = f"needs at least {needed / 2**30:.2f} GiB" if needed else "needs more memory than is free"
-    return f"{wanted} on {device}; {free / 2**30:.2f} GiB are free there (--set makes the problem smaller)"
+def least_of(most: int | None, free: int) -> int:
+    """The bytes that may be used: those that are free, and no more than were allowed."""
+    return free if most is None else min(free, most)
+
+
+def describe_shortage(needed: int | None, free: int, device: torch.device, most: int | None = None) -> str:
+    """One line: the bytes needed (None: more than there are), and those that are free or allowed."""
+    allowed = least_of(most, free)
+    wanted = f"needs at least {needed / 2**30:.3g} GiB" if needed else "needs more memory than it can have"
+    limit = "are free there" if allowed == free else "are what --max-memory allows"
+    return f"{wanted} on {device}; {allowed / 2**30:.3g} GiB {limit} (--set makes the problem smaller)"

@@ -37,6 +37,8 @@ class Settings:
     sandbox: Sandbox
     limits: Limits
     cache: Path
+    max_memory: int | None = None
+    """Bytes on the device that a problem may need."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,12 @@ class ProblemAt:
     path: Path
     shape: str
     constants: Mapping[str, Any]
+    precision: str | None = None
+    """What floating-point inputs and weights are cast to: a key of `harness.wire.arithmetic.DTYPES`."""
 
     @property
     def key(self) -> tuple[str, str, str]:
-        return str(self.path), self.shape, repr(sorted(self.constants.items()))
+        return str(self.path), self.shape, repr((sorted(self.constants.items()), self.precision))
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class Evaluate:
     problem: ProblemAt
     solution: Path | None
     shape_name: str
+    level: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import importlib.util
 import sys
 import types
 from collections.abc import Mapping
@@ -13,14 +14,29 @@ from typing import Any
 import torch
 
 from harness.catalog import FULL, assigned_names, describe_syntax_error
-from harness.judge.messages import CONSTRUCTION_SEED
-from harness.wire.arithmetic import seed_all
+from harness.judge.messages import CONSTRUCTION_SEED, ProblemAt
+from harness.wire.arithmetic import cast, seed_all
+from harness.wire.tree import flatten, unflatten
 
+_PRECISION = "__precision__"
+"""In a module: what `inputs` and `construct` cast to."""
 NEEDED = ("Model", "get_inputs", "get_init_inputs")
 
 
 class ProblemError(Exception):
     """The problem's file or its reference fails; the text names the file and says what to do."""
+
+
+class PackageMissing(ProblemError):
+    """The problem's file imports a package that isn't installed here."""
+
+
+def load_at(problem: ProblemAt) -> types.ModuleType:
+    """The module of a problem at a shape and a precision. Raises ProblemError."""
+    module = load(problem.path, problem.shape, problem.constants)
+    if problem.precision is not None:
+        vars(module)[_PRECISION] = problem.precision
+    return module
 
 
 def load(path: Path, shape: str = FULL, constants: Mapping[str, Any] | None = None) -> types.ModuleType:
@@ -57,17 +73,20 @@ def init_inputs(module: types.ModuleType) -> tuple[list[Any], dict[str, Any]]:
 
 
 def inputs(module: types.ModuleType) -> list[Any]:
-    """The arguments of `forward`, as the file draws them. Raises ProblemError."""
+    """The arguments of `forward`, as the file draws them, in the precision asked for. Raises ProblemError."""
     given = _call(module, "get_inputs")
     if not isinstance(given, list | tuple):
         raise ProblemError(
             f"{module.__file__}: get_inputs() gives {type(given).__name__}; it must be a list of forward's arguments"
         )
-    return list(given)
+    if _PRECISION not in vars(module):
+        return list(given)
+    skeleton, leaves = flatten(list(given))
+    return list(unflatten(skeleton, [cast(leaf, vars(module)[_PRECISION]) for leaf in leaves]))
 
 
 def construct(module: types.ModuleType) -> torch.nn.Module:
-    """The reference model on the CPU, under the public seed. Raises ProblemError."""
+    """The reference model on the CPU, under the public seed, in the precision asked for. Raises ProblemError."""
     arguments, named = init_inputs(module)
     seed_all(CONSTRUCTION_SEED)
     try:
@@ -78,7 +97,7 @@ def construct(module: types.ModuleType) -> torch.nn.Module:
         raise ProblemError(f"{module.__file__}: Model(...) raises {describe(error)}") from error
     if not isinstance(model, torch.nn.Module):
         raise ProblemError(f"{module.__file__}: Model is no torch.nn.Module")
-    return model
+    return cast(model, vars(module)[_PRECISION]) if _PRECISION in vars(module) else model
 
 
 def describe(error: BaseException) -> str:
@@ -131,8 +150,17 @@ def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
     except torch.OutOfMemoryError:
         raise
     except (Exception, SystemExit) as error:
-        raise ProblemError(f"{path}: loading it raises {describe(error)}") from error
+        text = f"{path}: loading it raises {describe(error)}"
+        if isinstance(error, ModuleNotFoundError) and (package := _missing_package(error)):
+            raise PackageMissing(f"{text}; install the package {package} to evaluate it") from error
+        raise ProblemError(text) from error
     return module
+
+
+def _missing_package(error: ModuleNotFoundError) -> str | None:
+    """The package that can't be found at all; None where only a part of one is missing."""
+    package = (error.name or "").partition(".")[0]
+    return package if package and importlib.util.find_spec(package) is None else None
 
 
 def _call(module: types.ModuleType, function: str) -> Any:

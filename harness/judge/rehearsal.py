@@ -17,9 +17,9 @@ import torch
 from harness.judge import problem as problem_file
 from harness.judge.forward import InputForm, Output, random_state, run, to_double
 from harness.judge.inputs import Draw, draw
-from harness.judge.memory import describe_shortage, free_bytes, meta_bytes
+from harness.judge.memory import describe_shortage, free_bytes, least_of, meta_bytes
 from harness.judge.messages import ProblemAt
-from harness.judge.problem import ProblemError, describe
+from harness.judge.problem import PackageMissing, ProblemError, describe
 from harness.judge.variants import CHANGING, Variant, apply_variant, is_continuous
 from harness.judge.work import work_of
 from harness.timing.roofline import Work
@@ -55,10 +55,10 @@ class Rehearsed:
 
 @dataclass(frozen=True)
 class CannotRun:
-    """Why the problem has no rehearsal: its own fault, or (`fits` is false) the device's size."""
+    """Why the problem has no rehearsal: its own fault, or what this machine lacks for it."""
 
     reason: str
-    fits: bool = True
+    own_fault: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,16 @@ def rehearse(
     device: torch.device,
     variants: bool,
     excluded: Iterable[Trial],
+    *,
     report: Callable[[Trying], None],
+    most: int | None = None,
 ) -> Rehearsed | CannotRun:
-    """One rehearsal. `excluded` trials are known to kill the process."""
+    """One rehearsal. `excluded` trials are known to kill the process; `most` are the bytes that may be used of the
+    device's memory."""
     try:
-        module = problem_file.load(problem.path, problem.shape, problem.constants)
-        if (needed := meta_bytes(module)) > (free := free_bytes(device)):
-            return CannotRun(describe_shortage(needed, free, device), fits=False)
+        module = problem_file.load_at(problem)
+        if (needed := meta_bytes(module)) > least_of(most, free_bytes(device)):
+            return _too_large(needed, device, most)
         model = problem_file.construct(module).to(device)
         drawn = draw(module, THROW_AWAY_SEED, device)
         rehearsed = _observe(problem, module, model, drawn, device)
@@ -87,10 +90,16 @@ def rehearse(
         if variants and getattr(module, "INPUT_VARIANTS", True):
             admitted = _admit(model, drawn, set(excluded), report, device)
         return Rehearsed(**{**vars(rehearsed), "variants": admitted})
+    except PackageMissing as error:
+        return CannotRun(str(error), own_fault=False)
     except ProblemError as error:
         return CannotRun(str(error))
     except (torch.OutOfMemoryError, MemoryError):
-        return CannotRun(describe_shortage(None, free_bytes(device), device), fits=False)
+        return _too_large(None, device, most)
+
+
+def _too_large(needed: int | None, device: torch.device, most: int | None) -> CannotRun:
+    return CannotRun(describe_shortage(needed, free_bytes(device), device, most), own_fault=False)
 
 
 def _observe(
@@ -148,7 +157,7 @@ def _runs_in_float64(
 ) -> bool:
     """Whether the whole reference runs in float64 and gives outputs of the same shapes."""
     try:
-        module = problem_file.load(problem.path, problem.shape, problem.constants)
+        module = problem_file.load_at(problem)
         model = problem_file.construct(module).double().to(device)
         wide = Output.of(run(model, form.arguments(to_double(drawn.tensors), drawn.others), FORWARD_SEED))
         _synchronize(device)

@@ -27,10 +27,13 @@ def main(arguments: Sequence[str]) -> int:
         torch.cuda.synchronize(device)  # starts CUDA, while the judge does something else
     while True:
         try:
-            problem, variants, excluded = connection.recv()
+            problem, variants, excluded, most = connection.recv()
         except EOFError:
             return 0
-        connection.send(rehearse(problem, device, variants, excluded, connection.send))
+        if device.type == "cuda" and most is not None:  # what can't be told beforehand then runs out of memory
+            whole = torch.cuda.get_device_properties(device).total_memory
+            torch.cuda.set_per_process_memory_fraction(min(1.0, most / whole), device)
+        connection.send(rehearse(problem, device, variants, excluded, report=connection.send, most=most))
         if device.type == "cuda":
             torch.cuda.empty_cache()
 

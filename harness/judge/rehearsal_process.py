@@ -33,13 +33,14 @@ class RehearsalProcess:
         self._facts = device, tf32
         self._connection.send(self._facts)
 
-    def rehearse(self, problem: ProblemAt, variants: bool) -> Rehearsed | CannotRun:
-        """Rehearses a problem; trials that kill the process count as refused by the reference."""
+    def rehearse(self, problem: ProblemAt, variants: bool, most: int | None = None) -> Rehearsed | CannotRun:
+        """Rehearses a problem, which may take so many bytes of the device's memory; trials that kill the process count
+        as refused by the reference."""
         from harness.judge.rehearsal import CannotRun, Rehearsed
 
         excluded: set[Trial] = set()
         while True:
-            self._connection.send((problem, variants, excluded))
+            self._connection.send((problem, variants, excluded, most))
             outcome = self._await()
             if isinstance(outcome, Rehearsed | CannotRun):
                 return outcome

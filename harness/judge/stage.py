@@ -47,7 +47,7 @@ class Stage:
         host_arena: bool = False,
     ) -> None:
         self.problem, self.rehearsed, self.device = problem, rehearsed, device
-        self.module: types.ModuleType = problem_file.load(problem.path, problem.shape, problem.constants)
+        self.module: types.ModuleType = problem_file.load_at(problem)
         self._pristine = problem_file.construct(self.module)
         self.weights = scratch / "weights.pt"
         self._save_weights()

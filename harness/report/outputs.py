@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
-from harness.report import junit
+from harness.report import junit, samples
 from harness.report.jsonl import JsonLines
 from harness.report.kernels import kernel_tables
 from harness.report.summary import render, summary
@@ -48,8 +49,19 @@ class Outputs:
         if self._lines is not None:
             self._lines.write(result)
 
+    def recall(self, result: Result) -> None:
+        """Takes one that an earlier run wrote."""
+        self.results.append(result)
+
     def report(self) -> str:
-        """The table, the failures, the kernels if they are wanted, and the summary by solution name."""
-        parts = [table(self.results, self._verbose), kernel_tables(self.results) if self._kernels else "",
-                 render(summary(self.results))]
-        return "\n\n".join(filter(None, parts))
+        """What a person is shown in the end."""
+        return report(self.results, verbose=self._verbose, kernels=self._kernels)
+
+
+def report(results: Sequence[Result], *, verbose: bool = False, kernels: bool = False) -> str:
+    """The table, the failures, the kernels if they are wanted, and the summary by solution name, or by level where
+    there are several samples of a problem."""
+    named = [each for each in results if not samples.is_sample(each)]
+    parts = [table(results, verbose), kernel_tables(results) if kernels else "", render(summary(named)),
+             samples.render(samples.summary(results))]
+    return "\n\n".join(filter(None, parts))

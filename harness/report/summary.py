@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import geometric_mean
 
 from harness.report.text import ABSENT, grid, one_line, significant
@@ -25,25 +25,27 @@ _LEGEND = "mean speedup: geometric, over the passed; fast_p: share of the tried 
 
 @dataclass(frozen=True)
 class SolutionSummary:
-    """One solution name over all problems. `speedup` and the shares in `fast` (by p, 0 to 1) are None if unknown."""
+    """One solution name over all problems, or over those of a level. `speedup` and the shares in `fast` (by p, 0 to 1)
+    are None if unknown."""
 
     solution: str
     tried: int
     passed: int
     speedup: float | None
     fast: Mapping[float, float | None]
+    level: int | None = None
 
 
 @dataclass(frozen=True)
-class _Attempt:
-    """One solution of one problem, over its shapes."""
+class Attempt:
+    """One solution of one problem, over its shapes; the speedup is None where it didn't pass or has no time."""
 
     passed: bool
     speedup: float | None
 
 
 def summary(results: Iterable[Result]) -> tuple[SolutionSummary, ...]:
-    """One summary for each solution name, by name.
+    """One summary for each solution name, by name; with several levels of problems, one more for each of them.
 
     Which verdicts count as tried, and why:
     - `passed`: yes.
@@ -61,7 +63,14 @@ def summary(results: Iterable[Result]) -> tuple[SolutionSummary, ...]:
     solutions: dict[str, dict[str, list[Result]]] = {}
     for result in results:
         solutions.setdefault(result.solution, {}).setdefault(result.problem, []).append(result)
-    return tuple(_summarize(name, problems.values()) for name, problems in sorted(solutions.items()))
+    found = []
+    for name, problems in sorted(solutions.items()):
+        found.append(_summarize(name, problems.values()))
+        levels = {each[0].level for each in problems.values()} - {None}
+        for level in sorted(filter(None, levels)) if len(levels) > 1 else ():
+            of_level = [each for each in problems.values() if each[0].level == level]
+            found.append(replace(_summarize(name, of_level), level=level))
+    return tuple(found)
 
 
 def render(summaries: Sequence[SolutionSummary]) -> str:
@@ -71,7 +80,7 @@ def render(summaries: Sequence[SolutionSummary]) -> str:
     headers = ["solution", "tried", "passed", "mean speedup", *(f"fast_{p:g}" for p in THRESHOLDS)]
     rows = [
         [
-            one_line(entry.solution),
+            one_line(entry.solution) if entry.level is None else f"  level {entry.level}",
             str(entry.tried),
             str(entry.passed),
             ABSENT if entry.speedup is None else significant(entry.speedup),
@@ -83,7 +92,7 @@ def render(summaries: Sequence[SolutionSummary]) -> str:
 
 
 def _summarize(solution: str, problems: Iterable[Sequence[Result]]) -> SolutionSummary:
-    attempts = [attempt for attempt in map(_attempt, problems) if attempt is not None]
+    attempts = [attempt for attempt in map(attempt_of, problems) if attempt is not None]
     passed = [attempt for attempt in attempts if attempt.passed]
     speedups = [attempt.speedup for attempt in passed if attempt.speedup is not None]
     timed = len(speedups) == len(passed)
@@ -96,7 +105,7 @@ def _summarize(solution: str, problems: Iterable[Sequence[Result]]) -> SolutionS
     return SolutionSummary(solution, len(attempts), len(passed), mean, fast)
 
 
-def _attempt(shapes: Sequence[Result]) -> _Attempt | None:
+def attempt_of(shapes: Sequence[Result]) -> Attempt | None:
     """One problem's outcome; None if no shape of it was tried."""
     tried = [result for result in shapes if result.verdict not in NOT_TRIED]
     if not tried:
@@ -105,7 +114,7 @@ def _attempt(shapes: Sequence[Result]) -> _Attempt | None:
     measured = [result for result in tried if result.shape == "full"] or tried
     speedups = [speedup for speedup in map(_speedup, measured) if speedup is not None]
     known = passed and len(speedups) == len(measured)
-    return _Attempt(passed, _mean(speedups) if known else None)
+    return Attempt(passed, _mean(speedups) if known else None)
 
 
 def _speedup(result: Result) -> float | None:

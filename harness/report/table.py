@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.order import natural
 from harness.report.text import ABSENT, grid, one_line, significant
 from harness.result import Check, Result, Spread, Verdict
 
@@ -38,7 +39,7 @@ def table(results: Sequence[Result], verbose: bool = False) -> str:
     """
     if not results:
         return "Nothing was evaluated."
-    ordered = sorted(results, key=lambda result: (result.problem, result.solution, result.shape))
+    ordered = sorted(results, key=lambda each: (natural(each.problem), natural(each.solution), each.shape))
     shapes = {result.shape for result in ordered}
     cells = [_cells(result, verbose) for result in ordered]
     known = _with_baselines(ordered)

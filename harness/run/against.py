@@ -16,11 +16,11 @@ Key = tuple[str, str, str]
 class Rivals:
     """The solutions that `--baseline solution:NAME` names, their results so far, and those that wait for them."""
 
-    def __init__(self, baselines: Sequence[str], jobs: Sequence[Evaluate]) -> None:
+    def __init__(self, baselines: Sequence[str], jobs: Sequence[Evaluate], past: Sequence[Result] = ()) -> None:
         self._names = rival_names(baselines)
         self._missing = {_key(job.problem_name, job.shape_name, job.solution_name) for job in jobs
                          if job.solution_name in self._names}
-        self._found: dict[Key, Result] = {}
+        self._found = {_key(result.problem, result.shape, result.solution): result for result in past}
         self._waiting: list[Result] = []
 
     def release(self, result: Result) -> list[Result]:
@@ -60,7 +60,6 @@ def over(result: Result, rival: Result) -> Baseline:
     mine, theirs = result.timing.speedup, rival.timing.speedup
     speedup = Spread(mine.median / theirs.median, mine.low / theirs.high, mine.high / theirs.low)
     return Baseline(f"{SOLUTION_BASELINE}{rival.solution}", rival.timing.solution_ms, speedup)
-
 
 
 def _key(problem: str, shape: str, solution: str) -> Key:

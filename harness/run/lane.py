@@ -33,7 +33,7 @@ class Lane:
         except JudgeDied as error:
             last = self._judge.log().rpartition("\n")[2] or "it said nothing"
             raise NoDevice(f"the judge could not start: {last}; is PyTorch whole?") from error
-        self._device = self._label or hello.device
+        self._device, self.environment = self._label or hello.device, hello.environment
         return replace(hello, device=self._device)
 
     def use(self, service: BuildService) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tabulate import tabulate
 
 from harness.catalog import FULL, Catalog
+from harness.order import natural
 
 
 def listing(catalog: Catalog) -> str:
@@ -12,7 +13,7 @@ def listing(catalog: Catalog) -> str:
     rows = [
         [problem.name, problem.level, " ".join(problem.tags), problem.error or " ".join((FULL, *problem.shapes)),
          " ".join(solution.name for solution in catalog.of(problem.name))]
-        for problem in catalog.problems.values()
+        for problem in sorted(catalog.problems.values(), key=lambda each: (each.level or 0, natural(each.name)))
     ]
     text = tabulate(rows, headers=["problem", "level", "tags", "shapes", "solutions"])
     lost = [str(solution) for solution in catalog.solutions if solution.problem not in catalog.problems]

@@ -19,8 +19,8 @@ from harness.candidate import load_inline, solution
 from harness.judge import device as devices
 from harness.judge import problem as problem_file
 from harness.judge.inputs import Draw, draw
-from harness.judge.messages import CONSTRUCTION_SEED
-from harness.wire.arithmetic import exact_arithmetic
+from harness.judge.messages import CONSTRUCTION_SEED, ProblemAt
+from harness.wire.arithmetic import cast, exact_arithmetic
 from harness.wire.tree import merge, unflatten
 
 BUILD_TIMEOUT_S = 600.0
@@ -32,7 +32,8 @@ def main(order: dict[str, Any]) -> None:
     device = torch.device(order["device"])
     exact_arithmetic(tf32=order["tf32"])
     torch.cuda.set_device(device)
-    module = problem_file.load(Path(order["problem"]), order["shape"], order["constants"])
+    at = ProblemAt(Path(order["problem"]), order["shape"], order["constants"], order["precision"])
+    module = problem_file.load_at(at)
     service = BuildService(
         Path(order["cache"]), devices.architectures(device), BUILD_TIMEOUT_S, full_headers=order["full_headers"]
     )
@@ -47,6 +48,8 @@ def main(order: dict[str, Any]) -> None:
     arguments, named = problem_file.init_inputs(module)
     path = Path(order["solution"])
     model = solution.construct(solution.import_class(path, "ModelNew"), path, arguments, named, CONSTRUCTION_SEED)
+    if at.precision is not None:
+        cast(model, at.precision)
     model.to(device)
     drawn = draw(module, SEED, device)
 

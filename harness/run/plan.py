@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness import catalog
+from harness import selection
 from harness.catalog import FULL, REFERENCE, Catalog, Problem, Solution
 from harness.errors import UsageError
 from harness.judge.messages import Evaluate, ProblemAt
 from harness.options import SOLUTION_BASELINE, Options
+from harness.order import natural
 from harness.result import Result, Verdict
 from harness.run.against import rival_names
 
@@ -30,13 +31,14 @@ class Plan:
 def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
     """The problems and solutions that the arguments ask for. Raises UsageError, also if there is nothing to do."""
     one_file = options.solution_file is not None
-    chosen = _one_file(options, known) if one_file else catalog.select(known, options.names)
+    chosen = _one_file(options, known) if one_file else selection.select(known, options.names)
     if options.levels or options.tags:
         chosen = tuple(choice for choice in chosen if _is_kind(choice[0], options))
         if not chosen:
             raise UsageError(f"nothing to evaluate: no problem of {_kind(options)}; {_kinds(known)}")
     if not chosen:
-        raise UsageError(f"nothing to evaluate: no solution files below {options.solutions}")
+        raise UsageError(f"nothing to evaluate: no solution files below {options.solutions}; --solutions names another "
+                         f"folder, and '*/{REFERENCE}' evaluates the references themselves")
     chosen = (*chosen, *_rivals(options, known, chosen))
     for problem, _ in chosen:
         if problem is not None and not problem.error:
@@ -46,7 +48,7 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
 
 
 def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
-    """The evaluations of the choices on a device, problem by problem and shape by shape."""
+    """The evaluations of the choices on a device, problem by problem and shape by shape; of a shard only its part."""
     jobs, known = [], []
     for problem, solution in choices:
         if problem is None:
@@ -55,8 +57,18 @@ def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
             known.append(_row(solution, device, Verdict.PROBLEM_ERROR, problem.error))
         else:
             jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
-    jobs.sort(key=lambda job: (job.problem_name, job.shape_name))
-    return Plan(tuple(jobs), tuple(known))
+    rivals = rival_names(options.baselines)  # first, so that no result waits for them longer than it must
+    jobs.sort(key=lambda job: (natural(job.problem_name), job.shape_name, job.solution_name not in rivals))
+    return _part(jobs, known, *(options.shard or (1, 1)))
+
+
+def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: int) -> Plan:
+    """One of several parts of the work, of about equal size, in the order of the whole; a problem's jobs stay together
+    as far as that goes, because each problem has to be set up."""
+    whole: list[Evaluate | Result] = [*known, *jobs]
+    own = whole[len(whole) * (part - 1) // parts : len(whole) * part // parts]
+    return Plan(tuple(each for each in own if isinstance(each, Evaluate)),
+                tuple(each for each in own if isinstance(each, Result)))
 
 
 def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
@@ -79,9 +91,10 @@ def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> 
     return Evaluate(
         problem_name=problem.name,
         solution_name=solution.name,
-        problem=ProblemAt(problem.path.resolve(), shape, dict(options.constants)),
+        problem=ProblemAt(problem.path.resolve(), shape, dict(options.constants), options.precision),
         solution=None if solution.name == REFERENCE else solution.path.resolve(),
         shape_name=",".join(f"{name}={value}" for name, value in options.constants.items()) or shape,
+        level=problem.level,
     )
 
 
@@ -90,7 +103,7 @@ def _one_file(options: Options, known: Catalog) -> tuple[Choice, ...]:
     assert path is not None
     if not path.is_file():
         raise UsageError(f"--solution {path}: no such file")
-    problem = catalog.find_problem(known, options.names[0])
+    problem = selection.find_problem(known, options.names[0])
     return ((problem, Solution(problem.name, path.stem, path)),)
 
 
@@ -118,7 +131,7 @@ def _rivals(options: Options, known: Catalog, chosen: Sequence[Choice]) -> list[
     """The solutions that `--baseline` names and that nothing else asks for, of every problem that has them."""
     names = rival_names(options.baselines)
     problems = {problem.name for problem, _ in chosen if problem is not None}
-    found = [choice for choice in catalog.select(known, ()) if choice not in chosen and choice[0] is not None
+    found = [choice for choice in selection.select(known, ()) if choice not in chosen and choice[0] is not None
              and choice[0].name in problems and choice[1].name in names]
     there = {solution.name for _, solution in (*chosen, *found)}
     if missing := [name for name in names if name not in there]:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from queue import Queue
 from threading import Lock, Thread
@@ -23,7 +24,9 @@ from harness.result import Result, Verdict
 from harness.run import ncu
 from harness.run.against import Rivals
 from harness.run.ahead import BuildAhead
+from harness.run.identity import identity
 from harness.run.lane import Lane
+from harness.run.past import Past
 from harness.run.places import places
 from harness.run.plan import Choice, plan
 from harness.run.progress import Progress
@@ -53,7 +56,7 @@ class Session:
             options = self._options
             self._settings = settings_for(options)
             hellos = [lane.open(self._settings) for lane in self._lanes]
-            self.device = hellos[0].device
+            self._plan(hellos[0].device)
             self._service = BuildService(
                 options.cache, _architectures(options, hellos), options.build_timeout,
                 options.jobs or default_jobs(len(self._lanes)), options.full_headers, sandbox=self._settings.sandbox,
@@ -83,13 +86,25 @@ class Session:
             end(lane)
         self._scratch.cleanup()
 
+    def _plan(self, device: str) -> None:
+        """What is to be evaluated, and what is known: without an evaluation, or from an earlier run."""
+        options = self._options
+        todo = plan(self._choices, options, device)
+        past = Past.read(options.out) if options.resume and options.out else Past()
+        recalled = [past.recall(job, [self._key(job, lane) for lane in self._lanes]) for job in todo.jobs]
+        self._jobs = [job for job, result in zip(todo.jobs, recalled, strict=True) if result is None]
+        self._known = [result for result in todo.known if result not in past]
+        self.recalled = [result for result in todo.known if result in past] + list(filter(None, recalled))
+
+    def _key(self, job: Evaluate, lane: Lane) -> str | None:
+        return identity(job, self._options, lane.environment)
+
     def results(self) -> Iterator[Result]:
-        """Every result of the run, once, as it comes."""
-        todo = plan(self._choices, self._options, self.device)
-        self._progress.start(len(todo.jobs) + len(todo.known))
-        yield from todo.known
-        rivals = Rivals(self._options.baselines, todo.jobs)
-        for result in self._evaluations(WorkList(todo.jobs, self._start_builds(todo.jobs))):
+        """Every result of the run that isn't recalled from an earlier one, once, as it comes."""
+        self._progress.start(len(self._jobs) + len(self._known))
+        yield from self._known
+        rivals = Rivals(self._options.baselines, self._jobs, self.recalled)
+        for result in self._evaluations(WorkList(self._jobs, self._start_builds(self._jobs))):
             yield from rivals.release(result)
 
     def _start_builds(self, jobs: Sequence[Evaluate]) -> dict[Path, Future[None]]:
@@ -130,7 +145,8 @@ class Session:
 
     def _results_of(self, lane: Lane, work: WorkList) -> Iterator[Result]:
         while (job := work.take(lane)) is not None:
-            result = lane.evaluate(job)
+            key = self._key(job, lane)  # of the files as they are now, not when it has ended
+            result = replace(lane.evaluate(job), level=job.level, key=key)
             if self._options.verbose and result.log:
                 self._say(f"--- {job.problem_name}/{job.solution_name} {job.shape_name}\n{result.log}")
             self._look_closer(lane, job, result)
@@ -190,7 +206,7 @@ def settings_for(options: Options) -> Settings:
     """What judges and builds are to go by. Raises NoSandbox, and UsageError if a tool is asked for that isn't there."""
     return Settings(
         device="cpu" if "cpu" in options.devices else options.device,
-        sampling=Sampling(options.calls, options.most_calls, options.time_budget, options.precision),
+        sampling=Sampling(options.calls, options.most_calls, options.time_budget, options.half_width),
         warmup=options.warmup,
         timing=not options.check and options.sanitize is None,
         baselines=options.baselines,
@@ -204,6 +220,7 @@ def settings_for(options: Options) -> Settings:
         timeout=options.timeout,
         sandbox=_sandbox(options),
         limits=_limits(options),
+        max_memory=None if options.max_memory is None else int(options.max_memory * 2**30),
         cache=options.cache,
     )
 

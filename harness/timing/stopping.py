@@ -54,7 +54,7 @@ class Settled:
 @dataclass(frozen=True)
 class Sampling:
     """How many counted calls: at least `least`, at most `most`, no more after `budget_s` seconds, and in between until
-    the speedup's interval is within `precision` (a share) or its noise has settled.
+    the speedup's interval is within `half_width` (a share) or its noise has settled.
 
     Raises ValueError where the most is less than the least.
     """
@@ -62,7 +62,7 @@ class Sampling:
     least: int
     most: int
     budget_s: float
-    precision: float
+    half_width: float
 
     def __post_init__(self) -> None:
         if self.most < self.least:
@@ -80,7 +80,7 @@ class Sampling:
         if counted >= self.most:
             return ALL_MADE
         known = ratios()
-        criteria: tuple[Criterion, ...] = (Precise(self.precision), Settled())
+        criteria: tuple[Criterion, ...] = (Precise(self.half_width), Settled())
         met = next((criterion.name for criterion in criteria if known and criterion.met(known)), None)
         return met or ("time budget" if seconds >= self.budget_s else None)
 

@@ -1,10 +1,14 @@
-"""What judge, rehearsal and candidate must all do alike: the arithmetic they are set to, and how they seed."""
+"""What judge, rehearsal and candidate must all do alike: the arithmetic they are set to, how they cast and seed."""
 
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import torch
+
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+"""By their names on the command line."""
 
 
 def exact_arithmetic(*, tf32: bool) -> None:
@@ -16,6 +20,17 @@ def exact_arithmetic(*, tf32: bool) -> None:
         return
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
+
+
+def cast(value: Any, precision: str) -> Any:
+    """A model, in place, or a value of any other kind, with what is floating-point in another precision."""
+    dtype = DTYPES[precision]
+    if isinstance(value, torch.nn.Module):
+        for tensor in [*value.parameters(), *value.buffers()]:
+            if tensor.is_floating_point():
+                tensor.data = tensor.data.to(dtype)
+        return value
+    return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
 def seed_all(seed: int) -> None:

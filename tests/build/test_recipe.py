@@ -52,7 +52,7 @@ def test_flags_reach_the_compiler_as_a_shell_would_split_them(flag: str, expecte
     assert [argument for argument in after if argument not in before] == expected
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20))
 def test_any_include_path_survives(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
     request = BuildRequest(**{**vars(REQUEST), "extra_include_paths": (path,)})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.timing.statistics import median_interval, rank_interval
 from harness.timing.stopping import ALL_MADE, Precise, Sampling, Settled
 
-SAMPLING = Sampling(least=20, most=200, budget_s=5.0, precision=0.005)
+SAMPLING = Sampling(least=20, most=200, budget_s=5.0, half_width=0.005)
 
 
 def noisy(spread: float, count: int, seed: int = 1) -> list[float]:

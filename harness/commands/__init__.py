@@ -1,0 +1,1 @@
+"""What `inlinebench` can be asked for, each command a module with a `main`."""

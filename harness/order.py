@@ -1,0 +1,14 @@
+"""The order in which names are shown: numbers in them count as numbers."""
+
+from __future__ import annotations
+
+import re
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A sort key by which `9_ReLU` stands before `10_GELU`, and `sample_2` before `sample_10`."""
+    parts = _DIGITS.split(name)
+    key = [(1, int(part), part) if index % 2 else (0, 0, part) for index, part in enumerate(parts)]
+    return tuple(key)

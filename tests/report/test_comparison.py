@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import UsageError
+from harness.report import changes
+from harness.report.comparison import WORSE, Change, Compared, compare, latest
+from harness.result import Environment, Result, Spread, Timing, Verdict
+
+from .samples import any_result, result
+
+
+def timed(name: str, low: float, high: float, gpu: str = "H100", **facts: object) -> Result:
+    """A result whose speedup's interval is known."""
+    ms = Spread(1.0, 1.0, 1.0)
+    timing = Timing(ms, ms, Spread((low + high) / 2, low, high))
+    return replace(result(name, environment=Environment("2.11", "0.1", gpu=gpu)), timing=timing, **facts)
+
+
+def change(old: list[Result], new: list[Result]) -> Change:
+    (found,) = compare(old, new)
+    return found.change
+
+
+@pytest.mark.parametrize(("old", "new", "expected"), [
+    ((1.0, 1.1), (1.05, 1.2), Change.SAME), ((1.0, 1.1), (1.1, 1.2), Change.SAME),
+    ((1.0, 1.1), (1.11, 1.2), Change.FASTER),
+    ((1.0, 1.1), (0.9, 0.999), Change.SLOWER), ((1.0, 1.5), (0.9, 1.01), Change.SAME),
+    ((1.0, 1.0001), (0.999, 0.9999), Change.SLOWER),
+])
+def test_intervals_decide_and_no_percentage(
+    old: tuple[float, float], new: tuple[float, float], expected: Change
+) -> None:
+    assert change([timed("a/b", *old)], [timed("a/b", *new)]) is expected
+
+
+@given(st.tuples(*[st.floats(0.1, 10)] * 2), st.tuples(*[st.floats(0.1, 10)] * 2))
+def test_a_row_is_faster_one_way_round_and_slower_the_other(one: tuple[float, ...], two: tuple[float, ...]) -> None:
+    old, new = [timed("a/b", min(one), max(one))], [timed("a/b", min(two), max(two))]
+    other_way = {Change.FASTER: Change.SLOWER, Change.SLOWER: Change.FASTER, Change.SAME: Change.SAME}
+    assert change(new, old) is other_way[change(old, new)]
+    assert change(old, old) is Change.SAME
+
+
+@pytest.mark.parametrize(("old", "new", "expected"), [
+    ("passed", "wrong", Change.NOW_FAILING), ("passed", "skipped", Change.NOW_FAILING),
+    ("passed", "internal_error", Change.NOW_FAILING), ("crashed", "passed", Change.NOW_PASSING),
+    ("wrong", "crashed", Change.STILL_FAILING), ("passed", "passed", Change.SAME),
+])
+def test_a_verdict_that_changes_is_a_change(old: str, new: str, expected: Change) -> None:
+    assert change([result("a/b", Verdict(old))], [result("a/b", Verdict(new))]) is expected
+
+
+def test_rows_are_matched_by_name_and_shape_and_the_worst_come_first() -> None:
+    old = [timed("a/b", 1, 1.1), timed("a/c", 1, 1.1), result("a/d"), timed("z/s", 1, 1.1),
+           timed("z/s", 1, 1.1, shape="odd")]
+    new = [timed("a/b", 1, 1.1), result("a/d", Verdict.WRONG), result("a/e"), timed("z/s", 0.5, 0.6),
+           timed("z/s", 1.5, 1.6, shape="odd")]
+    assert [(str(each.change), each.row) for each in compare(old, new)] == [
+        ("now failing", ("a", "d", "full")), ("slower", ("z", "s", "full")), ("faster", ("z", "s", "odd")),
+        ("new", ("a", "e", "full")), ("gone", ("a", "c", "full")), ("same", ("a", "b", "full")),
+    ]
+
+
+def test_several_results_of_the_same_sources_count_with_the_hull_of_their_intervals() -> None:
+    old = [timed("a/b", 1.00, 1.01, key="k"), timed("a/b", 1.03, 1.04, key="k")]
+    assert change(old, [timed("a/b", 1.02, 1.025)]) is Change.SAME
+    assert change(old[:1], [timed("a/b", 1.02, 1.025)]) is Change.FASTER
+    other_sources = [timed("a/b", 9.0, 9.1, key="other"), *old]
+    assert change(other_sources, [timed("a/b", 1.05, 1.06)]) is Change.FASTER
+
+
+def test_one_failure_among_several_results_is_a_failure() -> None:
+    assert change([result("a/b")], [result("a/b", Verdict.WRONG), result("a/b")]) is Change.NOW_FAILING
+
+
+def test_times_of_the_cpu_are_no_times() -> None:
+    assert change([timed("a/b", 1, 1.1, device="cpu")], [timed("a/b", 5, 6, device="cpu")]) is Change.SAME
+
+
+def test_times_of_different_gpus_are_compared_only_if_told() -> None:
+    old, new = [timed("a/b", 1, 1.1)], [timed("a/b", 2, 2.1, gpu="A100")]
+    with pytest.raises(UsageError, match=r"times of H100 can't be compared with those of A100; --any-gpu"):
+        compare(old, new)
+    assert compare(old, new, any_gpu=True)[0].change is Change.FASTER
+    assert compare(old, [result("a/b", environment=Environment("2.11", "0.1", gpu="A100"))])[0].change is Change.SAME
+
+
+@pytest.mark.parametrize("facts", [
+    {"change": Change.NEW, "before": result(), "after": result()},
+    {"change": Change.GONE, "before": None, "after": result()},
+    {"change": Change.SLOWER, "before": result(), "after": result()},
+])
+def test_a_comparison_holds_no_contradiction(facts: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="with"):
+        Compared(("a", "b", "full"), **facts)  # type: ignore[arg-type]
+
+
+@given(st.lists(any_result(), max_size=5), st.lists(any_result(), max_size=5))
+def test_every_row_comes_once_and_can_be_shown(old: list[Result], new: list[Result]) -> None:
+    found = compare(old, new, any_gpu=True)
+    rows = {(each.problem, each.solution, each.shape) for each in (*old, *new)}
+    assert sorted(each.row for each in found) == sorted(rows)
+    there = {(each.problem, each.solution, each.shape) for each in new}
+    assert not any(each.change is Change.GONE for each in found if each.row in there)
+    for shown in (changes.text(found, everything=True), changes.markdown(found, everything=True)):
+        assert "\x1b" not in shown
+
+
+def test_what_is_shown_is_what_changed_and_why_it_fails() -> None:
+    found = compare([timed("a/b", 1, 1.1), result("a/c")], [timed("a/b", 1, 1.1), result("a/c", Verdict.WRONG)])
+    shown = changes.text(found)
+    assert "a/c: wrong: because" in shown and "1 now failing, 1 same" in shown
+    assert "a  b" not in shown and "1.05" not in shown and "1.05" in changes.text(found, everything=True)
+    assert {each.change for each in found} & WORSE == {Change.NOW_FAILING}
+
+
+def test_foreign_text_stays_text_in_markdown() -> None:
+    hostile = result("a|b/<img src=x>", Verdict.WRONG, reason="@everyone | `x` [a](http://b) </details> &lt;")
+    shown = changes.markdown(compare([], [hostile]))
+    assert "\\|b" in shown and "<img" not in shown.replace("\\<", "") and "@" not in shown
+    assert "\\[a\\](http" in shown and "</d" not in shown.replace("\\<", "") and "&lt;" not in shown
+
+
+def test_the_latest_of_each_row_is_kept_in_order() -> None:
+    rows = [result("10_b/x"), result("9_a/x", Verdict.WRONG), result("9_a/x"), result("9_a/x", device="cpu")]
+    assert latest(rows) == [rows[2], rows[3], rows[0]]
