@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness import catalog
-from harness.errors import UsageError
 from harness.options import Options
 from harness.result import Result
 
@@ -19,30 +18,36 @@ def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Resu
     `settings` are fields of `harness.options.Options`, for example `device="cuda:0"`, `check=True`,
     `shapes=("small",)`; without a shape the result is for `full`.
 
-    Raises UsageError for what can't be evaluated, NoDevice if the device can't be used.
+    To be called from any number of threads and processes at once: all calls of a user with like settings share judges,
+    which a server keeps ready until nobody has called for a minute (see `harness.serve`), and the cache. Builds run
+    side by side; evaluations on one GPU take turns.
+
+    Raises UsageError for what can't be evaluated, NoDevice if the device can't be used, ServerDied if the server ends
+    in the middle.
     """
-    with tempfile.TemporaryDirectory(prefix="inlinebench-") as folder:
-        path = _as_file(solution, Path(folder))
-        chosen = {"shapes": (catalog.FULL,), **settings}
-        return _run(Options(names=(str(problem),), solution_file=path, quiet=True, **chosen))
+    from harness.serve.client import ask
+    from harness.serve.messages import Request
+
+    source = _source(solution)
+    options = Options(names=(_name(problem),), solution_file=Path(solution).absolute() if source is None else _ANY,
+                      quiet=True, **{"shapes": (catalog.FULL,), **settings})
+    return ask(Request(_absolute(options), source))
 
 
-def _as_file(solution: str | Path, folder: Path) -> Path:
-    if isinstance(solution, Path) or "\n" not in solution:
-        return Path(solution)
-    path = folder / "solution.py"
-    path.write_text(solution, encoding="utf-8")
-    return path
+_ANY = Path("solution.py")
+"""Stands for the file that the server makes of a text."""
 
 
-def _run(options: Options) -> Result:
-    from harness.run.plan import choose
-    from harness.run.progress import Progress
-    from harness.run.session import Session
+def _source(solution: str | Path) -> str | None:
+    return solution if isinstance(solution, str) and "\n" in solution else None
 
-    choices = choose(options, catalog.read(options.problems, options.solutions))
-    with Progress(quiet=True) as progress, Session(options, choices, progress) as session:
-        results = [*session.recalled, *session.results()]
-    if len(results) != 1:
-        raise UsageError(f"one problem, one solution and one shape make one result; these make {len(results)}")
-    return results[0]
+
+def _name(problem: str | Path) -> str:
+    path = Path(problem)
+    return str(path.absolute()) if path.suffix == ".py" and path.is_file() else str(problem)
+
+
+def _absolute(options: Options) -> Options:
+    """For a server that runs in another folder."""
+    return replace(options, problems=options.problems.absolute(), solutions=options.solutions.absolute(),
+                   cache=options.cache.expanduser().absolute())

@@ -17,3 +17,7 @@ class NoSandbox(Exception):
 
 class JudgeDied(Exception):
     """The judge process ended in the middle of its work."""
+
+
+class ServerDied(Exception):
+    """The server that evaluates for Python's callers ended or failed; the text has what it said last."""

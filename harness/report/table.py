@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.order import natural
 from harness.report.text import ABSENT, grid, one_line, significant
-from harness.result import Check, Result, Spread, Verdict
+from harness.result import Check, Result, Spread, Timing, Verdict
 
 NO_SPEEDUP = "No speedup on the CPU: only a GPU can say how fast a CUDA kernel is."
 
@@ -41,8 +41,8 @@ def table(results: Sequence[Result], verbose: bool = False) -> str:
         return "Nothing was evaluated."
     ordered = sorted(results, key=lambda each: (natural(each.problem), natural(each.solution), each.shape))
     shapes = {result.shape for result in ordered}
-    cells = [_cells(result, verbose) for result in ordered]
-    known = _with_baselines(ordered)
+    cells = [cells_of(result, verbose) for result in ordered]
+    known = columns_of(ordered)
     silent = {name for name in _ONLY_IF_KNOWN if all(row[name] == ABSENT for row in cells)}
     columns = [name for name in known if name not in silent and (name != "shape" or len(shapes) > 1)]
     rows = [[row.get(name, ABSENT) for name in columns] for row in cells]
@@ -84,7 +84,7 @@ def _notes(results: Sequence[Result], shapes: set[str]) -> list[str]:
     return notes
 
 
-def _with_baselines(results: Sequence[Result]) -> dict[str, str]:
+def columns_of(results: Sequence[Result]) -> dict[str, str]:
     """The columns with one for each baseline that a result was compared with."""
     found = [f"over {each.name}" for result in results if result.timing for each in result.timing.baselines]
     columns = dict(_COLUMNS)
@@ -92,7 +92,7 @@ def _with_baselines(results: Sequence[Result]) -> dict[str, str]:
     return {**columns, **dict.fromkeys(found, "left"), **behind}
 
 
-def _cells(result: Result, verbose: bool) -> dict[str, str]:
+def cells_of(result: Result, verbose: bool) -> dict[str, str]:
     timing = result.timing if result.device != "cpu" or verbose else None
     baselines = {f"over {each.name}": _interval(each.speedup) for each in timing.baselines} if timing else {}
     return {
@@ -105,10 +105,17 @@ def _cells(result: Result, verbose: bool) -> dict[str, str]:
         "solution ms": significant(timing.solution_ms.median) if timing else ABSENT,
         "speedup": _interval(timing.speedup) if timing and result.device != "cpu" else ABSENT,
         "wall ms": significant(timing.wall_ms.median) if timing and timing.wall_ms else ABSENT,
-        "% of floor": f"{timing.floor.ms / timing.solution_ms.median:.1%}" if timing and timing.floor else ABSENT,
+        "% of floor": _share_of_floor(timing),
         **baselines,
         "own kernels": f"{result.kernels.own_share:.1%}" if result.kernels else ABSENT,
     }
+
+
+def _share_of_floor(timing: Timing | None) -> str:
+    """The floor over the time; a call of nothing has neither."""
+    if timing is None or timing.floor is None or timing.solution_ms.median <= 0:
+        return ABSENT
+    return f"{timing.floor.ms / timing.solution_ms.median:.1%}"
 
 
 def _interval(spread: Spread) -> str:

@@ -21,11 +21,11 @@ from harness.errors import UsageError
 from harness.judge.messages import Evaluate, Init, ProblemAt
 from harness.options import Options
 from harness.run.ahead import BuildAhead, Prebuilt
+from harness.run.bench import settings_for
 from harness.run.built import Built, State, summed_up
 from harness.run.lane import Lane
 from harness.run.plan import Choice, plan
 from harness.run.progress import Progress
-from harness.run.session import settings_for
 
 NO_GPU = ""
 """What CUDA_VISIBLE_DEVICES is for a judge that sees none."""

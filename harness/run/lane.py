@@ -33,8 +33,8 @@ class Lane:
         except JudgeDied as error:
             last = self._judge.log().rpartition("\n")[2] or "it said nothing"
             raise NoDevice(f"the judge could not start: {last}; is PyTorch whole?") from error
-        self._device, self.environment = self._label or hello.device, hello.environment
-        return replace(hello, device=self._device)
+        self.device, self.environment = self._label or hello.device, hello.environment
+        return replace(hello, device=self.device)
 
     def use(self, service: BuildService) -> None:
         """Builds go to the service."""
@@ -61,9 +61,9 @@ class Lane:
             log = self._judge.log()
             self._restart()
             reason = f"{error} in the middle of this evaluation; the log holds what it said last"
-            return Result(job.problem_name, job.solution_name, job.shape_name, self._device, Verdict.INTERNAL_ERROR,
+            return Result(job.problem_name, job.solution_name, job.shape_name, self.device, Verdict.INTERNAL_ERROR,
                           reason, seed=self._settings.seed, log=log or None)
-        return replace(result, device=self._device)
+        return replace(result, device=self.device)
 
     def show(self, text: str) -> None:
         """What it is doing now."""

@@ -8,7 +8,7 @@ from harness.errors import UsageError
 from harness.judge.messages import Hello
 from harness.options import Options
 from harness.result import Environment
-from harness.run.session import _architectures
+from harness.run.bench import _architectures
 
 
 def hello(*architectures: str) -> Hello:

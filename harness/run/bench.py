@@ -1,0 +1,176 @@
+"""What evaluations need: a judge for each device, and the build service that they share."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+
+from harness.build.architecture import runs_on
+from harness.build.service import BuildService, default_jobs
+from harness.errors import NoSandbox, UsageError
+from harness.judge import sanitizer
+from harness.judge.messages import Evaluate, Hello, Init, Settings
+from harness.options import HOST_MEMORY_SHARE, ROOT, Options
+from harness.result import Result, Verdict
+from harness.run import ncu
+from harness.run.ahead import BuildAhead
+from harness.run.identity import identity
+from harness.run.lane import Lane
+from harness.run.places import places
+from harness.run.progress import Progress
+from harness.sandbox.policy import REQUIRED, Sandbox
+from harness.sandbox.probe import available
+from harness.sandbox.watchdog import Limits, available_bytes
+from harness.timing.stopping import Sampling
+
+
+class Bench:
+    """The devices that the options name, ready for evaluations; a context manager that leaves no process behind.
+
+    Entering raises NoSandbox if one is required and can't be had, NoDevice if the device can't be used, and UsageError
+    if the cache can't be written or a tool isn't there. `device` is the first lane's. A lane is to be used by one
+    thread at a time; building ahead is open to all.
+    """
+
+    def __init__(self, options: Options, progress: Progress) -> None:
+        self._options, self._progress = options, progress
+        self._lock = Lock()
+        self._init: dict[tuple[str, str, str], Init] = {}
+
+    def __enter__(self) -> Bench:
+        # What a killed judge leaves behind goes with this folder.
+        self._scratch = tempfile.TemporaryDirectory(prefix="inlinebench-", ignore_cleanup_errors=True)
+        self.lanes = self._start_lanes()  # which take seconds to import torch, while we look at the machine
+        try:
+            options = self._options
+            settings = settings_for(options)
+            hellos = [lane.open(settings) for lane in self.lanes]
+            self.device = hellos[0].device
+            self._service = BuildService(
+                options.cache, _architectures(options, hellos), options.build_timeout,
+                options.jobs or default_jobs(len(self.lanes)), options.full_headers, sandbox=settings.sandbox,
+                cache_limit=options.cache_limit * 2**30,
+            )
+        except BaseException:
+            self._end(Lane.kill)
+            raise
+        for lane in self.lanes:
+            lane.use(self._service)
+        self._ahead = BuildAhead(self._service, options.jobs, settings)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._service.close()
+        self._ahead.close()
+        self._end(Lane.close if kind is None else Lane.kill)
+
+    def key(self, job: Evaluate, lane: Lane) -> str | None:
+        """What tells a job from others, on the device of a lane; see `harness.run.identity`."""
+        return identity(job, self._options, lane.environment)
+
+    def build_ahead(self, jobs: Sequence[Evaluate], lane: Lane) -> dict[Path, Future[None]]:
+        """Has the solutions of jobs built, several at once; gives for each what ends when it is built, or can't be
+        built ahead. The lane's judge says what constructors get."""
+        for job in jobs:
+            if job.problem.key not in self._init:
+                self._init[job.problem.key] = lane.init_arguments(job.problem)
+        return self._ahead.start(jobs, {job.problem_name: self._init[job.problem.key].pickled for job in jobs})
+
+    def evaluate(self, lane: Lane, job: Evaluate) -> Result:
+        """The result of a job, whatever happens in it."""
+        key = self.key(job, lane)  # of the files as they are now, not when it has ended
+        result = replace(lane.evaluate(job), level=job.level, key=key)
+        if self._options.verbose and result.log:
+            self._say(f"--- {job.problem_name}/{job.solution_name} {job.shape_name}\n{result.log}")
+        self._look_closer(lane, job, result)
+        return result
+
+    def _look_closer(self, lane: Lane, job: Evaluate, result: Result) -> None:
+        """A report on a solution that passed, where one is wanted and there is what makes it."""
+        wanted = self._options.profile is not None and result.verdict is Verdict.PASSED and job.solution is not None
+        if wanted and (found := ncu.program()) is not None:
+            lane.show("under Nsight Compute")
+            self._say(ncu.report(found, job, result, self._options))
+
+    def _start_lanes(self) -> list[Lane]:
+        scratch = Path(self._scratch.name)
+        return [Lane(scratch, self._show, place.gpu, place.label) for place in places(self._options, os.environ)]
+
+    def _end(self, end: Callable[[Lane], None]) -> None:
+        for lane in self.lanes:
+            end(lane)
+        self._scratch.cleanup()
+
+    def _show(self, text: str) -> None:
+        with self._lock:
+            self._progress.update(text)
+
+    def _say(self, text: str) -> None:
+        with self._lock:
+            self._progress.line(text)
+
+
+def _architectures(options: Options, hellos: Sequence[Hello]) -> tuple[str, ...]:
+    """Those of `--arch`, else those of the devices. Raises UsageError if a device runs nothing that is built for them.
+    """
+    wanted = options.architectures or tuple(each for hello in hellos for each in hello.architectures)
+    for hello in hellos if options.architectures else ():
+        named = ",".join(wanted)
+        if not hello.architectures:
+            raise UsageError(f"--arch {named}: no GPU is used here; --build-only builds for one that isn't there")
+        if not runs_on(wanted, hello.architectures[0]):
+            raise UsageError(f"--arch {named}: {hello.device} is a GPU of compute capability {hello.architectures[0]}, "
+                             "which runs nothing that is built for that; leave --arch out, or name it as well")
+    return wanted
+
+
+def _sandbox(options: Options) -> Sandbox:
+    """Raises NoSandbox, and UsageError if a tool is asked for that isn't there."""
+    if options.sanitize is not None:
+        sanitizer.command(options.sanitize)
+    if options.trust:
+        return Sandbox()
+    protections = available()
+    if options.require_sandbox and (missing := [name for name in REQUIRED if name not in protections]):
+        raise NoSandbox(f"--require-sandbox: this machine doesn't offer {', '.join(missing)}; Linux 6.12 or newer on "
+                        "x86-64 or 64-bit Arm, with Landlock switched on, does")
+    places = (ROOT, options.cache, options.problems, options.solutions)
+    return Sandbox(tuple(map(str, protections)), tuple(str(place.resolve()) for place in places))
+
+
+def _limits(options: Options) -> Limits:
+    if options.host_memory is not None:
+        return Limits(int(options.host_memory * 2**30))
+    return Limits(int(HOST_MEMORY_SHARE * available_bytes()))
+
+
+def settings_for(options: Options) -> Settings:
+    """What judges and builds are to go by. Raises NoSandbox, and UsageError if a tool is asked for that isn't there."""
+    return Settings(
+        device="cpu" if "cpu" in options.devices else options.device,
+        sampling=Sampling(options.calls, options.most_calls, options.time_budget, options.half_width),
+        warmup=options.warmup,
+        timing=not options.check and options.sanitize is None,
+        baselines=options.baselines,
+        tolerance=options.tolerance,
+        seed=secrets.randbits(62) if options.seed is None else options.seed,
+        variants=options.variants and options.sanitize is None,
+        tf32=options.tf32,
+        allow_library=options.allow_library,
+        defended=not options.trust,
+        sanitize=options.sanitize,
+        timeout=options.timeout,
+        sandbox=_sandbox(options),
+        limits=_limits(options),
+        max_memory=None if options.max_memory is None else int(options.max_memory * 2**30),
+        cache=options.cache,
+    )

@@ -1,0 +1,69 @@
+// What tests ask of a page: each function gives what a person would see.
+
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const seen = (selector) => all(selector).filter((each) => each.checkVisibility());
+const head = (name) => all(".results > thead th").find((each) => each.innerText.trim() === name);
+
+const problems = () => seen(".results .row").map((row) => row.cells[0].innerText);
+const column = (name) => all(".results .row").map((row) => row.cells[head(name).cellIndex].innerText);
+const sorts = () => all("[aria-sort]").map((each) => [each.innerText.trim(), each.ariaSort]);
+const names = () =>
+  all(".results > tbody").map((body) => {
+    const [problem, solution] = body.rows[0].cells;
+    return [`${problem.innerText}/${solution.innerText}`, body.querySelector("h3").textContent];
+  });
+const state = (row) => {
+  const body = document.getElementById(row);
+  return [body.querySelector(".row button").ariaExpanded, body.querySelector(".parts").checkVisibility()];
+};
+const opened = () => all(".more.open h3").map((each) => each.innerText);
+const toggleAll = () => all(".row button").forEach((button) => button.click());
+const focused = () => {
+  const at = document.activeElement;
+  const { outlineStyle, outlineWidth } = getComputedStyle(at);
+  return [at.id || at.className || at.innerText.trim(), outlineStyle !== "none" && parseFloat(outlineWidth) >= 1];
+};
+const colours = () => [
+  getComputedStyle(document.body).backgroundColor,
+  getComputedStyle(document.querySelector("#speedups .wide a path")).fill,
+];
+
+function choose(column, value) {
+  const choice = document.querySelector(`[data-column=${column}]`);
+  choice.value = value;
+  choice.dispatchEvent(new Event("input"));
+}
+
+function clickFirstMark() {
+  const click = new MouseEvent("click", { bubbles: true, cancelable: true });
+  document.querySelector("#speedups .wide a").dispatchEvent(click);
+  return new Promise((done) => setTimeout(done, 100));
+}
+
+// Texts of a chart that lie on each other. Boxes are higher than letters are.
+function overlaps() {
+  const meet = (p, q) => p.left < q.right - 1 && q.left < p.right - 1 && p.top < q.bottom - 4 && q.top < p.bottom - 4;
+  return seen("figure svg").flatMap((svg) => {
+    const boxes = all("text", svg).map((text) => [text.textContent, text.getBoundingClientRect()]);
+    return boxes.flatMap(([a, p], at) =>
+      boxes.slice(at + 1).filter(([, q]) => meet(p, q)).map(([b]) => `${a} / ${b}`));
+  });
+}
+
+// The least contrast of a text to what is behind it.
+function contrast() {
+  const linear = (value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[0-9.]+/g).map((part) => linear(part / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    const colour = getComputedStyle(element).backgroundColor;
+    return colour.startsWith("rgba") && colour.endsWith(" 0)") ? behind(element.parentElement) : colour;
+  };
+  const texts = seen("p, h1, h2, h3, h4, th, td, li, dt, dd, span, summary, pre, button, label, output");
+  return Math.min(...texts.map((each) => {
+    const [low, high] = [getComputedStyle(each).color, behind(each)].map(light).sort((x, y) => x - y);
+    return (high + 0.05) / (low + 0.05);
+  }));
+}

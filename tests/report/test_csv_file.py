@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.report.csv_file import LONGEST, guarded, table
+from harness.report.text import one_line
+from harness.result import Baseline, Check, Environment, Result, Spread, Timing, Verdict
+
+from .samples import any_result, result
+from .thirty import thirty
+
+ONE = Spread(1.0, 0.9, 1.1)
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def text_of(cell: str) -> str:
+    """What a program makes of a cell, as the documentation says."""
+    return cell.removeprefix("'")
+
+
+def test_a_result_is_a_line_of_facts_with_units_in_the_header() -> None:
+    row, *others = rows(table(thirty()))
+    assert len(others) == 29
+    known = {name: row[name] for name in (
+        "problem", "solution", "verdict", "reason", "worst_error", "reference_median_ms", "speedup_median", "build_s",
+        "build_cached", "floor_bytes", "temperature_c", "seed", "gpu", "tf32", "own_kernels_share")}
+    assert known == {
+        "problem": "gemm_scale_batchnorm", "solution": "naive", "verdict": "passed", "reason": "",
+        "worst_error": "3.1e-07", "reference_median_ms": "2.78", "speedup_median": "0.925", "build_s": "31.4",
+        "build_cached": "no", "floor_bytes": "281018368", "temperature_c": "54.0", "seed": "8034576217",
+        "gpu": "NVIDIA H100 80GB HBM3", "tf32": "no", "own_kernels_share": "0.982"}
+
+
+def test_what_is_absent_is_empty() -> None:
+    (row,) = rows(table([result(verdict=Verdict.SKIPPED, reason="no")]))
+    told = {"problem", "solution", "shape", "device", "verdict", "reason"}
+    assert {name for name, cell in row.items() if cell} == told
+
+
+def test_no_results_leave_the_header() -> None:
+    assert table([]).startswith('"problem","solution",') and table([]).count("\n") == 1
+
+
+def test_files_have_the_same_columns_but_for_baselines_which_come_last() -> None:
+    timing = Timing(ONE, ONE, ONE, baselines=(Baseline("compile", ONE, Spread(1.5, 1.4, 1.6)),))
+    without, with_one = (table([each]).partition("\n")[0] for each in (result(), result(timing=timing)))
+    assert with_one.startswith(without)
+    assert with_one.removeprefix(without).count("over_compile_") == 4
+    assert rows(table([result(timing=timing)]))[0]["over_compile_speedup_median"] == "1.5"
+
+
+def test_the_cpu_has_times_but_no_speedup() -> None:
+    (row,) = rows(table([result(speedup=2.0, device="cpu")]))
+    assert (row["solution_median_ms"], row["speedup_median"]) == ("0.1", "")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " \n=1", "\uff1dcmd", "'=1"])
+def test_a_text_that_a_spreadsheet_would_calculate_is_guarded(text: str) -> None:
+    (row,) = rows(table([Result(text, "s", "full", "cuda:0", Verdict.WRONG, text)]))
+    assert row["problem"].startswith("'") and row["reason"].startswith("'")
+    assert text_of(row["reason"]) == one_line(text)
+
+
+def test_honest_texts_and_negative_numbers_stay_as_they_are() -> None:
+    negative = Result("matmul_diag", "fast", "full", "cuda:0", Verdict.PASSED,
+                      check=Check(5, 1e-4, "float64", "by name", worst_error=-2.5e-9))
+    (row,) = rows(table([negative]))
+    assert (row["problem"], row["oracle"], row["worst_error"]) == ("matmul_diag", "float64", "-2.5e-09")
+
+
+def test_separators_and_quotes_stay_in_their_cell() -> None:
+    (row,) = rows(table([Result('a,"b";=1', "s", "full", "cuda:0", Verdict.WRONG, 'x";=1,\n"y')]))
+    assert (row["problem"], row["reason"]) == ('a,"b";=1', 'x";=1,')
+    assert '"a,""b"";=1"' in table([Result('a,"b";=1', "s", "full", "cuda:0", Verdict.WRONG, "no")])
+
+
+@given(st.text())
+def test_every_text_comes_back_and_none_is_a_formula(text: str) -> None:
+    assert not guarded(text).startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+    assert text_of(guarded(text)) == one_line(text, LONGEST)
+
+
+@given(st.lists(any_result(), max_size=5))
+def test_any_results_make_a_line_each_whose_names_come_back(results: list[Result]) -> None:
+    text = table(results)
+    text.encode()
+    assert text.count("\n") == len(results) + 1
+    found = rows(text)
+    assert [text_of(row["problem"]) for row in found] == [one_line(each.problem, LONGEST) for each in results]
+    assert [row["verdict"] for row in found] == [str(each.verdict) for each in results]
+
+
+def test_the_environment_is_flat() -> None:
+    (row,) = rows(table([result(environment=Environment("2.11", "0.1", cpu="-weird", tf32=True))]))
+    known = [row[name] for name in ("torch", "inlinebench", "cpu", "tf32", "gpu")]
+    assert known == ["2.11", "0.1", "'-weird", "yes", ""]

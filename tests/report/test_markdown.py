@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.report.markdown import ROOM, code, table
+from harness.report.text import one_line
+from harness.result import Baseline, Result, Spread, Timing, Verdict
+
+from .samples import FAILURES, any_result, check, result
+from .thirty import HOSTILE, thirty
+
+ONE = Spread(1.0, 0.9, 1.1)
+_texts = st.text() | st.lists(st.sampled_from([*"`|\\<>&*_@#[]()'~ \t\n", "a", "é", "</code>"])).map("".join)
+
+
+def cells(line: str) -> list[str]:
+    """The cells of a line of a table: what stands between pipes."""
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def shown(written: str) -> str:
+    """What a reader sees of a piece of code; fails unless it is one piece from end to end."""
+    if written.startswith("`"):
+        found = re.fullmatch("`([^`]+)`", written)
+        assert found and not set("|\\\n") & set(written)
+        return found[1]
+    found = re.fullmatch("<code>([A-Za-z0-9 ]*(?:&#[0-9]+;[A-Za-z0-9 ]*)*)</code>", written)
+    assert found, written
+    return html.unescape(found[1])
+
+
+def test_it_has_counts_a_summary_the_table_and_folded_reasons() -> None:
+    text = table([result("p/good", speedup=2.0), result("p/bad", Verdict.WRONG, reason="off\nby one")])
+    assert text == """\
+**1 of 2 passed** · ❌ 1 wrong
+
+| solution | tried | passed | mean speedup | fast_1 |
+| --- | ---: | ---: | ---: | ---: |
+| `bad` | 1 | 0 | — | 0% |
+| `good` | 1 | 1 | 2.00 | 100% |
+
+|  | problem | solution | verdict | error / tolerance | solution ms | speedup |
+| --- | --- | --- | --- | ---: | ---: | ---: |
+| ❌ | `p` | `bad` | wrong | — | — | — |
+| ✅ | `p` | `good` | passed | 3.1e-07 / 1e-04 | 0.100 | 2.00 [1.98, 2.02] |
+
+<details><summary>1 did not pass</summary>
+
+- ❌ `p/bad`: wrong: `off`
+
+</details>
+"""
+
+
+@pytest.mark.parametrize("verdict", FAILURES)
+def test_each_verdict_has_a_mark_for_whose_fault_it_is(verdict: Verdict) -> None:
+    marks = {Verdict.SKIPPED: "⏭️", Verdict.PROBLEM_ERROR: "⚠️", Verdict.INTERNAL_ERROR: "⚠️"}
+    assert f"- {marks.get(verdict, '❌')} `p/s`: {verdict}: `because`" in table([result("p/s", verdict)])
+
+
+def test_levels_have_their_own_lines_in_the_summary() -> None:
+    assert "| `s (level 2)` | 1 | 1 |" in table([result("p/s", level=1), result("q/s", level=2)])
+
+
+def test_where_all_passed_there_is_nothing_to_open() -> None:
+    assert "<details>" not in table([result()])
+    assert table([]) == "Nothing was evaluated.\n"
+
+
+def test_names_call_nobody_and_pipes_and_backticks_end_nothing() -> None:
+    timing = Timing(ONE, ONE, ONE, baselines=(Baseline("solution:a|b", ONE, ONE),))
+    crashed = Result("a|b", "`c`", "full", "cuda:0", Verdict.CRASHED, HOSTILE)
+    text = table([result("p/@reference", timing=timing), crashed])
+    lines = [line for line in text.splitlines() if line.startswith("| ")][-4:]
+    assert len({len(cells(line)) for line in lines}) == 1
+    assert "| `@reference` |" in text and "@" not in text.replace("`@reference`", "")
+    assert "<code>a&#124;b</code>" in text and "<code>&#96;c&#96;</code>" in text
+    assert f"`{HOSTILE}`" in text
+
+
+@given(_texts)
+def test_code_shows_any_text_and_nothing_ends_it(text: str) -> None:
+    line = one_line(text)
+    assert shown(code(text)) == line if line else code(text) == "—"
+
+
+@given(st.lists(any_result(), min_size=1, max_size=5))
+def test_any_results_make_tables_of_even_lines(results: list[Result]) -> None:
+    text = table(results)
+    text.encode()
+    blocks = [[line for line in block.splitlines() if line.startswith("|")] for block in text.split("\n\n")]
+    for lines in filter(None, blocks):
+        assert len({len(cells(line)) for line in lines}) == 1
+    assert f"of {len(results)} passed" in text
+
+
+def test_what_has_no_room_is_left_out_and_said_to_be() -> None:
+    many = [result(f"problem_{number}/s", Verdict.WRONG, reason="long " * 90) for number in range(2000)]
+    text = table(many)
+    assert len(text) <= ROOM
+    rows, reasons = text.count("| ❌ |"), text.count("- ❌ ")
+    assert f"{2000 - rows} more results had no room here." in text and f"- and {2000 - reasons} more" in text
+    assert rows > 500 and reasons > 20
+    assert "no room" not in table(thirty()) and "- and" not in table(thirty())
+
+
+def test_the_error_is_there_as_in_the_terminals_table() -> None:
+    assert "3.1e-07 / 1e-04" in table([result(check=check(worst_error=3.1e-7))])

@@ -1,0 +1,224 @@
+"""The page as a person meets it, in a real browser: by mouse and keyboard, on a phone, at night, without scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.report.html import page
+
+from .browser import Browser, found
+from .thirty import FAILURES, HOSTILE, thirty
+
+pytestmark = pytest.mark.skipif(found() is None, reason="no Chromium here: apt-get install chromium")
+
+LOOK = Path(__file__).with_name("look.js").read_text(encoding="utf-8")
+READABLE = 4.5
+"""The contrast that texts need, by the Web Content Accessibility Guidelines."""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    program = found()
+    assert program is not None
+    with Browser(program, tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def made() -> str:
+    return page(thirty(), "Thirty results", {"matmul_diag/fast": f"# {HOSTILE}\nclass ModelNew: ...\n"})
+
+
+@pytest.fixture
+def shown(browser: Browser, made: str, tmp_path: Path) -> Browser:
+    """The browser, at a desk by day, with the page of thirty results freshly opened."""
+    browser.resize(1280, 900)
+    browser.prefer("light")
+    return opened(browser, made, tmp_path)
+
+
+def opened(browser: Browser, text: str, folder: Path, until: str = "load") -> Browser:
+    path = folder / "page.html"
+    path.write_text(text, encoding="utf-8")
+    browser.open(path.as_uri(), until)
+    return browser
+
+
+def look(browser: Browser, expression: str) -> Any:
+    """The value of an expression that may use all of `look.js`."""
+    return browser.evaluate(f"(() => {{ {LOOK}\nreturn ({expression}); }})()")
+
+
+def without_policy(text: str) -> str:
+    return re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+
+
+def sort_by(browser: Browser, name: str, key: str) -> None:
+    look(browser, f"head({name!r}).querySelector('button').focus()")
+    browser.press(key)
+
+
+def test_it_opens_without_a_complaint_and_asks_nobody_for_anything(
+    shown: Browser, made: str, tmp_path: Path
+) -> None:
+    opened(shown, made, tmp_path, "networkIdle")
+    assert shown.complaints() == []
+    assert shown.requests() == [(tmp_path / "page.html").as_uri()]
+    assert look(shown, "[document.images.length, document.scripts.length]") == [0, 1]
+
+
+def test_a_request_would_be_seen_and_the_policy_forbids_it(browser: Browser, made: str, tmp_path: Path) -> None:
+    planted = made.replace("<main>", '<main><img src="http://127.0.0.1:9/planted.png" alt="">')
+    opened(browser, without_policy(planted), tmp_path, "networkIdle")
+    assert "http://127.0.0.1:9/planted.png" in browser.requests()
+    opened(browser, planted, tmp_path, "networkIdle")
+    assert any("Content Security Policy" in text for text in browser.complaints())
+    blocked = [each["blockedReason"] for each in browser.named("Network.loadingFailed")]
+    assert blocked == ["csp"] * len(browser.requests()[1:])
+
+
+def test_a_script_that_got_into_the_page_would_not_run(browser: Browser, made: str, tmp_path: Path) -> None:
+    planted = made.replace("<main>", "<main><script>window.planted = 1</script>")
+    opened(browser, without_policy(planted), tmp_path)
+    assert browser.evaluate("window.planted") == 1
+    opened(browser, planted, tmp_path)
+    assert browser.evaluate("window.planted") is None
+
+
+def test_a_column_of_numbers_is_sorted_by_its_values_with_the_absent_last(shown: Browser) -> None:
+    for sign, direction in ((1, "ascending"), (-1, "descending")):
+        sort_by(shown, "speedup", "Enter")
+        assert look(shown, "sorts()") == [["speedup", direction]]
+        texts = look(shown, "column('speedup')")
+        known = [float(text.partition(" ")[0]) for text in texts[:22]]
+        assert known == sorted(known, key=lambda value: sign * value)
+        assert texts[22:] == ["—"] * 8
+
+
+def test_a_column_of_texts_is_sorted_as_people_read_and_only_one_is_marked(shown: Browser) -> None:
+    sort_by(shown, "speedup", " ")
+    sort_by(shown, "solution", " ")
+    assert look(shown, "sorts()") == [["solution", "ascending"]]
+    assert look(shown, "column('solution')") == ["fast"] * 10 + ["generated_3"] * 10 + ["naive"] * 10
+
+
+def test_details_stay_with_their_row_when_it_moves(shown: Browser) -> None:
+    sort_by(shown, "speedup", "Enter")
+    names = look(shown, "names()")
+    assert len(names) == 30
+    assert all(row == heading for row, heading in names)
+
+
+def test_words_and_verdicts_filter_rows_and_charts(shown: Browser) -> None:
+    shown.evaluate("document.getElementById('words').focus()")
+    shown.write("TRANSPOSED fast")
+    assert look(shown, "problems()") == ["matmul_transposed_a", "matmul_transposed_b"]
+    assert shown.evaluate("document.getElementById('shown').innerText") == "2 of 30 shown"
+    marks = look(shown, "all('#speedups .wide a').map(mark => mark.classList.contains('out'))")
+    assert (len(marks), marks.count(False)) == (44, 4)  # a median and an interval of each
+    shown.evaluate("document.getElementById('words').value = ''")
+    look(shown, "choose('verdict', 'wrong')")
+    assert look(shown, "problems()") == ["cumulative_sum"]
+    assert shown.complaints() == []
+
+
+def test_a_row_is_found_by_its_reason(shown: Browser) -> None:
+    shown.evaluate("document.getElementById('words').focus()")
+    shown.write("blockIdy")
+    assert look(shown, "problems()") == ["gemm_scale_batchnorm"]
+
+
+@pytest.mark.parametrize("key", ["Enter", " "])
+def test_a_row_opens_and_closes_by_keyboard(shown: Browser, key: str) -> None:
+    shown.evaluate("document.querySelector('#r7 .row button').focus()")
+    for state in (["false", False], ["true", True], ["false", False]):
+        assert look(shown, "state('r7')") == state
+        shown.press(key)
+
+
+def test_tabs_lead_to_everything_and_the_focus_can_be_seen(shown: Browser) -> None:
+    stops = []
+    for _ in range(24):
+        shown.press("Tab")
+        stops.append(look(shown, "focused()"))
+    names = [name for name, _ in stops]
+    assert names[0] == "skip"
+    assert {"theme", "words", "problem", "speedup", "batched_matmul"} <= set(names)
+    assert [name for name, visible in stops if not visible] == []
+
+
+def test_the_skip_link_leads_to_the_results(shown: Browser) -> None:
+    shown.press("Tab")
+    shown.press("Enter")
+    assert shown.evaluate("[location.hash, document.activeElement.id]") == ["#results", "results"]
+
+
+def test_a_mark_in_a_chart_opens_its_row_also_a_second_time(shown: Browser) -> None:
+    for _ in range(2):
+        look(shown, "clickFirstMark()")
+        assert look(shown, "opened()") == ["matmul_diag/fast"]
+        shown.evaluate("document.querySelector('.row button[aria-expanded=true]').click()")
+        assert look(shown, "opened()") == []
+
+
+def test_a_phone_has_nothing_to_scroll_sideways_but_the_tables(browser: Browser, made: str, tmp_path: Path) -> None:
+    browser.resize(375, 800, mobile=True)
+    opened(browser, made, tmp_path)
+    look(browser, "toggleAll()")
+    look(browser, "all('.parts details').forEach(each => { each.open = true; })")
+    assert look(browser, "[innerWidth, document.documentElement.scrollWidth]") == [375, 375]
+    assert max(look(browser, "seen('.parts, svg').map(each => each.getBoundingClientRect().width)")) <= 375
+    assert look(browser, "document.querySelector('.results').offsetWidth") > 375  # which its own box scrolls
+    assert look(browser, "[seen('.wide').length, seen('.narrow').length]") == [0, 4]
+    browser.evaluate("document.querySelector('h1').style.width = '900px'")
+    assert look(browser, "document.documentElement.scrollWidth") > 375  # what is too wide is found
+
+
+def test_night_and_day_follow_the_system_and_the_button(shown: Browser) -> None:
+    day = look(shown, "colours()")
+    shown.prefer("dark")
+    night = look(shown, "colours()")
+    assert day[0] == "rgb(255, 255, 255)"
+    assert not set(day) & set(night)
+    assert shown.evaluate("document.getElementById('theme').ariaPressed") == "true"
+    shown.evaluate("document.getElementById('theme').click()")
+    assert look(shown, "colours()") == day
+    assert shown.evaluate("document.getElementById('theme').ariaPressed") == "false"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_told_from_what_is_behind_it(shown: Browser, scheme: str) -> None:
+    shown.prefer(scheme)
+    look(shown, "toggleAll()")
+    assert look(shown, "contrast()") >= READABLE
+    shown.evaluate("document.querySelector('h1').style.color = getComputedStyle(document.body).backgroundColor")
+    assert look(shown, "contrast()") < READABLE  # what can't be read is found
+
+
+def test_no_two_texts_of_a_chart_lie_on_each_other(shown: Browser) -> None:
+    for width in (1280, 375):
+        shown.resize(width, 900)
+        assert look(shown, "overlaps()") == []
+    look(shown, "all('#roofline .narrow text')[0].replaceWith(all('#roofline .narrow text')[1].cloneNode(true))")
+    assert look(shown, "overlaps()") != []  # what lies on something else is found
+
+
+def test_without_scripts_all_can_be_read(browser: Browser, made: str, tmp_path: Path) -> None:
+    browser.scripts(allowed=False)
+    try:
+        opened(browser, made, tmp_path)
+        assert look(browser, "document.documentElement.className") == ""
+        assert look(browser, "seen('button, input, select, output').length") == 0
+        gists = look(browser, "seen('summary.gist').map(each => each.innerText)")
+        assert len(gists) == 30
+        assert {reason for _, reason, _ in FAILURES.values()} <= set(gists)
+        browser.evaluate("document.querySelector('#r2 summary').focus()")
+        browser.press("Enter")
+        assert look(browser, "seen('#r2 .parts').length") == 1
+    finally:
+        browser.scripts(allowed=True)

@@ -1,0 +1,154 @@
+"""Evaluations from Python, by a server of the test's own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client
+from pathlib import Path
+
+import pytest
+
+from harness import evaluate
+from harness.errors import NoDevice, ServerDied, UsageError
+from harness.result import Result, Verdict
+from harness.serve.place import place
+from harness.wire.processes import descendants
+
+from ..running import TESTS
+
+PROBLEM = TESTS / "problems" / "view.py"
+RIGHT = "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return {body}\n"
+HANGS = RIGHT.format(body="__import__('time').sleep(600)")
+PATIENCE_S = 60
+
+
+@pytest.fixture(autouse=True)
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A runtime folder of the test's own; whatever server it starts is gone at the end."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("INLINEBENCH_IDLE", "30")
+    yield
+    for pid in servers():
+        os.kill(pid, signal.SIGKILL)
+
+
+def servers() -> list[int]:
+    """The processes that serve at this test's place."""
+    where = os.fsencode(place().folder)
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            line = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue
+        if b"harness.serve.server" in line and where in line:
+            found.append(int(entry.name))
+    return found
+
+
+def judges() -> list[int]:
+    return [pid for server in servers() for pid in descendants(server)
+            if b"\0harness.judge\0" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def ask(body: str, cache: Path, **settings: object) -> Result:
+    common = {"device": "cpu", "check": True, "allow_library": True, "calls": 3, "cache": cache}
+    return evaluate(PROBLEM, RIGHT.format(body=body), **{**common, **settings})
+
+
+def right_body() -> str:
+    text = PROBLEM.read_text()
+    return text[text.index("return ") + 7:].partition("\n")[0]
+
+
+def until(true: object) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not true():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_calls_share_one_judge(cache: Path) -> None:
+    first = ask(right_body(), cache)
+    assert first.verdict is Verdict.PASSED, first.reason
+    there = judges()
+    assert len(there) == 1
+    assert ask(right_body() + " + 1", cache).verdict is Verdict.WRONG
+    assert ask(right_body(), cache).key == first.key
+    assert judges() == there
+
+
+def test_threads_and_processes_ask_one_server_at_once(cache: Path) -> None:
+    bodies = [right_body() + extra for extra in ("", " + 1", " * 2", "", " + 0", "")]
+    expected = [Verdict.PASSED, Verdict.WRONG, Verdict.WRONG, Verdict.PASSED, Verdict.PASSED, Verdict.PASSED]
+    spawn = multiprocessing.get_context("spawn")
+    with ThreadPoolExecutor(3) as threads, ProcessPoolExecutor(3, mp_context=spawn) as processes:
+        asked: list[Future[Result]] = [(threads, processes)[index % 2].submit(ask, body, cache)
+                                       for index, body in enumerate(bodies)]
+        assert [each.result().verdict for each in asked] == expected
+    assert len(servers()) == 1 and len(judges()) == 1
+
+
+def test_other_settings_have_other_judges_and_few_of_them_stay(cache: Path) -> None:
+    for calls in (2, 3, 4):
+        assert ask(right_body(), cache, calls=calls).check.calls == calls + 5  # type: ignore[union-attr]
+    until(lambda: len(judges()) == 2)
+
+
+@pytest.mark.parametrize(("problem", "settings", "error", "said"), [
+    ("no_such_problem", {}, UsageError, "no problem"), (str(PROBLEM), {"device": "cuda:63"}, NoDevice, "GPU|CUDA"),
+    (str(PROBLEM), {"shapes": ("tiny",)}, UsageError, "no such shape"),
+    (str(PROBLEM), {"shapes": ("full", "full")}, UsageError, "these make 2"),
+])
+def test_what_can_not_be_evaluated_is_raised_and_the_server_stays(
+    cache: Path, problem: str, settings: dict[str, object], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        evaluate(problem, RIGHT.format(body="x"), **{"device": "cpu", "cache": cache, **settings})
+    assert ask(right_body(), cache).verdict is Verdict.PASSED
+    assert len(servers()) == 1
+
+
+def test_a_server_that_dies_says_so_and_the_next_call_has_another(cache: Path) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(evaluate, PROBLEM, HANGS, device="cpu", check=True, cache=cache)
+        until(judges)
+        before = servers()
+        os.kill(before[0], signal.SIGKILL)
+        with pytest.raises(ServerDied, match="in the middle"):
+            asked.result()
+    assert ask(right_body(), cache).verdict is Verdict.PASSED
+    assert set(servers()).isdisjoint(before)
+
+
+def test_a_server_that_nobody_asks_leaves_nothing_behind(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INLINEBENCH_IDLE", "1")
+    assert ask(right_body(), cache).verdict is Verdict.PASSED
+    below = [pid for server in servers() for pid in descendants(server)]
+    assert below
+    until(lambda: not servers())
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))
+    assert not place().socket.exists()
+    assert ask(right_body(), cache).verdict is Verdict.PASSED
+
+
+def test_whoever_has_no_key_gets_no_answer(cache: Path) -> None:
+    assert ask(right_body(), cache).verdict is Verdict.PASSED
+    with pytest.raises((AuthenticationError, EOFError)):
+        Client(str(place().socket), family="AF_UNIX", authkey=b"guessed")
+    assert place().key.stat().st_mode & 0o077 == 0
+    assert ask(right_body(), cache).verdict is Verdict.PASSED
+
+
+def test_a_folder_that_is_open_to_others_is_refused() -> None:
+    folder = place().folder
+    folder.chmod(0o777)
+    with pytest.raises(UsageError, match="is open to others"):
+        place()
+    folder.chmod(0o700)
