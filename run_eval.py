@@ -7,19 +7,21 @@ import os
 import sys
 from collections.abc import Sequence
 
-from harness import catalog, options
+from harness import catalog, command_line, options
 from harness.errors import NoDevice, NoSandbox, UsageError
+from harness.run.answer import answered
 from harness.run.session import complain
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs what the command line asks for; gives the exit status."""
     try:
-        wanted = options.parse(arguments)
+        wanted = command_line.parse(arguments)
         known = catalog.read(wanted.problems, wanted.solutions)
         if wanted.list_only:
             return show_list(known)
-        return build(wanted, known) if wanted.build_only else evaluate(wanted, known)
+        with answered(wanted) as wanted:
+            return build(wanted, known) if wanted.build_only else evaluate(wanted, known)
     except UsageError as error:
         complain(str(error))
         return 2
@@ -74,7 +76,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog) -> int:
         for result in session.results():
             outputs.add(result)
             progress.finished(result)
-    show(outputs.report())
+    show(outputs.feedback() if wanted.feedback else outputs.report())
     return exit_status(outputs.results, wanted.strict)
 
 

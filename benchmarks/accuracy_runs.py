@@ -13,7 +13,7 @@ import torch
 from accuracy_bars import DIFFER_BY, Differing, Evaluated, Repeated, SelfCompared
 from accuracy_gpu import SPIN_KERNEL, Bench, Failed, Work, calibrate
 
-from harness import catalog, options
+from harness import catalog, command_line
 from harness.judge import problem as problem_file
 from harness.options import ROOT
 from harness.result import Result, from_json
@@ -161,7 +161,7 @@ def _chain_us(bench: Bench, problem: Path) -> float:
 
 def _evaluate(row: Evaluated, arguments: Sequence[str], number: int, note: Note) -> None:
     """So many evaluations in one run, added to the row as they come. Raises Failed if none of the first ones passes."""
-    wanted = options.parse(arguments)
+    wanted = command_line.parse(arguments)
     choices = choose(wanted, catalog.read(wanted.problems, wanted.solutions)) * number
     with Progress(quiet=not sys.stderr.isatty()) as progress, Session(wanted, choices, progress) as session:
         begin = time.monotonic()

@@ -23,7 +23,7 @@ from tabulate import tabulate
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from harness import catalog, options  # noqa: E402
+from harness import catalog, command_line  # noqa: E402
 from harness.result import Verdict  # noqa: E402
 from harness.run.plan import choose  # noqa: E402
 from harness.run.session import Session  # noqa: E402
@@ -66,7 +66,7 @@ class Phases:
 
 def seconds(name: str, trust: bool, arguments: list[str]) -> tuple[float, dict[str, float]]:
     """The median evaluation of a solution, and the phases of the last one. Raises SystemExit if it doesn't pass."""
-    wanted = options.parse([name, *arguments, *(["--trust"] if trust else [])])
+    wanted = command_line.parse([name, *arguments, *(["--trust"] if trust else [])])
     choices = choose(wanted, catalog.read(wanted.problems, wanted.solutions)) * (REPEATS + 1)
     phases: Any = Phases()
     took: list[float] = []

@@ -20,7 +20,7 @@ from typing import Any
 
 from throughput_planted import numbered_request, problem_of
 
-from harness import catalog, options
+from harness import catalog, command_line
 from harness.build import toolchain
 from harness.build.request import BuildRequest
 from harness.build.service import BuildService
@@ -130,7 +130,7 @@ def session(arguments: Sequence[str | Path], repeats: int = 1) -> Iterator[Itera
 
     Whatever doesn't pass raises Failed.
     """
-    wanted = options.parse([str(each) for each in arguments])
+    wanted = command_line.parse([str(each) for each in arguments])
     choices = choose(wanted, catalog.read(wanted.problems, wanted.solutions)) * repeats
     with Progress(quiet=True) as progress, Session(wanted, choices, progress) as running:
         yield (passed(result) for result in running.results())

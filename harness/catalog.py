@@ -49,11 +49,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solution:
-    """A solution file, or the problem's own reference (`name` is `@reference`, `path` the problem's)."""
+    """A solution file, or the problem's own reference (`name` is `@reference`, `path` the problem's). `error` says why
+    what is in the file is no solution, where that is known before it is tried."""
 
     problem: str
     name: str
     path: Path
+    error: str = ""
 
     def __str__(self) -> str:
         return f"{self.problem}/{self.name}"

@@ -19,5 +19,9 @@ class JudgeDied(Exception):
     """The judge process ended in the middle of its work."""
 
 
+class WorkerLost(Exception):
+    """A worker on another machine ended, or can't be reached, in the middle of an evaluation."""
+
+
 class ServerDied(Exception):
     """The server that evaluates for Python's callers ended or failed; the text has what it said last."""

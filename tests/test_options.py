@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from harness import __version__
+from harness.command_line import parse
 from harness.errors import UsageError
-from harness.options import CALLS, MOST_CALLS, SANITIZED_CALLS, Options, parse
+from harness.options import CALLS, MOST_CALLS, SANITIZED_CALLS, Options
 
 
 def test_without_arguments_everything_has_its_default() -> None:

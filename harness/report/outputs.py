@@ -57,6 +57,12 @@ class Outputs:
         """What a person is shown in the end."""
         return report(self.results, verbose=self._verbose, kernels=self._kernels)
 
+    def feedback(self) -> str:
+        """What whoever wrote the solutions needs to go on, for each result."""
+        from harness.report.feedback import feedback
+
+        return "\n\n".join(feedback(result) for result in self.results)
+
 
 def report(results: Sequence[Result], *, verbose: bool = False, kernels: bool = False) -> str:
     """The table, the failures, the kernels if they are wanted, and the summary by solution name, or by level where

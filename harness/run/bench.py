@@ -39,6 +39,9 @@ class Bench:
     thread at a time; building ahead is open to all.
     """
 
+    loses_workers = False
+    """A judge that dies is replaced on the spot, and its evaluation has a result."""
+
     def __init__(self, options: Options, progress: Progress) -> None:
         self._options, self._progress = options, progress
         self._lock = Lock()
@@ -93,6 +96,10 @@ class Bench:
             self._say(f"--- {job.problem_name}/{job.solution_name} {job.shape_name}\n{result.log}")
         self._look_closer(lane, job, result)
         return result
+
+    def replace(self, lane: Lane) -> bool:
+        """Never needed: see `loses_workers`."""
+        raise AssertionError(f"no lane of this machine is lost: {lane.device}")
 
     def _look_closer(self, lane: Lane, job: Evaluate, result: Result) -> None:
         """A report on a solution that passed, where one is wanted and there is what makes it."""

@@ -30,11 +30,11 @@ def identity(job: Evaluate, options: Options, environment: Environment) -> str |
     A seed counts where it was asked for; a run's own secret one doesn't. Of two GPUs of one model results are alike.
     """
     try:
-        sources = _sources(job.problem.path), None if job.solution is None else _sources(job.solution)
+        digests = _digests(job.problem.path), None if job.solution is None else _digests(job.solution)
     except OSError:
         return None  # what that means for the evaluation, its verdict says
     facts: dict[str, Any] = {
-        "sources": sources,
+        "sources": digests,
         "shape": job.problem.shape,
         "constants": dict(job.problem.constants),
         "precision": job.problem.precision,
@@ -46,8 +46,8 @@ def identity(job: Evaluate, options: Options, environment: Environment) -> str |
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
-def _sources(path: Path) -> list[str]:
-    """The digests of a file and of the sources that it names, beside it or below, directly or through one another."""
+def sources(path: Path) -> dict[Path, bytes]:
+    """A file and the sources that it names, beside it or below, directly or through one another. Raises OSError."""
     found: dict[Path, bytes] = {}
     todo = [path]
     while todo:
@@ -55,7 +55,11 @@ def _sources(path: Path) -> list[str]:
         if file not in found:
             found[file] = file.read_bytes()
             todo += _named(found[file].decode(errors="replace"), file.parent)
-    return sorted(hashlib.sha256(text).hexdigest() for text in found.values())
+    return found
+
+
+def _digests(path: Path) -> list[str]:
+    return sorted(hashlib.sha256(text).hexdigest() for text in sources(path).values())
 
 
 def _named(text: str, folder: Path) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness import selection
 from harness.catalog import FULL, REFERENCE, Catalog, Problem, Solution
@@ -30,8 +30,8 @@ class Plan:
 
 def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
     """The problems and solutions that the arguments ask for. Raises UsageError, also if there is nothing to do."""
-    one_file = options.solution_file is not None
-    chosen = _one_file(options, known) if one_file else selection.select(known, options.names)
+    given = _given(options)
+    chosen = _against_one(options, known, given) if given else selection.select(known, options.names)
     if options.levels or options.tags:
         chosen = tuple(choice for choice in chosen if _is_kind(choice[0], options))
         if not chosen:
@@ -55,6 +55,8 @@ def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
             known.append(_without_problem(solution, device))
         elif problem.error:
             known.append(_row(solution, device, Verdict.PROBLEM_ERROR, problem.error))
+        elif solution.error:
+            known.append(_row(solution, device, Verdict.INVALID, solution.error))
         else:
             jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
     rivals = rival_names(options.baselines)  # first, so that no result waits for them longer than it must
@@ -98,13 +100,20 @@ def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> 
     )
 
 
-def _one_file(options: Options, known: Catalog) -> tuple[Choice, ...]:
+def _given(options: Options) -> tuple[Solution, ...]:
+    """The solutions that were named, or answered, outside the folder of solutions; their problem is still to be found.
+    """
     path = options.solution_file
-    assert path is not None
+    if path is None:
+        return options.answers
     if not path.is_file():
         raise UsageError(f"--solution {path}: no such file")
+    return (Solution("", path.stem, path),)
+
+
+def _against_one(options: Options, known: Catalog, given: Sequence[Solution]) -> tuple[Choice, ...]:
     problem = selection.find_problem(known, options.names[0])
-    return ((problem, Solution(problem.name, path.stem, path)),)
+    return tuple((problem, replace(solution, problem=problem.name)) for solution in given)
 
 
 def _is_kind(problem: Problem | None, options: Options) -> bool:

@@ -4,19 +4,52 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
 from queue import Queue
 from threading import Thread
 from types import TracebackType
+from typing import Any, Protocol
 
-from harness.options import Options
+from harness.errors import NoDevice, WorkerLost
+from harness.judge.messages import Evaluate
+from harness.options import RAY, Options
 from harness.result import Result, Verdict
 from harness.run.against import Rivals
 from harness.run.bench import Bench
-from harness.run.lane import Lane
 from harness.run.past import Past
 from harness.run.plan import Choice, plan
 from harness.run.progress import Progress
+from harness.run.ray_bench import RayBench
 from harness.run.work_list import WorkList
+
+
+class Evaluating(Protocol):
+    """What a session needs of a bench. Its lanes are its own; a session only hands them back to it."""
+
+    @property
+    def lanes(self) -> Sequence[Any]: ...
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def loses_workers(self) -> bool:
+        """Whether `evaluate` may raise WorkerLost."""
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def key(self, job: Evaluate, lane: Any) -> str | None: ...
+
+    def build_ahead(self, jobs: Sequence[Evaluate], lane: Any) -> dict[Path, Future[None]]: ...
+
+    def evaluate(self, lane: Any, job: Evaluate) -> Result: ...
+
+    def replace(self, lane: Any) -> bool: ...
 
 
 class Session:
@@ -28,7 +61,7 @@ class Session:
 
     def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress) -> None:
         self._options, self._choices, self._progress = options, choices, progress
-        self._bench = Bench(options, progress)
+        self._bench: Evaluating = RayBench(options, progress) if options.executor == RAY else Bench(options, progress)
 
     def __enter__(self) -> Session:
         self._bench.__enter__()
@@ -60,15 +93,19 @@ class Session:
         self._progress.start(len(self._jobs) + len(self._known))
         yield from self._known
         rivals = Rivals(self._options.baselines, self._jobs, self.recalled)
-        for result in self._evaluations(self._start_builds()):
+        work = self._start_builds()
+        for result in self._evaluations(work):
             yield from rivals.release(result)
+        if left := len(work):
+            raise NoDevice(f"all workers were lost with {left} evaluations to go; --resume goes on with them")
 
     def _start_builds(self) -> WorkList:
         solutions = {job.solution for job in self._jobs if job.solution is not None}
         if len(solutions) < 2:
-            return WorkList(self._jobs, {})
+            return WorkList(self._jobs, {}, returns=self._bench.loses_workers)
         self._progress.phase(f"building {len(solutions)} solutions")
-        return WorkList(self._jobs, self._bench.build_ahead(self._jobs, self._bench.lanes[0]))
+        builds = self._bench.build_ahead(self._jobs, self._bench.lanes[0])
+        return WorkList(self._jobs, builds, returns=self._bench.loses_workers)
 
     def _evaluations(self, work: WorkList) -> Iterator[Result]:
         """What all lanes find, as it comes; with several of them each works in a thread of its own."""
@@ -78,7 +115,7 @@ class Session:
             return
         found: Queue[Result | BaseException | None] = Queue()
 
-        def run(lane: Lane) -> None:
+        def run(lane: Any) -> None:
             try:
                 for result in self._results_of(lane, work):
                     found.put(result)
@@ -98,9 +135,14 @@ class Session:
             else:
                 yield result
 
-    def _results_of(self, lane: Lane, work: WorkList) -> Iterator[Result]:
+    def _results_of(self, lane: Any, work: WorkList) -> Iterator[Result]:
         while (job := work.take(lane)) is not None:
-            yield self._bench.evaluate(lane, job)
+            try:
+                yield self._bench.evaluate(lane, job)
+            except WorkerLost:
+                work.give_back(lane)
+                if not self._bench.replace(lane):
+                    return
 
 
 def exit_status(results: Sequence[Result], strict: bool) -> int:

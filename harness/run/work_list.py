@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from pathlib import Path
-from threading import Lock
+from threading import Condition
 
 from harness.judge.messages import Evaluate
 
@@ -13,12 +13,18 @@ Key = tuple[str, str, str]
 
 
 class WorkList:
-    """Thread-safe. `builds` holds, by solution, what ends when it is built or can't be built ahead."""
+    """Thread-safe. `builds` holds, by solution, what ends when it is built or can't be built ahead.
 
-    def __init__(self, jobs: Sequence[Evaluate], builds: Mapping[Path, Future[None]]) -> None:
-        self._waiting, self._builds = list(jobs), builds
-        self._in_hand: dict[object, Key] = {}
-        self._lock = Lock()
+    With `returns` a taker may be lost and its job come back, so nobody is told that there are no more before all that
+    were taken are done.
+    """
+
+    def __init__(self, jobs: Sequence[Evaluate], builds: Mapping[Path, Future[None]], *, returns: bool = False) -> None:
+        self._waiting, self._builds, self._returns = list(jobs), builds, returns
+        self._in_hand: dict[object, Evaluate] = {}
+        self._changed = Condition()
+        for build in builds.values():
+            build.add_done_callback(lambda _: self._notify())
 
     def take(self, taker: object) -> Evaluate | None:
         """The next job for a taker, which is done with the last one it took; None if there are no more.
@@ -26,26 +32,42 @@ class WorkList:
         Waits for a build if none is ready. Of the ready jobs it gets one of the problem and shape that it is at,
         whose stage is set up; else one that no other taker is at; else the first.
         """
-        while True:
-            with self._lock:
-                ready = [job for job in self._waiting if self._is_built(job)]
-                if ready:
-                    return self._hand_out(ready, taker)
-                if not self._waiting:
-                    self._in_hand.pop(taker, None)
-                    return None
-                pending = [build for build in self._builds.values() if not build.done()]
-            wait(pending, return_when=FIRST_COMPLETED)
+        with self._changed:
+            last = self._in_hand.pop(taker, None)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._ready() or self._is_over())
+            ready = self._ready()
+            return self._hand_out(ready, taker, last) if ready else None
+
+    def __len__(self) -> int:
+        """How many jobs nobody has taken."""
+        return len(self._waiting)
+
+    def give_back(self, taker: object) -> None:
+        """A taker that won't finish its job: somebody else will."""
+        with self._changed:
+            self._waiting.insert(0, self._in_hand.pop(taker))
+            self._changed.notify_all()
+
+    def _notify(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _is_over(self) -> bool:
+        return not self._waiting and not (self._returns and self._in_hand)
+
+    def _ready(self) -> list[Evaluate]:
+        return [job for job in self._waiting if self._is_built(job)]
 
     def _is_built(self, job: Evaluate) -> bool:
         build = None if job.solution is None else self._builds.get(job.solution)
         return build is None or build.done()
 
-    def _hand_out(self, ready: Sequence[Evaluate], taker: object) -> Evaluate:
-        here = self._in_hand.get(taker)
-        elsewhere = {key for other, key in self._in_hand.items() if other is not taker}
+    def _hand_out(self, ready: Sequence[Evaluate], taker: object, last: Evaluate | None) -> Evaluate:
+        here = None if last is None else last.problem.key
+        elsewhere = {job.problem.key for job in self._in_hand.values()}
         # False sorts first, and jobs that are alike keep their order.
         chosen = min(ready, key=lambda job: (job.problem.key != here, job.problem.key in elsewhere))
         self._waiting.remove(chosen)
-        self._in_hand[taker] = chosen.problem.key
+        self._in_hand[taker] = chosen
         return chosen

@@ -13,8 +13,9 @@ import pytest
 from harness.build.cache import Cache
 from harness.build.cache.command import main, size_text
 from harness.build.cache.prune import IN_USE_S
+from harness.command_line import parse
 from harness.errors import UsageError
-from harness.options import CACHE_LIMIT_GIB, Options, parse
+from harness.options import CACHE_LIMIT_GIB, Options
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MIB = 2**20

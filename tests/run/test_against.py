@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from harness import catalog
+from harness.command_line import parse
 from harness.errors import UsageError
 from harness.judge.messages import Evaluate, ProblemAt
-from harness.options import parse
 from harness.result import Check, Result, Spread, Timing, Verdict
 from harness.run.against import Rivals, over
 from harness.run.plan import choose

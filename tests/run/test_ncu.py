@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.command_line import parse
 from harness.judge.messages import Evaluate, ProblemAt
-from harness.options import Options, parse
+from harness.options import Options
 from harness.result import Check, Result, Verdict
 from harness.run import ncu
 

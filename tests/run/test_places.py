@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.command_line import parse
 from harness.errors import NoDevice, UsageError
-from harness.options import parse
 from harness.run.places import Place, places
 
 
