@@ -1,7 +1,7 @@
 """What a newcomer's first command gives on a machine without a GPU: what is bundled, on the CPU.
 
-Building all of it takes minutes. So the `fast` solutions are left to the tests on a GPU, unless INLINEBENCH_TEST_ALL is
-set.
+Building all of it takes minutes. So the `fast` and `simt` solutions are left to the tests on a GPU, unless
+INLINEBENCH_TEST_ALL is set.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .running import ROOT, Run, run_eval
 
 ALL = bool(os.environ.get("INLINEBENCH_TEST_ALL"))
 SOLUTIONS = sorted(f"{path.parent.name}/{path.stem}" for path in (ROOT / "solutions").glob("*/*.py")
-                   if ALL or path.stem != "fast")
+                   if ALL or path.stem not in ("fast", "simt"))
 SHAPES = ("odd", "small")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.build import cuda_on_cpu, toolchain
 from harness.build.cuda_on_cpu import Unsupported
+from harness.build.prefix import BINDING, KERNEL, PREFIX_DIR
 from harness.build.recipe import (
     CXX,
     IN,
@@ -21,6 +22,7 @@ from harness.build.recipe import (
     common_places,
     cpp_source,
     cuda_source,
+    folder_flags,
     key_of,
     link_flags,
     places_file,
@@ -29,6 +31,8 @@ from harness.build.recipe import (
 from harness.build.request import BuildRequest
 from harness.build.slim import SLIM_DIR
 
+_BINDING_FLAGS = ["-O0"]
+_HEADERS = (SLIM_DIR, cuda_on_cpu.INCLUDE_DIR, PREFIX_DIR)
 OPTIMIZATION = "-O2"
 """For every translated source, whatever the solution asks nvcc for: no time is claimed on the CPU."""
 
@@ -41,8 +45,9 @@ class CannotTranslate(Exception):
         self.source, self.line = source, line
 
 
-def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool) -> Recipe:
-    """What to write and run for a request; `runtime` is the library that runs kernels on the CPU, if it has any.
+def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, prefixes: Path = PREFIX_DIR) -> Recipe:
+    """What to write and run for a request; `runtime` is the library that runs kernels on the CPU, if it has any, and
+    `prefixes` the folder of precompiled headers, if there are any.
 
     A request without CUDA is built as it is: `is_cpu()` in it means what it says. Raises MissingTool, BadRequest or
     CannotTranslate.
@@ -53,15 +58,34 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool) -> Recip
     files, places = {}, common_places()
     if request.uses_cuda:
         assert runtime is not None
-        places |= {"cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "runtime": str(runtime.parent)}
+        places |= {"cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "runtime": str(runtime.parent),
+                   "prefixes": str(prefixes), "prefix": str(PREFIX_DIR)}
         cpp = _translated(request.cpp_sources, cuda=False)
         files["cuda.cpp"] = cuda_source(request, _translated(request.cuda_sources, cuda=True), slim)
         folders.insert(0, Expanded("$cuda_on_cpu"))
         flags += map(Expanded, cuda_on_cpu.link_flags(Path("$runtime") / runtime.name))
     files["main.cpp"] = cpp_source(request, cpp, slim)
-    files["build.ninja"] = _ninja_file(request, library, list(files), folders, flags)
-    headers = (SLIM_DIR, *([cuda_on_cpu.INCLUDE_DIR] if request.uses_cuda else []))
+    files["build.ninja"] = _ninja_file(request, library, list(files), folders, flags,
+                                       prefixed=slim and request.uses_cuda and not request.no_implicit_headers)
+    headers = _HEADERS if request.uses_cuda else (SLIM_DIR,)
     return Recipe({**files, PLACES: places_file(places)}, library, key_of(files, [toolchain.cxx()], headers))
+
+
+def prefix_recipe() -> Recipe:
+    """What to run for the precompiled headers, with the flags of `cpu_recipe`; of the files that are made `library` is
+    the last. Raises MissingTool."""
+    common = [CXX, *folder_flags([Expanded("$cuda_on_cpu"), SLIM, *TORCH_INCLUDES]), "-fPIC",
+              toolchain.torch().cxx_standard]
+    own = {BINDING: _BINDING_FLAGS, KERNEL: _kernel_flags([])}
+    lines = [f"include {PLACES}"]
+    for number, (name, flags) in enumerate(own.items()):
+        compile_header = command([*common, *flags, "-x", "c++-header", IN, "-o", OUT])
+        lines += [f"rule header{number}", f"  command = {compile_header}", "",
+                  f"build {name}.gch: header{number} $prefix/{name}", ""]
+    files = {"build.ninja": "\n".join(lines)}
+    places = {**common_places(), "cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "prefix": str(PREFIX_DIR)}
+    key = key_of(files, [toolchain.cxx()], _HEADERS)
+    return Recipe({**files, PLACES: places_file(places)}, f"{KERNEL}.gch", key)
 
 
 def _translated(sources: Sequence[str], *, cuda: bool) -> tuple[str, ...]:
@@ -77,18 +101,23 @@ def _translated(sources: Sequence[str], *, cuda: bool) -> tuple[str, ...]:
 def _cpp_flags(request: BuildRequest) -> list[str]:
     """A solution's own flags; where its work is in kernels, its bindings need no optimisation."""
     own = split(request.extra_cflags)
-    return [*(flag for flag in own if not flag.startswith("-O")), "-O0"] if request.uses_cuda else own
+    return [*(flag for flag in own if not flag.startswith("-O")), *_BINDING_FLAGS] if request.uses_cuda else own
+
+
+def _kernel_flags(own: Sequence[str]) -> list[str]:
+    return [*cuda_on_cpu.host_flags(own), *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION]
 
 
 def _ninja_file(
-    request: BuildRequest, library: str, sources: Sequence[str], folders: Sequence[str], link: Sequence[str]
+    request: BuildRequest, library: str, sources: Sequence[str], folders: Sequence[str], link: Sequence[str], *,
+    prefixed: bool,
 ) -> str:
     common = [CXX, *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
-    rules = {
-        "main.cpp": command([*common, *_cpp_flags(request), "-c", IN, "-o", OUT]),
-        "cuda.cpp": command([*common, *cuda_on_cpu.host_flags(split(request.extra_cuda_cflags)),
-                             *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION, "-c", IN, "-o", OUT]),
-    }
+    # Before any other header: a precompiled one counts only there.
+    prefix = [Expanded("-I$prefixes"), Expanded("-I$prefix"), "-include"]
+    first = {"main.cpp": [*prefix, BINDING], "cuda.cpp": [*prefix, KERNEL]} if prefixed else {}
+    own = {"main.cpp": _cpp_flags(request), "cuda.cpp": _kernel_flags(split(request.extra_cuda_cflags))}
+    rules = {name: command([*common, *first.get(name, []), *flags, "-c", IN, "-o", OUT]) for name, flags in own.items()}
     lines = [f"include {PLACES}"]
     for source in sources:
         stem = source.removesuffix(".cpp")

@@ -172,8 +172,13 @@ def _without_native(flags: Sequence[str]) -> list[str]:
 
 def common_flags(request: BuildRequest, folders: Sequence[str]) -> list[str]:
     """The macros of torch's own builds, the request's include paths, then these folders and Python's."""
-    flags = [f"-DTORCH_EXTENSION_NAME={request.name}", "-DTORCH_API_INCLUDE_EXTENSION_H"]
-    flags += [f"-I{folder}" for folder in request.extra_include_paths]
+    own = [f"-I{folder}" for folder in request.extra_include_paths]
+    return [f"-DTORCH_EXTENSION_NAME={request.name}", *own, *folder_flags(folders)]
+
+
+def folder_flags(folders: Sequence[str]) -> list[str]:
+    """The include paths of every source: these folders and Python's."""
+    flags = ["-DTORCH_API_INCLUDE_EXTENSION_H"]
     for folder in (*folders, Expanded("$python")):
         flags += ["-isystem", folder]
     return flags

@@ -20,6 +20,8 @@ from harness.build.cache import CPU_LIBRARIES, Cache
 from harness.build.cpu_recipe import CannotTranslate, cpu_recipe
 from harness.build.cuda_on_cpu import allocator_library, runtime_library
 from harness.build.log import first_errors
+from harness.build.prefix import PREFIX_DIR
+from harness.build.prefixes import Prefixes
 from harness.build.recipe import Recipe, clock_recipe, recipe, trace_recipe
 from harness.build.request import BadRequest, BuildOutcome, BuildRequest, NoSupport, Support
 from harness.build.slim import lacks_something
@@ -61,6 +63,7 @@ class BuildService:
         self._full_headers = full_headers
         self._cache, self._timeout = Cache(cache, cache_limit), timeout
         self._architectures = architecture.in_order(architectures)
+        self._prefixes = Prefixes(self._cache, self._ninja)
         self._slots = BoundedSemaphore(jobs or default_jobs())
         self._lock, self._support_lock = Lock(), Lock()
         self._started: dict[str, Future[BuildOutcome]] = {}
@@ -83,7 +86,9 @@ class BuildService:
         """Raises MissingTool, BadRequest, CannotTranslate or NoSupport."""
         if self._architectures:
             return recipe(request, self._architectures, slim)
-        return cpu_recipe(request, self.support().runtime if request.uses_cuda else None, slim)
+        if not request.uses_cuda:
+            return cpu_recipe(request, None, slim)
+        return cpu_recipe(request, self.support().runtime, slim, self._prefixes.folder() if slim else PREFIX_DIR)
 
     def _is_cached(self, request: BuildRequest, slim: bool) -> bool:
         try:

@@ -2,6 +2,7 @@
 
     <key's first two>/<key>/    an entry: a built library and its facts
     cuda_on_cpu/*.so            the harness's own libraries for the CPU
+    cuda_on_cpu/prefix-*/       headers that it precompiled
     built/<hash>                notes of which libraries a solution was built into
     peaks/*.json                what GPUs were measured to reach
     building-* entry-* gone-*   work under way, or left by a process that was killed
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FACTS = "facts.json"
+PREFIXES = r"prefix-[0-9a-f]{16}"
 BUILDING, ENTRY, GONE = "building-", "entry-", "gone-"
 NOTES, CPU_LIBRARIES, PEAKS = "built", "cuda_on_cpu", "peaks"
 
@@ -49,8 +51,9 @@ def entries(place: Path) -> list[Item]:
 
 
 def cpu_libraries(place: Path) -> list[Item]:
-    """The harness's own libraries for the CPU."""
-    return list(_files(place / CPU_LIBRARIES, r"lib.*\.so"))
+    """The harness's own libraries for the CPU, and the headers that it precompiled."""
+    room = place / CPU_LIBRARIES
+    return [*_files(room, r"lib.*\.so"), *_folders(room, PREFIXES)]
 
 
 def peaks(place: Path) -> list[Item]:
@@ -67,7 +70,8 @@ def leftovers(place: Path) -> list[Item]:
     """Work under way, or what is left of it if its process was killed; used means touched."""
     return [
         *_folders(place, _WORK), *_files(place / NOTES, _TEMPORARY), *_folders(place / CPU_LIBRARIES, _TEMPORARY),
-        *_files(place / CPU_LIBRARIES, _GONE), *(item for shelf in shelves(place) for item in _folders(shelf, _GONE)),
+        *_files(place / CPU_LIBRARIES, _GONE), *_folders(place / CPU_LIBRARIES, _GONE),
+        *(item for shelf in shelves(place) for item in _folders(shelf, _GONE)),
     ]
 
 

@@ -137,7 +137,7 @@ def _local_text(declaration: _Declaration) -> str:
         else:
             reference, value = "auto&", f'::inlinebench::shared_variable<{_TAG}, {member}, {index}>("{name}")'
         body = f"struct {_TAG} {{ {declaration.text}; }}; return {value};"
-        parts.append(f"{reference} {name} = [&]() -> {reference} {{ {body} }}()")
+        parts.append(f"{reference} {name} = []() -> {reference} {{ {body} }}()")
     return "; ".join(parts)
 
 

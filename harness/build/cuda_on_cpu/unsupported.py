@@ -12,7 +12,6 @@ from .functions import Function, find_functions
 from .tokens import Code
 
 _HEADERS = [
-    (r"mma\.h", "tensor cores (wmma)"),
     (r"(cutlass|cute)/.*", "CUTLASS"),
     (r"cub/.*", "CUB"),
     (r"thrust/.*", "Thrust"),
@@ -34,7 +33,7 @@ _INCLUDE_DIR = Path(__file__).resolve().parent / "include"
 
 _WORDS = [
     (r"wgmma\w*", "wgmma"),
-    (r"wmma|nvcuda", "tensor cores (wmma)"),
+    (r"bmma_sync", "tensor cores for numbers of fewer than 8 bits"),
     (r"cutlass|cute", "CUTLASS"),
     (r"cub", "CUB"),
     (r"thrust", "Thrust"),
@@ -58,7 +57,7 @@ _WORDS = [
     (r"cudaIpc\w+|cudaDeviceEnablePeerAccess|cudaMemcpyPeer\w*", "access to other devices"),
 ]
 # Words that are also ordinary names: only where a namespace or template is meant.
-_QUALIFIERS = {"cub", "thrust", "cute", "cutlass", "wmma", "nvcuda", "texture"}
+_QUALIFIERS = {"cub", "thrust", "cute", "cutlass", "texture"}
 _LIBCUXX = set(
     [
         "std",
@@ -118,6 +117,9 @@ def refuse_words(code: Code, device_code: bool) -> None:
         elif text == "cuda" and _is_libcuxx(code, position):
             construct = f"cuda::{code.text(code.after(code.after(position)))}"
             raise Unsupported(construct, line, "libcu++ has no stand-in on the CPU; it needs a GPU")
+        elif text == "experimental" and code.text(owner := code.before(code.before(position))) in ("nvcuda", "wmma"):
+            construct = f"{code.text(owner)}::experimental"
+            raise Unsupported(construct, line, "experimental parts have no stand-in on the CPU; it needs a GPU")
         else:
             _refuse_word(code, position)
 

@@ -1020,3 +1020,113 @@ def tile_scan(rng: Rng) -> Given:
     x = ints(rng, 2, 32)
     inclusive = np.cumsum(x, 1)
     return [x, blank(128, dtype=Z)], {1: np.concatenate([inclusive.ravel(), (inclusive - x).ravel()])}
+
+
+# --- tensor cores -----------------------------------------------------------------------------------------------------
+
+
+def _bfloat16(x: np.ndarray) -> np.ndarray:
+    """The bits of integers that are small enough to be exact."""
+    return (x.astype(F).view(U) >> 16).astype(np.uint16)
+
+
+def _tensor_product(
+    rng: Rng, shape: tuple[int, int, int], held: Any, total: Any = F, *, by_rows: bool, low: int = -3
+) -> Given:
+    """a @ b + start, of integers from `low` to 3; shape is (m, n, k). `held` is a dtype, or what makes the factors."""
+    m, n, k = shape
+    a, b, start = (rng.integers(low, 4, size) for size in ((m, k), (k, n), (m, n)))
+    operands = [np.ascontiguousarray(x if by_rows else x.T) for x in (a, b)]
+    made = [x.astype(held) if isinstance(held, type) else held(x) for x in operands]
+    return [*made, start.astype(total), blank(m, n, dtype=total), m, n, k], {3: a @ b + start}
+
+
+@case("tensor_cores")
+def half_16_16_16(rng: Rng) -> Given:
+    return _tensor_product(rng, (48, 80, 64), H, by_rows=True)
+
+
+@case("tensor_cores")
+def half_32_8_16(rng: Rng) -> Given:
+    return _tensor_product(rng, (64, 40, 48), H, by_rows=False)
+
+
+@case("tensor_cores")
+def half_8_32_16(rng: Rng) -> Given:
+    return _tensor_product(rng, (24, 64, 32), H, by_rows=True)
+
+
+@case("tensor_cores")
+def half_into_half(rng: Rng) -> Given:
+    return _tensor_product(rng, (32, 48, 16), H, H, by_rows=False)
+
+
+@case("tensor_cores")
+def bfloat16_16_16_16(rng: Rng) -> Given:
+    return _tensor_product(rng, (32, 96, 64), _bfloat16, by_rows=False)
+
+
+@case("tensor_cores")
+def bfloat16_32_8_16(rng: Rng) -> Given:
+    return _tensor_product(rng, (96, 40, 32), _bfloat16, by_rows=True)
+
+
+@case("tensor_cores")
+def bfloat16_8_32_16(rng: Rng) -> Given:
+    return _tensor_product(rng, (40, 64, 16), _bfloat16, by_rows=False)
+
+
+@case("tensor_cores")
+def tf32_by_rows(rng: Rng) -> Given:
+    return _tensor_product(rng, (32, 48, 40), F, by_rows=True)
+
+
+@case("tensor_cores")
+def tf32_by_columns(rng: Rng) -> Given:
+    return _tensor_product(rng, (48, 32, 24), F, by_rows=False)
+
+
+@case("tensor_cores")
+def signed_bytes(rng: Rng) -> Given:
+    return _tensor_product(rng, (32, 64, 48), np.int8, Z, by_rows=True)
+
+
+@case("tensor_cores")
+def unsigned_bytes(rng: Rng) -> Given:
+    return _tensor_product(rng, (16, 64, 32), np.uint8, Z, by_rows=False, low=0)
+
+
+@case("tensor_cores")
+def doubles(rng: Rng) -> Given:
+    return _tensor_product(rng, (24, 40, 20), D, D, by_rows=True)
+
+
+@case("tensor_cores", 1e-6)
+def tf32_precision(rng: Rng) -> Given:
+    a, b = floats(rng, 16, 8), floats(rng, 16, 8)
+    a[:, 1:] = 0  # one product an element: nothing depends on the order of a sum
+    low = U(0x1FFF)
+    cut = [(x.view(U) & ~low).view(F).astype(D) for x in (a, b)]
+    rounded = [((x.view(U) + U(0x1000)) & ~low).view(F).astype(D) for x in (a, b)]
+    return [a, b, blank(16, 16), blank(16, 16)], {2: cut[1] @ cut[0].T, 3: rounded[1] @ rounded[0].T}
+
+
+@case("tensor_cores")
+def fragment_elements(rng: Rng) -> Given:
+    x, y = floats(rng, 16, 16), floats(rng, 16, 16)
+    return [x, y, blank(16, 16)], {2: np.maximum(2 * (x + y.T), 0)}
+
+
+@case("tensor_cores")
+def staged_product(rng: Rng) -> Given:
+    a, b = (rng.integers(-3, 4, (32, 80)).astype(H) for _ in range(2))
+    return [a, b, blank(32, 32), 32, 80], {2: a.astype(F) @ b.astype(F).T}
+
+
+@case("tensor_cores")
+def saturating_bytes(rng: Rng) -> Given:
+    a, b = (rng.integers(-100, 101, (16, 16)).astype(np.int8) for _ in range(2))
+    start = np.where(rng.random((16, 16)) < 0.5, 2**31 - 5, -(2**31) + 5).astype(Z)
+    total = a.astype(np.int64) @ b.astype(np.int64) + start
+    results = {3: total.astype(Z), 4: np.clip(total, -(2**31), 2**31 - 1)}
+    return [a, b, start, *(blank(16, 16, dtype=Z) for _ in range(2))], results

@@ -176,7 +176,7 @@ def test_arguments_that_lose_their_meaning_move_inside(arguments: str, inner: st
 )
 def test_names_of_shared_variables(declaration: str, names: list[str]) -> None:
     translated = translate(f"__global__ void k() {{\n  {declaration}\n}}")
-    assert [f"auto& {name} = [&]() -> auto& {{" in translated for name in names] == [True] * len(names)
+    assert [f"auto& {name} = []() -> auto& {{" in translated for name in names] == [True] * len(names)
     assert translated.count("::inlinebench::shared_variable<") == len(names)
 
 
@@ -198,7 +198,7 @@ def test_dynamic_shared_memory_of_a_file_goes_into_its_functions() -> None:
     )
     lines = translated.split("\n")
     assert lines[0].strip() == ""
-    assert "auto* smem = [&]() -> auto* {" in lines[1]
+    assert "auto* smem = []() -> auto* {" in lines[1]
     assert lines[2:] == ["void other() {}", "__device__ int f(int smem_size) { return 0; }"]
 
 
@@ -237,12 +237,12 @@ def test_devices(source: str, expected: str) -> None:
     [
         ('\n__global__ void k() { asm volatile("mov.u32 %0, %laneid;" : "=r"(x)); }', "inline PTX `mov.u32`", 2),
         ('#define CP(x) \\\n  asm("cp.async.ca")', "inline PTX `cp.async.ca`", 2),
-        ("#include <mma.h>", "#include <mma.h>", 1),
         ("\n\n# include <cub/cub.cuh>", "#include <cub/cub.cuh>", 3),
         ('#include "cutlass/gemm/device/gemm.h"', "#include <cutlass/gemm/device/gemm.h>", 1),
         ("#include <ATen/native/cuda/Loops.cuh>", "#include <ATen/native/cuda/Loops.cuh>", 1),
-        ("nvcuda::wmma::fragment<A> f;", "nvcuda", 1),
-        ("using namespace nvcuda;\nwmma::load_matrix_sync(a);", "wmma", 2),
+        ("nvcuda::experimental::pipeline p;", "nvcuda::experimental", 1),
+        ("\nwmma::fragment<wmma::matrix_a, 8, 8, 32, wmma::experimental::precision::s4> f;", "wmma::experimental", 2),
+        ("bmma_sync(d, a, b, c, bmmaBitOpXOR);", "bmma_sync", 1),
         ("\ncublasHandle_t handle;", "cublasHandle_t", 2),
         ("auto h = at::cuda::getCurrentCUDABlasHandle();", "getCurrentCUDABlasHandle", 1),
         ("cudaTextureObject_t t;", "cudaTextureObject_t", 1),
@@ -286,12 +286,13 @@ def test_refused(source: str, construct: str, line: int) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        '// asm("x"); #include <mma.h>\n/* cublasCreate() */ const char* s = "wgmma asm(1)";',
-        '#if 0\nasm volatile("x");\n#include <mma.h>\n#endif\n',
+        '// asm("x"); #include <cub/cub.cuh>\n/* cublasCreate() */ const char* s = "wgmma asm(1)";',
+        '#if 0\nasm volatile("x");\n#include <cub/cub.cuh>\n#endif\n',
         '#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000\nasm("tcgen05");\n#else\nint x;\n#endif\n',
         '#ifdef USE_ROCM\nasm("x");\n#endif\n',
         "#define FAST 0\n#if FAST\nthrust::sort(a, b);\n#elif 1\n#else\ncub::x();\n#endif\n",
         'asm volatile("" ::: "memory");',
+        "#include <mma.h>\nusing namespace nvcuda;\nvoid f() { wmma::fill_fragment(f, 0.0f); std::experimental::x(); }",
         "int cub = 1, texture = 2; f(cub, texture); x.cub();",
         "__global__ void k(int* lock) { while (atomicCAS(lock, 0, 1) != 0); }",
         "__global__ void k(int* x, int n) { while (n > 0) { n -= x[n]; } while (x[--n]) ; }",

@@ -1,0 +1,2 @@
+// What the C++ file that `load_inline` makes begins with.
+#include <torch/extension.h>

@@ -1,0 +1,69 @@
+"""Makes the precompiled headers of `harness.build.prefix` when they pay, and finds those that are there."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+
+from harness.build.cache import CPU_LIBRARIES, Cache
+from harness.build.cache.contents import entries
+from harness.build.cpu_recipe import prefix_recipe
+from harness.build.prefix import DIGITS, FOLDER, PREFIX_DIR, WORTH_IT
+from harness.sandbox.watchdog import Breach
+
+LOCK = "prefix.lock"
+Ninja = Callable[[Path], tuple[int | None, str, Breach | None]]
+"""Runs the file in a folder; gives the exit status, what was printed, and a limit that was broken."""
+
+
+class Prefixes:
+    """Those of one cache. Thread-safe."""
+
+    def __init__(self, cache: Cache, ninja: Ninja) -> None:
+        self._cache, self._ninja = cache, ninja
+        self._asked = 0
+        self._failed = False
+        self._lock = Lock()
+
+    def folder(self) -> Path:
+        """Where they are; that of the plain headers if there are none, or somebody is just making them.
+
+        Made here if enough was built with this cache or asked for, which takes as long as some builds. Raises
+        MissingTool.
+        """
+        planned = prefix_recipe()
+        found = self._cache.room(CPU_LIBRARIES) / f"{FOLDER}{planned.key[:DIGITS]}"
+        if self._cache.hold(found):
+            return found
+        with self._lock:
+            self._asked += 1
+            pays = not self._failed and self._asked + len(entries(self._cache.folder)) >= WORTH_IT
+        if not pays or not self._lock.acquire(blocking=False):
+            return PREFIX_DIR
+        try:
+            self._failed = not self._make(planned.files, found)
+        finally:
+            self._lock.release()
+        return found if self._cache.hold(found) else PREFIX_DIR
+
+    def _make(self, files: dict[str, str], target: Path) -> bool:
+        """Whether they can be made here. Of several processes one does it, and the others go on without."""
+        with (target.parent / LOCK).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return True
+            with tempfile.TemporaryDirectory(dir=target.parent, ignore_cleanup_errors=True) as folder:
+                made = Path(folder) / target.name
+                made.mkdir()
+                for name, text in files.items():
+                    (made / name).write_text(text, encoding="utf-8")
+                status, _, breach = self._ninja(made)
+                if status != 0 or breach is not None:
+                    return False  # builds go without; what is wrong with the compiler they tell better
+                os.replace(made, target)
+        return True

@@ -1,0 +1,93 @@
+"""Precompiled headers: made when they pay, read by builds, and never a difference in what comes out."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.build.cache import CPU_LIBRARIES, Cache
+from harness.build.prefix import BINDING, KERNEL, PREFIX_DIR, WORTH_IT
+from harness.build.prefixes import Prefixes
+from harness.build.request import BuildRequest
+from harness.build.service import BuildService
+
+CUDA = """
+__global__ void twice(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
+torch::Tensor run(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  twice<<<1, x.numel()>>>(x.data_ptr<float>(), y.data_ptr<float>());
+  return y;
+}
+"""
+REQUEST = BuildRequest("twice", ("torch::Tensor run(torch::Tensor x);",), (CUDA,), {"run": ""})
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache whose headers are precompiled, by as many builds as that takes; all but the last of them fail at once."""
+    place = tmp_path_factory.mktemp("prefixes")
+    service = BuildService(place, (), timeout=600)
+    for number in range(WORTH_IT):
+        assert not list((place / CPU_LIBRARIES).glob("prefix-*"))
+        service.build(replace(REQUEST, cuda_sources=(f"#error {number}",)))
+    service.close()
+    yield place
+    shutil.rmtree(place)  # 700 MB
+
+
+def build(place: Path, request: BuildRequest) -> tuple[Path, str]:
+    service = BuildService(place, (), timeout=600)
+    outcome = service.build(request)
+    service.close()
+    assert outcome.library is not None, outcome.log
+    return outcome.library, outcome.log
+
+
+def symbols(library: Path) -> list[str]:
+    done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+    return sorted(line.partition(" ")[2] for line in done.stdout.splitlines())
+
+
+def test_they_are_made_when_enough_was_built(place: Path) -> None:
+    (folder,) = (place / CPU_LIBRARIES).glob("prefix-*")
+    assert {f"{KERNEL}.gch", f"{BINDING}.gch"} <= {path.name for path in folder.iterdir()}
+
+
+def test_builds_read_them_and_give_what_they_give_without(place: Path, tmp_path: Path) -> None:
+    listed = replace(REQUEST, extra_cflags=("-H",))
+    made, log = build(place, listed)
+    assert f"! {place}" in log and f"{BINDING}.gch" in log
+    plain, plain_log = build(tmp_path, listed)
+    assert f"{BINDING}.gch" not in plain_log
+    assert symbols(made) == symbols(plain)
+    assert made.parent.name == plain.parent.name  # one key: a cache can be carried to where there are none
+
+
+@pytest.mark.parametrize("flags", [("-DNDEBUG",), ("-O3", "-march=native"), ("-D_GLIBCXX_ASSERTIONS",)])
+def test_flags_that_they_were_not_made_with_build_as_well(place: Path, flags: tuple[str, ...]) -> None:
+    build(place, replace(REQUEST, extra_cflags=flags))
+
+
+def test_an_error_names_the_author_s_line(place: Path) -> None:
+    service = BuildService(place, (), timeout=600)
+    outcome = service.build(replace(REQUEST, cuda_sources=(CUDA + "int broken = nonsense;\n",)))
+    service.close()
+    assert outcome.library is None and "cuda_sources:8" in outcome.reason
+
+
+def test_a_compiler_that_can_not_make_them_keeps_nobody_from_building(tmp_path: Path) -> None:
+    tried = []
+
+    def ninja(folder: Path) -> tuple[int, str, None]:
+        tried.append(folder)
+        return 1, "planted", None
+
+    prefixes = Prefixes(Cache(tmp_path), ninja)
+    assert {prefixes.folder() for _ in range(3 * WORTH_IT)} == {PREFIX_DIR}
+    assert len(tried) == 1
+    assert not list((tmp_path / CPU_LIBRARIES).glob("prefix-*")) and not list((tmp_path / CPU_LIBRARIES).glob("tmp*"))
