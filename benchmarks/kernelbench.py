@@ -1,0 +1,87 @@
+"""Has every reference of a KernelBench folder evaluated against itself: python benchmarks/kernelbench.py FOLDER
+
+All of levels 1 to 3 must load, and pass but for the exceptions that are named here, each with its cause. The folder
+is the reader's; nothing of it is in this repository. With --shrink N, constants that are whole numbers above N are set
+to N in a copy, so that a small machine can at least try whether files load and run; that proves less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from harness.report.jsonl import read  # noqa: E402
+from harness.report.text import one_line  # noqa: E402
+from harness.result import Result, Verdict  # noqa: E402
+
+LEVELS = (1, 2, 3)
+EXCEPTIONS: dict[str, str] = {}
+"""Problems that may end otherwise than with `passed`, and why. `skipped` for its size needs no entry."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs them all, prints what didn't pass, and gives 1 if that was not foreseen."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("folder", type=Path, help="with level1, level2, level3 in it")
+    add("--levels", type=int, nargs="+", default=LEVELS)
+    add("--shrink", type=int, metavar="N")
+    add("--out", type=Path, help="keep the results in this file, and go on with it if it is there")
+    add("more", nargs="*", help="further arguments of run_eval.py, behind --")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="inlinebench-kernelbench-") as scratch:
+        folder = given.folder if given.shrink is None else shrunk(given.folder, Path(scratch), given.shrink)
+        out = given.out or Path(scratch) / "results.jsonl"
+        levels = [word for level in given.levels for word in ("--level", str(level))]
+        subprocess.run([sys.executable, str(ROOT / "run_eval.py"), "*/@reference", "--problems", str(folder), *levels,
+                        "--allow-library", "--out", str(out), "--resume", *given.more], stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, check=False)
+        return report(list(read(out)))
+
+
+def report(results: Sequence[Result]) -> int:
+    """Prints counts by level, and each result that isn't `passed`; 1 if one of them was not foreseen."""
+    for level in sorted({result.level or 0 for result in results}):
+        counts = Counter(str(result.verdict) for result in results if (result.level or 0) == level)
+        print(f"level {level}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()))
+    surprising = 0
+    for result in results:
+        if result.verdict is Verdict.PASSED:
+            continue
+        foreseen = result.verdict is Verdict.SKIPPED or result.problem in EXCEPTIONS
+        surprising += not foreseen
+        cause = EXCEPTIONS.get(result.problem, "" if foreseen else "NOT FORESEEN")
+        print(f"{result.problem}: {result.verdict}: {one_line(result.reason)} {f'({cause})' if cause else ''}")
+    return int(surprising > 0 or not results)
+
+
+def shrunk(folder: Path, scratch: Path, most: int) -> Path:
+    """A copy of the problems with smaller constants."""
+    for path in folder.glob("level*/*.py"):
+        target = scratch / path.parent.name / path.name
+        target.parent.mkdir(exist_ok=True)
+        target.write_text("\n".join(_smaller(path.read_text(encoding="utf-8"), most)), encoding="utf-8")
+    return scratch
+
+
+def _smaller(text: str, most: int) -> Iterator[str]:
+    lines = text.splitlines()
+    for node in ast.parse(text).body:
+        value = getattr(node, "value", None)
+        if isinstance(node, ast.Assign) and isinstance(value, ast.Constant) and isinstance(value.value, int):
+            assert isinstance(node.targets[0], ast.Name)
+            lines[node.lineno - 1] = f"{node.targets[0].id} = {min(value.value, most)}"
+    yield from lines
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
