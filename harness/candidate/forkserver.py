@@ -21,7 +21,7 @@ os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 from harness.candidate.candidate import Candidate
 from harness.sandbox.policy import Policy, enter
 from harness.wire.channel import Channel
-from harness.wire.processes import become_subreaper, die_with_parent
+from harness.wire.processes import await_parent, become_subreaper, die_with_parent
 
 LONGEST_ORDER = 1 << 17
 MOST_DESCRIPTORS = 8
@@ -75,8 +75,11 @@ def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
     os.dup2(log_fd, 2)
     os.close(log_fd)
     os.chdir(order["folder"])
+    parent = order.get("parent")
+    if parent is not None:
+        await_parent(parent)
     enter(Policy.from_json(order["policy"]))
-    die_with_parent(order.get("parent"))
+    die_with_parent(parent)
     become_subreaper()  # what its children orphan stays below it, where it can be killed
     given = dict(zip(order["shared"], shared, strict=True))
     Candidate(Channel(read_fd, write_fd), given.get("page"), given.get("arena")).serve()

@@ -23,14 +23,24 @@ def become_subreaper() -> None:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
+def await_parent(parent: int) -> None:
+    """Waits until an intermediate parent has ended and left this process to that one, a subreaper.
+
+    To be called while other processes can still be seen. Raises ProcessLookupError if that one has ended as well.
+    """
+    while os.getppid() != parent:
+        os.kill(parent, 0)
+        time.sleep(0.001)
+
+
 def die_with_parent(parent: int | None = None) -> None:
     """Has the kernel kill this process when its parent ends. Raises OSError.
 
-    Given the parent that it is to have, waits until an intermediate one has ended and left it to that.
+    Raises ProcessLookupError if the parent that it is to have has ended already: then nothing would.
     """
-    while parent is not None and os.getppid() != parent:
-        time.sleep(0.001)
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if parent is not None and os.getppid() != parent:
+        raise ProcessLookupError(f"process {parent}, this one's parent, has ended")
 
 
 def descendants(root: int, *, unburied: bool = False) -> list[int]:

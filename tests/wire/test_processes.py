@@ -122,3 +122,24 @@ def test_a_process_that_keeps_moving_is_stopped_and_killed_with_its_group() -> N
         kill_tree(root.pid)
         root.wait()
     assert descendants(root.pid) == []
+
+
+ORPHAN = """
+import os, sys
+from harness.wire.processes import {function}
+parent = int(sys.argv[1])
+try:
+    {function}(parent)
+except ProcessLookupError:
+    sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("function", ["await_parent", "die_with_parent"])
+def test_who_is_left_by_the_parent_it_was_to_have_does_not_wait_for_it(function: str) -> None:
+    """A candidate whose judge is killed before it is the judge's child."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    line = [sys.executable, "-c", ORPHAN.format(function=function)]
+    assert subprocess.run([*line, str(gone.pid)], timeout=60, check=False).returncode == 7
+    assert subprocess.run([*line, str(os.getpid())], timeout=60, check=False).returncode == 0
