@@ -228,13 +228,66 @@ class Environment:
     tf32: bool = False
 
 
+MOST_FIRST = 7
+"""Elements of a mismatch beside the worst one."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element that differs. Values are texts, because JSON has no NaN, no infinity and no complex numbers: `nan`,
+    `-inf`, `1.5`, `1+2j`, `true`; in as many digits as the dtype can tell apart."""
+
+    index: tuple[int, ...]
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Where and how one tensor of one call differs from what was expected.
+
+    `what` is `output`, `output 1`, `buffer NAME` or `input 1, which the reference changes`. Of `count` elements
+    `failed` ones are beyond the tolerance: the `first` of them, in order, and the `worst`. `worst_error` is the worst
+    one's error, as `tolerance` bounds it; absent where NaN or infinity leaves no number. `patterns` are sentences about
+    all of them. `call` and `variant` (of the inputs) tell in which call it was.
+    """
+
+    what: str
+    dtype: str
+    shape: tuple[int, ...]
+    count: int
+    failed: int
+    first: tuple[Element, ...]
+    worst: Element
+    tolerance: float
+    worst_error: float | None = None
+    patterns: tuple[str, ...] = ()
+    call: str | None = None
+    variant: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.count != math.prod(self.shape) or not 1 <= self.failed <= self.count:
+            raise ValueError(f"{self.failed} of {self.count} elements of shape {list(self.shape)} can't differ")
+        for index in (self.worst.index, *(element.index for element in self.first)):
+            inside = [0 <= at < size for at, size in zip(index, self.shape, strict=False)]
+            if len(index) != len(self.shape) or not all(inside):
+                raise ValueError(f"no element {list(index)} in shape {list(self.shape)}")
+        indices = [element.index for element in self.first]
+        if indices != sorted(set(indices)) or len(indices) != min(self.failed, MOST_FIRST):
+            raise ValueError(f"these are not the first of {self.failed} elements: {indices}")
+        if self.worst not in self.first and (self.failed <= MOST_FIRST or self.worst.index <= indices[-1]):
+            raise ValueError(f"the worst element {list(self.worst.index)} belongs among the first ones {indices}")
+        if self.worst_error is not None and not self.tolerance < self.worst_error < math.inf:
+            raise ValueError(f"an error of {self.worst_error} is not beyond the tolerance {self.tolerance}")
+
+
 @dataclass(frozen=True)
 class Result:
     """One evaluation. `reason` is empty if and only if the verdict is `passed`.
 
     `level` is the problem's. `key` is the same for what was evaluated from the same sources, at the same shape, with
     the same options, on a GPU of the same model: `--resume` goes by it. `protections` are the parts of the sandbox that
-    the solution ran in.
+    the solution ran in. `mismatch` belongs to the reason, where that is about values.
     """
 
     problem: str
@@ -253,6 +306,7 @@ class Result:
     log: str | None = None
     level: int | None = None
     key: str | None = None
+    mismatch: Mismatch | None = None
 
     def __post_init__(self) -> None:
         passed = self.verdict is Verdict.PASSED
@@ -262,6 +316,8 @@ class Result:
             raise ValueError("a result has a reason if and only if it did not pass")
         if self.timing is not None and not passed:
             raise ValueError(f"a result that is {self.verdict} can't have times")
+        if self.mismatch is not None and self.verdict is not Verdict.WRONG:
+            raise ValueError(f"a result that is {self.verdict} can't have a mismatch")
 
 
 def to_json(result: Result) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from harness.result import (
     Baseline,
     Build,
     Check,
+    Element,
     Environment,
     Floor,
     GpuState,
+    Mismatch,
     Result,
     Spread,
     Timing,
@@ -27,6 +30,8 @@ CHECK = Check(calls=55, tolerance=1e-4, oracle="float64", weights="by name")
 SPREAD = Spread(2.0, 1.5, 2.5)
 TIMING = Timing(SPREAD, SPREAD, SPREAD)
 MINIMAL = Result("p", "s", "full", "cuda:0", Verdict.WRONG, "the values differ")
+NAN, INFINITE = Element((0, 1), "0.5", "nan"), Element((1, 2), "1+2j", "-inf")
+MISMATCH = Mismatch("output", "float32", (2, 3), 6, 2, (NAN, INFINITE), NAN, 1e-4, None, ("every wrong value is NaN",))
 COMPLETE = Result(
     problem="matmul_diag",
     solution="naive",
@@ -89,7 +94,37 @@ def test_a_median_outside_its_interval_is_refused(median: float, low: float, hig
         Spread(median, low, high)
 
 
-@pytest.mark.parametrize("result", [MINIMAL, COMPLETE], ids=["minimal", "complete"])
+@pytest.mark.parametrize("facts", [
+    {"count": 7}, {"failed": 0}, {"failed": 7}, {"shape": (6,)}, {"shape": (3, 2)}, {"first": (INFINITE, NAN)},
+    {"first": (NAN, NAN)}, {"first": (NAN,)}, {"failed": 3}, {"first": ()}, {"worst_error": 1e-4},
+    {"worst_error": float("inf")}, {"worst": Element((2, 0), "1", "2")}, {"worst": Element((1, 0), "1", "2")},
+    {"worst": Element((0,), "1", "2")}, {"worst": Element((0, 1), "0.5", "0")},
+], ids=repr)
+def test_a_mismatch_that_contradicts_itself_is_refused(facts: dict[str, Any]) -> None:
+    assert replace(MISMATCH, worst=INFINITE, worst_error=2e-4)
+    with pytest.raises(ValueError):
+        replace(MISMATCH, **facts)
+
+
+def test_of_many_elements_the_worst_may_be_a_later_one() -> None:
+    elements = tuple(Element((index,), "1", "2") for index in range(20))
+    many = Mismatch("output", "int32", (20,), 20, 20, elements[:7], elements[19], 0.0, 1.0)
+    assert from_json(to_json(replace(MINIMAL, mismatch=many))).mismatch == many
+    with pytest.raises(ValueError, match="worst element"):
+        replace(many, worst=Element((3,), "1", "3"))
+
+
+@pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if verdict is not Verdict.WRONG])
+def test_only_a_wrong_result_has_a_mismatch(verdict: Verdict) -> None:
+    assert replace(MINIMAL, mismatch=MISMATCH)
+    passed = verdict is Verdict.PASSED
+    with pytest.raises(ValueError, match="can't have a mismatch"):
+        replace(MINIMAL, verdict=verdict, mismatch=MISMATCH, check=CHECK, reason="" if passed else "because")
+
+
+@pytest.mark.parametrize(
+    "result", [MINIMAL, COMPLETE, replace(MINIMAL, mismatch=MISMATCH)], ids=["minimal", "complete", "mismatch"]
+)
 def test_a_result_is_read_back_from_one_line(result: Result) -> None:
     line = to_json(result)
     assert len(line.splitlines()) == 1

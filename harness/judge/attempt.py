@@ -11,7 +11,7 @@ from harness.judge.candidate_process import Build
 from harness.judge.launcher import Launcher
 from harness.judge.messages import Settings
 from harness.result import Build as BuildRecord
-from harness.result import Check, Kernels, Timing, Verdict
+from harness.result import Check, Kernels, Mismatch, Timing, Verdict
 from harness.timing.call import Clock
 from harness.timing.gpu_state import GpuWatch, NoGpuState
 from harness.timing.peaks import Peaks
@@ -19,11 +19,11 @@ from harness.timing.profile import Tracer
 
 
 class Failed(Exception):
-    """The solution did not pass."""
+    """The solution did not pass. `mismatch` is what the reason is about, where that is values."""
 
-    def __init__(self, verdict: Verdict, reason: str) -> None:
+    def __init__(self, verdict: Verdict, reason: str, mismatch: Mismatch | None = None) -> None:
         super().__init__(reason)
-        self.verdict, self.reason = verdict, reason
+        self.verdict, self.reason, self.mismatch = verdict, reason, mismatch
 
 
 @dataclass

@@ -191,7 +191,8 @@ class Calls:
     def _check_batch(self, batch: Batch, said: tuple[tuple[str, ...], ...]) -> None:
         mutated = self._stage.rehearsed.mutated
         for number, call in enumerate(batch.calls):
-            label = f"call {number + 1} of several ({call.variant} inputs)"
+            what = f"call {number + 1} of several"
+            label = f"{what} ({call.variant} inputs)"
             kept = [index for index in range(len(call.tensors)) if index not in mutated]
             shared = self._stage.inputs(number)
             if not all(_same_bytes(shared[index], call.tensors[index]) for index in kept):
@@ -206,7 +207,7 @@ class Calls:
                 batch.outputs[number],
             ))
             if failure:
-                raise Failed(Verdict.WRONG, f"{label}: {failure}")
+                raise Failed(Verdict.WRONG, f"{label}: {failure}", self._checker.mismatch(what, call.variant))
 
     def _load(self, transfer: bool) -> dict[str, str]:
         """Has the candidate load the solution and map the buffers; gives its names of the reference's buffers."""
@@ -284,7 +285,8 @@ class Calls:
                       {index: tensors[index] for index in originals})
         )
         if failure:
-            raise Failed(Verdict.WRONG, f"{label}: {failure}")
+            what += ", blocks in shuffled order" if order else ""
+            raise Failed(Verdict.WRONG, f"{label}: {failure}", self._checker.mismatch(what, variant))
         if not profile:
             self._timings.add_reference(sample, counted)
             if self._tools.baselines is not None:

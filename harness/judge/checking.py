@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from harness.judge.compare import Comparison, Scale, compare, default_tolerance, measure_scale
 from harness.judge.forward import Output
+from harness.judge.mismatch import find_mismatch
 from harness.judge.problem import ProblemError
 from harness.judge.stage import Stage, Tensors
-from harness.result import Check
+from harness.result import Check, Mismatch
 
 ORACLE_SHARE = 0.125
 """Of the calls after the first, in secret."""
@@ -22,6 +23,7 @@ STATE_STRICTNESS = 0.1
 FEW_ELEMENTS = 8
 """Outputs with no more than so many have no scale of their own in a single call."""
 OPTIONAL_STATE = "num_batches_tracked"
+NO_MEMORY_LEFT = "where its values differ was not looked into: the device had no memory left for that"
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,22 @@ class Checker:
         self._state_size: dict[str, float] = {}
         self._calls = 0
         self._worst: dict[str, float] = {}
-        self._rounding_dominates = False
+        self._rounding_dominates = self._lacked_memory = False
+        self._mismatch: Mismatch | None = None
 
     def check(self, call: CallCheck) -> str:
         """What is wrong with the call; empty if nothing is. Raises ProblemError if the reference changes its form."""
         if call.output.metas != self._stage.rehearsed.outputs:
             raise ProblemError(f"{self._stage.problem.path}: the reference's outputs change shape from call to call")
         self._calls += 1
+        self._mismatch = None
         return (self._check_outputs(call) or self._check_plain(call.output.others, call.said)
                 or self._check_changed_inputs(call) or (self._check_states(call) if call.states_written else ""))
+
+    def mismatch(self, call: str, variant: object) -> Mismatch | None:
+        """Where the values of the call just checked differ, under its name and its inputs' variant; None where they
+        don't."""
+        return None if self._mismatch is None else replace(self._mismatch, call=call, variant=str(variant))
 
     def summary(self, weights: str, notes: list[str]) -> Check:
         """The record over all calls so far."""
@@ -76,6 +85,8 @@ class Checker:
         notes = list(notes)
         if self._rounding_dominates:
             notes.append("the allowance for the reference's own rounding exceeds the tolerance")
+        if self._lacked_memory:
+            notes.append(NO_MEMORY_LEFT)
         return Check(
             calls=self._calls,
             tolerance=max(tolerances, default=0.0),
@@ -95,9 +106,12 @@ class Checker:
         for index, (out, reference) in enumerate(zip(handed_in, call.output.tensors, strict=True)):
             oracle = exact.tensors[index] if exact else None
             scale = self._scale(index, reference, oracle)
-            comparison = compare(out, reference, oracle, self._tolerance_of(reference.dtype), scale)
+            tolerance = self._tolerance_of(reference.dtype)
+            comparison = compare(out, reference, oracle, tolerance, scale)
             self._remember(comparison)
             if not comparison.passed:
+                what = f"output {index}" if several else "output"
+                self._look(what, out, reference, oracle, tolerance=tolerance, scale=scale)
                 return (f"output {index}: " if several else "") + comparison.describe()
         return ""
 
@@ -123,9 +137,9 @@ class Checker:
         for index, expected in call.changed_inputs.items():
             got = self._stage.inputs(call.buffers)[index].to(expected.device)
             scale = measure_scale(expected, expected) if expected.is_floating_point() else Scale(0.0, 0.0)
-            comparison = self._compare_state(got, expected, 1.0, scale)
-            if not comparison.passed:
-                return f"input {index}, which the reference changes: {comparison.describe()}"
+            failure = self._check_state(f"input {index}, which the reference changes", got, expected, 1.0, scale)
+            if failure:
+                return failure
         return ""
 
     def _check_states(self, call: CallCheck) -> str:
@@ -137,9 +151,9 @@ class Checker:
                     return f"the reference updates its buffer {name}; the solution has no buffer that matches it"
                 continue
             scale = self._scale_of_state(name, expected)
-            comparison = self._compare_state(self._stage.state(name), expected, STATE_STRICTNESS, scale)
-            if not comparison.passed:
-                return f"buffer {name}: {comparison.describe()}"
+            failure = self._check_state(f"buffer {name}", self._stage.state(name), expected, STATE_STRICTNESS, scale)
+            if failure:
+                return failure
         return ""
 
     def _scale_of_state(self, name: str, expected: torch.Tensor) -> Scale:
@@ -153,8 +167,25 @@ class Checker:
         self._state_size[name] = size
         return Scale(size, self._state_error.get(name, 0.0))
 
-    def _compare_state(self, got: torch.Tensor, expected: torch.Tensor, strictness: float, scale: Scale) -> Comparison:
-        return compare(got, expected, None, self._tolerance_of(expected.dtype) * strictness, scale)
+    def _check_state(
+        self, what: str, got: torch.Tensor, expected: torch.Tensor, strictness: float, scale: Scale
+    ) -> str:
+        tolerance = self._tolerance_of(expected.dtype) * strictness
+        comparison = compare(got, expected, None, tolerance, scale)
+        if comparison.passed:
+            return ""
+        self._look(what, got, expected, None, tolerance=tolerance, scale=scale)
+        return f"{what}: {comparison.describe()}"
+
+    def _look(
+        self, what: str, got: torch.Tensor, expected: torch.Tensor, oracle: torch.Tensor | None, *, tolerance: float,
+        scale: Scale,
+    ) -> None:
+        """Finds out where and how a tensor that failed differs."""
+        try:
+            self._mismatch = find_mismatch(what, got, expected, oracle, tolerance=tolerance, scale=scale)
+        except torch.OutOfMemoryError:
+            self._lacked_memory = True  # what a failure looks like must not become another failure
 
     def _ask_oracle(self, call: CallCheck) -> Output | None:
         if self._oracle is None or (self._calls > 1 and self._chance.random() >= ORACLE_SHARE):

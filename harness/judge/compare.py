@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import torch
 
+from harness.judge.elements import comparable, unravel
+
 CHUNK = 1 << 24
 """Elements compared at a time: float64 copies of three such chunks take 400 MB."""
 
@@ -84,7 +86,7 @@ def default_tolerance(dtype: torch.dtype) -> float:
 def measure_scale(oracle: torch.Tensor, reference: torch.Tensor) -> Scale:
     """`s` and `e` of a floating output; both tensors of one shape, any dtype and layout."""
     count, total, error_total = 0, 0.0, 0.0
-    for exact, own in _chunks(oracle, reference):
+    for _, (exact, own) in _chunks(oracle, reference):
         finite = torch.isfinite(exact) & torch.isfinite(own)
         zero = torch.zeros((), dtype=exact.dtype, device=exact.device)
         count += int(finite.sum())
@@ -95,22 +97,53 @@ def measure_scale(oracle: torch.Tensor, reference: torch.Tensor) -> Scale:
     return Scale(math.sqrt(total / count), math.sqrt(error_total / count))
 
 
-def compare(
+@dataclass(frozen=True)
+class Judged:
+    """Some elements of an output, flat, from the flat index `begin` on, and which of them are `bad`.
+
+    `exact` is the oracle's, where there is one, and `own` the reference's. Floating values are in float64 or
+    complex128, all others in the output's dtype, with the bytes of booleans.
+    """
+
+    begin: int
+    out: torch.Tensor
+    exact: torch.Tensor
+    own: torch.Tensor
+    bad: torch.Tensor
+    scaled: torch.Tensor | None
+
+    def errors(self) -> torch.Tensor:
+        """What the tolerance bounds, in float64: scaled errors, or plain differences where elements must be equal."""
+        if self.scaled is not None:
+            return self.scaled
+        # At least 1 where they differ, even where both round to the same float64.
+        return torch.maximum((self.out.double() - self.exact.double()).abs(), self.bad.double())
+
+
+def judge(
     output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: float, scale: Scale
-) -> Comparison:
-    """Compares one output with the reference and, if there is one, the oracle; all of one shape.
+) -> Iterator[Judged]:
+    """Judges the elements of an output, a chunk at a time: the one place that says which are bad. All of one shape.
 
     Where the dtype is not floating, the elements must be equal, and tolerance and scale don't matter.
     """
     if not (reference.is_floating_point() or reference.is_complex()):
-        return _compare_exactly(output, reference)
-    tally = _Tally()
+        for begin, (out, own) in _pieces(comparable(output), comparable(reference)):
+            yield Judged(begin, out, own, own, out != own, None)
+        return
     candidates = (reference,) if oracle is None else (oracle, reference)
-    for position, (out, *expected) in enumerate(_chunks(output, *candidates)):
-        errors = [_scaled_error(out, value, scale) for value in expected]
-        nearest = torch.stack(errors).amin(0)
-        tally.add(position, out, expected[0], nearest, tolerance)
-        tally.add_reference(expected[-1], expected[0])
+    for begin, (out, *expected) in _chunks(output, *candidates):
+        scaled = torch.stack([_scaled_error(out, value, scale) for value in expected]).amin(0)
+        yield Judged(begin, out, expected[0], expected[-1], ~(scaled <= tolerance), scaled)
+
+
+def compare(
+    output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: float, scale: Scale
+) -> Comparison:
+    """Compares one output with the reference and, if there is one, the oracle; all of one shape."""
+    tally = _Tally()
+    for judged in judge(output, reference, oracle, tolerance, scale):
+        tally.add(judged)
     return tally.finish(output)
 
 
@@ -122,23 +155,25 @@ class _Tally:
         self.error_squares = self.oracle_squares = self.reference_squares = 0.0
         self.first: tuple[int, float, float] | None = None
 
-    def add(
-        self, position: int, out: torch.Tensor, exact: torch.Tensor, error: torch.Tensor, tolerance: float
-    ) -> None:
-        bad = ~(error <= tolerance)
-        failures = int(bad.sum())
+    def add(self, judged: Judged) -> None:
+        failures = int(judged.bad.sum())
         self.failed += failures
         if failures and self.first is None:
-            index = int(bad.to(torch.uint8).argmax())
-            self.first = (position * CHUNK + index, _number(exact[index]), _number(out[index]))
+            index = int(judged.bad.to(torch.uint8).argmax())
+            self.first = (judged.begin + index, _number(judged.exact[index]), _number(judged.out[index]))
+        if judged.scaled is not None:
+            self._measure(judged, judged.scaled)
+        elif failures:
+            self.worst = self.max_abs = max(self.worst, float(judged.errors().amax()))
+
+    def _measure(self, judged: Judged, scaled: torch.Tensor) -> None:
+        out, exact, own = judged.out, judged.exact, judged.own
         finite = torch.isfinite(out) & torch.isfinite(exact)
         difference = torch.where(finite, out - exact, torch.zeros((), dtype=out.dtype, device=out.device)).abs()
-        self.worst = max(self.worst, float(error.amax()) if error.numel() else 0.0)
+        self.worst = max(self.worst, float(scaled.amax()) if scaled.numel() else 0.0)
         self.max_abs = max(self.max_abs, float(difference.amax()) if difference.numel() else 0.0)
         self.error_squares += _square_sum(difference)
         self.oracle_squares += _square_sum(torch.where(finite, exact, torch.zeros_like(exact)))
-
-    def add_reference(self, own: torch.Tensor, exact: torch.Tensor) -> None:
         finite = torch.isfinite(own) & torch.isfinite(exact)
         self.reference_squares += _square_sum(torch.where(finite, own - exact, torch.zeros_like(exact)))
 
@@ -147,7 +182,7 @@ class _Tally:
         first = None
         if self.first is not None:
             flat, expected, got = self.first
-            first = (_unravel(flat, output.shape), expected, got)
+            first = (unravel(flat, output.shape), expected, got)
         return Comparison(
             count=output.numel(),
             failed=self.failed,
@@ -170,26 +205,18 @@ def _scaled_error(out: torch.Tensor, expected: torch.Tensor, scale: Scale) -> to
     return torch.where(special, torch.where(matches, 0.0, math.inf).to(scaled.dtype), scaled)
 
 
-def _compare_exactly(output: torch.Tensor, reference: torch.Tensor) -> Comparison:
-    # Bytes of booleans, because a candidate can write any byte where a bool is due.
-    pairs = [tensor.view(torch.uint8) if tensor.dtype is torch.bool else tensor for tensor in (output, reference)]
-    different = pairs[0] != pairs[1]
-    failed = int(different.sum())
-    first, largest = None, 0.0
-    if failed:
-        flat = int(different.reshape(-1).to(torch.uint8).argmax())
-        index = _unravel(flat, output.shape)
-        first = (index, float(pairs[1][index]), float(pairs[0][index]))
-        largest = float((pairs[0].double() - pairs[1].double()).abs().amax())
-    return Comparison(output.numel(), failed, largest, largest, None, None, first)
-
-
-def _chunks(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
-    """The same elements of each tensor, flat, in float64 or complex128, a chunk at a time."""
-    flats = [tensor.reshape(-1) for tensor in tensors]
+def _chunks(*tensors: torch.Tensor) -> Iterator[tuple[int, tuple[torch.Tensor, ...]]]:
+    """The same elements of each tensor in float64 or complex128, as `_pieces` gives them."""
     kind = torch.complex128 if tensors[-1].is_complex() else torch.float64
+    for begin, pieces in _pieces(*tensors):
+        yield begin, tuple(piece.to(kind) for piece in pieces)
+
+
+def _pieces(*tensors: torch.Tensor) -> Iterator[tuple[int, tuple[torch.Tensor, ...]]]:
+    """The same elements of each tensor, flat, a chunk at a time, with the flat index of the first."""
+    flats = [tensor.reshape(-1) for tensor in tensors]
     for begin in range(0, flats[0].numel(), CHUNK):
-        yield tuple(flat[begin : begin + CHUNK].to(kind) for flat in flats)
+        yield begin, tuple(flat[begin : begin + CHUNK] for flat in flats)
 
 
 def _square_sum(tensor: torch.Tensor) -> float:
@@ -198,11 +225,3 @@ def _square_sum(tensor: torch.Tensor) -> float:
 
 def _number(value: torch.Tensor) -> float:
     return float(value.real) if value.is_complex() else float(value)
-
-
-def _unravel(flat: int, shape: torch.Size) -> tuple[int, ...]:
-    index = []
-    for size in reversed(shape):
-        index.append(flat % size)
-        flat //= size
-    return tuple(reversed(index))

@@ -129,6 +129,7 @@ class Judge:
             check=attempt.check, timing=None if failure else attempt.timing, kernels=attempt.kernels,
             build=attempt.build, protections=() if self._settings.sanitize else self._settings.sandbox.protections,
             seed=self._settings.seed, environment=self._environment, log=attempt.log or None,
+            mismatch=failure.mismatch if failure else None,
         )
 
     def _result(self, job: Evaluate, verdict: Verdict, reason: str, log: str | None = None) -> Result:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from hypothesis import strategies as st
 
-from harness.result import Build, Check, Environment, Kernels, KernelShare, Result, Spread, Timing, Verdict
+from harness.result import (
+    MOST_FIRST,
+    Build,
+    Check,
+    Element,
+    Environment,
+    Kernels,
+    KernelShare,
+    Mismatch,
+    Result,
+    Spread,
+    Timing,
+    Verdict,
+)
 
 FAILURES = tuple(verdict for verdict in Verdict if verdict is not Verdict.PASSED)
 
@@ -39,6 +53,17 @@ def result(
         **facts,
     }
     return Result(problem, solution, verdict=verdict, **given)
+
+
+def mismatch(**facts: Any) -> Mismatch:
+    """The last two rows of a small matrix are wrong."""
+    first = tuple(Element((row, column), "1.5", "nan") for row in (2, 3) for column in range(4))
+    given = {
+        "what": "output", "dtype": "float32", "shape": (4, 4), "count": 16, "failed": 8, "first": first[:MOST_FIRST],
+        "worst": first[0], "tolerance": 1e-4, "patterns": ("rows >= 2, every column: all elements of these",),
+        "call": "call 3", "variant": "negated", **facts,
+    }
+    return Mismatch(**given)
 
 
 _numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -99,6 +124,25 @@ _environments = st.builds(
 
 
 @st.composite
+def _mismatches(draw: st.DrawFn) -> Mismatch:
+    shape = tuple(draw(st.lists(st.integers(1, 5), max_size=4)))
+    count = math.prod(shape)
+    flat = sorted(draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=20)))
+    elements = [Element(_unravel(each, shape), draw(_texts), draw(_texts)) for each in flat]
+    tolerance = draw(st.floats(0, 1))
+    return Mismatch(
+        what=draw(_texts), dtype=draw(_texts), shape=shape, count=count, failed=len(flat),
+        first=tuple(elements[:MOST_FIRST]), worst=draw(st.sampled_from(elements)), tolerance=tolerance,
+        worst_error=draw(_maybe(st.floats(tolerance, 1e9, exclude_min=True))), patterns=draw(_tuples),
+        call=draw(_maybe(_texts)), variant=draw(_maybe(_texts)),
+    )
+
+
+def _unravel(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(flat // math.prod(shape[place + 1 :]) % size for place, size in enumerate(shape))
+
+
+@st.composite
 def any_result(draw: st.DrawFn) -> Result:
     """Any result that the records allow, and whose numbers JSON can hold."""
     verdict = draw(st.sampled_from(Verdict))
@@ -118,4 +162,5 @@ def any_result(draw: st.DrawFn) -> Result:
         seed=draw(_maybe(st.integers())),
         environment=draw(_maybe(_environments)),
         log=draw(_maybe(_texts)),
+        mismatch=draw(_maybe(_mismatches())) if verdict is Verdict.WRONG else None,
     )

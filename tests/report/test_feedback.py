@@ -1,0 +1,334 @@
+"""The text for whoever writes the next version: short, fit for a terminal, and about what matters for each verdict."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from harness.build import toolchain
+from harness.report.diagnostics import Diagnostic, diagnostics
+from harness.report.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
+from harness.report.log_end import end_of_log
+from harness.result import Baseline, Check, Element, Floor, Kernels, KernelShare, Result, Spread, Verdict
+
+from .samples import FAILURES, any_result, check, mismatch, result, timing
+
+NVCC = """\
+FAILED: [code=255] cuda.o
+nvcc -DTORCH_EXTENSION_NAME=a1 -isystem torch/include --threads=2 -std=c++20 -c cuda.cu -o cuda.o
+cuda_sources(5): error: identifier "y" is undefined
+    if (i < n) out[i] = y[i] * 2.0f
+                        ^
+
+cuda_sources(6): warning #177-D: variable "unused" was declared but never referenced
+    int unused = 3;
+        ^
+
+Remark: The warnings can be suppressed with "-diag-suppress <warning-number>"
+
+cuda_sources(9): error: no instance of overloaded function "atomicAdd" matches the argument list
+            argument types are: (const float *, double)
+    atomicAdd(x, 1.0);
+    ^
+crt/sm_90_rt.h(112): note #3326-D: function "atomicAdd(float4 *, float4)" does not match because argument #1 does not
+  static __attribute__((device)) __inline__ float4 atomicAdd(float4 *__address, float4 val) { }
+                                                   ^
+
+cuda_sources(11): error #20-D: expression must have class type but it has type "float"
+  template <typename T> __attribute__((device)) T twice(T x) { return x + x.foo; }
+                                                                          ^
+          detected during instantiation of "T twice(T) [with T=float]" at line 4
+
+3 errors detected in the compilation of "cuda.cu".
+cuda_sources(5): error: identifier "y" is undefined
+    if (i < n) out[i] = y[i] * 2.0f
+                        ^
+ninja: build stopped: subcommand failed.
+"""
+GCC = """\
+FAILED: [code=1] cuda.o
+cuda_sources: In function 'void k(const float*, const float*, float*, int)':
+cuda_sources:7:23: error: 'undeclared' was not declared in this scope
+cuda_sources:8:13: error: invalid conversion from 'const float*' to 'float*' [-fpermissive]
+In file included from include/inlinebench/all.h:19,
+                 from <command-line>:
+include/inlinebench/atomics.h:94:1: note:   initializing argument 1 of 'float atomicAdd(float*, float)'
+   94 | INLINEBENCH_ATOMIC_ADD(float)
+      | ^
+cuda_sources: In instantiation of 'T twice(T) [with T = float]':
+cuda_sources:9:17:   required from here
+cuda_sources:3:62: error: request for member 'foo' in 'x', which is of non-class type 'float'
+main.cpp:4:1: error: 'Tensr' does not name a type
+    4 | Tensr f();
+      | ^~~~~
+main.cpp:1:10: fatal error: missing.h: No such file or directory
+compilation terminated.
+ninja: build stopped: subcommand failed.
+
+Traceback (most recent call last):
+  File "solution.py", line 13, in <module>
+RuntimeError: the extension axpy was not built: cuda_sources:7:23: error: 'undeclared' was not declared
+"""
+LINKER = """\
+ld: main.o: in function `f()':
+main.cpp:(.text+0x33): undefined reference to `g()'
+collect2: error: ld returned 1 exit status
+ninja: build stopped: subcommand failed.
+
+Traceback (most recent call last):
+  File "solution.py", line 13, in <module>
+RuntimeError: the extension axpy was not built: main.cpp:(.text+0x33): undefined reference to `g()'
+"""
+PTXAS = """\
+ptxas error   : Entry function '_Z3bigPf' uses too much shared data (0x40000 bytes, 0xc000 max)
+ptxas e.ptx, line 27; error   : Not a name of any known instruction: 'bogus'
+ptxas fatal   : Ptx assembly aborted due to errors
+"""
+TRACEBACK = """\
+building
+Traceback (most recent call last):
+  File "a/harness/candidate/candidate.py", line 90, in _answer
+    return dict(operation(request))
+                ^^^^^^^^^^^^^^^^^^
+  File "a/solutions/p/s.py", line 8, in forward
+    raise RuntimeError("no tile fits")
+    ~~~~~^^^^
+  File "a/torch/nn/functional.py", line 3, in f
+    call()
+RuntimeError: no tile fits
+and the next line
+"""
+
+
+def lines_of(found: Result) -> list[str]:
+    return feedback(found).splitlines()
+
+
+@given(any_result())
+def test_any_result_is_told_in_a_few_printable_lines(found: Result) -> None:
+    text = feedback(found)
+    assert str(found.verdict) in text.splitlines()[0]
+    assert len(text) <= MOST_CHARACTERS and len(text.splitlines()) <= MOST_LINES
+    assert all(line.isprintable() and line.strip() for line in text.split("\n"))
+    text.encode()
+
+
+@pytest.mark.parametrize("verdict", FAILURES)
+def test_every_failure_says_its_reason(verdict: Verdict) -> None:
+    assert "no tile fits\x1b[2J"[:12] in feedback(result(verdict=verdict, reason="no tile fits\x1b[2J"))
+
+
+def test_what_strangers_wrote_cannot_move_the_cursor() -> None:
+    nasty = "\x1b[2J\x1b]0;title\x07evil\r\x08\nnext"
+    element = Element((2, 0), nasty, nasty)
+    found = mismatch(what=nasty, patterns=(nasty,), call=nasty, variant=nasty, first=(
+        element, *mismatch().first[1:]), worst=element)
+    for each in (
+        result(nasty, Verdict.CRASHED, reason=nasty, log=nasty), result(nasty, Verdict.WRONG, mismatch=found),
+        result(nasty, Verdict.BUILD_FAILED, log=f"a{nasty}(3): error: {nasty}"),
+    ):
+        assert all(line.isprintable() for line in lines_of(each)) and "evil" in feedback(each)
+
+
+def test_too_much_is_cut_at_the_end() -> None:
+    many = tuple(Element((index,), "1" * 50, "2" * 50) for index in range(7))
+    found = mismatch(shape=(7,), count=7, failed=7, first=many, worst=many[0], patterns=("word " * 100,) * 50)
+    checked = check(notes=("note " * 100,) * 50)
+    text = feedback(result("p/s", Verdict.WRONG, mismatch=found, check=checked, log="line " * 100 + "\n" * 3))
+    assert len(text) <= MOST_CHARACTERS and all(len(line) <= 240 for line in text.splitlines())
+    log = "\n".join(f"s(1): error: {number} {'x' * 400}" for number in range(100))
+    assert len(feedback(result("p/s", Verdict.BUILD_FAILED, log=log))) <= MOST_CHARACTERS
+    kernels = Kernels(1.0, tuple(KernelShare("k" * 200, "own", 1.0, 0.1) for _ in range(100)))
+    baselines = tuple(Baseline("b" * 300, Spread(1, 1, 1), Spread(1, 1, 1)) for _ in range(100))
+    text = feedback(result("p/s", timing=replace(timing(1.0), baselines=baselines), kernels=kernels))
+    assert text.endswith(CUT) and MOST_CHARACTERS - 400 < len(text) <= MOST_CHARACTERS
+
+
+class TestWrong:
+    FOUND = mismatch(patterns=("rows >= 2, every column: all elements of these", "every wrong value is NaN"))
+
+    def test_where_how_and_by_how_much(self) -> None:
+        text = feedback(result("gemm/fast", Verdict.WRONG, mismatch=self.FOUND, check=check(calls=3), seed=7,
+                               log="printed by it"))
+        assert text.splitlines() == [
+            "gemm/fast (shape full, on cuda:0): wrong",
+            "call 3 (inputs: negated): output, float32 [4, 4]: 8 of 16 elements differ (50 %)",
+            "calls that matched before: 2",
+            "largest error: not finite; tolerance 0.0001, relative to the output's size",
+            "  - rows >= 2, every column: all elements of these",
+            "  - every wrong value is NaN",
+            "  index   expected  got",
+            *(f"  [{row}, {column}]  1.5       nan" for row, column in
+              [(2, 0), (2, 1), (2, 2), (2, 3), (3, 0), (3, 1), (3, 2)]),
+            "weights: by name; oracle: float64",
+            "--seed 7 draws the same inputs again",
+            "the end of the log:",
+            "  printed by it",
+        ]
+
+    def test_the_worst_element_is_marked_and_stands_behind_the_first(self) -> None:
+        worst = Element((3, 3), "-1.25", "9")
+        lines = lines_of(result(verdict=Verdict.WRONG, mismatch=replace(self.FOUND, worst=worst, worst_error=2.5)))
+        assert "largest error: 2.5; tolerance 0.0001, relative to the output's size" in lines
+        assert [line for line in lines if "the worst" in line] == ["  [3, 3]  -1.25     9  (the worst)"]
+
+    def test_all_elements_and_exact_types(self) -> None:
+        one = Element((), "3", "4")
+        found = mismatch(dtype="int64", shape=(), count=1, failed=1, first=(one,), worst=one, tolerance=0.0,
+                         worst_error=1.0, patterns=(), call=None, variant=None)
+        lines = lines_of(result(verdict=Verdict.WRONG, mismatch=found))
+        assert lines[1:3] == [
+            "output, int64 []: its one element differs", "largest difference: 1; elements must be equal"]
+        whole = mismatch(failed=16, first=tuple(Element((0, i), "1", "2") for i in range(4)) + tuple(
+            Element((1, i), "1", "2") for i in range(3)), worst=Element((0, 0), "1", "2"))
+        assert "all 16 elements differ" in feedback(result(verdict=Verdict.WRONG, mismatch=whole))
+
+    def test_what_is_not_about_values_has_its_reason(self) -> None:
+        reason = "an output has shape [48, 96]; the reference's has [96, 48]"
+        assert lines_of(result(verdict=Verdict.WRONG, reason=reason))[1:] == [reason]
+
+
+class TestBuildFailed:
+    def test_nvcc_s_errors_with_their_lines_once_each_and_nothing_else(self) -> None:
+        text = feedback(result(verdict=Verdict.BUILD_FAILED, reason="r", log=NVCC))
+        assert text.splitlines()[1:] == [
+            'cuda_sources:5: identifier "y" is undefined',
+            "    > if (i < n) out[i] = y[i] * 2.0f",
+            'cuda_sources:9: no instance of overloaded function "atomicAdd" matches the argument list',
+            "    argument types are: (const float *, double)",
+            "    > atomicAdd(x, 1.0);",
+            'cuda_sources:11: expression must have class type but it has type "float"',
+            '    detected during instantiation of "T twice(T) [with T=float]" at line 4',
+            "    > template <typename T> __attribute__((device)) T twice(T x) { return x + x.foo; }",
+            "Lines are those of the strings that were given as cpp_sources and cuda_sources; the first is line 1.",
+        ]
+
+    def test_gcc_s_errors(self) -> None:
+        assert diagnostics(GCC) == (
+            Diagnostic("'undeclared' was not declared in this scope", "cuda_sources:7:23"),
+            Diagnostic("invalid conversion from 'const float*' to 'float*' [-fpermissive]", "cuda_sources:8:13"),
+            Diagnostic("request for member 'foo' in 'x', which is of non-class type 'float'", "cuda_sources:3:62",
+                       details=("required from cuda_sources:9:17",)),
+            Diagnostic("'Tensr' does not name a type", "main.cpp:4:1", "Tensr f();"),
+            Diagnostic("missing.h: No such file or directory", "main.cpp:1:10"),
+        )
+
+    def test_linkers_and_assemblers_have_no_places(self) -> None:
+        (linker,) = diagnostics(LINKER)
+        assert linker == Diagnostic("main.cpp:(.text+0x33): undefined reference to `g()'")
+        assert [each.text for each in diagnostics(PTXAS)] == PTXAS.splitlines()[:2]
+        assert diagnostics("nvcc fatal   : Unsupported gpu architecture 'sm_9z'\nc++: fatal error: no input files")[1:]
+
+    def test_of_many_errors_five_are_shown_and_the_rest_counted(self) -> None:
+        log = "\n".join(f"cpp_sources:{number}:1: error: number {number}" for number in range(1, 9))
+        lines = lines_of(result(verdict=Verdict.BUILD_FAILED, log=log))
+        assert lines[5:7] == ["cpp_sources:5:1: number 5", "and 3 more"]
+
+    def test_without_an_error_in_the_log_the_reason_and_its_end_are_shown(self) -> None:
+        found = result(verdict=Verdict.BUILD_FAILED, reason="no nvcc on PATH", log="one\n\ntwo")
+        assert lines_of(found)[1:] == ["no nvcc on PATH", "the end of the log:", "  one", "  two"]
+
+    def test_warnings_are_no_errors(self) -> None:
+        assert diagnostics("a.cpp:3:9: warning: unused variable 'error' [-Wunused]\nno error: here") == ()
+
+    def test_a_real_c_compiler_s_log(self, tmp_path: Path) -> None:
+        source = tmp_path / "broken.cpp"
+        source.write_text("int f() {\n  return undeclared;\n}\n")
+        (found,) = diagnostics(_stderr([toolchain.cxx(), "-c", str(source), "-o", str(tmp_path / "out.o")]))
+        assert "undeclared" in found.text and found.place.endswith("broken.cpp:2:10")
+        assert found.source == "return undeclared;"
+
+    def test_a_real_nvcc_s_log(self, tmp_path: Path) -> None:
+        source = tmp_path / "broken.cu"
+        source.write_text('#line 1 "cuda_sources"\n__global__ void k(float* x) {\n  int spare = 1;\n  x[0] = y;\n}\n')
+        try:
+            nvcc = toolchain.nvcc()
+        except toolchain.MissingTool as error:
+            pytest.skip(str(error))
+        (found,) = diagnostics(_stderr([nvcc, "-c", str(source), "-o", str(tmp_path / "out.o")]))
+        assert found == Diagnostic('identifier "y" is undefined', "cuda_sources:3", "x[0] = y;")
+
+
+def _stderr(command: list[str]) -> str:
+    plain = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
+    assert done.returncode
+    return done.stdout + done.stderr
+
+
+class TestCrashed:
+    def test_the_traceback_s_end_without_the_harness_s_frames(self) -> None:
+        found = result(verdict=Verdict.CRASHED, reason="RuntimeError: no tile fits", log=TRACEBACK, seed=3,
+                       check=check(calls=4))
+        assert lines_of(found)[1:] == [
+            "RuntimeError: no tile fits",
+            "calls that matched before: 4",
+            "--seed 3 draws the same inputs again",
+            "the end of the log:",
+            "  Traceback (most recent call last):",
+            '    File "a/solutions/p/s.py", line 8, in forward',
+            '      raise RuntimeError("no tile fits")',
+            '    File "a/torch/nn/functional.py", line 3, in f',
+            "      call()",
+            "  RuntimeError: no tile fits",
+            "  and the next line",
+        ]
+
+    def test_without_a_traceback_what_was_printed_last(self) -> None:
+        log = "\n".join(f"line {number}" for number in range(100))
+        lines = lines_of(result(verdict=Verdict.TIMED_OUT, reason="no answer within 8 s", log=log))
+        assert lines[1] == "no answer within 8 s"
+        assert lines[-1] == "  line 99" and len(lines) < 25
+
+    def test_a_traceback_does_not_hide_what_came_of_a_wrong_result(self) -> None:
+        assert end_of_log(TRACEBACK + "later", 3, 80, traceback=False)[-1] == "later"
+        assert end_of_log("", 3, 80, traceback=True) == []
+
+
+def test_a_rejected_solution_is_told_why_and_what_to_do() -> None:
+    found = result(verdict=Verdict.REJECTED, reason="no kernel of its own ran", check=check(calls=25),
+                   kernels=Kernels(0.0, (KernelShare("gemm", "library", 0.25, 1.0),)))
+    lines = lines_of(found)
+    assert lines[1:3] == ["no kernel of its own ran", "calls that matched before: 25"]
+    assert lines[3].startswith("What to do: ")
+    assert lines[-1] == "  0.250 ms  100.0%  library  gemm"
+
+
+class TestPassed:
+    TIMES = replace(
+        timing(2.0, 0.0629), wall_ms=Spread(0.07, 0.069, 0.071), floor=Floor(1000, 10, 0.0411, 0.01, "memory"),
+        baselines=(Baseline("compile", Spread(0.08, 0.079, 0.081), Spread(1.27, 1.26, 1.28)),), flags=("noisy",),
+    )
+    KERNELS = Kernels(0.98, tuple(KernelShare(f"k{number}", "own", 0.01, 0.1) for number in range(8)))
+    CHECK: Check = check(worst_error=3.1e-7, notes=("converted",))
+
+    def test_times_floor_kernels_flags_and_notes(self) -> None:
+        assert lines_of(result("gemm/fast", timing=self.TIMES, kernels=self.KERNELS, check=self.CHECK)) == [
+            "gemm/fast (shape full, on cuda:0): passed",
+            "speedup over the reference: 2.00 [1.98, 2.02]",
+            "speedup over compile: 1.27 [1.26, 1.28] (0.0800 ms [0.0790, 0.0810])",
+            "solution: 0.0629 ms [0.0623, 0.0635]; reference: 0.126 ms [0.125, 0.127] "
+            "(medians with quartiles over 50 calls)",
+            "in a loop in Python, launches included: 0.0700 ms [0.0690, 0.0710]",
+            "floor: 0.0411 ms, bound by memory, 65.3% of it is reached",
+            "  memory: 1000 bytes, 0.0411 ms; compute: 10 operations, 0.0100 ms",
+            "own kernels: 98.0% of the GPU's time in a call",
+            *(f"  0.0100 ms  10.0%  own  k{number}" for number in range(5)),
+            "values: 55 calls matched, largest error 3.1e-07, tolerance 0.0001",
+            "weights: by name; oracle: float64",
+            "flag: noisy",
+            "note: converted",
+        ]
+
+    def test_the_cpu_s_times_are_not_told(self) -> None:
+        text = feedback(result("gemm/fast", timing=self.TIMES, device="cpu"))
+        assert " ms" not in text and "No speedup on the CPU" in text
+
+    def test_without_times_the_values_are_told(self) -> None:
+        assert lines_of(result("gemm/fast"))[1:] == [
+            "values: 55 calls matched, largest error 3.1e-07, tolerance 0.0001", "weights: by name; oracle: float64"]
