@@ -69,6 +69,7 @@ class BuildService:
         self._started: dict[str, Future[BuildOutcome]] = {}
         self._running: set[int] = set()
         self._closed = False
+        self._cpu: tuple[Path, Path] | None = None
 
     def build(self, request: BuildRequest) -> BuildOutcome:
         """The library of a request, from the cache or built now. Waits for it; never raises for what fails."""
@@ -123,12 +124,18 @@ class BuildService:
     def _cpu_support(self) -> Support:
         try:
             with self._support_lock:
-                libraries = self._cpu_libraries()
-                if not all([self._cache.hold(library) for library in libraries]):
-                    libraries = self._cpu_libraries()  # another process pruned them before they were held
+                if self._cpu is None or not all(library.exists() for library in self._cpu):
+                    self._cpu = self._held_cpu_libraries()  # once: all that a run links has to be of one runtime
+                libraries = self._cpu
         except (toolchain.MissingTool, RuntimeError, OSError) as error:
             raise NoSupport(f"the library that runs kernels on the CPU wasn't built: {error}") from error
         return Support(runtime=libraries[0], allocator=libraries[1])
+
+    def _held_cpu_libraries(self) -> tuple[Path, Path]:
+        libraries = self._cpu_libraries()
+        if not all([self._cache.hold(library) for library in libraries]):
+            libraries = self._cpu_libraries()  # another process pruned them before they were held
+        return libraries
 
     def _cpu_libraries(self) -> tuple[Path, Path]:
         folder, torch = self._cache.room(CPU_LIBRARIES), toolchain.torch()
