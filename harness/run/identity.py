@@ -15,7 +15,7 @@ from harness.result import Environment
 DIGITS = 32
 _FILE = re.compile(r"[\w./+-]+\.(?:py|cuh?|cpp|cc|c|hpp|h|inl|json|txt)\b")
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
-_DECIDING = (
+DECIDING = (
     "check", "calls", "most_calls", "time_budget", "half_width", "warmup", "baselines", "tolerance", "seed", "variants",
     "tf32", "allow_library", "trust", "sanitize", "full_headers", "max_memory", "host_memory", "timeout",
     "build_timeout", "architectures",
@@ -38,7 +38,7 @@ def identity(job: Evaluate, options: Options, environment: Environment) -> str |
         "shape": job.problem.shape,
         "constants": dict(job.problem.constants),
         "precision": job.problem.precision,
-        "options": {name: getattr(options, name) for name in _DECIDING},
+        "options": {name: getattr(options, name) for name in DECIDING},
         "device": environment.gpu or environment.cpu,
         "versions": [environment.torch, environment.cuda, environment.driver, environment.harness],
     }

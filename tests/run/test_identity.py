@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from harness.judge.messages import Evaluate, ProblemAt
 from harness.options import Options
 from harness.result import Environment
-from harness.run.identity import identity
+from harness.run.identity import DECIDING, identity
 
 ON = Environment("2.11", "0.1", gpu="H100", driver="580", cuda="13.0")
 
@@ -81,6 +81,21 @@ def test_shape_precision_gpu_and_versions_count(job: Evaluate) -> None:
 def test_a_file_that_is_gone_has_no_identity(job: Evaluate) -> None:
     job.problem.path.unlink()
     assert identity(job, Options(), ON) is None
+
+
+NOT_DECIDING = {
+    "names", "solution_file", "response", "all_blocks", "answers", "list_only", "levels", "tags", "shapes", "constants",
+    "precision", "device", "devices", "profile", "require_sandbox", "jobs", "build_only", "executor", "ray_address",
+    "cache", "cache_limit", "problems", "solutions", "out", "resume", "shard", "junit", "strict", "feedback", "verbose",
+    "quiet",
+}
+"""Options that say what is evaluated, which the key has from elsewhere, or where and how that is shown."""
+
+
+def test_every_option_either_decides_or_does_not() -> None:
+    every = {each.name for each in fields(Options)}
+    assert not every - NOT_DECIDING - set(DECIDING) and not NOT_DECIDING & set(DECIDING)
+    assert every == NOT_DECIDING | set(DECIDING)
 
 
 def test_files_that_name_each_other_have_an_identity(job: Evaluate, tmp_path: Path) -> None:
