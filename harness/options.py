@@ -13,6 +13,8 @@ from harness.catalog import Solution
 from harness.errors import UsageError
 
 ROOT = Path(__file__).resolve().parent.parent
+HOME = ROOT if (ROOT / "problems").is_dir() else Path()
+"""Of problems and solutions: this checkout, or the current folder where the harness is installed without one."""
 WARMUP_CALLS = 5
 CALLS = 20
 """As few show a biased variance in a running statistic."""
@@ -83,8 +85,8 @@ class Options:
     cache: Path = field(default_factory=lambda: default_cache(os.environ))
     cache_limit: float = field(default_factory=lambda: default_cache_limit(os.environ))
     """In GiB."""
-    problems: Path = ROOT / "problems"
-    solutions: Path = ROOT / "solutions"
+    problems: Path = HOME / "problems"
+    solutions: Path = HOME / "solutions"
     out: Path | None = None
     resume: bool = False
     shard: tuple[int, int] | None = None
