@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,13 +67,8 @@ def read_all(pattern: str) -> list[Planted]:
     return [Planted.read(path) for path in found]
 
 
-def evaluate_all(
-    cases: Sequence[Planted], folder: Path, *arguments: str | Path, at_once: int = 1
-) -> dict[str, Result]:
-    """Evaluates all cases in as few runs as their shapes and limits need, of which several may run at once.
-
-    Gives results by the cases' names.
-    """
+def evaluate_all(cases: Sequence[Planted], folder: Path, *arguments: str | Path) -> dict[str, Result]:
+    """Evaluates all cases in as few runs as their shapes and limits need; gives results by the cases' names."""
     if not cases:
         return {}
     problems = _link(folder / "problems", [path for place in PROBLEMS for path in place.glob("*.py")])
@@ -95,8 +89,7 @@ def evaluate_all(
         assert len(run.results) == len(group), run.err
         return run.results
 
-    with ThreadPoolExecutor(at_once) as pool:
-        return {row.solution: row for rows in pool.map(run_group, groups) for row in rows}
+    return {row.solution: row for key in groups for row in run_group(key)}
 
 
 def _link(folder: Path, files: Iterable[Path], name: str | None = None) -> Path:

@@ -25,8 +25,8 @@ def by_name(cheat: Planted) -> str:
 
 @pytest.fixture(scope="module")
 def on_cpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    return evaluate_all(ON_CPU, tmp_path_factory.mktemp("cpu"), *LIMITS, "--check", "--device", "cpu", "--cache", cache,
-                        at_once=2)
+    return evaluate_all(ON_CPU, tmp_path_factory.mktemp("cpu"), *LIMITS, "--check", "--devices", "cpu,cpu", "--cache",
+                        cache)
 
 
 @pytest.fixture(scope="module")

@@ -305,6 +305,11 @@ def test_the_children_of_a_hanging_solution_are_gone_afterwards(place: Place, tm
     assert processes_with(f"sleep {mark}") == []
 
 
+INTERRUPTIBLE = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); " \
+    "os.execv(sys.argv[1], sys.argv[1:])"
+"""Whoever starts the tests in the background has them ignore the interrupt, and children inherit that."""
+
+
 @pytest.fixture
 def interrupted() -> Iterator[list[subprocess.Popen[str]]]:
     """Runs to be interrupted; none of them outlives its test."""
@@ -325,12 +330,16 @@ def test_an_interrupt_keeps_what_is_written_and_leaves_no_process(
     arguments = place({"problems/twice.py": PROBLEM, "solutions/twice/a.py": solution(),
                        "solutions/twice/b.py": text})
     out, junit = tmp_path / "out.jsonl", tmp_path / "junit.xml"
-    # Whoever starts the tests in the background has them ignore the interrupt, and children inherit that.
-    process = subprocess.Popen(command(*arguments, "--out", out, "--junit", junit), stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True,
-                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # noqa: PLW1509
+    line = [sys.executable, "-c", INTERRUPTIBLE, *command(*arguments, "--out", out, "--junit", junit)]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     interrupted.append(process)
-    wait_until(lambda: out.exists() and out.read_text().endswith("\n") and len(processes_with(f"sleep {mark}")) >= 2)
+
+    def hangs_now() -> bool:
+        assert process.poll() is None, process.communicate()
+        written = out.exists() and out.read_text().endswith("\n")
+        return written and len(processes_with(f"sleep {mark}")) >= 2
+
+    wait_until(hangs_now)
     below = descendants(process.pid)
     process.send_signal(signal.SIGINT)
     said, complained = process.communicate(timeout=20)

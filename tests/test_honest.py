@@ -23,8 +23,8 @@ def by_name(solution: Planted) -> str:
 
 @pytest.fixture(scope="module")
 def on_cpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    return evaluate_all(ON_CPU, tmp_path_factory.mktemp("cpu"), "--check", "--device", "cpu", "--calls", "6",
-                        "--cache", cache, at_once=2)
+    return evaluate_all(ON_CPU, tmp_path_factory.mktemp("cpu"), "--check", "--devices", "cpu,cpu", "--calls", "6",
+                        "--cache", cache)
 
 
 @pytest.fixture(scope="module")

@@ -167,6 +167,7 @@ class BuildService:
         for pid in running:
             kill_tree(pid)
         self._cache.close()
+        self._cpu = None  # nothing holds them any longer
 
     def _outcome(self, make: Callable[[], Recipe]) -> BuildOutcome:
         try:
