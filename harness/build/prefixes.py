@@ -6,6 +6,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
@@ -57,6 +58,8 @@ class Prefixes:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 return True
+            if target.exists():  # somebody was faster
+                return True
             with tempfile.TemporaryDirectory(dir=target.parent, ignore_cleanup_errors=True) as folder:
                 made = Path(folder) / target.name
                 made.mkdir()
@@ -65,5 +68,6 @@ class Prefixes:
                 status, _, breach = self._ninja(made)
                 if status != 0 or breach is not None:
                     return False  # builds go without; what is wrong with the compiler they tell better
-                os.replace(made, target)
+                with suppress(OSError):  # where there are no locks somebody may have been faster here as well
+                    os.replace(made, target)
         return True

@@ -91,3 +91,21 @@ def test_a_compiler_that_can_not_make_them_keeps_nobody_from_building(tmp_path: 
     assert {prefixes.folder() for _ in range(3 * WORTH_IT)} == {PREFIX_DIR}
     assert len(tried) == 1
     assert not list((tmp_path / CPU_LIBRARIES).glob("prefix-*")) and not list((tmp_path / CPU_LIBRARIES).glob("tmp*"))
+
+
+def test_who_comes_second_uses_what_the_first_one_made(tmp_path: Path) -> None:
+    """Another process makes them between this one's look and its turn, and again while this one is at work."""
+    cache, runs = Cache(tmp_path), []
+
+    def ninja(folder: Path) -> tuple[int, str, None]:
+        runs.append(folder)
+        (folder / "made").touch()
+        other = tmp_path / CPU_LIBRARIES / folder.name
+        other.mkdir(exist_ok=True)
+        (other / "by somebody else").touch()
+        return 0, "", None
+
+    first = Prefixes(cache, ninja)
+    found = [first.folder() for _ in range(WORTH_IT)][-1]
+    assert (found / "by somebody else").exists() and len(runs) == 1
+    assert Prefixes(cache, ninja)._make({}, found) and len(runs) == 1
