@@ -13,6 +13,10 @@ and sum need no other lane. A lane reads its row as 16-byte vectors, and puts th
 its scores were, so only the warp has to wait for itself. Rows are padded so that eight of them begin in different
 groups of banks.
 
+Rounding a weight takes up to 2^-9 of it away. Over many keys that averages out, but the first queries see few. So the
+block that has them adds what rounding took, rounded in its turn, as a second product; it is the one with the least to
+do.
+
 When a row's maximum grows, what was summed so far has to shrink. That is put off until it grows by more than 2^8:
 weights up to 256 do no harm, and are divided out at the end. After the first tile it hardly ever happens. The factors
 of rows reach the fragments as a fragment of their own, loaded from a tile that repeats them along rows.
@@ -69,6 +73,7 @@ constexpr int kTileStride = kWidth + kChunk;  // of a row of keys or values: 36 
 constexpr int kScoreStride = kKeys + 4;       // of a row of scores, in floats: 68 words, likewise
 constexpr int kWeightStride = 2 * kScoreStride;  // the same row as bfloat16
 constexpr int kFactors = kKeys / 2;  // where a row's factors lie: behind its weights
+constexpr int kRests = kKeys;  // where a row's rests lie, in bfloat16: behind its weights
 constexpr float kSlack = 8.0f;       // powers of two by which a maximum may grow before sums are scaled
 constexpr unsigned int kAll = 0xffffffffu;
 constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
@@ -199,10 +204,12 @@ __device__ void scale_values(Progress& progress, float* scores, float factor) {
       }
     }
   }
+  __syncwarp();  // the factors have been read: something else may take their place
 }
 
-// From scores to weights, for this lane's row. Only the first `seen` keys count.
-__device__ void weigh(Progress& progress, float* scores, int seen, float scale) {
+// From scores to weights, for this lane's row. Only the first `seen` keys count. With rests, what rounding takes from
+// the weights follows them.
+__device__ void weigh(Progress& progress, float* scores, int seen, float scale, bool rests) {
   float* const row = scores + threadIdx.x % kWarp * kScoreStride;
   float values[kRowChunks][kChunk];
   float largest = -INFINITY;
@@ -244,6 +251,13 @@ __device__ void weigh(Progress& progress, float* scores, int seen, float scale) 
       sums[j % 4] += values[i][j];
     }
     reinterpret_cast<uint4*>(row)[i] = packed(values, i);
+    if (rests) {
+#pragma unroll
+      for (int j = 0; j < kChunk; ++j) {
+        values[i][j] -= __bfloat162float(__float2bfloat16_rn(values[i][j]));
+      }
+      reinterpret_cast<uint4*>(row)[kRests / kChunk + i] = packed(values, i);
+    }
   }
   progress.sum += (sums[0] + sums[1]) + (sums[2] + sums[3]);
   __syncwarp();
@@ -268,7 +282,6 @@ __device__ void add_values(Progress& progress, const Half* weights, const Half* 
       }
     }
   }
-  __syncwarp();  // the weights have been read: scores may take their place
 }
 
 // The warp's results, from row `first` on, by way of its shared memory.
@@ -350,8 +363,12 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) causal_attention_kerne
     if (first_key < first + kRows) {  // else all of the tile is in the future of the whole warp
       const Tile& current = shared.tiles[tile % 2];
       score(progress, current.keys, scores);
-      weigh(progress, scores, lane_query + 1 - first_key, scale);
+      weigh(progress, scores, lane_query + 1 - first_key, scale, part == 0);
       add_values(progress, weights, current.values);
+      if (part == 0) {
+        add_values(progress, weights + kRests, current.values);
+      }
+      __syncwarp();  // the weights have been read: scores may take their place
     }
   }
   store_results(progress, scores, out + head, first, length);

@@ -36,6 +36,9 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kWarps = 8;  // a block; they have nothing in common
 constexpr int kThreads = kWarp * kWarps;
+constexpr int kTokens = 4;  // of a warp
+constexpr int kVectorLoads = 2;  // a lane and token: a slice is 1 KB wide
+constexpr int kScalarLoads = 4;
 constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 __device__ float4 all_nan(float4) {
@@ -46,7 +49,8 @@ __device__ float all_nan(float) {
   return NAN;
 }
 
-// Value is float4 or float; width counts them.
+// Value is float4 or float; width counts them. Blocks do a slice of all rows, then the next one. A lane has its values
+// of the slice for each of its warp's tokens.
 template <typename Value, int kLoads>
 __global__ void __launch_bounds__(kThreads) embedding_kernel(
     const Value* __restrict__ weight,
@@ -54,32 +58,55 @@ __global__ void __launch_bounds__(kThreads) embedding_kernel(
     Value* __restrict__ out,
     int64_t count,
     int64_t vocabulary,
-    int64_t width) {
-  const int64_t nth = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
-  if (nth >= count) {
-    return;
-  }
-  const int64_t token = tokens[nth];
-  const bool known = token >= 0 && token < vocabulary;
-  const Value* const from = weight + (known ? token : 0) * width;
-  Value* const to = out + nth * width;
+    int64_t width,
+    unsigned int blocks_per_slice) {
+  const int64_t slice = blockIdx.x / blocks_per_slice;
+  const int64_t nth = (static_cast<int64_t>(blockIdx.x % blocks_per_slice) * kWarps + threadIdx.x / kWarp) * kTokens;
+  const int64_t begin = slice * (kWarp * kLoads) + threadIdx.x % kWarp;
 
-  for (int64_t begin = threadIdx.x % kWarp; begin < width; begin += kWarp * kLoads) {
-    Value loaded[kLoads];
+  int64_t token[kTokens];
+#pragma unroll
+  for (int i = 0; i < kTokens; ++i) {
+    token[i] = nth + i < count ? tokens[nth + i] : -1;
+  }
+  Value loaded[kTokens][kLoads];
+#pragma unroll
+  for (int i = 0; i < kTokens; ++i) {
+    const bool known = token[i] >= 0 && token[i] < vocabulary;
 #pragma unroll
     for (int load = 0; load < kLoads; ++load) {
-      loaded[load] = all_nan(Value());
+      loaded[i][load] = all_nan(Value());
       if (known && begin + load * kWarp < width) {
-        loaded[load] = from[begin + load * kWarp];
-      }
-    }
-#pragma unroll
-    for (int load = 0; load < kLoads; ++load) {
-      if (begin + load * kWarp < width) {
-        __stcs(to + begin + load * kWarp, loaded[load]);
+        loaded[i][load] = weight[token[i] * width + begin + load * kWarp];
       }
     }
   }
+#pragma unroll
+  for (int i = 0; i < kTokens; ++i) {
+#pragma unroll
+    for (int load = 0; load < kLoads; ++load) {
+      if (nth + i < count && begin + load * kWarp < width) {
+        __stcs(out + (nth + i) * width + begin + load * kWarp, loaded[i][load]);
+      }
+    }
+  }
+}
+
+template <typename Value, int kLoads>
+void launch(const at::Tensor& weight, const at::Tensor& tokens, const at::Tensor& out) {
+  const int64_t count = tokens.size(0);
+  const int64_t width = weight.size(1) / (sizeof(Value) / sizeof(float));
+  const int64_t slices = (width + kWarp * kLoads - 1) / (kWarp * kLoads);
+  const int64_t blocks = (count + kWarps * kTokens - 1) / (kWarps * kTokens);
+  TORCH_CHECK(
+      blocks <= kMaxBlocks / slices,
+      "embedding: ", count, " tokens of width ", weight.size(1), " are too many for one launch");
+  embedding_kernel<Value, kLoads>
+      <<<static_cast<unsigned int>(blocks * slices), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+          reinterpret_cast<const Value*>(weight.const_data_ptr<float>()), tokens.const_data_ptr<int64_t>(),
+          reinterpret_cast<Value*>(out.mutable_data_ptr<float>()), count, weight.size(0), width,
+          static_cast<unsigned int>(blocks));
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 bool is_aligned(const void* pointer) {
@@ -106,28 +133,18 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& tokens) {
       "embedding: weight is on ", weight.device(), ", but tokens are on ", tokens.device());
   TORCH_CHECK(weight.scalar_type() == at::kFloat, "embedding: weight must be float32, but is ", weight.scalar_type());
   TORCH_CHECK(tokens.scalar_type() == at::kLong, "embedding: tokens must be int64, but are ", tokens.scalar_type());
-  const int64_t count = tokens.size(0);
-  const int64_t width = weight.size(1);
-  const int64_t blocks = (count + kWarps - 1) / kWarps;
-  TORCH_CHECK(blocks <= kMaxBlocks, "embedding: ", count, " tokens are too many for one launch");
 
   const c10::cuda::CUDAGuard guard(weight.device());
-  at::Tensor out = at::empty({count, width}, weight.options());
+  at::Tensor out = at::empty({tokens.size(0), weight.size(1)}, weight.options());
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  const float* const from = weight.const_data_ptr<float>();
-  const int64_t* const which = tokens.const_data_ptr<int64_t>();
-  float* const to = out.mutable_data_ptr<float>();
-  const auto grid = static_cast<unsigned int>(blocks);
-  const auto stream = at::cuda::getCurrentCUDAStream();
-  if (width % 4 == 0 && is_aligned(from) && is_aligned(to)) {
-    embedding_kernel<float4, 4><<<grid, kThreads, 0, stream>>>(
-        reinterpret_cast<const float4*>(from), which, reinterpret_cast<float4*>(to), count, weight.size(0), width / 4);
+  if (weight.size(1) % 4 == 0 && is_aligned(weight.const_data_ptr<float>()) &&
+      is_aligned(out.const_data_ptr<float>())) {
+    launch<float4, kVectorLoads>(weight, tokens, out);
   } else {
-    embedding_kernel<float, 8><<<grid, kThreads, 0, stream>>>(from, which, to, count, weight.size(0), width);
+    launch<float, kScalarLoads>(weight, tokens, out);
   }
-  C10_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 """

@@ -3,7 +3,6 @@
 
 #include <ATen/ATen.h>
 #include <optional>
-#include <torch/csrc/autograd/generated/variable_factories.h>
 
 namespace torch {
 
