@@ -19,7 +19,7 @@ from pathlib import Path
 
 from harness.build import architecture, toolchain
 from harness.build.request import BadRequest, BuildRequest
-from harness.build.slim import SLIM_DIR, operator_headers
+from harness.build.slim import SLIM_DIR, further_headers
 
 RECIPE = 1
 """Part of every key: raised when the commands below change what comes out."""
@@ -116,7 +116,7 @@ def cuda_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> st
 def _includes(request: BuildRequest, headers: Sequence[str], sources: Sequence[str], slim: bool) -> list[str]:
     if request.no_implicit_headers:
         return []
-    called = operator_headers(sources, toolchain.torch().include_dirs[0]) if slim else []
+    called = further_headers(sources, toolchain.torch().include_dirs[0]) if slim else []
     return [f"#include <{header}>" for header in (*headers, *called)]
 
 

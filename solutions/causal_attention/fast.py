@@ -13,9 +13,9 @@ and sum need no other lane. A lane reads its row as 16-byte vectors, and puts th
 its scores were, so only the warp has to wait for itself. Rows are padded so that eight of them begin in different
 groups of banks.
 
-Rounding a weight takes up to 2^-9 of it away. Over many keys that averages out, but the first queries see few. So the
-block that has them adds what rounding took, rounded in its turn, as a second product; it is the one with the least to
-do.
+Rounding a weight to bfloat16 takes up to 2^-9 of it away. Over many keys that averages out, but the first queries see
+few, and where scores are large few count. So what rounding takes is rounded in its turn and put behind the weights, as
+a second product with the same fragments of values: half as many products again, and 2^-17 is left of the error.
 
 When a row's maximum grows, what was summed so far has to shrink. That is put off until it grows by more than 2^8:
 weights up to 256 do no harm, and are divided out at the end. After the first tile it hardly ever happens. The factors
@@ -207,9 +207,9 @@ __device__ void scale_values(Progress& progress, float* scores, float factor) {
   __syncwarp();  // the factors have been read: something else may take their place
 }
 
-// From scores to weights, for this lane's row. Only the first `seen` keys count. With rests, what rounding takes from
-// the weights follows them.
-__device__ void weigh(Progress& progress, float* scores, int seen, float scale, bool rests) {
+// From scores to weights, for this lane's row. Only the first `seen` keys count. What rounding takes from the weights
+// follows them.
+__device__ void weigh(Progress& progress, float* scores, int seen, float scale) {
   float* const row = scores + threadIdx.x % kWarp * kScoreStride;
   float values[kRowChunks][kChunk];
   float largest = -INFINITY;
@@ -251,13 +251,11 @@ __device__ void weigh(Progress& progress, float* scores, int seen, float scale, 
       sums[j % 4] += values[i][j];
     }
     reinterpret_cast<uint4*>(row)[i] = packed(values, i);
-    if (rests) {
 #pragma unroll
-      for (int j = 0; j < kChunk; ++j) {
-        values[i][j] -= __bfloat162float(__float2bfloat16_rn(values[i][j]));
-      }
-      reinterpret_cast<uint4*>(row)[kRests / kChunk + i] = packed(values, i);
+    for (int j = 0; j < kChunk; ++j) {
+      values[i][j] -= __bfloat162float(__float2bfloat16_rn(values[i][j]));
     }
+    reinterpret_cast<uint4*>(row)[kRests / kChunk + i] = packed(values, i);
   }
   progress.sum += (sums[0] + sums[1]) + (sums[2] + sums[3]);
   __syncwarp();
@@ -268,9 +266,12 @@ __device__ void add_values(Progress& progress, const Half* weights, const Half* 
 #pragma unroll
   for (int k = 0; k < kKeyPieces; ++k) {
     Left pieces[kRowPieces];
+    Left rests[kRowPieces];
 #pragma unroll
     for (int i = 0; i < kRowPieces; ++i) {
-      wmma::load_matrix_sync(pieces[i], weights + i * kPiece * kWeightStride + k * kPiece, kWeightStride);
+      const Half* const from = weights + i * kPiece * kWeightStride + k * kPiece;
+      wmma::load_matrix_sync(pieces[i], from, kWeightStride);
+      wmma::load_matrix_sync(rests[i], from + kRests, kWeightStride);
     }
 #pragma unroll
     for (int n = 0; n < kWidthPieces; ++n) {
@@ -278,10 +279,12 @@ __device__ void add_values(Progress& progress, const Half* weights, const Half* 
       wmma::load_matrix_sync(piece, values + k * kPiece * kTileStride + n * kPiece, kTileStride);
 #pragma unroll
       for (int i = 0; i < kRowPieces; ++i) {
+        wmma::mma_sync(progress.values[i][n], rests[i], piece, progress.values[i][n]);
         wmma::mma_sync(progress.values[i][n], pieces[i], piece, progress.values[i][n]);
       }
     }
   }
+  __syncwarp();  // the weights have been read: scores may take their place
 }
 
 // The warp's results, from row `first` on, by way of its shared memory.
@@ -363,12 +366,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) causal_attention_kerne
     if (first_key < first + kRows) {  // else all of the tile is in the future of the whole warp
       const Tile& current = shared.tiles[tile % 2];
       score(progress, current.keys, scores);
-      weigh(progress, scores, lane_query + 1 - first_key, scale, part == 0);
+      weigh(progress, scores, lane_query + 1 - first_key, scale);
       add_values(progress, weights, current.values);
-      if (part == 0) {
-        add_values(progress, weights + kRests, current.values);
-      }
-      __syncwarp();  // the weights have been read: scores may take their place
     }
   }
   store_results(progress, scores, out + head, first, length);

@@ -1,27 +1,37 @@
 """Headers that stand before torch's own on the include path and bring only what kernels use, from torch's own headers.
 
-Most of what `torch/extension.h` includes is torch's C++ front end, which takes a compiler half a minute to read.
+Most of what `torch/extension.h` includes is torch's C++ front end, which takes a compiler half a minute to read. Most
+of the rest are TorchScript's types, which every operator's header brings by way of `ATen/DeviceGuard.h`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 SLIM_DIR = Path(__file__).resolve().parent
 _CALL = re.compile(r"\b(?:at|torch)::([a-z_]\w*)\s*\(")
+_OWN = {
+    re.compile(r"\bdevice_of\b"): "inlinebench/device_of.h",
+    re.compile(r"\bglobalContext\b"): "inlinebench/context.h",
+    re.compile(r"\brequires_grad\b"): "inlinebench/requires_grad.h",
+}
+"""What a source may say of what few need, and the header that brings it."""
 _MISSING = re.compile(
     r"not a member of|has no member|was not declared|is undefined|incomplete type|does not name a|no match for|"
     r"no matching function|no instance of|No such file|has not been declared|no operator|is not a template"
 )
 
 
-def operator_headers(sources: Iterable[str], include_dir: Path) -> list[str]:
-    """Torch's headers of the operators that sources call as `at::name(` or `torch::name(`, where there are such."""
+def further_headers(sources: Sequence[str], include_dir: Path) -> list[str]:
+    """What sources need beside the usual, by what they say: among it torch's headers of the operators that they call as
+    `at::name(` or `torch::name(`, where there are such."""
+    named = [header for word, header in _OWN.items() if any(word.search(source) for source in sources)]
     called = {match[1] for source in sources for match in _CALL.finditer(source)}
     names = sorted(called | {name.removesuffix("_out") for name in called})
-    return [f"ATen/ops/{name}.h" for name in names if (include_dir / "ATen" / "ops" / f"{name}.h").is_file()]
+    operators = [f"ATen/ops/{name}.h" for name in names if (include_dir / "ATen" / "ops" / f"{name}.h").is_file()]
+    return [*named, *operators]
 
 
 def lacks_something(log: str) -> bool:

@@ -1,4 +1,4 @@
-// Instead of torch's own: what <ATen/ATen.h> beside this gives, under torch's name as well, and torch's factories.
+// Instead of torch's own: what <ATen/ATen.h> beside this gives, under torch's name as well.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -1,0 +1,4 @@
+// Torch's own header, which one beside this hides.
+#pragma once
+
+#include_next <ATen/Context.h>
