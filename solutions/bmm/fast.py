@@ -13,15 +13,16 @@ they sum no more than 32 steps of K; everything else is added, and rounded, outs
 
 Four kernels: each row of A, read once, into registers if K is 8192 or less, and written as parts; the largest
 magnitude of each column of B; the parts of B, turned so that K is contiguous (32 high and 32 low ones are a line of
-128 bytes); the product. A block of 8 warps has 128 x 256 of the output, a warp 64 x 64: 128 registers for its sums, 32
+128 bytes); the product. A block of 4 warps has 128 x 128 of the output, a warp 64 x 64: 128 registers for its sums, 32
 for the sums of a chunk of 32 steps, 64 for B's parts of that chunk, which stay while A's pass by. That makes 6
-products of one load from shared memory, which is busy for 57 % of the time and holds four chunks, three of which
-asynchronous copies fill meanwhile. B's parts are loaded before the barrier between chunks, so that products start
-right behind it.
+products of one load from shared memory, which is busy for 62 % of the time. It holds three chunks: one that is
+multiplied, the next, and one that asynchronous copies fill. These are 108 KB, so that two blocks share an SM: one
+multiplies while the other waits at its barrier. B's parts are loaded before the barrier between chunks, so that
+products start right behind it.
 
-Sizes are padded in the workspace only. N of 128 or less, or a GPU without the 216 KB of shared memory that wide tiles
-need, takes narrow ones. An infinity in A or B may give NaN where the exact result is infinite; a NaN spreads. Forward
-only: no gradient is recorded.
+Sizes are padded in the workspace only. N of 64 or less, or a GPU without the 108 KB of shared memory that a wide
+tile needs, takes narrow ones. An infinity in A or B may give NaN where the exact result is infinite; a NaN spreads.
+Forward only: no gradient is recorded.
 """
 
 import torch
@@ -269,27 +270,30 @@ constexpr int kFragment = 16;
 constexpr int kWarpTile = 64;
 constexpr int kParts = kWarpTile / kFragment;
 constexpr int kTileM = 128;
-constexpr int kWideTile = 256;
+constexpr int kWideTile = 128;
 constexpr int kNarrowTile = 64;
 constexpr int kRowHalves = 2 * kChunk;
 constexpr int kCopyHalves = 8;  // 16 bytes, the most that one asynchronous copy moves
 constexpr int kStride = kRowHalves + kCopyHalves;
 constexpr int kStagingStride = kWarpTile + 4;
+constexpr int kCopyAfter = 0;  // the part of 16 rows of a chunk, 0 to 3, after which the copies of a coming one start
 constexpr int kGroup = 16;  // tiles along M that run one after the other: they share what L2 holds of the right operand
-static_assert(kChunk == 2 * kFragment, "multiply_chunk takes two steps of a fragment");
+static_assert(kChunk == 2 * kFragment, "multiply_rows takes two steps of a fragment");
+static_assert(0 <= kCopyAfter && kCopyAfter < kParts, "each chunk must start the copies of another");
 
 using Left = wmma::fragment<wmma::matrix_a, kFragment, kFragment, kFragment, __half, wmma::row_major>;
 using Right = wmma::fragment<wmma::matrix_b, kFragment, kFragment, kFragment, __half, wmma::col_major>;
 using Sum = wmma::fragment<wmma::accumulator, kFragment, kFragment, kFragment, float>;
 
-// The wide tile needs nearly all of an SM's shared memory; the narrow one is for narrow matrices, and for GPUs with
-// less.
+// Two blocks of wide tiles share an SM of 228 KB, so that one multiplies while the other waits at its barrier. The
+// narrow tile is for narrow matrices, and for GPUs with less shared memory.
 template <int TileN>
 struct Tile {
   static constexpr int warps_across = TileN / kWarpTile;
   static constexpr int warps = kTileM / kWarpTile * warps_across;
   static constexpr int threads = warps * kWarpSize;
-  static constexpr int stages = TileN == kWideTile ? 4 : 3;
+  static constexpr int stages = 3;
+  static constexpr int blocks_per_sm = TileN == kWideTile ? 2 : 1;  // at least, for the compiler
   static constexpr int stage_halves = (kTileM + TileN) * kStride;
   static constexpr int pipeline_bytes = stages * stage_halves * static_cast<int>(sizeof(__half));
   static constexpr int staging_bytes = warps * kWarpTile * kStagingStride * static_cast<int>(sizeof(float));
@@ -423,7 +427,7 @@ __device__ __forceinline__ void write_sums(
 }
 
 template <int TileN>
-__global__ void __launch_bounds__(Tile<TileN>::threads) multiply_kernel(
+__global__ void __launch_bounds__(Tile<TileN>::threads, Tile<TileN>::blocks_per_sm) multiply_kernel(
     Operand left,
     Operand right,
     float* __restrict__ out,
@@ -482,7 +486,7 @@ __global__ void __launch_bounds__(Tile<TileN>::threads) multiply_kernel(
 #pragma unroll
     for (int i = 0; i < kParts; ++i) {
       multiply_rows(left_rows + i * kFragment * kStride, held, sums[i]);
-      if (i == 0) {
+      if (i == kCopyAfter) {
         copy_chunk(chunk + T::stages - 1);
       }
     }
@@ -520,7 +524,7 @@ void multiply(const Operand& left, const Operand& right, const at::Tensor& out, 
 void multiply(const Operand& left, const Operand& right, const at::Tensor& out, int64_t chunks, int device) {
   int shared_bytes = 0;
   C10_CUDA_CHECK(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  if (right.lines > 2 * kNarrowTile && shared_bytes >= Tile<kWideTile>::shared_bytes) {
+  if (right.lines > kNarrowTile && shared_bytes >= Tile<kWideTile>::shared_bytes) {
     multiply<kWideTile>(left, right, out, chunks);
   } else {
     multiply<kNarrowTile>(left, right, out, chunks);

@@ -8,14 +8,16 @@ The trick is to need little else. A block of 128 threads has 128 x 128 of the ou
 of them in registers. For every k a thread reads its 8 values of A and 16 of B, six loads of 16 bytes for 128
 multiply-adds. Lanes side by side read 16 bytes side by side, or the same ones, so no bank is asked twice.
 
-Both operands are contiguous along K, but the loop needs what belongs to one k side by side. Asynchronous copies turn
-them: they move single values, of which a warp takes 8 rows by 4 steps of K, and put the values of one k into one row
-of shared memory. Rows lie 136 floats apart, 8 banks, so the four rows that a warp writes to don't meet. That makes 32
-copies a thread for 2048 multiply-adds. A warp's next copies find the rest of their 32-byte sectors in L1.
+Both operands are contiguous along K, but the loop needs what belongs to one k side by side. So a thread loads 16 bytes
+of each of four rows into registers, and puts the four values of each into four rows of shared memory. It does so for A
+during the first half of a step of 16, for B during the second: 16 registers are all it has left, and the products of
+half a step cover the latency of memory. Rows lie 132 floats apart, so that of the four rows that a warp writes to no
+more than two meet in a bank. 32 such stores for 2048 multiply-adds are little.
 
-Shared memory holds four steps of 16, all but one of them under way, with one barrier a step. Two blocks share an SM:
-one multiplies while the other waits. 512 tiles at full size are 1.94 rounds of 264 blocks. Sums run in float32 in the
-order of k. Steps and tiles that reach beyond the matrices get zeros. Forward only: no gradient is recorded.
+Shared memory holds two steps, one in use and one being filled, with one barrier a step. Two blocks share an SM: one
+multiplies while the other waits. 512 tiles at full size are 1.94 rounds of 264 blocks. Sums run in float32 in the order
+of k. Tiles that reach beyond the matrices, and sizes or addresses that allow no 16 bytes, are loaded by single values.
+Forward only: no gradient is recorded.
 """
 
 import torch
@@ -34,7 +36,6 @@ CUDA_SOURCE = r"""
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#include <cuda_pipeline.h>
 
 namespace {
 
@@ -45,11 +46,11 @@ constexpr int kWarpSize = 32;
 constexpr int kThreads = 128;
 constexpr int kTile = 128;  // rows and columns of the output that a block has
 constexpr int kStep = 16;   // of K in a stage
-constexpr int kStages = 4;
 constexpr int kVector = 4;
-constexpr int kStride = kTile + 8;  // of the values of one k: four of them begin in four groups of eight banks
+constexpr int kHalf = kStep / 2;
+constexpr int kStride = kTile + kVector;  // of the values of one k
 constexpr int kOperand = kStep * kStride;  // floats of one operand in a stage
-constexpr int kSharedBytes = kStages * 2 * kOperand * static_cast<int>(sizeof(float));
+constexpr int kSharedBytes = 2 * 2 * kOperand * static_cast<int>(sizeof(float));
 constexpr int kGroup = 16;  // tiles along M that run one after the other and share what L2 holds
 
 // A warp has 64 x 64 of a tile, its lanes lie 8 x 4, and a lane has 8 x 16 as two by four squares of 4 x 4. Lanes side
@@ -64,25 +65,48 @@ constexpr int kApartM = kLanesM * kVector;
 constexpr int kApartN = kLanesN * kVector;
 static_assert(kLanesM * kLanesN == kWarpSize && kWarpsM * kWarpsM * kWarpSize == kThreads);
 
-// Starts the copies of kStep values from `first` of a tile's rows, turned: the values of one k go side by side. Zeros
-// where the operand has ended.
-__device__ __forceinline__ void copy_operand(
-    float* to, const float* __restrict__ operand, int64_t first_row, int64_t rows, int64_t first, int64_t length) {
-  constexpr int kAcross = 4;  // values of a row that a warp takes at once
-  constexpr int kRowsAtOnce = kThreads / kAcross;
-  const int row = static_cast<int>(threadIdx.x) / kAcross;
-  const int place = static_cast<int>(threadIdx.x) % kAcross;
-  to += place * kStride + row;
-  const float* const from = operand + (first_row + row) * length + first + place;
-  const bool whole = first + kStep <= length && first_row + kTile <= rows;  // nearly always
+// What a thread has of one operand on its way to shared memory: four values of K of every 32nd row of a tile.
+constexpr int kPieces = kStep / kVector;  // of a row
+constexpr int kRowsAtOnce = kThreads / kPieces;
+constexpr int kOwnRows = kTile / kRowsAtOnce;
+
+// Loads kStep values from `first` of a tile's rows, zeros where the operand has ended. With Vectors its rows are a
+// multiple of four long.
+template <bool Vectors>
+__device__ __forceinline__ void fetch(
+    float4 (&staged)[kOwnRows],
+    const float* __restrict__ operand,
+    int64_t first_row,
+    int64_t rows,
+    int64_t first,
+    int64_t length) {
+  const int64_t row = first_row + threadIdx.x / kPieces;
+  const int64_t place = first + threadIdx.x % kPieces * kVector;
+  const float* const from = operand + row * length + place;
 #pragma unroll
-  for (int i = 0; i < kTile; i += kRowsAtOnce) {
-#pragma unroll
-    for (int k = 0; k < kStep; k += kAcross) {
-      const bool inside = whole || (first_row + row + i < rows && first + place + k < length);
-      const float* const source = inside ? from + i * length + k : operand;
-      __pipeline_memcpy_async(to + k * kStride + i, source, sizeof(float), inside ? 0 : sizeof(float));
+  for (int i = 0; i < kOwnRows; ++i) {
+    const bool row_inside = row + i * kRowsAtOnce < rows;
+    const float* const values = from + i * kRowsAtOnce * length;
+    if (Vectors) {
+      staged[i] = row_inside && place < length ? __ldg(reinterpret_cast<const float4*>(values)) : float4{};
+    } else {
+      staged[i].x = row_inside && place < length ? values[0] : 0.0f;
+      staged[i].y = row_inside && place + 1 < length ? values[1] : 0.0f;
+      staged[i].z = row_inside && place + 2 < length ? values[2] : 0.0f;
+      staged[i].w = row_inside && place + 3 < length ? values[3] : 0.0f;
     }
+  }
+}
+
+// Puts them into shared memory, the values of one k side by side.
+__device__ __forceinline__ void put(float* to, const float4 (&staged)[kOwnRows]) {
+  to += threadIdx.x % kPieces * (kVector * kStride) + threadIdx.x / kPieces;
+#pragma unroll
+  for (int i = 0; i < kOwnRows; ++i) {
+    to[i * kRowsAtOnce] = staged[i].x;
+    to[i * kRowsAtOnce + kStride] = staged[i].y;
+    to[i * kRowsAtOnce + 2 * kStride] = staged[i].z;
+    to[i * kRowsAtOnce + 3 * kStride] = staged[i].w;
   }
 }
 
@@ -96,7 +120,26 @@ __device__ __forceinline__ void load_own(const float* from, float (&own)[Own]) {
   }
 }
 
+// Adds to sums what kHalf steps of K give.
+__device__ __forceinline__ void multiply(const float* left, const float* right, float (&sums)[kOwnM][kOwnN]) {
+#pragma unroll
+  for (int k = 0; k < kHalf; ++k) {
+    float a[kOwnM];
+    float b[kOwnN];
+    load_own<kApartM>(left + k * kStride, a);
+    load_own<kApartN>(right + k * kStride, b);
+#pragma unroll
+    for (int i = 0; i < kOwnM; ++i) {
+#pragma unroll
+      for (int j = 0; j < kOwnN; ++j) {
+        sums[i][j] += a[i] * b[j];
+      }
+    }
+  }
+}
+
 // Two blocks on an SM: one multiplies while the other waits at its barrier.
+template <bool Vectors>
 __global__ void __launch_bounds__(kThreads, 2) multiply_kernel(
     const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ out,
     int64_t M, int64_t K, int64_t N, int tiles_m, int tiles_n) {
@@ -115,42 +158,27 @@ __global__ void __launch_bounds__(kThreads, 2) multiply_kernel(
   const int own_m = warp % kWarpsM * kWarpTile + lane % kLanesM * kVector;
   const int own_n = warp / kWarpsM * kWarpTile + lane / kLanesM * kVector;
 
-  // Every step makes one commit, those beyond the end too: the number of those that may be open is always the same.
-  const int steps = static_cast<int>((K + kStep - 1) / kStep);
-  const auto copy_step = [&](int step) {
-    if (step < steps) {
-      float* const stage = stages + step % kStages * (2 * kOperand);
-      const int64_t k = static_cast<int64_t>(step) * kStep;
-      copy_operand(stage, A, tile_m, M, k, K);
-      copy_operand(stage + kOperand, B, tile_n, N, k, K);
-    }
-    __pipeline_commit();
-  };
-  for (int step = 0; step < kStages - 1; ++step) {
-    copy_step(step);
-  }
+  float4 staged[kOwnRows];
+  fetch<Vectors>(staged, A, tile_m, M, 0, K);
+  put(stages, staged);
+  fetch<Vectors>(staged, B, tile_n, N, 0, K);
+  put(stages + kOperand, staged);
+  __syncthreads();
 
+  const int steps = static_cast<int>((K + kStep - 1) / kStep);
   float sums[kOwnM][kOwnN] = {};
   for (int step = 0; step < steps; ++step) {
-    __pipeline_wait_prior(kStages - 2);
-    __syncthreads();  // the step is there for all, and all are done with the stage that is filled now
-    copy_step(step + kStages - 1);
-    const float* const left = stages + step % kStages * (2 * kOperand) + own_m;
-    const float* const right = stages + step % kStages * (2 * kOperand) + kOperand + own_n;
-#pragma unroll
-    for (int k = 0; k < kStep; ++k) {
-      float a[kOwnM];
-      float b[kOwnN];
-      load_own<kApartM>(left + k * kStride, a);
-      load_own<kApartN>(right + k * kStride, b);
-#pragma unroll
-      for (int i = 0; i < kOwnM; ++i) {
-#pragma unroll
-        for (int j = 0; j < kOwnN; ++j) {
-          sums[i][j] += a[i] * b[j];
-        }
-      }
-    }
+    const float* const left = stages + step % 2 * (2 * kOperand) + own_m;
+    const float* const right = stages + step % 2 * (2 * kOperand) + kOperand + own_n;
+    float* const next = stages + (step + 1) % 2 * (2 * kOperand);
+    const int64_t next_k = (step + 1) * static_cast<int64_t>(kStep);  // beyond the end there are zeros
+    fetch<Vectors>(staged, A, tile_m, M, next_k, K);
+    multiply(left, right, sums);
+    put(next, staged);
+    fetch<Vectors>(staged, B, tile_n, N, next_k, K);
+    multiply(left + kHalf * kStride, right + kHalf * kStride, sums);
+    put(next + kOperand, staged);
+    __syncthreads();  // the next step is there for all, and all are done with this one
   }
 
 #pragma unroll
@@ -178,6 +206,7 @@ __global__ void __launch_bounds__(kThreads, 2) multiply_kernel(
   }
 }
 
+template <bool Vectors>
 void launch(const at::Tensor& A, const at::Tensor& B, const at::Tensor& out) {
   const int64_t M = A.size(0);
   const int64_t K = A.size(1);
@@ -188,12 +217,16 @@ void launch(const at::Tensor& A, const at::Tensor& B, const at::Tensor& out) {
       tiles_n <= kMaxBlocks / kGroup && tiles_m <= kMaxBlocks / tiles_n && K <= kMaxBlocks,
       kName, ": shapes ", A.sizes(), " and ", B.sizes(), " are too large for one launch");
   C10_CUDA_CHECK(
-      cudaFuncSetAttribute(multiply_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-  multiply_kernel
+      cudaFuncSetAttribute(multiply_kernel<Vectors>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+  multiply_kernel<Vectors>
       <<<static_cast<unsigned int>(tiles_m * tiles_n), kThreads, kSharedBytes, c10::cuda::getCurrentCUDAStream()>>>(
           A.const_data_ptr<float>(), B.const_data_ptr<float>(), out.mutable_data_ptr<float>(), M, K, N,
           static_cast<int>(tiles_m), static_cast<int>(tiles_n));
   C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+bool is_aligned(const at::Tensor& tensor) {
+  return reinterpret_cast<uintptr_t>(tensor.const_data_ptr<float>()) % sizeof(float4) == 0;
 }
 
 void check_operand(const at::Tensor& tensor, const char* name) {
@@ -220,7 +253,11 @@ at::Tensor matmul_transposed_b(const at::Tensor& A, const at::Tensor& B) {
     return at::zeros({A.size(0), B.size(0)}, A.options());
   }
   at::Tensor out = at::empty({A.size(0), B.size(0)}, A.options());
-  launch(A, B, out);
+  if (A.size(1) % kVector == 0 && is_aligned(A) && is_aligned(B)) {
+    launch<true>(A, B, out);
+  } else {
+    launch<false>(A, B, out);
+  }
   return out;
 }
 """

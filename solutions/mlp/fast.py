@@ -20,17 +20,19 @@ Two kernels a layer:
 1. each row's largest magnitude, and its parts, zeros up to whole tiles: 32 high parts and 32 low ones in a line of 128
    bytes. A block has one row, in registers if it is no longer than 4096, so each value is read once and its parts are
    written once;
-2. the product. A block of 8 warps has 128 x 256 of the output, a warp 64 x 64: 128 registers for its sums, 32 for the
+2. the product. A block of 4 warps has 128 x 128 of the output, a warp 64 x 64: 128 registers for its sums, 32 for the
    sums of a chunk of 32 steps, 64 for the weights' parts of that chunk, which stay while those of the input pass by.
-   That is all there are, but it makes 6 products of one load from shared memory, so shared memory is busy for 57 % of
-   the time. It holds four chunks, three of which asynchronous copies fill meanwhile. In the end a warp adds the bias
-   and applies the ReLU. At full size the layers make 512, 512 and 128 tiles, which 132 SMs take in 4, 4 and 1 turns.
+   That is all there are, but it makes 6 products of one load from shared memory, so shared memory is busy for 62 % of
+   the time. It holds three chunks: one that is multiplied, the next, and one that asynchronous copies fill. These are
+   108 KB, so that two blocks share an SM: one multiplies while the other waits at its barrier. In the end a warp adds
+   the bias and applies the ReLU. At full size the layers make 1024, 1024 and 256 tiles, which 132 SMs, with two each,
+   take in 4, 4 and 1 turns.
 
 Hidden values go through memory as float32, because their parts depend on the largest of a whole row, which no block of
 the product has. A bound known beforehand would spare that, about 0.03 ms a layer, but would cost small values bits.
 
-Sizes are padded in the workspace only. A layer of 64 features or less, or a GPU without the 216 KB of shared memory
-that wide tiles need, takes narrow tiles. An infinity in an input or in weights may give NaN where the exact result is
+Sizes are padded in the workspace only. A layer of 64 features or less, or a GPU without the 108 KB of shared memory
+that a wide tile needs, takes narrow tiles. An infinity in an input or in weights may give NaN where the exact result is
 infinite; a NaN spreads, through the ReLU too. Forward only: no gradient is recorded.
 """
 
@@ -198,27 +200,30 @@ constexpr int kFragment = 16;
 constexpr int kWarpTile = 64;
 constexpr int kParts = kWarpTile / kFragment;
 constexpr int kTileM = 128;
-constexpr int kWideTile = 256;
+constexpr int kWideTile = 128;
 constexpr int kNarrowTile = 64;
 constexpr int kRowHalves = 2 * kChunk;
 constexpr int kCopyHalves = 8;  // 16 bytes, the most that one asynchronous copy moves
 constexpr int kStride = kRowHalves + kCopyHalves;
 constexpr int kStagingStride = kWarpTile + 4;
+constexpr int kCopyAfter = 0;  // the part of 16 rows of a chunk, 0 to 3, after which the copies of a coming one start
 constexpr int kGroup = 16;  // tiles along M that run one after the other: they share what L2 holds of the right operand
-static_assert(kChunk == 2 * kFragment, "multiply_chunk takes two steps of a fragment");
+static_assert(kChunk == 2 * kFragment, "multiply_rows takes two steps of a fragment");
+static_assert(0 <= kCopyAfter && kCopyAfter < kParts, "each chunk must start the copies of another");
 
 using Left = wmma::fragment<wmma::matrix_a, kFragment, kFragment, kFragment, __half, wmma::row_major>;
 using Right = wmma::fragment<wmma::matrix_b, kFragment, kFragment, kFragment, __half, wmma::col_major>;
 using Sum = wmma::fragment<wmma::accumulator, kFragment, kFragment, kFragment, float>;
 
-// The wide tile needs nearly all of an SM's shared memory; the narrow one is for narrow matrices, and for GPUs with
-// less.
+// Two blocks of wide tiles share an SM of 228 KB, so that one multiplies while the other waits at its barrier. The
+// narrow tile is for narrow matrices, and for GPUs with less shared memory.
 template <int TileN>
 struct Tile {
   static constexpr int warps_across = TileN / kWarpTile;
   static constexpr int warps = kTileM / kWarpTile * warps_across;
   static constexpr int threads = warps * kWarpSize;
-  static constexpr int stages = TileN == kWideTile ? 4 : 3;
+  static constexpr int stages = 3;
+  static constexpr int blocks_per_sm = TileN == kWideTile ? 2 : 1;  // at least, for the compiler
   static constexpr int stage_halves = (kTileM + TileN) * kStride;
   static constexpr int pipeline_bytes = stages * stage_halves * static_cast<int>(sizeof(__half));
   static constexpr int staging_bytes = warps * kWarpTile * kStagingStride * static_cast<int>(sizeof(float));
@@ -368,7 +373,7 @@ __device__ __forceinline__ void write_sums(
 }
 
 template <int TileN>
-__global__ void __launch_bounds__(Tile<TileN>::threads) multiply_kernel(
+__global__ void __launch_bounds__(Tile<TileN>::threads, Tile<TileN>::blocks_per_sm) multiply_kernel(
     const __half* __restrict__ left,
     const __half* __restrict__ right,
     const float* __restrict__ largest_left,
@@ -429,7 +434,7 @@ __global__ void __launch_bounds__(Tile<TileN>::threads) multiply_kernel(
 #pragma unroll
     for (int i = 0; i < kParts; ++i) {
       multiply_rows(left_rows + i * kFragment * kStride, held, sums[i]);
-      if (i == 0) {
+      if (i == kCopyAfter) {
         copy_chunk(chunk + T::stages - 1);
       }
     }
