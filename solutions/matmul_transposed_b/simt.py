@@ -11,8 +11,8 @@ multiply-adds. Lanes side by side read 16 bytes side by side, or the same ones, 
 Both operands are contiguous along K, but the loop needs what belongs to one k side by side. So a thread loads 16 bytes
 of each of four rows into registers, and puts the four values of each into four rows of shared memory. It does so for A
 during the first half of a step of 16, for B during the second: 16 registers are all it has left, and the products of
-half a step cover the latency of memory. Rows lie 132 floats apart, so that of the four rows that a warp writes to no
-more than two meet in a bank. 32 such stores for 2048 multiply-adds are little.
+four k cover the latency of memory. Then it puts a row away with each k. Rows lie 132 floats apart, so that of the four
+rows that a warp writes to no more than two meet in a bank. 32 such stores for 2048 multiply-adds are little.
 
 Shared memory holds two steps, one in use and one being filled, with one barrier a step. Two blocks share an SM: one
 multiplies while the other waits. 512 tiles at full size are 1.94 rounds of 264 blocks. Sums run in float32 in the order
@@ -69,6 +69,7 @@ static_assert(kLanesM * kLanesN == kWarpSize && kWarpsM * kWarpsM * kWarpSize ==
 constexpr int kPieces = kStep / kVector;  // of a row
 constexpr int kRowsAtOnce = kThreads / kPieces;
 constexpr int kOwnRows = kTile / kRowsAtOnce;
+static_assert(kOwnRows < kHalf, "rows are put one by one, each with the products of one k");
 
 // Loads kStep values from `first` of a tile's rows, zeros where the operand has ended. With Vectors its rows are a
 // multiple of four long.
@@ -98,15 +99,19 @@ __device__ __forceinline__ void fetch(
   }
 }
 
-// Puts them into shared memory, the values of one k side by side.
+// Puts those of one row into shared memory, the values of one k side by side.
+__device__ __forceinline__ void put_row(float* to, const float4 (&staged)[kOwnRows], int i) {
+  to += threadIdx.x % kPieces * (kVector * kStride) + threadIdx.x / kPieces + i * kRowsAtOnce;
+  to[0] = staged[i].x;
+  to[kStride] = staged[i].y;
+  to[2 * kStride] = staged[i].z;
+  to[3 * kStride] = staged[i].w;
+}
+
 __device__ __forceinline__ void put(float* to, const float4 (&staged)[kOwnRows]) {
-  to += threadIdx.x % kPieces * (kVector * kStride) + threadIdx.x / kPieces;
 #pragma unroll
   for (int i = 0; i < kOwnRows; ++i) {
-    to[i * kRowsAtOnce] = staged[i].x;
-    to[i * kRowsAtOnce + kStride] = staged[i].y;
-    to[i * kRowsAtOnce + 2 * kStride] = staged[i].z;
-    to[i * kRowsAtOnce + 3 * kStride] = staged[i].w;
+    put_row(to, staged, i);
   }
 }
 
@@ -120,23 +125,16 @@ __device__ __forceinline__ void load_own(const float* from, float (&own)[Own]) {
   }
 }
 
-// Adds to sums what kHalf steps of K give.
-__device__ __forceinline__ void multiply(const float* left, const float* right, float (&sums)[kOwnM][kOwnN]) {
-#pragma unroll
-  for (int k = 0; k < kHalf; ++k) {
-    float a[kOwnM];
-    float b[kOwnN];
-    load_own<kApartM>(left + k * kStride, a);
-    load_own<kApartN>(right + k * kStride, b);
-#pragma unroll
-    for (int i = 0; i < kOwnM; ++i) {
-#pragma unroll
-      for (int j = 0; j < kOwnN; ++j) {
-        sums[i][j] += a[i] * b[j];
-      }
-    }
+// A lane's values of one k.
+struct Values {
+  float a[kOwnM];
+  float b[kOwnN];
+
+  __device__ __forceinline__ void load(const float* left, const float* right) {
+    load_own<kApartM>(left, a);
+    load_own<kApartN>(right, b);
   }
-}
+};
 
 // Two blocks on an SM: one multiplies while the other waits at its barrier.
 template <bool Vectors>
@@ -172,12 +170,29 @@ __global__ void __launch_bounds__(kThreads, 2) multiply_kernel(
     const float* const right = stages + step % 2 * (2 * kOperand) + kOperand + own_n;
     float* const next = stages + (step + 1) % 2 * (2 * kOperand);
     const int64_t next_k = (step + 1) * static_cast<int64_t>(kStep);  // beyond the end there are zeros
-    fetch<Vectors>(staged, A, tile_m, M, next_k, K);
-    multiply(left, right, sums);
-    put(next, staged);
-    fetch<Vectors>(staged, B, tile_n, N, next_k, K);
-    multiply(left + kHalf * kStride, right + kHalf * kStride, sums);
-    put(next + kOperand, staged);
+    Values values[2];
+    values[0].load(left, right);
+#pragma unroll
+    for (int k = 0; k < kStep; ++k) {
+      // The next values come first: after a store the compiler can't know that a load reads something else.
+      if (k + 1 < kStep) {
+        values[(k + 1) % 2].load(left + (k + 1) * kStride, right + (k + 1) * kStride);
+      }
+      if (k == 0) {
+        fetch<Vectors>(staged, A, tile_m, M, next_k, K);
+      } else if (k == kHalf) {
+        fetch<Vectors>(staged, B, tile_n, N, next_k, K);
+      } else if (k % kHalf >= kHalf - kOwnRows) {
+        put_row(next + k / kHalf * kOperand, staged, k % kHalf - (kHalf - kOwnRows));
+      }
+#pragma unroll
+      for (int i = 0; i < kOwnM; ++i) {
+#pragma unroll
+        for (int j = 0; j < kOwnN; ++j) {
+          sums[i][j] += values[k % 2].a[i] * values[k % 2].b[j];
+        }
+      }
+    }
     __syncthreads();  // the next step is there for all, and all are done with this one
   }
 
