@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
         "than once the last one counts")
     add("-o", "--out", type=Path, metavar="FILE", help=f"where it goes, its kind by its end: {', '.join(KINDS)} "
         "(default: the table, on the screen)")
-    add("--title", default=TITLE, help="the page's title")
+    add("--title", default=TITLE, help="the title of a page or a Markdown document")
     add("--sources", type=Path, metavar="DIR", help="a folder of solutions, whose sources the page shall show")
     add("--verbose", action="store_true", help="the CPU's times in the table, too")
     given = parser.parse_args(arguments)
@@ -62,7 +62,7 @@ def _junit(results: Sequence[Result], given: argparse.Namespace) -> None:
 
 KINDS: dict[str, Callable[[Sequence[Result], argparse.Namespace], None]] = {
     ".html": _html,
-    ".md": lambda results, given: write(given.out, markdown.table(results)),
+    ".md": lambda results, given: write(given.out, markdown.document(results, given.title)),
     ".csv": lambda results, given: write(given.out, csv_file.table(results)),
     ".xml": _junit,
 }

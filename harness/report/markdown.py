@@ -1,15 +1,17 @@
-"""Results as Markdown for a comment on a pull request: a compact table, and the reasons folded away below it."""
+"""Results as Markdown: a comment on a pull request (a compact table, reasons folded away below it), or a document."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from harness.report.rows import Row, Table, arrange, summary_label
 from harness.report.summary import NOT_TRIED, SolutionSummary, summary
+from harness.report.table import remarks_on
 from harness.report.text import ABSENT, one_line, significant
-from harness.result import Result, Verdict
+from harness.result import Environment, Result, Verdict
 
 ROOM = 60_000
 """How many characters are made at most; a comment on GitHub has room for 65536."""
@@ -31,9 +33,31 @@ def table(results: Sequence[Result]) -> str:
     arranged = arrange(results)
     failed = [row for row in arranged.rows if row.result.verdict is not Verdict.PASSED]
     head = f"{_counts(results)}\n\n{_summary(summary(results))}"
-    body = _table(arranged, ROOM * 2 // 3)
+    body = _table(arranged, ROOM * 2 // 3, _LEFT_OUT)
     reasons = _reasons(failed, ROOM - len(head) - len(body)) if failed else ""
     return "\n\n".join(filter(None, (head, body, reasons))) + "\n"
+
+
+def document(results: Sequence[Result], title: str) -> str:
+    """A page for a repository: where the results are from, the table with every column, counts, and what there is to
+    know of single results."""
+    arranged = arrange(results)
+    remarks = [f"- {code(row.label)}: {code(text)}" for row in arranged.rows for text in remarks_on(row.result)]
+    failed = [row for row in arranged.rows if row.result.verdict is not Verdict.PASSED]
+    places = dict.fromkeys(_place(each.environment) for each in results if each.environment is not None)
+    parts = [f"# {one_line(title)}", *places, _counts(results), _summary(summary(results)),
+             _table(arranged, sys.maxsize, ()), "\n".join(remarks),
+             _reasons(failed, sys.maxsize) if failed else ""]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _place(environment: Environment) -> str:
+    """Where results are from, in a sentence."""
+    versions = {"driver": environment.driver, "torch": environment.torch, "CUDA": environment.cuda,
+                "inlinebench": environment.harness}
+    known = [f"{name} {code(version)}" for name, version in versions.items() if version]
+    peaks = f"\n\nMeasured peaks: {code(environment.peaks)}." if environment.peaks else ""
+    return f"On {code(environment.gpu or environment.cpu or 'an unknown device')}, {', '.join(known)}.{peaks}"
 
 
 def code(text: str) -> str:
@@ -78,8 +102,8 @@ def _percent(share: float | None) -> str:
     return ABSENT if share is None else f"{100 * share:.3g}%"
 
 
-def _table(arranged: Table, room: int) -> str:
-    columns = {name: numeric for name, numeric in arranged.columns.items() if name not in _LEFT_OUT}
+def _table(arranged: Table, room: int, left_out: Container[str]) -> str:
+    columns = {name: numeric for name, numeric in arranged.columns.items() if name not in left_out}
     headers = ["", *(name if name in arranged.own else code(name) for name in columns)]
     rules = ["---", *("---:" if numeric else "---" for numeric in columns.values())]
     rows = [[_mark(row.result.verdict), *_cells(row, arranged, columns)] for row in arranged.rows]

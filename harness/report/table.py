@@ -61,13 +61,16 @@ def failure(result: Result, with_shape: bool) -> str:
 
 
 def remarks(result: Result, with_shape: bool) -> list[str]:
+    """What there is to know of a result that passed, with its name."""
+    return [f"{_name(result, with_shape)}: {text}" for text in remarks_on(result)]
+
+
+def remarks_on(result: Result) -> list[str]:
     """What there is to know of a result that passed: flags on its times, and notes on what was converted."""
     if result.verdict is not Verdict.PASSED:
         return []
-    timing = result.timing if result.device != "cpu" else None
-    found = [*(timing.flags if timing else ()),
-             *(result.check.notes if result.check else ())]
-    return [f"{_name(result, with_shape)}: {one_line(text)}" for text in found]
+    flags = result.timing.flags if result.timing and result.device != "cpu" else ()
+    return [one_line(text) for text in (*flags, *(result.check.notes if result.check else ()))]
 
 
 def _name(result: Result, with_shape: bool) -> str:

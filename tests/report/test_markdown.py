@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.markdown import ROOM, code, table
+from harness.report.markdown import ROOM, code, document, table
 from harness.report.text import one_line
-from harness.result import Baseline, Result, Spread, Timing, Verdict
+from harness.result import Baseline, Environment, Result, Spread, Timing, Verdict
 
 from .samples import FAILURES, any_result, check, result
 from .thirty import HOSTILE, thirty
@@ -55,6 +56,22 @@ def test_it_has_counts_a_summary_the_table_and_folded_reasons() -> None:
 
 </details>
 """
+
+
+def test_a_document_says_where_it_is_from_and_has_every_column() -> None:
+    measured = result("p/good", speedup=2.0)
+    assert measured.timing and measured.check
+    flagged = replace(
+        measured, environment=Environment("2.11", "0.1", gpu="H100 | 80GB", driver="580", cuda="13.0", peaks="copy"),
+        timing=replace(measured.timing, flags=("launch-bound: 9 ms",)),
+    )
+    text = document([flagged, result("p/bad", Verdict.WRONG, reason="off")], "Results of a run")
+    heading, place, peaks, *_ = text.split("\n\n")
+    assert heading == "# Results of a run"
+    assert shown(place.removeprefix("On ").partition(", driver")[0]) == "H100 | 80GB"
+    assert "torch `2.11`" in place and peaks == "Measured peaks: `copy`."
+    assert "reference ms" in text and "reference ms" not in table([flagged])
+    assert "- `p/good`: `launch-bound: 9 ms`" in text and "- ❌ `p/bad`: wrong: `off`" in text
 
 
 @pytest.mark.parametrize("verdict", FAILURES)
