@@ -25,6 +25,10 @@ Two kernels:
    blocks share an SM: one multiplies while the other waits at its barrier. B's parts are loaded before the barrier
    between chunks, so that products start right behind it.
 
+How far it gets: 1.20 ms on an H200, 2.23 times as fast as cuBLAS, with a relative error of 1.65e-6 where cuBLAS has
+1.62e-6. The product takes 1.1 ms of it, not 0.67. A tile of 128 x 256 with one block an SM took 1.33 ms in all; Nsight
+Compute showed no warp ready in 76 % of its cycles. Copies that start later in a chunk made it slower.
+
 Sizes are padded in the workspace only. N of 64 or less, or a GPU without the 108 KB of shared memory that a wide
 tile needs, takes narrow ones. An infinity in A or B may give NaN where the exact result is infinite; a NaN spreads.
 Forward only: no gradient is recorded.

@@ -18,6 +18,12 @@ Shared memory holds two steps, one in use and one being filled, with one barrier
 multiplies while the other waits. 512 tiles at full size are 1.94 rounds of 264 blocks. Sums run in float32 in the order
 of k. Tiles that reach beyond the matrices, and sizes or addresses that allow no 16 bytes, are loaded by single values.
 Forward only: no gradient is recorded.
+
+How far it gets: 0.87 times as fast as cuBLAS on an H200 (3.09 ms against 2.69), where its sister for A.T @ B, whose
+operands need no turning, reaches 0.91 (2.88 ms). Rows that keep K first in shared memory, read as 16 bytes of four k,
+took 3.41 ms; asynchronous copies of single values that turn them on the way 4.31; putting all rows away after half a
+step 3.10. Nsight Compute shows for the sister what limits both: 72 % of the cycles make multiply-adds, and in 19 % none
+of the two warps of a scheduler is ready.
 """
 
 import torch

@@ -19,6 +19,11 @@ that is copied to next.
 Exponentials are powers of two, with log2(e) in the rates, and denormal numbers count as zero (-ftz=true), without which
 each exponential takes three more instructions. softplus has no branch, so that steps overlap.
 
+How far it gets: 0.160 ms on an H200, 35 times as fast as the reference, but 39 % of what memory allows; neither memory
+nor exponentials are busy for half of that time. It was not profiled; that two warps a scheduler don't hide the latency
+of softplus, exponential and multiply-add is the likely reason, and two threads a channel, with half of its states
+each, are worth a try.
+
 Fewer states than 4, 8 or 16 are filled up with zeros; more than 16 are an error. Short batches of few channels leave
 SMs idle. Forward only: no gradient is recorded.
 """
