@@ -20,9 +20,11 @@ _KNOWN: dict[str, int] = {
     "__CUDACC_VER_MINOR__": 0,
     "__cplusplus": 202002,
 }
-# Never defined here.
+# Never defined here; the last four stand before what one generation of GPUs alone has, with a branch for the others.
 _UNDEFINED = set(
-    ["USE_ROCM", "__HIPCC__", "__HIP_PLATFORM_AMD__", "__HIP_DEVICE_COMPILE__", "_WIN32", "_MSC_VER", "__clang__"]
+    ["USE_ROCM", "__HIPCC__", "__HIP_PLATFORM_AMD__", "__HIP_DEVICE_COMPILE__", "_WIN32", "_MSC_VER", "__clang__",
+     "__CUDA_ARCH_FEAT_SM90_ALL", "__CUDA_ARCH_FEAT_SM100_ALL", "__CUDA_ARCH_SPECIFIC__",
+     "__CUDA_ARCH_FAMILY_SPECIFIC__"]
 )
 
 _CONDITIONALS = ("if", "ifdef", "ifndef", "elif", "else", "endif")

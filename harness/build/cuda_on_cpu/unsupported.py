@@ -141,8 +141,10 @@ def _refuse_assembly(code: Code, position: int) -> None:
     while code.is_word(opening):  # volatile
         opening = code.after(opening)
     first = code.after(opening)
-    if code.text(opening) == "(" and code.text(first) == '""':
-        return  # no instruction: it only keeps the compiler from moving memory accesses
+    while code.text(opening) == "(" and code.text(first) == '""':
+        first = code.after(first)
+        if code.text(first) in (":", "::", ")"):
+            return  # no instruction: it only keeps the compiler from moving memory accesses
     construct = "inline PTX"
     if first < len(code) and code.tokens[first].kind == "string":
         words = code.text(first).strip('"').split()

@@ -236,6 +236,7 @@ def test_devices(source: str, expected: str) -> None:
     ("source", "construct", "line"),
     [
         ('\n__global__ void k() { asm volatile("mov.u32 %0, %laneid;" : "=r"(x)); }', "inline PTX `mov.u32`", 2),
+        ('asm volatile("" "mov.u32 %0, 1;" : "=r"(x));', "inline PTX `mov.u32`", 1),
         ('#define CP(x) \\\n  asm("cp.async.ca")', "inline PTX `cp.async.ca`", 2),
         ("\n\n# include <cub/cub.cuh>", "#include <cub/cub.cuh>", 3),
         ('#include "cutlass/gemm/device/gemm.h"', "#include <cutlass/gemm/device/gemm.h>", 1),
@@ -292,6 +293,8 @@ def test_refused(source: str, construct: str, line: int) -> None:
         '#ifdef USE_ROCM\nasm("x");\n#endif\n',
         "#define FAST 0\n#if FAST\nthrust::sort(a, b);\n#elif 1\n#else\ncub::x();\n#endif\n",
         'asm volatile("" ::: "memory");',
+        'asm volatile("" : "+r"(x)); asm(""); asm("" "" ::: "memory");',
+        '#ifdef __CUDA_ARCH_FEAT_SM90_ALL\nasm("wgmma.fence.sync.aligned;");\n#else\nint x;\n#endif\n',
         "#include <mma.h>\nusing namespace nvcuda;\nvoid f() { wmma::fill_fragment(f, 0.0f); std::experimental::x(); }",
         "int cub = 1, texture = 2; f(cub, texture); x.cub();",
         "__global__ void k(int* lock) { while (atomicCAS(lock, 0, 1) != 0); }",
