@@ -17,7 +17,7 @@ import pytest
 from harness.build import driver, toolchain
 from harness.build.request import BuildRequest
 from harness.build.service import BuildService
-from harness.build.slim import SLIM_DIR
+from harness.build.slim import SLIM_DIR, further_headers
 from harness.candidate.load_inline import _Loader
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -137,6 +137,34 @@ def wrong_calls(request: BuildRequest) -> list[str]:
     assert request.functions
     return [call for name in request.functions for call in (f"{name}()", f"{name}('text')", f"{name}(*range(20))",
                                                             f"{name}.__doc__")]
+
+
+FEW = r"""
+torch::Tensor few(const torch::Tensor& x) {
+  const c10::OptionalDeviceGuard guard(device_of(x));
+  TORCH_CHECK(!at::globalContext().deterministicAlgorithms(), "few: not while algorithms are deterministic");
+  return torch::zeros({2}, torch::dtype(torch::kDouble).requires_grad(true)) + x;
+}
+"""
+
+
+def test_what_few_sources_need_comes_with_the_words_that_they_use(cache: Path) -> None:
+    request = BuildRequest("few", (FEW,), functions={"few": "few"})
+    service = BuildService(cache, (), timeout=600)
+    outcome = service.build(request)
+    service.close()
+    assert (outcome.reason, outcome.headers) == ("", "slim"), outcome.log
+    assert outcome.library is not None
+    said = says(request, outcome.library, ["few(torch.ones(2)).requires_grad", "few(torch.ones(2)).tolist()"])
+    assert said == ["True", "[1.0, 1.0]"]
+
+
+def test_headers_that_few_need_are_left_out_of_other_sources() -> None:
+    include_dir = toolchain.torch().include_dirs[0]
+    assert further_headers(["at::Tensor f(at::Tensor x) { return at::relu(x); }"], include_dir) == ["ATen/ops/relu.h"]
+    for word in ("device_of(x)", "at::globalContext()", "options.requires_grad(true)"):
+        assert any(name.startswith("inlinebench/") for name in further_headers(["int x;", word], include_dir)), word
+    assert further_headers(["my_device_of_x = requires_gradient;"], include_dir) == []
 
 
 def test_bindings_come_out_the_same_and_say_the_same(cache: Path) -> None:
