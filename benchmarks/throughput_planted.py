@@ -86,7 +86,7 @@ class ModelNew(nn.Module):
         return extension.add_three(a, b, c)
 '''
 
-_SOURCE = re.compile(r'^CUDA_SOURCE = r?"""\n', re.MULTILINE)
+_SOURCE = re.compile(r'^(?:CUDA|COMMON)_SOURCE = r?"""\n', re.MULTILINE)
 
 
 def bundled(number: int | None = None) -> list[Solution]:
@@ -139,7 +139,8 @@ def suite(folder: Path, number: int) -> list[Solution]:
 
 
 def numbered(text: str, number: int) -> str:
-    """A solution's text with a comment in its CUDA source. Raises ValueError if it has not one CUDA_SOURCE."""
+    """A solution's text with a comment in its CUDA source. Raises ValueError if it has not one CUDA_SOURCE, or one
+    COMMON_SOURCE where there are several."""
     changed, found = _SOURCE.subn(lambda match: f"{match[0]}// copy {number}\n", text)
     if found != 1:
         raise ValueError(f"{found} times CUDA_SOURCE at the begin of a line; one is needed")
