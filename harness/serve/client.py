@@ -67,7 +67,8 @@ def _connect(where: Place) -> Connection:
 
 
 def _open(where: Place) -> Connection:
-    return Client(str(where.socket), family="AF_UNIX", authkey=where.key.read_bytes())
+    with where.address() as address:
+        return Client(address, family="AF_UNIX", authkey=where.key.read_bytes())
 
 
 def _start(where: Place) -> Connection:

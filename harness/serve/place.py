@@ -6,7 +6,8 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,15 @@ class Place:
     @property
     def socket(self) -> Path:
         return self.folder / f"{self.name}.sock"
+
+    @contextmanager
+    def address(self) -> Iterator[str]:
+        """The socket as it is named to the system, which takes 107 bytes at most: short, however deep the folder is."""
+        folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)
+        try:
+            yield f"/proc/self/fd/{folder}/{self.socket.name}"
+        finally:
+            os.close(folder)
 
     @property
     def key(self) -> Path:

@@ -42,10 +42,11 @@ class Server:
         place.socket.unlink(missing_ok=True)
         with open(os.open(place.key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(key)
-        with Listener(str(place.socket), family="AF_UNIX", backlog=BACKLOG, authkey=key) as listener:
+        with (place.address() as address,
+              Listener(address, family="AF_UNIX", backlog=BACKLOG, authkey=key) as listener):
             Thread(target=self._accept, args=(listener,), daemon=True).start()
             self._wait_until_idle()
-            place.socket.unlink(missing_ok=True)  # who comes now starts another
+        # The listener took its socket along: who comes now starts another server.
         self._pool.close()
 
     def _wait_until_idle(self) -> None:

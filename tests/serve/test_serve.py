@@ -140,10 +140,22 @@ def test_a_server_that_nobody_asks_leaves_nothing_behind(cache: Path, monkeypatc
 
 def test_whoever_has_no_key_gets_no_answer(cache: Path) -> None:
     assert ask(right_body(), cache).verdict is Verdict.PASSED
-    with pytest.raises((AuthenticationError, EOFError)):
-        Client(str(place().socket), family="AF_UNIX", authkey=b"guessed")
+    with place().address() as address, pytest.raises((AuthenticationError, EOFError)):
+        Client(address, family="AF_UNIX", authkey=b"guessed")
     assert place().key.stat().st_mode & 0o077 == 0
     assert ask(right_body(), cache).verdict is Verdict.PASSED
+
+
+def test_a_folder_may_lie_deeper_than_a_socket_may_be_named(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
+    monkeypatch.setenv("INLINEBENCH_IDLE", "1")
+    assert ask(right_body(), cache).verdict is Verdict.PASSED
+    until(lambda: not servers())
+    assert not place().socket.exists() and place().log.read_text() == ""
 
 
 def test_a_folder_that_is_open_to_others_is_refused() -> None:
