@@ -3,8 +3,11 @@
 What bounds it: tensor cores, in theory. Both products for the keys that queries see are 34 GFLOP at full size, 0.04 ms
 at 850 TFLOP/s; what goes to and from memory takes half of that. In practice it is shared memory: which lane holds which
 element of a fragment is left open by CUDA (the price of wmma, which runs on all architectures), so scores go through
-shared memory to the softmax and back. For 32 queries and 64 keys a warp moves 8 KB of keys, 8 KB of values, and scores
-and weights four times, 24 KB: 320 cycles and more at 128 bytes each, 0.1 ms.
+shared memory to the softmax and back. For 32 queries and 64 keys a warp moves 8 KB of keys, 8 KB of values, scores
+twice (16 KB) and weights with what rounding took of them (16 KB): 384 cycles at 128 bytes each, 0.1 ms in all.
+
+How far it gets: 0.304 ms on an H200, 14.5 times as fast as the reference. It was not profiled; the machine code loads
+fragments of bfloat16 word by word, not by ldmatrix, which is one reason.
 
 The trick: a block has 128 queries of one head, a warp 32 of them. Queries and the sums of values stay in fragments of
 registers; two tiles of 64 keys and values are in shared memory, one in use and one on its way, copied asynchronously.
