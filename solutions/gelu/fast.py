@@ -7,7 +7,7 @@ error function costs some 25 instructions an element; a GPU of the Hopper class 
 The trick, such as it is: both loads of a thread are issued before the first result is computed, a warp's 32 vectors of
 one load lie side by side, and blocks are small, so that an SM always has some that load while others compute. Measured
 on an H200, where PyTorch's own kernel is already as fast as a copy, it takes just as long (0.125 ms); four or eight
-vectors a thread, blocks of 256 or 512 and loads and stores that are marked as first to leave the cache all took 1 to 8
+vectors a thread, blocks of 256 or 512 and loads and stores that are marked as first to leave the cache all took 2 to 9
 % longer.
 
 Up to three elements that don't fill a vector are done one by one by the last block. Tensors that don't begin at a
