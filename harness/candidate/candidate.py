@@ -48,8 +48,8 @@ class Candidate:
 
     def serve(self) -> None:
         """Answers requests until the judge closes the channel."""
-        operations = {"prebuild": self._prebuild, "load": self._load, "map": self._map, "call": self._call,
-                      "batch": self._batch, "loop": self._loop, "report": self._report}
+        operations = {"prebuild": self._prebuild, "start": self._start, "load": self._load, "map": self._map,
+                      "call": self._call, "batch": self._batch, "loop": self._loop, "report": self._report}
         while True:
             try:
                 request = self._channel.receive()
@@ -85,7 +85,8 @@ class Candidate:
         kind = solution.import_class(self._path, request["class_name"])
         return solution.construct(kind, self._path, arguments, named, request["seed"])
 
-    def _load(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _start(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Gets the device ready, before it is known which solution is to run there."""
         self._device = torch.device(request["device"])
         exact_arithmetic(tf32=request["tf32"])
         if self._device.type == "cuda":
@@ -95,6 +96,10 @@ class Candidate:
                 Path(request["support"]["clock"]), self._device.index, FlagPage(self._page_fd)
             )
             self._tracer = open_tracer(request["support"].get("trace"))
+            torch.cuda.synchronize(self._device)
+        return {"op": "started"}
+
+    def _load(self, request: dict[str, Any]) -> dict[str, Any]:
         model = self._construct(request)
         if request["precision"] is not None:
             model = cast(model, request["precision"])

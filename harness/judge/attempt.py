@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from harness.build.request import Support
 from harness.judge.baselines import Baselines
-from harness.judge.candidate_process import Build
-from harness.judge.launcher import Launcher
 from harness.judge.messages import Settings
 from harness.result import Build as BuildRecord
 from harness.result import Check, Kernels, Mismatch, Timing, Verdict
@@ -16,6 +15,9 @@ from harness.timing.call import Clock
 from harness.timing.gpu_state import GpuWatch, NoGpuState
 from harness.timing.peaks import Peaks
 from harness.timing.profile import Tracer
+
+if TYPE_CHECKING:  # which needs what is here
+    from harness.judge.candidates import Candidates
 
 
 class Failed(Exception):
@@ -37,10 +39,8 @@ class Tools:
     peaks: Peaks | None
     baselines: Baselines | None
     support: Support
-    build: Build
+    candidates: Candidates
     progress: Callable[[str], None]
-    launcher: Launcher
-    keep: tuple[int, ...]
 
 
 @dataclass

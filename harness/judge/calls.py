@@ -6,7 +6,6 @@ import os
 import pickle
 import random
 import time
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,10 +27,9 @@ from harness.judge.packing import pack
 from harness.judge.problem import ProblemError, describe
 from harness.judge.scrutiny import Scrutiny
 from harness.judge.stage import Stage, snapshot
-from harness.judge.timings import Timings, slowed_down
+from harness.judge.timings import LEAST_MS, Timings, slowed_down
 from harness.result import Timing, Verdict
 from harness.timing.call import Sample, timed_call
-from harness.timing.flags import FlagPage
 from harness.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from harness.timing.hold import HoldPolicy
 from harness.timing.profile import Activity
@@ -51,14 +49,13 @@ FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
 
 
 class Calls:
-    """One candidate's calls. `page` holds the flags of its clock, on a GPU; `number` counts a solution's attempts."""
+    """One candidate's calls. `number` counts a solution's attempts."""
 
     def __init__(
-        self, stage: Stage, job: Evaluate, tools: Tools, candidate: CandidateProcess, attempt: Attempt, *,
-        page: FlagPage | None, number: int,
+        self, stage: Stage, job: Evaluate, tools: Tools, candidate: CandidateProcess, attempt: Attempt, *, number: int,
     ) -> None:
         self._stage, self._job, self._tools = stage, job, tools
-        self._candidate, self._attempt, self._page = candidate, attempt, page
+        self._candidate, self._attempt = candidate, attempt
         settings = tools.settings
         # Another attempt must not meet the same inputs: an earlier one may have left something behind.
         name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}"
@@ -87,6 +84,8 @@ class Calls:
         """
         settings = self._tools.settings
         buffers = self._load(transfer)
+        if settings.timing:
+            self._tools.candidates.settle()
         self._checker = Checker(self._stage, buffers, settings.tolerance, self._chance)
         on_gpu = self._stage.device.type == "cuda"
         try:
@@ -120,6 +119,10 @@ class Calls:
     def timing(self) -> Timing | None:
         """The record of the counted calls' times."""
         return self._timings.summary(self._reference_hold.synchronises, self._candidate_hold.synchronises)
+
+    def solution_ms(self) -> float | None:
+        """The median of the counted calls' times so far; None where none was usable."""
+        return self._timings.solution_ms()
 
     def take_outside_time(self, ms: float) -> None:
         """Has times count as the judge's clock saw them, where the solution's own are shorter."""
@@ -169,7 +172,7 @@ class Calls:
 
         If so, each of its calls is checked as any other. Raises Failed.
         """
-        page = None if self.synchronises else self._page
+        page = None if self.synchronises else self._candidate.page
         batch = Batch(self._stage, self._candidate, self._chance, self._public, page)
         held, said = batch.run(calls)
         if held:
@@ -178,7 +181,7 @@ class Calls:
 
     def _time_loops(self) -> None:
         """What a call takes in a loop in Python. Outputs are compared as those of a batch are. Raises Failed."""
-        longest = int(LOOP_MS / self._timings.median_ms()) + 1
+        longest = int(LOOP_MS / (self.solution_ms() or LEAST_MS)) + 1
         calls = min(LOOP_CALLS, longest, len(self._stage.sets))
         for number in range(LOOPS):
             self._tools.progress(f"timing loop {number + 1} of {LOOPS}")
@@ -214,12 +217,8 @@ class Calls:
         stage, tools = self._stage, self._tools
         self._tools.progress("loading")
         path, class_name = self._solution_file()
-        support = tools.support
-        if tools.settings.sanitize is not None:
-            support = replace(support, trace=None)  # the tool and CUPTI can't both look into a process
         answer = self._candidate.ask(
-            "load", solution=str(path), device=str(stage.device), tf32=tools.settings.tf32, transfer=transfer,
-            support=support.to_json(), init=self._init_arguments(),
+            "load", solution=str(path), transfer=transfer, support=tools.support.to_json(), init=self._init_arguments(),
             seed=CONSTRUCTION_SEED, weights=str(stage.weights), class_name=class_name,
             precision=stage.problem.precision,
         )

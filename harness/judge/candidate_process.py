@@ -11,7 +11,8 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from harness.build.request import BadRequest, BuildOutcome, BuildRequest
 from harness.judge.launcher import PACKAGE, Launcher, Start
 from harness.sandbox.policy import Sandbox, clean_environment
 from harness.sandbox.watchdog import Breach, Limits, Watchdog
+from harness.timing.flags import FlagPage
 from harness.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed
-from harness.wire.processes import kill_stray_children, kill_tree, signal_tree, stop_tree
+from harness.wire.processes import kill_stray_children, kill_tree, resume_tree, stop_tree
 
 LOG_TAIL_BYTES = 8192
 EXIT_PATIENCE_S = 2.0
@@ -62,24 +64,26 @@ class CandidateProcess:
 
     def __init__(
         self, launcher: Launcher, budget: float, limits: Limits, build: Build, *, readable: Sequence[Path] = (),
-        shared: Mapping[str, int] | None = None, keep: tuple[int, ...] | None = None, gpus: bool = True,
-        under: Sequence[str] = (),
+        shared: Mapping[str, int] | None = None, page: FlagPage | None = None,
+        keep: Callable[[], tuple[int, ...]] | None = None, gpus: bool = True, under: Sequence[str] = (),
     ) -> None:
-        self.budget = budget
+        self.budget, self.page = budget, page
         self.builds: list[BuildOutcome] = []
         self._build, self._keep = build, keep
         self._status: int | None = None
+        self._stopped: list[int] = []
         self.scratch = Path(tempfile.mkdtemp(prefix="inlinebench-"))
         # Not in the scratch folder, where the candidate could put a link in its place.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the candidate lives
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
-        protected = (os.getpid(), os.getppid(), launcher.pid, *(keep or ()))
+        protected = (os.getpid(), os.getppid(), launcher.pid, *(keep() if keep else ()))
         # A tool that starts the candidate talks to it through sockets, and looks into it.
         sandbox = Sandbox() if under else launcher.sandbox
         policy = sandbox.policy(self.scratch, readable, protected, gpus)
         descriptors = (theirs_in, theirs_out, self._log.fileno())
-        start = Start(self.scratch, _environment(self.scratch, gpus), policy, descriptors, shared or {})
+        given = {**(shared or {}), **({} if page is None else {"page": page.fd})}
+        start = Start(self.scratch, _environment(self.scratch, gpus), policy, descriptors, given)
         self._pid = launcher.launch(start, under)
         os.close(theirs_in)
         os.close(theirs_out)
@@ -92,22 +96,45 @@ class CandidateProcess:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
+    @property
+    def pid(self) -> int:
+        """Its process number."""
+        return self._pid
+
+    def post(self, operation: str, **facts: Any) -> None:
+        """Sends a request whose answer `collect` gives, some time later. Raises as `ask` does."""
+        self._nonce = secrets.token_hex(16)
+        with self._blaming():
+            self._send({"op": operation, "nonce": self._nonce, **facts})
+
     def ask(self, operation: str, on_queued: Callable[[], None] | None = None, **facts: Any) -> dict[str, Any]:
         """Sends a request and gives the answer, after serving what comes in between: builds, and that work is queued.
 
         Raises CandidateTimedOut, CandidateDied, CandidateCheated or CandidateOverran.
         """
-        nonce = secrets.token_hex(16)
-        try:
-            self._send({"op": operation, "nonce": nonce, **facts})
+        self.post(operation, **facts)
+        return self.collect(on_queued)
+
+    def collect(self, on_queued: Callable[[], None] | None = None) -> dict[str, Any]:
+        """The answer to what was posted last. Raises as `ask` does."""
+        with self._blaming():
             while (answer := self._receive())["op"] in ("build", "queued"):
                 if answer["op"] == "build":
                     self._serve_build(answer)
-                elif on_queued is None or answer != {"op": "queued", "nonce": nonce}:
+                elif on_queued is None or answer != {"op": "queued", "nonce": self._nonce}:
                     raise CandidateCheated("the candidate sent a frame that answers no question of the judge's")
                 else:
                     on_queued()
                     on_queued = None  # once
+        if answer.get("nonce") != self._nonce:
+            raise CandidateCheated("the candidate sent a frame that answers no question of the judge's")
+        return answer
+
+    @contextmanager
+    def _blaming(self) -> Iterator[None]:
+        """What goes wrong with the channel is the candidate's doing."""
+        try:
+            yield
         except ChannelClosed:
             end = self._describe_end()
             if self._watchdog.breach is not None:
@@ -115,9 +142,6 @@ class CandidateProcess:
             raise CandidateDied(end) from None
         except BadFrame as error:
             raise CandidateCheated(f"the candidate sent something that is no frame: {error}") from None
-        if answer.get("nonce") != nonce:
-            raise CandidateCheated("the candidate sent a frame that answers no question of the judge's")
-        return answer
 
     def stop(self) -> None:
         """Stops the whole process tree, so that nothing of it runs beside the reference.
@@ -125,12 +149,14 @@ class CandidateProcess:
         Raises CandidateCheated if it can't be stopped.
         """
         try:
-            stop_tree(self._pid)
+            self._stopped = stop_tree(self._pid)
         except TimeoutError as error:
             raise CandidateCheated(str(error)) from None
 
     def resume(self) -> None:
-        signal_tree(self._pid, signal.SIGCONT)
+        """Lets what was stopped go on."""
+        resume_tree(self._stopped)
+        self._stopped = []
 
     def cut_short(self) -> None:
         """Kills it from another thread: an `ask` that waits raises CandidateDied."""
@@ -154,8 +180,10 @@ class CandidateProcess:
         kill_tree(self._pid)
         self._wait(None)
         if self._keep is not None:
-            kill_stray_children(self._keep)
+            kill_stray_children(self._keep())
         self._channel.close()
+        if self.page is not None:
+            self.page.close()
         self._log.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 
@@ -85,16 +86,15 @@ def default_tolerance(dtype: torch.dtype) -> float:
 
 def measure_scale(oracle: torch.Tensor, reference: torch.Tensor) -> Scale:
     """`s` and `e` of a floating output; both tensors of one shape, any dtype and layout."""
-    count, total, error_total = 0, 0.0, 0.0
+    count, squares, error_squares = 0, 0.0, 0.0
     for _, (exact, own) in _chunks(oracle, reference):
-        finite = torch.isfinite(exact) & torch.isfinite(own)
-        zero = torch.zeros((), dtype=exact.dtype, device=exact.device)
-        count += int(finite.sum())
-        total += _square_sum(torch.where(finite, exact, zero))
-        error_total += _square_sum(torch.where(finite, own - exact, zero))
+        distance = _distance(own, exact)
+        count += distance.count
+        squares += distance.expected_squares
+        error_squares += distance.error_squares
     if count == 0:
         return Scale(0.0, 0.0)
-    return Scale(math.sqrt(total / count), math.sqrt(error_total / count))
+    return Scale(math.sqrt(squares / count), math.sqrt(error_squares / count))
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def judge(
         return
     candidates = (reference,) if oracle is None else (oracle, reference)
     for begin, (out, *expected) in _chunks(output, *candidates):
-        scaled = torch.stack([_scaled_error(out, value, scale) for value in expected]).amin(0)
+        scaled = reduce(torch.minimum, [_scaled_error(out, value, scale) for value in expected])
         yield Judged(begin, out, expected[0], expected[-1], ~(scaled <= tolerance), scaled)
 
 
@@ -167,15 +167,12 @@ class _Tally:
             self.worst = self.max_abs = max(self.worst, float(judged.errors().amax()))
 
     def _measure(self, judged: Judged, scaled: torch.Tensor) -> None:
-        out, exact, own = judged.out, judged.exact, judged.own
-        finite = torch.isfinite(out) & torch.isfinite(exact)
-        difference = torch.where(finite, out - exact, torch.zeros((), dtype=out.dtype, device=out.device)).abs()
         self.worst = max(self.worst, float(scaled.amax()) if scaled.numel() else 0.0)
-        self.max_abs = max(self.max_abs, float(difference.amax()) if difference.numel() else 0.0)
-        self.error_squares += _square_sum(difference)
-        self.oracle_squares += _square_sum(torch.where(finite, exact, torch.zeros_like(exact)))
-        finite = torch.isfinite(own) & torch.isfinite(exact)
-        self.reference_squares += _square_sum(torch.where(finite, own - exact, torch.zeros_like(exact)))
+        distance = _distance(judged.out, judged.exact)
+        self.max_abs = max(self.max_abs, distance.largest)
+        self.error_squares += distance.error_squares
+        self.oracle_squares += distance.expected_squares
+        self.reference_squares += _distance(judged.own, judged.exact).error_squares
 
     def finish(self, output: torch.Tensor) -> Comparison:
         scale = math.sqrt(self.oracle_squares)
@@ -196,31 +193,64 @@ class _Tally:
 
 def _scaled_error(out: torch.Tensor, expected: torch.Tensor, scale: Scale) -> torch.Tensor:
     """`(|out - y| - 8e) / (s + |y|)`, at least 0; 0 where NaN or infinity match in place, infinity where they don't."""
-    error = ((out - expected).abs() - scale.allowance).clamp_(min=0)
-    unit = scale.oracle_rms + expected.abs()
-    scaled = torch.where(error == 0, 0.0, error / unit)
+    error = (out - expected).abs().sub_(scale.allowance).clamp_(min=0)
+    scaled = error / expected.abs().add_(scale.oracle_rms)
+    if bool(torch.isfinite(scaled).all()):  # then both sides are, and nothing is divided by 0: nearly always
+        return scaled
+    scaled = torch.where(error == 0, 0.0, scaled)
     both_nan = torch.isnan(out) & torch.isnan(expected)
     special = ~(torch.isfinite(out) & torch.isfinite(expected))
     matches = (out == expected) | both_nan
     return torch.where(special, torch.where(matches, 0.0, math.inf).to(scaled.dtype), scaled)
 
 
+@dataclass(frozen=True)
+class _Distance:
+    """How far values lie from expected ones, over the elements that are finite on both sides: their number, sums of
+    squares, and the largest difference."""
+
+    count: int
+    expected_squares: float
+    error_squares: float
+    largest: float
+
+
+def _distance(found: torch.Tensor, expected: torch.Tensor) -> _Distance:
+    """Of flat tensors in float64 or complex128."""
+    distance = _plain_distance(found, expected)
+    if math.isfinite(distance.expected_squares + distance.error_squares):
+        return distance
+    finite = torch.isfinite(found) & torch.isfinite(expected)
+    return _plain_distance(found[finite], expected[finite])
+
+
+def _plain_distance(found: torch.Tensor, expected: torch.Tensor) -> _Distance:
+    """All elements count. The device is waited for once."""
+    count, norm = expected.numel(), torch.linalg.vector_norm
+    if count == 0:
+        return _Distance(0, 0.0, 0.0, 0.0)
+    if found is expected:
+        return _Distance(count, float(norm(expected)) ** 2, 0.0, 0.0)
+    error = found - expected
+    size, distance, largest = torch.stack([norm(expected), norm(error), norm(error, math.inf)]).tolist()
+    return _Distance(count, size**2, distance**2, largest)
+
+
 def _chunks(*tensors: torch.Tensor) -> Iterator[tuple[int, tuple[torch.Tensor, ...]]]:
     """The same elements of each tensor in float64 or complex128, as `_pieces` gives them."""
     kind = torch.complex128 if tensors[-1].is_complex() else torch.float64
     for begin, pieces in _pieces(*tensors):
-        yield begin, tuple(piece.to(kind) for piece in pieces)
+        wide = {id(piece): piece.to(kind) for piece in pieces}
+        yield begin, tuple(wide[id(piece)] for piece in pieces)
 
 
 def _pieces(*tensors: torch.Tensor) -> Iterator[tuple[int, tuple[torch.Tensor, ...]]]:
-    """The same elements of each tensor, flat, a chunk at a time, with the flat index of the first."""
-    flats = [tensor.reshape(-1) for tensor in tensors]
-    for begin in range(0, flats[0].numel(), CHUNK):
-        yield begin, tuple(flat[begin : begin + CHUNK] for flat in flats)
-
-
-def _square_sum(tensor: torch.Tensor) -> float:
-    return float(tensor.abs().square().sum())
+    """The same elements of each tensor, flat, a chunk at a time, with the flat index of the first. One tensor that is
+    given twice comes out as one."""
+    flats = {id(tensor): tensor.reshape(-1) for tensor in tensors}
+    for begin in range(0, tensors[0].numel(), CHUNK):
+        pieces = {name: flat[begin : begin + CHUNK] for name, flat in flats.items()}
+        yield begin, tuple(pieces[id(tensor)] for tensor in tensors)
 
 
 def _number(value: torch.Tensor) -> float:

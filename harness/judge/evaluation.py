@@ -23,8 +23,6 @@ from harness.judge.messages import Evaluate, Settings
 from harness.judge.stage import Stage
 from harness.result import Build as BuildRecord
 from harness.result import Verdict
-from harness.sandbox.policy import readable_for
-from harness.timing.flags import FlagPage
 from harness.wire.arena import CpuArena
 
 LAST_WORDS = "inlinebench: "
@@ -48,17 +46,12 @@ def evaluate(stage: Stage, job: Evaluate, tools: Tools) -> Attempt:
 
 def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attempt:
     attempt = Attempt()
-    page = FlagPage() if stage.device.type == "cuda" else None
-    shared = {"page": page.fd} if page else {}
-    if isinstance(stage.arena, CpuArena):
-        shared["arena"] = stage.arena.fd
-    readable = [stage.weights, *([] if job.solution is None else readable_for(job.solution))]
     settings = tools.settings
-    with CandidateProcess(
-        tools.launcher, settings.timeout, settings.limits, tools.build, readable=readable, shared=shared,
-        keep=tools.keep, under=() if settings.sanitize is None else sanitizer.command(settings.sanitize),
-    ) as candidate:
-        calls = Calls(stage, job, tools, candidate, attempt, page=page, number=int(transfer))
+    shared = {"arena": stage.arena.fd} if isinstance(stage.arena, CpuArena) else {}
+    with tools.candidates.take(job.solution, shared) as candidate:
+        if job.following is not None:
+            tools.candidates.prepare(job.following.solution)
+        calls = Calls(stage, job, tools, candidate, attempt, number=int(transfer))
         attempt.failure = _failure(lambda: calls.run(transfer), candidate, settings, stage.device)
         if settings.sanitize is not None:
             candidate.finish(sanitizer.PATIENCE_S if attempt.failure is None else sanitizer.SHORT_PATIENCE_S)
@@ -71,8 +64,6 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
         attempt.build = _build_record(candidate)
         logs = [*(outcome.log for outcome in candidate.builds), candidate.log(), sanitizer.report(candidate.scratch)]
         attempt.log = "\n".join(filter(None, logs))
-    if page is not None:
-        page.close()
     if attempt.failure is None:
         attempt.failure = _failure(calls.check_reference, candidate, settings, stage.device)
     return attempt

@@ -20,6 +20,7 @@ from harness.judge import device as devices
 from harness.judge import problem as problem_file
 from harness.judge.attempt import Tools
 from harness.judge.baselines import Baselines
+from harness.judge.candidates import Candidates
 from harness.judge.evaluation import evaluate
 from harness.judge.launcher import Launcher
 from harness.judge.memory import describe_shortage, free_bytes
@@ -50,6 +51,8 @@ from harness.timing.profile import Tracer, open_tracer, torch_tracer
 from harness.wire.arithmetic import exact_arithmetic
 
 PROGRESS_EVERY_S = 0.1
+FREE_SHARE = 0.5
+"""Of the GPU's memory; with less of it free no candidate waits there, which takes several hundred MB."""
 
 
 class Judge:
@@ -67,6 +70,7 @@ class Judge:
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
         self._phase, self._told = "", 0.0
         self._support: Support | str | None = None
+        self._candidates: Candidates
         self._clock: Clock = CpuClock()
         self._tracer: Tracer = torch_tracer
         self._watch = _watch(device) if settings.timing else None
@@ -88,7 +92,9 @@ class Judge:
                     return
 
     def close(self) -> None:
-        """Removes what this judge wrote."""
+        """Ends what waits, and removes what this judge wrote."""
+        if isinstance(self._support, Support):
+            self._candidates.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _evaluate(self, job: Evaluate) -> tuple[Result, bool]:
@@ -111,15 +117,14 @@ class Judge:
             self._support = self._ask_for_support()
         if isinstance(self._support, str):
             return self._result(job, Verdict.BUILD_FAILED, self._support)
+        self._candidates.prepare(job.solution)  # which starts while the problem is prepared
         prepared = self._prepare(job.problem)
         if isinstance(prepared, CannotRun):
             verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
             return self._result(job, verdict, prepared.reason)
-        keep = (self._rehearsal.pid, self._launcher.pid)
         tools = Tools(
             settings=self._settings, clock=self._clock, tracer=self._tracer, watch=self._watch, peaks=self._peaks,
-            baselines=self._baselines, support=self._support, build=self._build, progress=self._tell,
-            launcher=self._launcher, keep=keep,
+            baselines=self._baselines, support=self._support, candidates=self._candidates, progress=self._tell,
         )
         attempt = evaluate(prepared, job, tools)
         failure = attempt.failure
@@ -149,6 +154,8 @@ class Judge:
         if isinstance(rehearsed, CannotRun):
             self._cannot[problem.key] = rehearsed
             return rehearsed
+        if self._settings.timing:
+            self._candidates.settle()
         sanitized = self._settings.sanitize is not None
         self._stage = Stage(problem, rehearsed, self._device, self._scratch, host_arena=sanitized)
         if self._device.type == "cuda" and self._settings.timing:
@@ -170,7 +177,19 @@ class Judge:
             self._tracer = open_tracer(support.trace)
             if self._settings.timing:
                 self._measure_peaks()
+        if isinstance(support, Support):
+            self._candidates = Candidates(
+                self._launcher, self._settings, self._device, support, self._build, always=(self._scratch,),
+                kept=lambda: (self._rehearsal.pid, self._launcher.pid), room=self._has_room,
+            )
         return support
+
+    def _has_room(self) -> bool:
+        """Whether a candidate may wait on the device beside the one at work. On the CPU none has anything to start."""
+        if self._device.type != "cuda" or self._settings.sanitize is not None:
+            return False
+        free, whole = torch.cuda.mem_get_info(self._device)
+        return free >= FREE_SHARE * whole
 
     def _measure_peaks(self) -> None:
         """Before any problem is loaded, which might change how torch multiplies."""

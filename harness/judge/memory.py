@@ -3,44 +3,50 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Iterable, Sequence
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from harness.judge import problem as problem_file
 from harness.judge.forward import Output
 from harness.judge.inputs import Draw, draw
 from harness.sandbox.watchdog import available_bytes
+from harness.wire.arena import TensorMeta, lay_out
+
+
+def least_bytes(inputs: Iterable[TensorMeta], model: torch.nn.Module, outputs: Iterable[TensorMeta]) -> int:
+    """A lower bound of what judging takes on a device: inputs and one draw beside them, the model's weights, the
+    reference's outputs and the solution's."""
+    weights = [tensor for tensor in (*model.parameters(), *model.buffers()) if not is_lazy(tensor)]
+    given, made = (lay_out(list(metas))[1] for metas in (inputs, outputs))
+    return 2 * given + sum(tensor.numel() * tensor.element_size() for tensor in weights) + 2 * made
 
 
 def meta_bytes(module: types.ModuleType) -> int:
-    """A lower bound of the bytes that inputs, one draw beside them, weights and outputs take on a device.
+    """`least_bytes` of a problem, found on torch's meta device, which computes shapes and allocates nothing; 0 where
+    the problem can't run there.
 
-    Found on torch's meta device, which computes shapes and allocates nothing; 0 where the problem can't run there.
+    The first operation there has torch import its compiler, which takes seconds.
     """
     meta = torch.device("meta")
     try:
         drawn: Draw = draw(module, 0, meta)
-        arguments = list(drawn.tensors)
         with meta:
             model = problem_file.construct(module)
-        weights = [*model.parameters(), *model.buffers()]
     except Exception:  # noqa: BLE001 - any failure on the meta device only means that no estimate can be made there
         return 0
-    return 2 * _bytes(arguments) + _bytes(weights) + _output_bytes(model, drawn)
+    return least_bytes(drawn.metas, model, _meta_outputs(model, drawn))
 
 
-def _output_bytes(model: torch.nn.Module, drawn: Draw) -> int:
+def _meta_outputs(model: torch.nn.Module, drawn: Draw) -> Sequence[TensorMeta]:
     from harness.judge.forward import InputForm, run
 
     try:
         form = InputForm(drawn.skeleton, drawn.is_tensor)
-        return 2 * _bytes(Output.of(run(model, form.arguments(drawn.tensors, drawn.others), 0)).tensors)
+        return Output.of(run(model, form.arguments(drawn.tensors, drawn.others), 0)).metas
     except Exception:  # noqa: BLE001 - as above: a forward that reads values has no shapes on the meta device
-        return 0
-
-
-def _bytes(tensors: object) -> int:
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)  # type: ignore[attr-defined]
+        return ()
 
 
 def free_bytes(device: torch.device) -> int:

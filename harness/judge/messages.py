@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,10 @@ class ProblemAt:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Orchestrator to judge: evaluate one solution file (None: the problem's own reference)."""
+    """Orchestrator to judge: evaluate one solution file (None: the problem's own reference).
+
+    `following` is what this judge will probably be asked next.
+    """
 
     problem_name: str
     solution_name: str
@@ -66,6 +69,7 @@ class Evaluate:
     solution: Path | None
     shape_name: str
     level: int | None = None
+    following: Evaluate | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

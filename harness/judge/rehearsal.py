@@ -17,7 +17,7 @@ import torch
 from harness.judge import problem as problem_file
 from harness.judge.forward import InputForm, Output, random_state, run, to_double
 from harness.judge.inputs import Draw, draw
-from harness.judge.memory import describe_shortage, free_bytes, least_of, meta_bytes
+from harness.judge.memory import describe_shortage, free_bytes, least_bytes, least_of, meta_bytes
 from harness.judge.messages import ProblemAt
 from harness.judge.problem import PackageMissing, ProblemError, describe
 from harness.judge.variants import CHANGING, Variant, apply_variant, is_continuous
@@ -78,14 +78,25 @@ def rehearse(
     most: int | None = None,
 ) -> Rehearsed | CannotRun:
     """One rehearsal. `excluded` trials are known to kill the process; `most` are the bytes that may be used of the
-    device's memory."""
+    device's memory.
+
+    A GPU refuses what doesn't fit, so there it is tried at once. The host's memory is promised to all and given to
+    none, so there the problem's size is estimated first.
+    """
+    module, free = None, free_bytes(device)
+
+    def too_large(needed: int | None) -> CannotRun:
+        return CannotRun(describe_shortage(needed, free, device, most), own_fault=False)
+
     try:
         module = problem_file.load_at(problem)
-        if (needed := meta_bytes(module)) > least_of(most, free_bytes(device)):
-            return _too_large(needed, device, most)
+        if device.type == "cpu" and (needed := meta_bytes(module)) > least_of(most, free):
+            return too_large(needed)
         model = problem_file.construct(module).to(device)
         drawn = draw(module, THROW_AWAY_SEED, device)
         rehearsed = _observe(problem, module, model, drawn, device)
+        if (needed := least_bytes(rehearsed.inputs, model, rehearsed.outputs)) > least_of(most, free):
+            return too_large(needed)
         admitted = {}
         if variants and getattr(module, "INPUT_VARIANTS", True):
             admitted = _admit(model, drawn, set(excluded), report, device)
@@ -95,11 +106,8 @@ def rehearse(
     except ProblemError as error:
         return CannotRun(str(error))
     except (torch.OutOfMemoryError, MemoryError):
-        return _too_large(None, device, most)
-
-
-def _too_large(needed: int | None, device: torch.device, most: int | None) -> CannotRun:
-    return CannotRun(describe_shortage(needed, free_bytes(device), device, most), own_fault=False)
+        needed = 0 if module is None else meta_bytes(module)
+        return too_large(needed if needed > least_of(most, free) else None)
 
 
 def _observe(

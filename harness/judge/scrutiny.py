@@ -10,7 +10,7 @@ from harness.judge.kernels import LIBRARY, Origins, Profile, read_profile
 from harness.judge.messages import Evaluate
 from harness.judge.outside_clock import calls_in_batch, most_plausible_ms, outside_ms
 from harness.judge.stage import Stage
-from harness.result import Kernels, Timing, Verdict
+from harness.result import Kernels, Verdict
 
 if TYPE_CHECKING:
     from harness.judge.calls import Calls
@@ -40,26 +40,24 @@ class Scrutiny:
         if self._stage.device.type == "cpu":
             self._look_at_launches()
             return
-        timing = self._calls.timing() if self._tools.settings.timing else None
-        if timing is not None:
-            self._look_at_writes(timing)
-            self._look_from_outside(timing)
-        self._look_at_kernels(timing)
+        reported = self._calls.solution_ms() if self._tools.settings.timing else None
+        if reported is not None:
+            self._look_at_writes(reported)
+            self._look_from_outside(reported)
+        self._look_at_kernels(reported)
 
     def _look_at_launches(self) -> None:
         if not self._tools.settings.allow_library and self._calls.launches() == 0:
             raise Failed(Verdict.REJECTED, NONE_OF_ITS_OWN)
 
-    def _look_at_writes(self, timing: Timing) -> None:
+    def _look_at_writes(self, reported: float) -> None:
         self._tools.progress("timing its outputs alone")
         least = self._stage.overheads(self._tools.clock).write_ms
-        if timing.solution_ms.median < WRITE_MARGIN * least:
-            took = timing.solution_ms.median
-            raise Failed(Verdict.REJECTED, f"{took:.4g} ms are impossible: writing its outputs alone takes {least:.4g} "
-                         "ms on this device")
+        if reported < WRITE_MARGIN * least:
+            raise Failed(Verdict.REJECTED, f"{reported:.4g} ms are impossible: writing its outputs alone takes "
+                         f"{least:.4g} ms on this device")
 
-    def _look_from_outside(self, timing: Timing) -> None:
-        reported = timing.solution_ms.median
+    def _look_from_outside(self, reported: float) -> None:
         beside = self._stage.overheads(self._tools.clock).beside
         calls = calls_in_batch(reported, len(self._stage.sets))
         took, plausible = 0.0, 0.0
@@ -84,12 +82,13 @@ class Scrutiny:
             "its times don't add up: its calls could be queued in advance, but none when the judge took the time"
         )
 
-    def _look_at_kernels(self, timing: Timing | None) -> None:
+    def _look_at_kernels(self, reported: float | None) -> None:
         self._tools.progress("profiling")
         solution = self._job.solution
         text = "" if solution is None else solution.read_text(encoding="utf-8", errors="replace")
         origins = Origins(self._calls.libraries, text)
-        found = [read_profile(self._calls.profile(), origins.of) for _ in range(PROFILED_CALLS if timing else 1)]
+        number = 1 if reported is None else PROFILED_CALLS
+        found = [read_profile(self._calls.profile(), origins.of) for _ in range(number)]
         profiles = [profile for profile in found if profile is not None]
         if not profiles:
             self._attempt.notes.add("which kernels ran is unknown: the profiler shows none here")
@@ -98,8 +97,8 @@ class Scrutiny:
         self._attempt.kernels = Kernels(best.own_share, best.top)
         for profile in profiles:
             self._look_at_order(profile)
-        if timing is not None:
-            _compare(best.busy_ms, timing.solution_ms.median)
+        if reported is not None:
+            _compare(best.busy_ms, reported)
         if not self._tools.settings.allow_library:
             self._look_at_owners(best)
 

@@ -83,14 +83,17 @@ class Timings:
         """What a call took in a loop."""
         self._walls.append(ms)
 
-    def median_ms(self) -> float:
-        """The solution's time so far; none of its calls need have been held."""
-        known = [time for time in self._solutions if time is not None]
-        return median(known) if known else LEAST_MS
+    def solution_ms(self) -> float | None:
+        """The solution's median time so far; None where no call had a usable one."""
+        used = self._used()
+        return median(used) if used else None
 
     def ratios(self) -> list[float]:
         """The paired speedups so far."""
         return paired_ratios(self._references, self._usable())
+
+    def _used(self) -> list[float]:
+        return [time for time in self._usable() if time is not None]
 
     def _usable(self) -> list[float | None]:
         """The solution's times, without those of a GPU that was throttled now and then."""
@@ -102,7 +105,7 @@ class Timings:
 
     def summary(self, reference_synchronises: bool, solution_synchronises: bool) -> Timing | None:
         """The record; None where no call had a usable time."""
-        used = [time for time in self._usable() if time is not None]
+        used = self._used()
         if not used or len(self._references) != len(self._solutions) + 1:
             return None
         interval = median_interval(self.ratios())

@@ -52,6 +52,7 @@ class Worker:
             here = replace(
                 job, problem=replace(job.problem, path=self._place(problem, "problem")),
                 solution=None if solution is None else self._place(solution, "solution"),
+                following=None,  # its files aren't here
             )
             return self._bench.evaluate(self._bench.lanes[0], here)
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from threading import Condition
 
@@ -30,7 +31,8 @@ class WorkList:
         """The next job for a taker, which is done with the last one it took; None if there are no more.
 
         Waits for a build if none is ready. Of the ready jobs it gets one of the problem and shape that it is at,
-        whose stage is set up; else one that no other taker is at; else the first.
+        whose stage is set up; else one that no other taker is at; else the first. The job says what its taker will
+        probably get next.
         """
         with self._changed:
             last = self._in_hand.pop(taker, None)
@@ -70,4 +72,8 @@ class WorkList:
         chosen = min(ready, key=lambda job: (job.problem.key != here, job.problem.key in elsewhere))
         self._waiting.remove(chosen)
         self._in_hand[taker] = chosen
-        return chosen
+        return replace(chosen, following=self._next_after(chosen))
+
+    def _next_after(self, chosen: Evaluate) -> Evaluate | None:
+        """What whoever has this job will probably get next."""
+        return min(self._waiting, key=lambda job: job.problem.key != chosen.problem.key, default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -47,7 +48,11 @@ class Settled:
     def met(self, ratios: Sequence[float]) -> bool:
         if len(ratios) < 2 * self.window:
             return False
-        noise = [_noise(ratios[:end]) for end in range(len(ratios) - self.window, len(ratios) + 1)]
+        ordered = sorted(ratios[: -self.window])
+        noise = [_noise(ordered)]
+        for ratio in ratios[-self.window :]:
+            insort(ordered, ratio)  # to sort each time anew would take as long as a call
+            noise.append(_noise(ordered))
         return max(noise) - min(noise) <= self.share * fmean(noise)
 
 

@@ -7,9 +7,10 @@ import os
 import signal
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 STOP_PATIENCE_S = 1.0
+STAT_BYTES = 4096
+"""More than a line of /proc/PID/stat has."""
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -71,18 +72,29 @@ def signal_tree(root: int, number: signal.Signals) -> None:
         _send(pid, number)
 
 
-def stop_tree(root: int) -> None:
-    """Stops a process and everything below it, also what is started while that is being done.
+def stop_tree(root: int) -> list[int]:
+    """Stops a process and everything below it, also what is started while that is being done; gives all of these.
 
     Raises TimeoutError if something goes on for longer than a second.
     """
     deadline = time.monotonic() + STOP_PATIENCE_S
     _send_to_group(root, signal.SIGSTOP)
-    while running := [pid for pid in [root, *descendants(root)] if not _is_stopped(pid)]:
+    while True:
+        tree = [root, *descendants(root)]
+        running = [pid for pid in tree if not _is_stopped(pid)]
+        if not running:
+            return tree
         for pid in running:
             _send(pid, signal.SIGSTOP)
         if time.monotonic() > deadline:
             raise TimeoutError(f"processes {running} can't be stopped")
+
+
+def resume_tree(tree: Iterable[int]) -> None:
+    """Has processes go on that `stop_tree` stopped: what stands still starts no others, so there is nothing to look
+    for."""
+    for pid in tree:
+        _send(pid, signal.SIGCONT)
 
 
 def kill_tree(root: int) -> None:
@@ -151,23 +163,32 @@ def _look_at(pid: int) -> tuple[bool, int]:
 
     A process whose first thread has ended looks like a dead one, but lives on while it has others.
     """
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False, 0
-    fields = text.rpartition(")")[2].split()
-    state, parent, threads = fields[0], int(fields[1]), int(fields[17])
-    return state not in ("Z", "X") or threads > 1, parent
+    state, parent, threads = _stat(pid)
+    return state not in "ZX" or threads > 1, parent
 
 
 def _is_stopped(pid: int) -> bool:
     """Whether a process does nothing more: stopped, or dead."""
+    state, _, threads = _stat(pid)
+    return state in "Tt" or (state in "ZX" and threads <= 1)
+
+
+def _stat(pid: int) -> tuple[str, int, int]:
+    """A process's state, parent and number of threads; dead and without either once it is gone.
+
+    Read without Python's file objects, which take six times as long: all processes are looked at twice in each call.
+    """
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
     except OSError:
-        return True
-    state, threads = (text.rpartition(")")[2].split()[index] for index in (0, 17))
-    return state in "Tt" or (state in "ZX" and int(threads) <= 1)
+        return "X", 0, 0
+    try:
+        fields = os.read(file, STAT_BYTES).rpartition(b")")[2].split()
+    except OSError:
+        return "X", 0, 0
+    finally:
+        os.close(file)
+    return fields[0].decode("ascii"), int(fields[1]), int(fields[17])
 
 
 def _prctl(option: int, value: int) -> None:

@@ -1,0 +1,168 @@
+"""Candidates that start before they are needed, as real processes on the CPU."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.build.request import BuildOutcome, BuildRequest, Support
+from harness.judge.candidates import Candidates
+from harness.judge.launcher import Launcher
+from harness.judge.messages import Settings
+from harness.options import Options
+from harness.run.bench import settings_for
+
+TIMEOUT_S = 77.0
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[Launcher]:
+    launcher = Launcher()
+    yield launcher
+    launcher.close()
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    return settings_for(Options(device="cpu", timeout=TIMEOUT_S))
+
+
+class Room:
+    """Whether there is room, to be changed by a test."""
+
+    there = True
+
+    def __call__(self) -> bool:
+        return self.there
+
+
+@pytest.fixture
+def room() -> Room:
+    return Room()
+
+
+@pytest.fixture
+def candidates(launcher: Launcher, settings: Settings, room: Room) -> Iterator[Candidates]:
+    candidates = Candidates(
+        launcher, settings, torch.device("cpu"), Support(), no_build, always=(), kept=lambda: (launcher.pid,), room=room
+    )
+    yield candidates
+    candidates.close()
+
+
+def no_build(request: BuildRequest) -> BuildOutcome:
+    raise AssertionError(f"nothing here builds {request.name}")
+
+
+def waiting_pid(candidates: Candidates) -> int:
+    assert candidates._waiting is not None
+    return candidates._waiting.candidate.pid
+
+
+def solution(folder: Path, name: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.py"
+    path.write_text("", encoding="utf-8")
+    return path
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_the_one_that_waits_is_taken(candidates: Candidates, tmp_path: Path) -> None:
+    path = solution(tmp_path / "a", "one")
+    candidates.prepare(path)
+    pid = waiting_pid(candidates)
+    with candidates.take(path, {}) as candidate:
+        assert candidate.pid == pid
+        assert candidate.budget == TIMEOUT_S  # starting took none of it
+        assert candidate.ask("report")["launches"] == 0
+    assert not is_alive(pid)
+
+
+def test_it_serves_its_neighbours_and_references(candidates: Candidates, tmp_path: Path) -> None:
+    one, other = solution(tmp_path / "a", "one"), solution(tmp_path / "a", "other")
+    for wanted in (other, None):
+        candidates.prepare(one)
+        pid = waiting_pid(candidates)
+        with candidates.take(wanted, {}) as candidate:
+            assert candidate.pid == pid
+
+
+def test_a_solution_elsewhere_gets_one_that_may_read_it(candidates: Candidates, tmp_path: Path) -> None:
+    one, elsewhere = solution(tmp_path / "a", "one"), solution(tmp_path / "b", "two")
+    candidates.prepare(one)
+    pid = waiting_pid(candidates)
+    with candidates.take(elsewhere, {}) as candidate:
+        assert candidate.pid != pid
+        assert not is_alive(pid)
+
+
+def test_preparing_for_another_folder_replaces_it(candidates: Candidates, tmp_path: Path) -> None:
+    one, elsewhere = solution(tmp_path / "a", "one"), solution(tmp_path / "b", "two")
+    candidates.prepare(one)
+    first = waiting_pid(candidates)
+    candidates.prepare(one)
+    assert waiting_pid(candidates) == first
+    candidates.prepare(elsewhere)
+    assert waiting_pid(candidates) != first
+    assert not is_alive(first)
+
+
+def test_one_that_died_waiting_is_replaced(candidates: Candidates, tmp_path: Path) -> None:
+    path = solution(tmp_path / "a", "one")
+    candidates.prepare(path)
+    pid = waiting_pid(candidates)
+    os.kill(pid, signal.SIGKILL)
+    candidates.settle()  # which must not raise for it
+    with candidates.take(path, {}) as candidate:
+        assert candidate.pid != pid
+        assert candidate.ask("report")["launches"] == 0
+
+
+def test_the_end_of_one_leaves_the_next_alone(candidates: Candidates, tmp_path: Path) -> None:
+    path = solution(tmp_path / "a", "one")
+    with candidates.take(path, {}):
+        candidates.prepare(path)
+        pid = waiting_pid(candidates)
+    with candidates.take(path, {}) as candidate:
+        assert candidate.pid == pid
+        assert candidate.ask("report")["launches"] == 0
+
+
+def test_what_has_to_be_given_at_the_start_gets_a_fresh_one(candidates: Candidates, tmp_path: Path) -> None:
+    path = solution(tmp_path / "a", "one")
+    candidates.prepare(path)
+    pid = waiting_pid(candidates)
+    memory = os.memfd_create("arena")
+    try:
+        with candidates.take(path, {"arena": memory}) as candidate:
+            assert candidate.pid != pid
+    finally:
+        os.close(memory)
+
+
+def test_without_room_none_waits(candidates: Candidates, room: Room, tmp_path: Path) -> None:
+    room.there = False
+    path = solution(tmp_path / "a", "one")
+    candidates.prepare(path)
+    assert candidates._waiting is None
+    with candidates.take(path, {}) as candidate:
+        assert candidate.ask("report")["launches"] == 0
+
+
+def test_closing_ends_the_one_that_waits(candidates: Candidates, tmp_path: Path) -> None:
+    candidates.prepare(solution(tmp_path / "a", "one"))
+    pid = waiting_pid(candidates)
+    candidates.close()
+    assert not is_alive(pid)
