@@ -137,7 +137,7 @@ class Parts:
         """Part `builds`: all side by side by torch and then by the harness, and one of each alone."""
         solutions = planted.bundled(min(self._given.bundled, len(planted.bundled())))
         with ThreadPoolExecutor() as pool:
-            requests = list(pool.map(request_of, [solution.path for solution in solutions]))
+            requests = list(pool.map(request_of, solutions))
         rows = [Built(str(solution), beside=len(solutions) - 1) for solution in solutions]
         with ExitStack() as stack:
             runs = [StockRun(solution, self._machine, self._folder / "builds" / str(index))
@@ -212,7 +212,7 @@ class Parts:
     def undisturbed(self, note: Note) -> Iterator[Row]:
         """Part `undisturbed`: evaluations of one session, some of them while a thread keeps builds going."""
         count, numbers = self._given.evaluations, itertools.count()
-        request = request_of(Options().solutions / PROBLEM / f"{SOLUTION}.py")
+        request = request_of(Solution(PROBLEM, SOLUTION, Options().solutions / PROBLEM / f"{SOLUTION}.py"))
         place, targets = self._folder / "thrown-away", self._machine.architectures
 
         def builds() -> Builds:

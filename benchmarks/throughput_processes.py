@@ -59,9 +59,10 @@ import json, runpy, sys
 from harness.candidate import load_inline
 def build(facts):
     print(json.dumps(facts), flush=True)
-    sys.exit(0)  # out of the solution's import
+    sys.exit(0)  # out of the solution's import or constructor
 load_inline.install(build)
-runpy.run_path(sys.argv[1])
+problem, solution = (runpy.run_path(path) for path in sys.argv[1:])
+solution["ModelNew"](*problem["get_init_inputs"]())
 """
 
 
@@ -100,11 +101,12 @@ def run_eval(*arguments: str | Path) -> float:
     return timed([sys.executable, ROOT / "run_eval.py", *arguments])
 
 
-def request_of(solution: Path) -> BuildRequest:
-    """The first build that a solution asks for when it is imported. Raises Failed if there is none."""
-    said = _python(RECORD, str(solution)).stdout.splitlines()
+def request_of(solution: Solution) -> BuildRequest:
+    """The first build that a bundled solution asks for when it is imported or constructed. Raises Failed if there is
+    none."""
+    said = _python(RECORD, str(problem_of(solution)), str(solution.path)).stdout.splitlines()
     if not said:
-        raise Failed(f"{solution} builds nothing when it is imported")
+        raise Failed(f"{solution} builds nothing")
     return BuildRequest.from_json(json.loads(said[-1]))
 
 

@@ -6,6 +6,7 @@ Nothing of a solution ever runs in this process, and CUDA is not started in it.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
@@ -25,6 +26,7 @@ from harness.wire.processes import await_parent, become_subreaper, die_with_pare
 
 LONGEST_ORDER = 1 << 17
 MOST_DESCRIPTORS = 8
+PID_DIGITS = 20
 
 
 def serve(orders: socket.socket) -> None:
@@ -33,19 +35,25 @@ def serve(orders: socket.socket) -> None:
         data, descriptors, _, _ = socket.recv_fds(orders, LONGEST_ORDER, MOST_DESCRIPTORS)
         if not data:
             return
+        known, told = os.pipe()
         middle = os.fork()
         if middle == 0:
-            _fork_again(orders, json.loads(data), descriptors)
-        os.waitpid(middle, 0)
-        for descriptor in descriptors:
+            os.close(known)
+            _fork_again(orders, told, json.loads(data), descriptors)
+        os.close(told)
+        candidate = int(os.read(known, PID_DIGITS))
+        os.waitpid(middle, 0)  # from here on it is the judge's child, and the judge may kill it and wait for it
+        orders.send(json.dumps({"pid": candidate}).encode())
+        for descriptor in (known, *descriptors):
             os.close(descriptor)
 
 
-def _fork_again(orders: socket.socket, order: dict[str, Any], descriptors: list[int]) -> None:
+def _fork_again(orders: socket.socket, told: int, order: dict[str, Any], descriptors: list[int]) -> None:
     candidate = os.fork()
     if candidate:
-        orders.send(json.dumps({"pid": candidate}).encode())
+        os.write(told, str(candidate).encode())
         os._exit(0)
+    os.close(told)
     status = 1
     try:
         orders.close()
@@ -89,4 +97,6 @@ if __name__ == "__main__":
     die_with_parent()
     # NumPy's idle threads are no danger: neither they nor this one holds a lock while it waits for an order.
     warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
+    gc.collect()
+    gc.freeze()  # so that candidates, who collect after every call, have only their own to look through
     serve(socket.socket(fileno=int(sys.argv[1])))

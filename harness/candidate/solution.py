@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from harness.wire.arithmetic import seed_all
+from harness.wire.shortage import is_out_of_memory
 
 MODULE_NAME = "solution"
 
@@ -67,12 +68,4 @@ def failure(error: Exception, kind: str, path: Path) -> Unusable:
     if isinstance(error, SyntaxError) and error.filename == str(path):
         where = f" ({path.name}, line {error.lineno})"
     first = str(error).strip().partition("\n")[0]
-    return Unusable("out_of_memory" if _is_out_of_memory(error) else kind, f"{type(error).__name__}: {first}{where}")
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    text = str(error)
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
-        sign in text for sign in
-        ("CUDA error: out of memory", "can't allocate memory", "cudaErrorMemoryAllocation", "std::bad_alloc")
-    )
+    return Unusable("out_of_memory" if is_out_of_memory(error) else kind, f"{type(error).__name__}: {first}{where}")

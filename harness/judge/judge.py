@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import shutil
 import tempfile
@@ -21,7 +22,9 @@ from harness.judge import problem as problem_file
 from harness.judge.attempt import Tools
 from harness.judge.baselines import Baselines
 from harness.judge.candidates import Candidates
+from harness.judge.compare import compare, measure_scale
 from harness.judge.evaluation import evaluate
+from harness.judge.fingerprint import Fingerprint
 from harness.judge.launcher import Launcher
 from harness.judge.memory import describe_shortage, free_bytes
 from harness.judge.messages import (
@@ -69,6 +72,7 @@ class Judge:
         self._baselines: Baselines | None = None
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
         self._phase, self._told = "", 0.0
+        self._own_kernels_loaded = False
         self._support: Support | str | None = None
         self._candidates: Candidates
         self._clock: Clock = CpuClock()
@@ -150,7 +154,8 @@ class Judge:
             return self._cannot[problem.key]
         self._leave_stage()
         self._tell("preparing the problem")
-        rehearsed = self._rehearsal.rehearse(problem, self._settings.variants, self._settings.max_memory)
+        settings = self._settings
+        rehearsed = self._rehearsal.rehearse(problem, settings.variants, settings.max_memory, self._load_own_kernels)
         if isinstance(rehearsed, CannotRun):
             self._cannot[problem.key] = rehearsed
             return rehearsed
@@ -163,6 +168,17 @@ class Judge:
         if self._device.type == "cuda" and self._settings.timing and self._settings.baselines:
             self._baselines = Baselines(self._stage, self._settings.baselines, self._clock, self._tell)
         return self._stage
+
+    def _load_own_kernels(self) -> None:
+        """Runs what every call is checked with, once: CUDA loads a kernel when it is first needed."""
+        if self._own_kernels_loaded or self._device.type != "cuda":
+            return
+        self._own_kernels_loaded = True
+        values = torch.ones(1 << 10, device=self._device)
+        scale = measure_scale(values.double(), values)
+        compare(values, values.clone(), None, 0.0, scale)
+        compare(values, values.clone(), values.double(), 0.0, scale)
+        Fingerprint(self._device, 0).of(values.view(torch.uint8))
 
     def _leave_stage(self) -> None:
         if self._stage is not None:
@@ -246,6 +262,7 @@ def serve(connection: Connection, launcher: Launcher, rehearsal: RehearsalProces
     exact_arithmetic(tf32=settings.tf32)
     environment = devices.environment(device, settings.tf32)
     connection.send(Hello(str(device), environment, devices.architectures(device)))
+    gc.freeze()  # what is loaded stays: collecting that, too, takes a tenth of a second each time
     judge = Judge(connection, settings, device, environment, launcher=launcher, rehearsal=rehearsal)
     try:
         judge.serve()

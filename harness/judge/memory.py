@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 from torch.nn.parameter import is_lazy
@@ -47,6 +50,27 @@ def _meta_outputs(model: torch.nn.Module, drawn: Draw) -> Sequence[TensorMeta]:
         return Output.of(run(model, form.arguments(drawn.tensors, drawn.others), 0)).metas
     except Exception:  # noqa: BLE001 - as above: a forward that reads values has no shapes on the meta device
         return ()
+
+
+@contextmanager
+def host_refuses_more_than(size: int) -> Iterator[None]:
+    """This process gets no more than so many bytes of the host's memory beside those that it has. An allocation then
+    fails, where Linux would promise the memory and kill some process when it is used."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = _own_bytes() + size
+    resource.setrlimit(resource.RLIMIT_DATA, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _own_bytes() -> int:
+    """What RLIMIT_DATA counts of this process. Raises OSError where /proc doesn't say."""
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) * 1024
+    raise OSError("/proc/self/status has no VmData")
 
 
 def free_bytes(device: torch.device) -> int:

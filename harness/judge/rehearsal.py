@@ -17,13 +17,22 @@ import torch
 from harness.judge import problem as problem_file
 from harness.judge.forward import InputForm, Output, random_state, run, to_double
 from harness.judge.inputs import Draw, draw
-from harness.judge.memory import describe_shortage, free_bytes, least_bytes, least_of, meta_bytes
+from harness.judge.memory import (
+    describe_shortage,
+    free_bytes,
+    host_refuses_more_than,
+    least_bytes,
+    least_of,
+    meta_bytes,
+)
 from harness.judge.messages import ProblemAt
 from harness.judge.problem import PackageMissing, ProblemError, describe
 from harness.judge.variants import CHANGING, Variant, apply_variant, is_continuous
 from harness.judge.work import work_of
+from harness.sandbox.watchdog import available_bytes
 from harness.timing.roofline import Work
 from harness.wire.arena import TensorMeta
+from harness.wire.shortage import is_out_of_memory
 
 THROW_AWAY_SEED = 1
 FORWARD_SEED = 2
@@ -80,34 +89,32 @@ def rehearse(
     """One rehearsal. `excluded` trials are known to kill the process; `most` are the bytes that may be used of the
     device's memory.
 
-    A GPU refuses what doesn't fit, so there it is tried at once. The host's memory is promised to all and given to
-    none, so there the problem's size is estimated first.
+    Whether the problem fits is tried out, since that takes no time where it does; how much it needs is estimated where
+    it doesn't.
     """
-    module, free = None, free_bytes(device)
+    free, module = free_bytes(device), None
+    allowed = least_of(most, free)
 
     def too_large(needed: int | None) -> CannotRun:
         return CannotRun(describe_shortage(needed, free, device, most), own_fault=False)
 
     try:
-        module = problem_file.load_at(problem)
-        if device.type == "cpu" and (needed := meta_bytes(module)) > least_of(most, free):
-            return too_large(needed)
-        model = problem_file.construct(module).to(device)
-        drawn = draw(module, THROW_AWAY_SEED, device)
-        rehearsed = _observe(problem, module, model, drawn, device)
-        if (needed := least_bytes(rehearsed.inputs, model, rehearsed.outputs)) > least_of(most, free):
-            return too_large(needed)
-        admitted = {}
-        if variants and getattr(module, "INPUT_VARIANTS", True):
-            admitted = _admit(model, drawn, set(excluded), report, device)
-        return Rehearsed(**{**vars(rehearsed), "variants": admitted})
-    except PackageMissing as error:
-        return CannotRun(str(error), own_fault=False)
-    except ProblemError as error:
-        return CannotRun(str(error))
-    except (torch.OutOfMemoryError, MemoryError):
-        needed = 0 if module is None else meta_bytes(module)
-        return too_large(needed if needed > least_of(most, free) else None)
+        with host_refuses_more_than(available_bytes()):
+            module = problem_file.load_at(problem)
+            model = problem_file.construct(module).to(device)
+            drawn = draw(module, THROW_AWAY_SEED, device)
+            rehearsed = _observe(problem, module, model, drawn, device)
+            if (needed := least_bytes(rehearsed.inputs, model, rehearsed.outputs)) > allowed:
+                return too_large(needed)
+            admitted = {}
+            if variants and getattr(module, "INPUT_VARIANTS", True):
+                admitted = _admit(model, drawn, set(excluded), report, device)
+            return Rehearsed(**{**vars(rehearsed), "variants": admitted})
+    except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
+        if not is_out_of_memory(error) and not is_out_of_memory(error.__cause__):
+            return CannotRun(str(error), own_fault=not isinstance(error, PackageMissing))
+    needed = 0 if module is None else meta_bytes(module)
+    return too_large(needed if needed > allowed else None)
 
 
 def _observe(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.connection import Pipe as make_pipe
 from typing import TYPE_CHECKING
@@ -33,14 +34,20 @@ class RehearsalProcess:
         self._facts = device, tf32
         self._connection.send(self._facts)
 
-    def rehearse(self, problem: ProblemAt, variants: bool, most: int | None = None) -> Rehearsed | CannotRun:
+    def rehearse(
+        self, problem: ProblemAt, variants: bool, most: int | None = None,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Rehearsed | CannotRun:
         """Rehearses a problem, which may take so many bytes of the device's memory; trials that kill the process count
-        as refused by the reference."""
+        as refused by the reference. `meanwhile` is done once, while the process is at work."""
         from harness.judge.rehearsal import CannotRun, Rehearsed
 
         excluded: set[Trial] = set()
         while True:
             self._connection.send((problem, variants, excluded, most))
+            if meanwhile is not None:
+                meanwhile()
+                meanwhile = None
             outcome = self._await()
             if isinstance(outcome, Rehearsed | CannotRun):
                 return outcome

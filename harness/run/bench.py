@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +62,7 @@ class Bench:
                 cache_limit=options.cache_limit * 2**30,
             )
         except BaseException:
-            self._end(Lane.kill)
+            self._end()
             raise
         for lane in self.lanes:
             lane.use(self._service)
@@ -74,7 +74,7 @@ class Bench:
     ) -> None:
         self._service.close()
         self._ahead.close()
-        self._end(Lane.close if kind is None else Lane.kill)
+        self._end()
 
     def key(self, job: Evaluate, lane: Lane) -> str | None:
         """What tells a job from others, on the device of a lane; see `harness.run.identity`."""
@@ -112,9 +112,9 @@ class Bench:
         scratch = Path(self._scratch.name)
         return [Lane(scratch, self._show, place.gpu, place.label) for place in places(self._options, os.environ)]
 
-    def _end(self, end: Callable[[Lane], None]) -> None:
+    def _end(self) -> None:
         for lane in self.lanes:
-            end(lane)
+            lane.kill()
         self._scratch.cleanup()
 
     def _show(self, text: str) -> None:

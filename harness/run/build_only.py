@@ -75,7 +75,7 @@ class BuildOnly:
         self._service.close()
         self._ahead.close()
         if kind is None:
-            self._lane.close()
+            self._lane.kill()
         else:
             self._lane.kill()
         self._scratch.cleanup()

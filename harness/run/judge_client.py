@@ -30,7 +30,6 @@ from harness.result import Result
 from harness.wire.processes import kill_tree
 
 LOG_TAIL_BYTES = 4096
-PATIENCE_S = 5.0
 
 
 class JudgeClient:
@@ -90,17 +89,12 @@ class JudgeClient:
         self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - LOG_TAIL_BYTES))
         return self._log.read().decode(errors="replace").strip()
 
-    def close(self) -> None:
-        """Has the judge end, with its candidates."""
-        self._connection.close()
-        try:
-            self._process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            kill_tree(self._process.pid)
-            self._process.wait()
-
     def kill(self) -> None:
-        """Ends the judge at once, with its rehearsal, its candidates and all that these started."""
+        """Ends the judge with its rehearsal, its candidates and all that these started.
+
+        There is no gentler end: all that they write lies below `scratch`, and to take torch and CUDA down piece by
+        piece takes most of a second.
+        """
         kill_tree(self._process.pid)
         self._process.wait()
         self._connection.close()

@@ -69,12 +69,8 @@ class Lane:
         """What it is doing now."""
         self._show(f"{self._now} {text}")
 
-    def close(self) -> None:
-        """Has the judge end."""
-        self._judge.close()
-
     def kill(self) -> None:
-        """Ends the judge at once, with all that it started."""
+        """Ends the judge, with all that it started."""
         self._judge.kill()
 
     def _start(self) -> JudgeClient:
