@@ -1,1 +1,6 @@
 """The process that runs one solution. Nothing it says is believed; it is small enough to be read in one sitting."""
+
+NVML_CHECK = "PYTORCH_NVML_BASED_CUDA_CHECK"
+"""Has torch ask the driver's library whether there is a GPU, which doesn't start CUDA."""
+CANDIDATE, REHEARSAL = "candidate", "rehearsal"
+"""What a forkserver may be asked for."""

@@ -1,7 +1,8 @@
-"""Starts candidates by forking a process that has imported torch, and nothing else, already.
+"""Starts processes by forking one that has imported torch already: candidates, and rehearsals of problems.
 
-Each candidate is forked twice, so that it becomes a child of the judge (a subreaper), which then learns how it ended.
-Nothing of a solution ever runs in this process, and CUDA is not started in it.
+Each is forked twice, so that it becomes a child of the judge (a subreaper), which then learns how it ended. Nothing of
+a problem or a solution ever runs in this process, CUDA is not started in it, and it has never had an environment but a
+clean one: what a process is started with stays readable in every process that is forked from it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import socket
 import sys
 import traceback
 import warnings
+from multiprocessing.connection import Connection
 from typing import Any
+
+from harness.candidate import NVML_CHECK, REHEARSAL
 
 # Importing torch's extension loader asks whether there is a GPU. Asked through NVML, that leaves CUDA untouched, and
 # only then can the processes forked from here start it.
-os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+os.environ[NVML_CHECK] = "1"
 
 from harness.candidate.candidate import Candidate
 from harness.sandbox.policy import Policy, enter
@@ -30,7 +34,7 @@ PID_DIGITS = 20
 
 
 def serve(orders: socket.socket) -> None:
-    """Forks a candidate for each order until the other side closes; answers with its process number."""
+    """Forks a process for each order until the other side closes; answers with its number."""
     while True:
         data, descriptors, _, _ = socket.recv_fds(orders, LONGEST_ORDER, MOST_DESCRIPTORS)
         if not data:
@@ -41,25 +45,28 @@ def serve(orders: socket.socket) -> None:
             os.close(known)
             _fork_again(orders, told, json.loads(data), descriptors)
         os.close(told)
-        candidate = int(os.read(known, PID_DIGITS))
+        pid = int(os.read(known, PID_DIGITS))
         os.waitpid(middle, 0)  # from here on it is the judge's child, and the judge may kill it and wait for it
-        orders.send(json.dumps({"pid": candidate}).encode())
+        orders.send(json.dumps({"pid": pid}).encode())
         for descriptor in (known, *descriptors):
             os.close(descriptor)
 
 
 def _fork_again(orders: socket.socket, told: int, order: dict[str, Any], descriptors: list[int]) -> None:
-    candidate = os.fork()
-    if candidate:
-        os.write(told, str(candidate).encode())
+    pid = os.fork()
+    if pid:
+        os.write(told, str(pid).encode())
         os._exit(0)
     os.close(told)
     status = 1
     try:
         orders.close()
-        os.environ.clear()
-        os.environ.update(order["environment"])
-        become_candidate(order, descriptors)
+        if order["role"] == REHEARSAL:
+            _become_rehearsal(order, *descriptors)
+        else:
+            os.environ.clear()
+            os.environ.update(order["environment"])
+            become_candidate(order, descriptors)
         status = 0
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
@@ -69,6 +76,15 @@ def _fork_again(orders: socket.socket, told: int, order: dict[str, Any], descrip
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status & 0xFF)
+
+
+def _become_rehearsal(order: dict[str, Any], descriptor: int) -> None:
+    """Serves the judge over that descriptor until it closes it."""
+    await_parent(order["parent"])
+    die_with_parent(order["parent"])
+    from harness.judge.rehearsal_main import serve_judge  # not before there is to be one
+
+    serve_judge(Connection(descriptor))
 
 
 def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
@@ -93,10 +109,15 @@ def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
     Candidate(Channel(read_fd, write_fd), given.get("page"), given.get("arena")).serve()
 
 
-if __name__ == "__main__":
+def run(orders: socket.socket) -> None:
+    """What a forkserver does as long as it lives."""
     die_with_parent()
     # NumPy's idle threads are no danger: neither they nor this one holds a lock while it waits for an order.
     warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
     gc.collect()
     gc.freeze()  # so that candidates, who collect after every call, have only their own to look through
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(orders)
+
+
+if __name__ == "__main__":
+    run(socket.socket(fileno=int(sys.argv[1])))

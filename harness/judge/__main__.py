@@ -1,13 +1,18 @@
 """The judge process, over an inherited connection: `python -m harness.judge DESCRIPTOR`.
 
-The processes that it needs are started before it imports torch itself, so that all of them import it side by side.
+It is started with a clean environment and imports torch; then the forkserver is made of it, which shares the import;
+and only then it learns what is nobody else's business: the orchestrator's environment, and the settings.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from multiprocessing.connection import Connection
 
+import harness.candidate.forkserver  # noqa: F401 - before torch is imported, to which it says how to look for a GPU
+from harness.candidate import NVML_CHECK
+from harness.judge.judge import serve
 from harness.judge.launcher import Launcher
 from harness.judge.rehearsal_process import RehearsalProcess
 from harness.wire.processes import die_with_parent
@@ -16,11 +21,17 @@ from harness.wire.processes import die_with_parent
 def main() -> int:
     """Serves the orchestrator until it closes the connection; gives the exit status."""
     die_with_parent()
-    launcher, rehearsal = Launcher(), RehearsalProcess()
+    launcher = Launcher(fork=True)
+    connection = Connection(int(sys.argv[1]))
     try:
-        from harness.judge.judge import serve
-
-        return serve(Connection(int(sys.argv[1])), launcher, rehearsal)
+        environment = connection.recv()
+    except EOFError:
+        return 0
+    os.environ.pop(NVML_CHECK)
+    os.environ.update(environment)
+    rehearsal = RehearsalProcess(launcher)
+    try:
+        return serve(connection, launcher, rehearsal)
     finally:
         rehearsal.close()
         launcher.close()

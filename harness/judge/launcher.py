@@ -1,4 +1,4 @@
-"""Starts candidates through a forkserver, and one forkserver after the other if need be."""
+"""Starts candidates and rehearsals through a forkserver, and one forkserver after the other if need be."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from harness.candidate import CANDIDATE, NVML_CHECK, REHEARSAL
 from harness.sandbox.policy import Policy, Sandbox, clean_environment
-from harness.wire.processes import become_subreaper
+from harness.wire.processes import Child, become_subreaper, close_all_but
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent
 
@@ -34,21 +36,26 @@ class Start:
 
 
 class Launcher:
-    """Thread-safe. Makes this process a subreaper, because candidates become its children.
+    """Thread-safe. Makes this process a subreaper, because what it launches becomes its children.
 
-    Candidates run in `sandbox`. Raises OSError if the kernel refuses.
+    Candidates run in `sandbox`. With `fork` the forkserver is a copy of this process, which must have imported torch
+    and have nothing to hide; else it is a program of its own that imports it. Raises OSError if the kernel refuses.
     """
 
-    def __init__(self, sandbox: Sandbox | None = None) -> None:
+    def __init__(self, sandbox: Sandbox | None = None, *, fork: bool = False) -> None:
         become_subreaper()
         self.sandbox = sandbox or Sandbox()
         self._lock = Lock()
-        self._start()
+        self._start(_fork if fork else _spawn)
 
     @property
     def pid(self) -> int:
         """The forkserver's process number."""
-        return self._process.pid
+        return self._forkserver.pid
+
+    def rehearsal(self, descriptor: int) -> int:
+        """Starts a process that serves rehearsals over a descriptor; gives its number. It becomes a child of ours."""
+        return self._ask({"role": REHEARSAL}, [descriptor])
 
     def launch(self, start: Start, under: Sequence[str] = ()) -> int:
         """Starts a candidate; gives its process number, which is a child of this process.
@@ -58,15 +65,19 @@ class Launcher:
         """
         descriptors = [*start.descriptors, *start.shared.values()]
         order: dict[str, Any] = {
-            "folder": str(start.folder), "policy": start.policy.to_json(), "shared": list(start.shared),
+            "role": CANDIDATE, "folder": str(start.folder), "policy": start.policy.to_json(),
+            "shared": list(start.shared),
         }
         if under:
             return self._launch_under(under, order, start.environment, descriptors)
-        order |= {"environment": dict(start.environment), "parent": os.getpid()}
+        return self._ask({**order, "environment": dict(start.environment)}, descriptors)
+
+    def _ask(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> int:
+        message = json.dumps({**order, "parent": os.getpid()}).encode()
         with self._lock:
-            if self._process.poll() is not None:
-                self._start()
-            socket.send_fds(self._orders, [json.dumps(order).encode()], list(descriptors))
+            if not self._forkserver.is_running():
+                self._start(_spawn)
+            socket.send_fds(self._orders, [message], list(descriptors))
             return int(json.loads(self._orders.recv(1 << 12))["pid"])
 
     def _launch_under(
@@ -77,7 +88,7 @@ class Launcher:
         Each tensor gets a block of its own from CUDA, whose ends the tool knows: torch's allocator rounds sizes up.
         """
         log = descriptors[2]
-        own = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1", "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+        own = {NVML_CHECK: "1", "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
         command = [*under, sys.executable, "-m", "harness.candidate", json.dumps(order), *map(str, descriptors)]
         # Reaped by whoever asks for its status: nothing else is done with this object.
         process = subprocess.Popen(
@@ -90,18 +101,41 @@ class Launcher:
     def close(self) -> None:
         """Ends the forkserver; candidates that run go on."""
         self._orders.close()
-        self._process.kill()
-        self._process.wait()
+        self._forkserver.end()
 
-    def _start(self) -> None:
+    def _start(self, how: Callable[[socket.socket], int]) -> None:
         # One order, one message: the kind of socket that keeps their borders.
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "harness.candidate.forkserver", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-            # Clean here already: what it is started with stays readable in every process that is forked from it.
-            env={**clean_environment(os.environ), "PYTHONPATH": path},
-            start_new_session=True,
-        )
+        self._forkserver = Child(how(theirs))
         theirs.close()
+
+
+def _spawn(orders: socket.socket) -> int:
+    """Starts a forkserver as a program; gives its process number."""
+    path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness.candidate.forkserver", str(orders.fileno())],
+        pass_fds=[orders.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,
+        env={**clean_environment(os.environ), "PYTHONPATH": path},
+    )
+    process.returncode = 0  # nothing else is done with this object
+    return process.pid
+
+
+def _fork(orders: socket.socket) -> int:
+    """Makes a copy of this process a forkserver; gives its process number."""
+    from harness.candidate import forkserver
+
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        os.setsid()
+        close_all_but([orders.fileno()])
+        forkserver.run(orders)
+        status = 0
+    except BaseException:  # noqa: BLE001 - the process ends here, and the log is to say why
+        traceback.print_exc()
+    finally:
+        os._exit(status)

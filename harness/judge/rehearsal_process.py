@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.connection import Pipe as make_pipe
 from typing import TYPE_CHECKING
 
+from harness.judge.launcher import Launcher
 from harness.judge.messages import ProblemAt
+from harness.wire.processes import Child
 
 if TYPE_CHECKING:
     from harness.judge.rehearsal import CannotRun, Rehearsed, Trial
@@ -19,10 +20,11 @@ LONGEST_S = 600.0
 
 
 class RehearsalProcess:
-    """One process for many rehearsals, replaced when it dies. Making one doesn't import torch; the process does."""
+    """One process for many rehearsals, replaced when it dies."""
 
-    def __init__(self) -> None:
-        self._facts: tuple[str, bool] | None = None
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._facts: tuple[str, bool, dict[str, str]] | None = None
         self._start()
 
     @property
@@ -31,7 +33,7 @@ class RehearsalProcess:
 
     def use(self, device: str, tf32: bool) -> None:
         """The device, by its name, and whether TF32 is on; to be told before the first rehearsal."""
-        self._facts = device, tf32
+        self._facts = device, tf32, dict(os.environ)
         self._connection.send(self._facts)
 
     def rehearse(
@@ -57,9 +59,9 @@ class RehearsalProcess:
             excluded.add(outcome)
 
     def close(self) -> None:
+        """Ends the process."""
         self._connection.close()
-        self._process.kill()
-        self._process.wait()
+        self._process.end()
 
     def _await(self) -> Rehearsed | CannotRun | Trial | None:
         """The outcome, or the trial that killed the process (None: something before the trials)."""
@@ -79,10 +81,7 @@ class RehearsalProcess:
 
     def _start(self) -> None:
         ours, theirs = make_pipe()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "harness.judge.rehearsal_main", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=sys.stderr,
-        )
+        self._process = Child(self._launcher.rehearsal(theirs.fileno()))
         theirs.close()
         self._connection: Connection = ours
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from harness.judge.messages import (
     Settings,
 )
 from harness.result import Result
+from harness.sandbox.policy import clean_environment
 from harness.wire.processes import kill_tree
 
 LOG_TAIL_BYTES = 4096
@@ -45,14 +47,17 @@ class JudgeClient:
     ) -> None:
         self._on_progress = on_progress
         self.usable = True
+        whole = {**_environment(scratch), **(environment or {})}
         self._connection, theirs = Pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the judge lives
         self._process = subprocess.Popen(
             [sys.executable, "-m", "harness.judge", str(theirs.fileno())],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
-            env={**_environment(scratch), **(environment or {})}, start_new_session=True,
+            env=clean_environment(whole) | {"TMPDIR": str(scratch)}, start_new_session=True,
         )
         theirs.close()
+        with suppress(OSError):  # if it has ended, `hello` says so
+            self._connection.send(whole)
         self._service: BuildService | None = None
 
     def hello(self, settings: Settings) -> Hello:

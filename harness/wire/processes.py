@@ -16,6 +16,32 @@ PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+class Child:
+    """A child of this process, by its number."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._over = False
+
+    def is_running(self) -> bool:
+        """Whether it hasn't ended."""
+        self._reap(os.WNOHANG)
+        return not self._over
+
+    def end(self) -> None:
+        """Kills it, and waits for that."""
+        if self.is_running():
+            os.kill(self.pid, signal.SIGKILL)
+            self._reap(0)
+
+    def _reap(self, options: int) -> None:
+        if not self._over:
+            try:
+                self._over = os.waitpid(self.pid, options)[0] != 0
+            except ChildProcessError:  # somebody else has waited for it
+                self._over = True
+
+
 def become_subreaper() -> None:
     """Makes orphans among this process's descendants its own children, so that none escapes `descendants`.
 
@@ -189,6 +215,15 @@ def _stat(pid: int) -> tuple[str, int, int]:
     finally:
         os.close(file)
     return fields[0].decode("ascii"), int(fields[1]), int(fields[17])
+
+
+def close_all_but(kept: Iterable[int]) -> None:
+    """Closes every other descriptor of this process that lies above standard error."""
+    last = 2
+    for descriptor in sorted(kept):
+        os.closerange(last + 1, descriptor)
+        last = max(last, descriptor)
+    os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
 
 
 def _prctl(option: int, value: int) -> None:
