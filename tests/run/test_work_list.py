@@ -44,6 +44,30 @@ def test_a_taker_without_a_problem_of_its_own_helps_another() -> None:
     assert names([work.take("x"), work.take("y")]) == ["p/a", "p/b"]
 
 
+def test_takers_get_what_they_were_told_to_expect() -> None:
+    work = WorkList([job(problem) for problem in "pqrst"], {})
+    expected: dict[str, Evaluate | None] = {}
+    for taker in "xyyxy":
+        taken = work.take(taker)
+        assert expected.get(taker) in (None, taken)
+        assert taken is not None
+        expected[taker] = taken.following
+    assert expected == {"x": None, "y": None}  # there is no more
+
+
+def test_nobody_waits_for_what_another_was_told_to_expect() -> None:
+    work = WorkList([job("p"), job("q")], {})
+    taken = work.take("x")
+    assert taken is not None and taken.following == job("q")
+    assert names([work.take("y"), work.take("x")]) == ["q/s"]
+
+
+def test_what_is_expected_next_is_of_the_same_problem_where_there_is_more_of_it() -> None:
+    work = WorkList([job("p", "a"), job("q", "a"), job("p", "b")], {})
+    taken = work.take("x")
+    assert taken is not None and taken.following == job("p", "b")
+
+
 def test_what_is_built_comes_before_what_is_not() -> None:
     late: Future[None] = Future()
     work = WorkList([job("p", "a"), job("q", "a")], {Path("p-a.py"): late, Path("q-a.py"): done()})

@@ -1,7 +1,7 @@
 """Searches its own memory for the name of a token.
 
 Mechanism: a process that is forked has all that its parent ever had in memory, variables of the environment that were
-deleted, too. The pattern is written so that it doesn't match itself, and the test that runs this file sets the variable.
+deleted, too. The pattern is written so that it doesn't match itself; the test that runs this file sets the variable.
 Caught because what candidates are forked from never had more than a clean environment, so that it isn't there.
 """
 
