@@ -1,7 +1,8 @@
 """The judge process, over an inherited connection: `python -m harness.judge DESCRIPTOR`.
 
 It is started with a clean environment and imports torch; then the forkserver is made of it, which shares the import;
-and only then it learns what is nobody else's business: the orchestrator's environment, and the settings.
+and only then it imports the judge's own modules, and learns what is nobody else's business: the orchestrator's
+environment, and the settings.
 """
 
 from __future__ import annotations
@@ -10,9 +11,7 @@ import os
 import sys
 from multiprocessing.connection import Connection
 
-import harness.candidate.forkserver  # noqa: F401 - before torch is imported, to which it says how to look for a GPU
 from harness.candidate import NVML_CHECK
-from harness.judge.judge import serve
 from harness.judge.launcher import Launcher
 from harness.judge.rehearsal_process import RehearsalProcess
 from harness.wire.processes import die_with_parent
@@ -31,6 +30,8 @@ def main() -> int:
     os.environ.update(environment)
     rehearsal = RehearsalProcess(launcher)
     try:
+        from harness.judge.judge import serve
+
         return serve(connection, launcher, rehearsal)
     finally:
         rehearsal.close()

@@ -38,8 +38,8 @@ class Start:
 class Launcher:
     """Thread-safe. Makes this process a subreaper, because what it launches becomes its children.
 
-    Candidates run in `sandbox`. With `fork` the forkserver is a copy of this process, which must have imported torch
-    and have nothing to hide; else it is a program of its own that imports it. Raises OSError if the kernel refuses.
+    Candidates run in `sandbox`. With `fork` torch is imported here, and the forkserver is a copy of this process, which
+    must have nothing to hide; else it is a program of its own that imports it. Raises OSError if the kernel refuses.
     """
 
     def __init__(self, sandbox: Sandbox | None = None, *, fork: bool = False) -> None:
@@ -124,7 +124,7 @@ def _spawn(orders: socket.socket) -> int:
 
 def _fork(orders: socket.socket) -> int:
     """Makes a copy of this process a forkserver; gives its process number."""
-    from harness.candidate import forkserver
+    from harness.candidate import forkserver  # and torch, which is there for this process as well
 
     pid = os.fork()
     if pid:

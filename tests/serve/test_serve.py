@@ -53,8 +53,13 @@ def servers() -> list[int]:
 
 
 def judges() -> list[int]:
-    return [pid for server in servers() for pid in descendants(server)
-            if b"\0harness.judge\0" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    """The judges of all servers, without what was forked from them and looks alike."""
+    return [pid for server in servers() for pid in descendants(server) if is_judge(pid)
+            and not is_judge(int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]))]
+
+
+def is_judge(pid: int) -> bool:
+    return b"\0harness.judge\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def ask(body: str, cache: Path, **settings: object) -> Result:
