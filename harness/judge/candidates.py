@@ -26,12 +26,17 @@ from harness.judge.candidate_process import (
 )
 from harness.judge.launcher import Launcher
 from harness.judge.messages import Settings
+from harness.result import Verdict
 from harness.sandbox.policy import readable_for
 from harness.timing.flags import FlagPage
 
-START_PATIENCE_S = 60.0
-"""For CUDA to start: the harness's own time, not the solution's."""
-BROKEN = (CandidateTimedOut, CandidateDied, CandidateCheated, CandidateOverran, Failed)
+START_PATIENCE_S = 300.0
+"""For torch and CUDA to start, if need be under a tool: the harness's own time, not the solution's."""
+ENDED = (CandidateTimedOut, CandidateDied, CandidateCheated, CandidateOverran)
+
+
+class NoCandidate(Exception):
+    """A candidate didn't start, which no solution had a part in."""
 
 
 class Candidates:
@@ -53,7 +58,8 @@ class Candidates:
     def take(self, solution: Path | None, shared: Mapping[str, int]) -> CandidateProcess:
         """A candidate that has started, for a solution's file (None: the reference); the one that waits, if it serves.
 
-        It is given the descriptors `shared`, which a waiting one can't be. Raises Failed and what the process raises.
+        It is given the descriptors `shared`, which a waiting one can't be. Raises Failed where the device has no memory
+        left for it, and NoCandidate.
         """
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
@@ -120,17 +126,22 @@ class Waiting:
         self._up: bool | None = None
 
     def finish(self) -> None:
-        """Waits until it has started. Raises Failed and what the process raises."""
+        """Waits until it has started. Raises Failed or NoCandidate if it can't."""
         if self._up is None:
             self._up = False
-            raise_failure(self.candidate.collect(), self._device)
+            try:
+                raise_failure(self.candidate.collect(), self._device)
+            except (*ENDED, Failed) as error:
+                if isinstance(error, Failed) and error.verdict is Verdict.OUT_OF_MEMORY:
+                    raise
+                raise NoCandidate(f"a candidate didn't start: {error}\n{self.candidate.log()}") from error
             self._up = True
 
     def is_up(self) -> bool:
         """Waits until it has started; False if it can't be used."""
         try:
             self.finish()
-        except BROKEN:
+        except (Failed, NoCandidate):
             return False  # whoever needs one gets a fresh one, and meets the reason there if it lasts
         return bool(self._up)
 

@@ -34,7 +34,7 @@ def evaluate(stage: Stage, job: Evaluate, tools: Tools) -> Attempt:
     A solution may fold or pack weights in its constructor, and then the values that the public seed made are right
     and transferred ones are not. Both are public, so a solution that is right with either is right.
 
-    Raises ProblemError if the reference fails.
+    Raises ProblemError if the reference fails, and NoCandidate.
     """
     attempt = _attempt(stage, job, tools, transfer=True)
     if attempt.failure and attempt.failure.verdict is Verdict.WRONG and attempt.weights_changed:
@@ -48,7 +48,12 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
     attempt = Attempt()
     settings = tools.settings
     shared = {"arena": stage.arena.fd} if isinstance(stage.arena, CpuArena) else {}
-    with tools.candidates.take(job.solution, shared) as candidate:
+    try:
+        candidate = tools.candidates.take(job.solution, shared)
+    except Failed as failure:
+        attempt.failure = failure
+        return attempt
+    with candidate:
         if job.following is not None:
             tools.candidates.prepare(job.following.solution)
         calls = Calls(stage, job, tools, candidate, attempt, number=int(transfer))

@@ -6,9 +6,11 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 
 STOP_PATIENCE_S = 1.0
+STANDARD_ERROR = 2
 STAT_BYTES = 4096
 """More than a line of /proc/PID/stat has."""
 PR_SET_PDEATHSIG = 1
@@ -217,13 +219,12 @@ def _stat(pid: int) -> tuple[str, int, int]:
     return fields[0].decode("ascii"), int(fields[1]), int(fields[17])
 
 
-def close_all_but(kept: Iterable[int]) -> None:
+def close_all_but(kept: Collection[int]) -> None:
     """Closes every other descriptor of this process that lies above standard error."""
-    last = 2
-    for descriptor in sorted(kept):
-        os.closerange(last + 1, descriptor)
-        last = max(last, descriptor)
-    os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor > STANDARD_ERROR and descriptor not in kept:
+            with suppress(OSError):  # the folder itself was open while it was listed
+                os.close(descriptor)
 
 
 def _prctl(option: int, value: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from harness.build.request import BuildOutcome, BuildRequest, Support
-from harness.judge.candidates import Candidates
+from harness.judge.candidates import Candidates, NoCandidate
 from harness.judge.launcher import Launcher
 from harness.judge.messages import Settings
 from harness.options import Options
@@ -128,6 +128,20 @@ def test_one_that_died_waiting_is_replaced(candidates: Candidates, tmp_path: Pat
     with candidates.take(path, {}) as candidate:
         assert candidate.pid != pid
         assert candidate.ask("report")["launches"] == 0
+
+
+def test_one_that_cannot_start_is_nobodys_failure(candidates: Candidates, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.judge.candidates.START_PATIENCE_S", 0.0)
+    with pytest.raises(NoCandidate, match="didn't start"):
+        candidates.take(None, {})
+
+
+def test_a_device_that_is_not_there_is_nobodys_failure(launcher: Launcher, settings: Settings, room: Room) -> None:
+    absent = torch.device("cuda", 99)
+    candidates = Candidates(launcher, settings, absent, Support(), no_build, always=(), kept=lambda: (launcher.pid,),
+                            room=room)
+    with pytest.raises(NoCandidate, match="didn't start"):
+        candidates.take(None, {})
 
 
 def test_the_end_of_one_leaves_the_next_alone(candidates: Candidates, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.wire.processes import descendants, kill_tree, signal_tree, stop_tree
+from harness.wire.processes import Child, descendants, kill_tree, resume_tree, signal_tree, stop_tree
 
 TREE = """
 import subprocess, sys, time
@@ -143,3 +143,44 @@ def test_who_is_left_by_the_parent_it_was_to_have_does_not_wait_for_it(function:
     line = [sys.executable, "-c", ORPHAN.format(function=function)]
     assert subprocess.run([*line, str(gone.pid)], timeout=60, check=False).returncode == 7
     assert subprocess.run([*line, str(os.getpid())], timeout=60, check=False).returncode == 0
+
+
+def test_what_was_stopped_goes_on(tree: tuple[int, list[int]]) -> None:
+    root, below = tree
+    stopped = stop_tree(root)
+    assert set(stopped) == {root, *below}
+    wait_for(stopped, "T")
+    resume_tree(stopped)
+    wait_for(stopped, "SR")
+
+
+def test_a_child_is_known_to_run_and_to_have_ended() -> None:
+    pid = os.fork() or time.sleep(86396)
+    assert isinstance(pid, int)
+    child = Child(pid)
+    assert child.is_running() and child.pid == pid
+    child.end()
+    assert not child.is_running() and state(pid) == ""
+    child.end()  # and again
+
+
+def test_a_child_that_somebody_else_waited_for_has_ended() -> None:
+    pid = os.fork() or os._exit(0)
+    assert isinstance(pid, int)
+    os.waitpid(pid, 0)
+    assert not Child(pid).is_running()
+
+
+CLOSES = """
+import os
+from harness.wire.processes import close_all_but
+kept, other = os.pipe()
+high = os.dup2(other, 300)
+close_all_but([kept])
+print(sorted(map(int, os.listdir("/proc/self/fd")))[:-1] == [0, 1, 2, kept])  # and the folder itself
+"""
+
+
+def test_descriptors_are_closed_but_for_some() -> None:
+    done = subprocess.run([sys.executable, "-c", CLOSES], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
