@@ -29,7 +29,7 @@ from harness.judge.messages import (
 )
 from harness.result import Result
 from harness.sandbox.policy import clean_environment
-from harness.wire.processes import kill_tree
+from harness.wire.processes import become_subreaper, bury, kill_tree
 
 LOG_TAIL_BYTES = 4096
 
@@ -47,6 +47,7 @@ class JudgeClient:
     ) -> None:
         self._on_progress = on_progress
         self.usable = True
+        become_subreaper()  # of what a judge that dies leaves
         whole = {**_environment(scratch), **(environment or {})}
         self._connection, theirs = Pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the judge lives
@@ -100,8 +101,9 @@ class JudgeClient:
         There is no gentler end: all that they write lies below `scratch`, and to take torch and CUDA down piece by
         piece takes most of a second.
         """
-        kill_tree(self._process.pid)
+        below = kill_tree(self._process.pid)
         self._process.wait()
+        bury(below)
         self._connection.close()
 
     def _ask(self, request: Any) -> Any:

@@ -125,17 +125,31 @@ def resume_tree(tree: Iterable[int]) -> None:
         _send(pid, signal.SIGCONT)
 
 
-def kill_tree(root: int) -> None:
-    """Kills a process with all its descendants, also with those that start others while they are being killed.
+def kill_tree(root: int) -> set[int]:
+    """Kills a process with all its descendants, also with those that start others while they are being killed; gives
+    these descendants.
 
     The root is stopped first and killed last. As long as it is there, whatever its descendants orphan stays below it
     (a candidate is a subreaper), so that looking again finds it. A fork bomb is slower than that.
     """
     signal_tree(root, signal.SIGSTOP)
+    found: set[int] = set()
     while below := descendants(root):
+        found.update(below)
         for pid in reversed(below):  # children before their parents, whose end would hand them to somebody else
             _send(pid, signal.SIGKILL)
     _send(root, signal.SIGKILL)
+    return found
+
+
+def bury(pids: Iterable[int]) -> None:
+    """Waits for those of these processes, which have been killed, that have become children of ours: a subreaper's.
+
+    Where nobody waits for them they stay in the table of processes; not everything that runs as the first process does.
+    """
+    for pid in pids:
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
 
 
 def kill_stray_children(keep: Iterable[int], patience: float = 5.0) -> None:
