@@ -1,4 +1,6 @@
-"""Has every reference of a KernelBench folder evaluated against itself: python benchmarks/kernelbench.py FOLDER
+"""Has every reference of a KernelBench folder evaluated against itself.
+
+    python benchmarks/kernelbench.py FOLDER [-- further arguments of run_eval.py]
 
 All of levels 1 to 3 must load, and pass but for the exceptions that are named here, each with its cause. The folder
 is the reader's; nothing of it is in this repository. With --shrink N, constants that are whole numbers above N are set
@@ -36,14 +38,14 @@ def main(arguments: Sequence[str]) -> int:
     add("--levels", type=int, nargs="+", default=LEVELS)
     add("--shrink", type=int, metavar="N")
     add("--out", type=Path, help="keep the results in this file, and go on with it if it is there")
-    add("more", nargs="*", help="further arguments of run_eval.py, behind --")
-    given = parser.parse_args(arguments)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    given, more = parser.parse_args(arguments[:end]), arguments[end + 1 :]
     with tempfile.TemporaryDirectory(prefix="inlinebench-kernelbench-") as scratch:
         folder = given.folder if given.shrink is None else shrunk(given.folder, Path(scratch), given.shrink)
         out = given.out or Path(scratch) / "results.jsonl"
         levels = [word for level in given.levels for word in ("--level", str(level))]
         subprocess.run([sys.executable, str(ROOT / "run_eval.py"), "*/@reference", "--problems", str(folder), *levels,
-                        "--allow-library", "--out", str(out), "--resume", *given.more], stdin=subprocess.DEVNULL,
+                        "--allow-library", "--out", str(out), "--resume", *more], stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, check=False)
         return report(list(read(out)))
 
