@@ -22,7 +22,7 @@ from harness.sandbox.policy import Sandbox, clean_environment
 from harness.sandbox.watchdog import Breach, Limits, Watchdog
 from harness.timing.flags import FlagPage
 from harness.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed
-from harness.wire.processes import kill_stray_children, kill_tree, resume_tree, stop_tree
+from harness.wire.processes import bury, kill_stray_children, kill_tree, resume_tree, stop_tree
 
 LOG_TAIL_BYTES = 8192
 EXIT_PATIENCE_S = 2.0
@@ -72,6 +72,7 @@ class CandidateProcess:
         self._build, self._keep = build, keep
         self._status: int | None = None
         self._stopped: list[int] = []
+        self._killed: set[int] = set()
         self.scratch = Path(tempfile.mkdtemp(prefix="inlinebench-"))
         # Not in the scratch folder, where the candidate could put a link in its place.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the candidate lives
@@ -160,7 +161,7 @@ class CandidateProcess:
 
     def cut_short(self) -> None:
         """Kills it from another thread: an `ask` that waits raises CandidateDied."""
-        kill_tree(self._pid)
+        self._killed |= kill_tree(self._pid)
 
     def finish(self, patience: float) -> None:
         """Has the candidate end by itself, for a tool that reports at the end; waits for that so long (s)."""
@@ -177,10 +178,11 @@ class CandidateProcess:
     def kill(self) -> None:
         """Ends the candidate with everything that it started, and removes its scratch directory."""
         self._watchdog.close()
-        kill_tree(self._pid)
+        self._killed |= kill_tree(self._pid)
         self._wait(None)
         if self._keep is not None:
             kill_stray_children(self._keep())
+        bury(self._killed)
         self._channel.close()
         if self.page is not None:
             self.page.close()

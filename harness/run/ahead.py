@@ -75,6 +75,7 @@ class BuildAhead:
                 candidate.cut_short()
         if self._launcher is not None:
             self._launcher.close()
+        self._pool.shutdown()  # whose threads wait for what was killed
 
     def _prebuild(self, solution: Path, init: bytes | None) -> None:
         if init is None or not _may_build(solution):

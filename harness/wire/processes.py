@@ -142,14 +142,25 @@ def kill_tree(root: int) -> set[int]:
     return found
 
 
-def bury(pids: Iterable[int]) -> None:
-    """Waits for those of these processes, which have been killed, that have become children of ours: a subreaper's.
+def bury(pids: Iterable[int], patience: float = 5.0) -> None:
+    """Waits, for so long (s) at most, for those of these processes, which were killed, that have become children of
+    ours: a subreaper's.
 
     Where nobody waits for them they stay in the table of processes; not everything that runs as the first process does.
     """
-    for pid in pids:
-        with suppress(ChildProcessError):
-            os.waitpid(pid, 0)
+    deadline = time.monotonic() + patience
+    left = [pid for pid in pids if _is_unburied(pid)]
+    while left and time.monotonic() < deadline:
+        time.sleep(0.002)
+        left = [pid for pid in left if _is_unburied(pid)]
+
+
+def _is_unburied(pid: int) -> bool:
+    """Whether it is a child of ours that hasn't ended yet; if it has, this buries it."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == 0
+    except ChildProcessError:
+        return False
 
 
 def kill_stray_children(keep: Iterable[int], patience: float = 5.0) -> None:

@@ -171,6 +171,30 @@ def test_a_child_that_somebody_else_waited_for_has_ended() -> None:
     assert not Child(pid).is_running()
 
 
+BURIES = """
+import os, signal, time
+from harness.wire.processes import become_subreaper, bury, kill_tree
+become_subreaper()
+root = os.fork()
+if root == 0:
+    os.fork() or time.sleep(86396)
+    time.sleep(86396)
+time.sleep(0.2)
+below = kill_tree(root)
+os.waitpid(root, 0)
+bury(below)
+living = os.fork() or time.sleep(86396)
+bury([living], patience=0.05)  # it hasn't ended, and nobody waits for ever
+print(len(below), [os.path.exists(f"/proc/{pid}") for pid in (*below, living)])
+os.kill(living, signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_leaves_is_buried() -> None:
+    done = subprocess.run([sys.executable, "-c", BURIES], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "1 [False, True]\n"
+
+
 CLOSES = """
 import os
 from harness.wire.processes import close_all_but
