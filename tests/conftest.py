@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from pathlib import Path
 
 import hypothesis
@@ -17,8 +18,11 @@ hypothesis.settings.load_profile("untimed")
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder in which each extension of the test session is built once."""
-    return tmp_path_factory.mktemp("cache")
+    """A cache folder in which each extension of the test session is built once, whichever of its processes asks."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "cache"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,8 +43,10 @@ def place(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Pat
     service.close()
     for made in (place / CPU_LIBRARIES).glob("prefix-*"):
         theirs = Cache(cache).room(CPU_LIBRARIES) / made.name
-        if not theirs.exists():
-            shutil.copytree(made, theirs, copy_function=os.link)
+        copied = shutil.copytree(made, theirs.with_name(f"{made.name}-copied"), copy_function=os.link)
+        with suppress(OSError):  # somebody else made them there
+            os.replace(copied, theirs)
+        shutil.rmtree(copied, ignore_errors=True)
     yield place
     shutil.rmtree(place)  # 700 MB
 
