@@ -102,6 +102,10 @@ class CandidateProcess:
         """Its process number."""
         return self._pid
 
+    def is_running(self) -> bool:
+        """Whether it hasn't ended."""
+        return self._wait(0.0) is None
+
     def post(self, operation: str, **facts: Any) -> None:
         """Sends a request whose answer `collect` gives, some time later. Raises as `ask` does."""
         self._nonce = secrets.token_hex(16)

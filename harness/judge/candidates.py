@@ -143,7 +143,7 @@ class Waiting:
             self.finish()
         except (Failed, NoCandidate):
             return False  # whoever needs one gets a fresh one, and meets the reason there if it lasts
-        return bool(self._up)
+        return bool(self._up) and self.candidate.is_running()
 
     def serves(self, solution: Path | None) -> bool:
         """Whether it may read all that this solution needs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,6 +72,11 @@ def solution(folder: Path, name: str) -> Path:
     return path
 
 
+def state(pid: int) -> str:
+    """The letter that /proc has for a process that nobody has waited for yet."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
 def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -119,21 +125,20 @@ def test_preparing_for_another_folder_replaces_it(candidates: Candidates, tmp_pa
     assert not is_alive(first)
 
 
-def test_one_that_died_waiting_is_replaced(candidates: Candidates, tmp_path: Path) -> None:
+@pytest.mark.parametrize("started", [True, False])
+def test_one_that_died_waiting_is_replaced(candidates: Candidates, tmp_path: Path, started: bool) -> None:
     path = solution(tmp_path / "a", "one")
     candidates.prepare(path)
     pid = waiting_pid(candidates)
+    if started:
+        candidates.settle()
     os.kill(pid, signal.SIGKILL)
+    while state(pid) not in "Z":
+        time.sleep(0.001)
     candidates.settle()  # which must not raise for it
     with candidates.take(path, {}) as candidate:
         assert candidate.pid != pid
         assert candidate.ask("report")["launches"] == 0
-
-
-def test_one_that_cannot_start_is_nobodys_failure(candidates: Candidates, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.judge.candidates.START_PATIENCE_S", 0.0)
-    with pytest.raises(NoCandidate, match="didn't start"):
-        candidates.take(None, {})
 
 
 def test_a_device_that_is_not_there_is_nobodys_failure(launcher: Launcher, settings: Settings, room: Room) -> None:
