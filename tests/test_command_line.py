@@ -373,13 +373,21 @@ def test_the_command_line_answers_without_torch(argument: str) -> None:
 
 @pytest.mark.parametrize("argument", ["--help", "--list"])
 def test_help_and_list_answer_at_once(argument: str) -> None:
-    took = []
+    took, nothing = [], []
     for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert run_eval(argument).status == 0
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(took) < 0.3  # of the processor: what a person waits on a machine that does nothing else
+        nothing.append(processor_s(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)))
+        took.append(processor_s(lambda: run_eval(argument)))
+    # Of the processor: what a person waits on a machine that does nothing else. One that does takes longer for anything.
+    assert min(took) < max(0.3, 10 * min(nothing))
+
+
+def processor_s(work: Callable[[], object]) -> float:
+    """The processor's seconds that the processes took which some work starts and waits for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
 
 
 def test_the_list_names_problems_shapes_and_solutions() -> None:
