@@ -377,7 +377,7 @@ def test_help_and_list_answer_at_once(argument: str) -> None:
     for _ in range(5):
         nothing.append(processor_s(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)))
         took.append(processor_s(lambda: run_eval(argument)))
-    # Of the processor: what a person waits on a machine that does nothing else. One that does takes longer for anything.
+    # Of the processor: what a person waits on a machine that does nothing else. A busy one takes longer for anything.
     assert min(took) < max(0.3, 10 * min(nothing))
 
 
@@ -387,7 +387,6 @@ def processor_s(work: Callable[[], object]) -> float:
     work()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
 
 
 def test_the_list_names_problems_shapes_and_solutions() -> None:
