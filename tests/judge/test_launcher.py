@@ -1,0 +1,25 @@
+"""What a forkserver that is a copy of its starter takes along."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+FORKS = """
+import os
+from pathlib import Path
+from harness.judge.launcher import Launcher
+theirs, ours = os.pipe()  # as the judge has a connection to the orchestrator
+os.set_inheritable(theirs, True)
+launcher = Launcher(fork=True)
+while len(os.listdir(f"/proc/{launcher.pid}/fd")) > 4:
+    pass
+print(sum(Path(link).readlink().name.startswith("socket:") for link in Path(f"/proc/{launcher.pid}/fd").iterdir()),
+      os.readlink(f"/proc/self/fd/{theirs}") in map(os.readlink, map(str, Path(f"/proc/{launcher.pid}/fd").iterdir())))
+launcher.close()
+"""
+
+
+def test_a_forked_forkserver_has_the_orders_and_nothing_else_of_its_starter() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "1 False\n", done.stderr
