@@ -72,7 +72,8 @@ class Spread:
 class Check:
     """How the outputs compared, over all calls. Errors are against the oracle; absent where nothing was comparable.
 
-    `worst_error` is the largest `(|out - y| - 8e) / (s + |y|)` of any element, the figure that `tolerance` bounds.
+    `worst_error` is the largest `(|out - y| - a) / (s + |y|)` of any element, the figure that `tolerance` bounds
+    (`harness.judge.compare` says what these are).
     """
 
     calls: int

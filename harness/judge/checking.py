@@ -56,7 +56,7 @@ class Checker:
         self._stage, self._own_names, self._tolerance, self._chance = stage, own_names, tolerance, chance
         self._oracle = stage.oracle()
         self._oracle_used = False
-        self._relative_error: dict[int, float] = {}
+        self._relative: dict[int, Scale] = {}
         self._largest: dict[int, float] = {}
         self._state_error: dict[str, float] = {}
         self._state_size: dict[str, float] = {}
@@ -212,7 +212,7 @@ class Checker:
         if reference.numel() > FEW_ELEMENTS:
             return scale
         self._largest[index] = max(scale.oracle_rms, self._largest.get(index, 0.0))
-        return Scale(self._largest[index], scale.reference_error_rms)
+        return replace(scale, oracle_rms=self._largest[index])
 
     def _scale_of_call(self, index: int, reference: torch.Tensor, oracle: torch.Tensor | None) -> Scale:
         """Without an oracle, the reference's error is taken in proportion to earlier ones."""
@@ -220,11 +220,13 @@ class Checker:
             return Scale(0.0, 0.0)
         if oracle is None:
             size = measure_scale(reference, reference).oracle_rms
-            return Scale(size, size * self._relative_error.get(index, 0.0))
+            return replace(self._relative.get(index, Scale(0.0, 0.0)).times(size), oracle_rms=size)
         scale = measure_scale(oracle, reference)
-        share = scale.reference_error_rms / scale.oracle_rms if scale.oracle_rms else 0.0
-        self._relative_error[index] = max(share, self._relative_error.get(index, 0.0))
-        if scale.allowance > self._tolerance_of(reference.dtype) * scale.oracle_rms:
+        if scale.oracle_rms:
+            share = scale.times(1 / scale.oracle_rms)
+            self._relative[index] = share.or_larger(self._relative.get(index, share))
+        tolerance = self._tolerance_of(reference.dtype)
+        if scale.allowance(tolerance) > tolerance * scale.oracle_rms:
             self._rounding_dominates = True
         return scale
 

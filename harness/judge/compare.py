@@ -1,17 +1,22 @@
 """Compares outputs with the oracle and the reference, element by element, in chunks. Pure functions on tensors.
 
-An element `out` passes if `|out - y| <= tol * (s + |y|) + 8 * e` for `y` the oracle or the reference in its own dtype,
-where `s` is the root mean square of the oracle and `e` that of the reference's difference from it, both over finite
-elements. So matching PyTorch is right and being more exact than PyTorch is right; an output of zeros can't hide under
-an absolute tolerance; one bad element can't hide in a big tensor; and an output that is zero in theory and rounding
-in practice fails nobody. Integers and booleans are compared exactly.
+An element `out` passes if `|out - y| <= tol * (s + |y|) + a` for `y` the oracle or the reference in its own dtype,
+where `s` is the root mean square of the oracle, `a` is `8 * e`, and `e` the root mean square of the reference's
+difference from the oracle, all over finite elements. So matching PyTorch is right and being more exact than PyTorch is
+right; an output of zeros can't hide under an absolute tolerance; one bad element can't hide in a big tensor; and an
+output that is zero in theory and rounding in practice fails nobody. Integers and booleans are compared exactly.
+
+Elements that the reference gives exactly, such as those that it clamps to zero, say nothing of rounding. With `e1` and
+`s1` as `e` and `s`, over the inexact elements alone, `a` is `8 * e1` where that is larger, but then no more than
+`tol * s1`: where a reference rounds some values to integers the inexact elements are those few that went the other way,
+and how far they are off is no measure of anything.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import reduce
 
 import torch
@@ -36,21 +41,32 @@ COARSEST = 1e-1
 
 @dataclass(frozen=True)
 class Scale:
-    """`s` and `e` of one output, in the output's own unit."""
+    """`s`, `e`, `s1` and `e1` of one output, in the output's own unit."""
 
     oracle_rms: float
     reference_error_rms: float
+    inexact_rms: float = 0.0
+    inexact_error_rms: float = 0.0
 
-    @property
-    def allowance(self) -> float:
-        return ROUNDING_ALLOWANCE * self.reference_error_rms
+    def allowance(self, tolerance: float) -> float:
+        """`a` of the rule above."""
+        among_inexact = min(ROUNDING_ALLOWANCE * self.inexact_error_rms, tolerance * self.inexact_rms)
+        return max(ROUNDING_ALLOWANCE * self.reference_error_rms, among_inexact)
+
+    def times(self, factor: float) -> Scale:
+        """The same in another unit."""
+        return Scale(*(factor * value for value in astuple(self)))
+
+    def or_larger(self, other: Scale) -> Scale:
+        """The larger of each."""
+        return Scale(*map(max, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True)
 class Comparison:
     """One output of one call.
 
-    `failed` counts elements beyond the tolerance. `worst_error` is the largest `(|out - y| - 8e) / (s + |y|)` of any
+    `failed` counts elements beyond the tolerance. `worst_error` is the largest `(|out - y| - a) / (s + |y|)` of any
     element, against the nearer of oracle and reference, and infinite where one side alone is finite. `first_failure`
     is the index of the first failing element with what was expected and what came. The relative errors are over
     elements that are finite on both sides, and None where there are none.
@@ -85,16 +101,25 @@ def default_tolerance(dtype: torch.dtype) -> float:
 
 
 def measure_scale(oracle: torch.Tensor, reference: torch.Tensor) -> Scale:
-    """`s` and `e` of a floating output; both tensors of one shape, any dtype and layout."""
-    count, squares, error_squares = 0, 0.0, 0.0
+    """The scale of a floating output; both tensors of one shape, any dtype and layout."""
+    count, squares, error_squares, inexact, inexact_squares = 0, 0.0, 0.0, 0, 0.0
     for _, (exact, own) in _chunks(oracle, reference):
         distance = _distance(own, exact)
         count += distance.count
         squares += distance.expected_squares
         error_squares += distance.error_squares
+        if distance.error_squares > 0:
+            differ = (own != exact) & torch.isfinite(own) & torch.isfinite(exact)
+            number = int(differ.sum())
+            inexact += number
+            inexact_squares += (distance.expected_squares if number == distance.count
+                                else float(torch.linalg.vector_norm(torch.where(differ, exact, 0.0))) ** 2)
     if count == 0:
         return Scale(0.0, 0.0)
-    return Scale(math.sqrt(squares / count), math.sqrt(error_squares / count))
+    e, s = math.sqrt(error_squares / count), math.sqrt(squares / count)
+    if inexact == 0:
+        return Scale(s, e)
+    return Scale(s, e, math.sqrt(inexact_squares / inexact), math.sqrt(error_squares / inexact))
 
 
 @dataclass(frozen=True)
@@ -133,7 +158,8 @@ def judge(
         return
     candidates = (reference,) if oracle is None else (oracle, reference)
     for begin, (out, *expected) in _chunks(output, *candidates):
-        scaled = reduce(torch.minimum, [_scaled_error(out, value, scale) for value in expected])
+        allowance, size = scale.allowance(tolerance), scale.oracle_rms
+        scaled = reduce(torch.minimum, [_scaled_error(out, value, size, allowance) for value in expected])
         yield Judged(begin, out, expected[0], expected[-1], ~(scaled <= tolerance), scaled)
 
 
@@ -191,10 +217,10 @@ class _Tally:
         )
 
 
-def _scaled_error(out: torch.Tensor, expected: torch.Tensor, scale: Scale) -> torch.Tensor:
-    """`(|out - y| - 8e) / (s + |y|)`, at least 0; 0 where NaN or infinity match in place, infinity where they don't."""
-    error = (out - expected).abs().sub_(scale.allowance).clamp_(min=0)
-    scaled = error / expected.abs().add_(scale.oracle_rms)
+def _scaled_error(out: torch.Tensor, expected: torch.Tensor, size: float, allowance: float) -> torch.Tensor:
+    """`(|out - y| - a) / (s + |y|)`, at least 0; 0 where NaN or infinity match in place, infinity where they don't."""
+    error = (out - expected).abs().sub_(allowance).clamp_(min=0)
+    scaled = error / expected.abs().add_(size)
     if bool(torch.isfinite(scaled).all()):  # then both sides are, and nothing is divided by 0: nearly always
         return scaled
     scaled = torch.where(error == 0, 0.0, scaled)

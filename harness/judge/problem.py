@@ -100,6 +100,21 @@ def construct(module: types.ModuleType) -> torch.nn.Module:
     return cast(model, vars(module)[_PRECISION]) if _PRECISION in vars(module) else model
 
 
+def twin(module: types.ModuleType, model: torch.nn.Module) -> torch.nn.Module:
+    """Another model like one that was constructed from the module, which shares nothing with it. Raises ProblemError.
+
+    A copy, or where that fails or isn't enough, a model made anew by the same seed, on the CPU: some modules hold what
+    can't be copied, and a copy of a function, such as a lambda over other modules, would go on using theirs.
+    """
+    held = (value for each in model.modules() for value in vars(each).values())
+    if not any(isinstance(value, types.FunctionType) for value in held):
+        try:
+            return copy.deepcopy(model)
+        except (RuntimeError, TypeError):
+            pass
+    return construct(module)
+
+
 def describe(error: BaseException) -> str:
     """An exception in one line."""
     first = str(error).strip().partition("\n")[0]

@@ -37,7 +37,9 @@ from harness.wire.shortage import is_out_of_memory
 THROW_AWAY_SEED = 1
 FORWARD_SEED = 2
 
-Trial = tuple[Variant, tuple[int, ...]]
+Trial = tuple[Variant | None, tuple[int, ...]]
+"""Inputs, by position, that take a variant; or, with None, the whole reference in float64."""
+IN_FLOAT64: Trial = (None, ())
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,12 @@ class Rehearsed:
 
 @dataclass(frozen=True)
 class CannotRun:
-    """Why the problem has no rehearsal: its own fault, or what this machine lacks for it."""
+    """Why the problem has no rehearsal: its own fault, or what this machine lacks for it. `spoilt` says that the process
+    can't go on with others, since its GPU reports nothing but errors from now on."""
 
     reason: str
     own_fault: bool = True
+    spoilt: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,13 +91,14 @@ def rehearse(
     most: int | None = None,
 ) -> Rehearsed | CannotRun:
     """One rehearsal. `excluded` trials are known to kill the process; `most` are the bytes that may be used of the
-    device's memory.
+    device's memory. What a trial does to the GPU leaves here as an exception, which ends the process.
 
     Whether the problem fits is tried out, since that takes no time where it does; how much it needs is estimated where
     it doesn't.
     """
     free, module = free_bytes(device), None
     allowed = least_of(most, free)
+    trials = _Trials(set(excluded), report)
 
     def too_large(needed: int | None) -> CannotRun:
         return CannotRun(describe_shortage(needed, free, device, most), own_fault=False)
@@ -103,22 +108,44 @@ def rehearse(
             module = problem_file.load_at(problem)
             model = problem_file.construct(module).to(device)
             drawn = draw(module, THROW_AWAY_SEED, device)
-            rehearsed = _observe(problem, module, model, drawn, device)
+            rehearsed = _observe(problem, module, model, drawn, device, trials=trials)
             if (needed := least_bytes(rehearsed.inputs, model, rehearsed.outputs)) > allowed:
                 return too_large(needed)
             admitted = {}
             if variants and getattr(module, "INPUT_VARIANTS", True):
-                admitted = _admit(model, drawn, set(excluded), report, device)
+                admitted = _admit(model, drawn, trials, device)
             return Rehearsed(**{**vars(rehearsed), "variants": admitted})
     except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
         if not is_out_of_memory(error) and not is_out_of_memory(error.__cause__):
-            return CannotRun(str(error), own_fault=not isinstance(error, PackageMissing))
+            own_fault = not isinstance(error, PackageMissing)
+            return CannotRun(str(error), own_fault, spoilt=isinstance(error, ProblemError) and is_sticky(error))
+    except Exception as error:  # of the GPU, which tells late what the reference's kernels did
+        if trials.any_made:
+            raise
+        return CannotRun(f"{problem.path}: the reference can't be tried: {describe(error)}", spoilt=True)
     needed = 0 if module is None else meta_bytes(module)
     return too_large(needed if needed > allowed else None)
 
 
+class _Trials:
+    """Asks whether a trial is to be made, and says so before it is."""
+
+    def __init__(self, excluded: Collection[Trial], report: Callable[[Trying], None]) -> None:
+        self._excluded, self._report = excluded, report
+        self.any_made = False
+
+    def may(self, trial: Trial) -> bool:
+        """Whether the trial is made, which somebody hears of first."""
+        if trial in self._excluded:
+            return False
+        self._report(Trying(trial))
+        self.any_made = True
+        return True
+
+
 def _observe(
-    problem: ProblemAt, module: types.ModuleType, model: torch.nn.Module, drawn: Draw, device: torch.device
+    problem: ProblemAt, module: types.ModuleType, model: torch.nn.Module, drawn: Draw, device: torch.device, *,
+    trials: _Trials,
 ) -> Rehearsed:
     form = InputForm(drawn.skeleton, drawn.is_tensor)
     tensors = [tensor.clone() for tensor in drawn.tensors]
@@ -150,7 +177,8 @@ def _observe(
         may_alias=any(tensor.untyped_storage().data_ptr() in storages for tensor in output.tensors),
         written_bytes=_written_bytes(output, storages),
         random=draws_random,
-        float64=not draws_random and not mutated and _runs_in_float64(problem, form, drawn, output, device),
+        float64=(not draws_random and not mutated and trials.may(IN_FLOAT64)
+                 and _runs_in_float64(problem, form, drawn, output, device)),
         variants={},
         work=work_of(module, model, drawn, output, mutated=mutated, storages=storages, device=device,
                      tf32=torch.backends.cudnn.allow_tf32),
@@ -186,29 +214,28 @@ def _runs_in_float64(
 
 
 def _admit(
-    model: torch.nn.Module, drawn: Draw, excluded: set[Trial], report: Callable[[Trying], None], device: torch.device
+    model: torch.nn.Module, drawn: Draw, trials: _Trials, device: torch.device
 ) -> dict[Variant, tuple[int, ...]]:
     continuous = [index for index, tensor in enumerate(drawn.tensors) if is_continuous(tensor)]
     form = InputForm(drawn.skeleton, drawn.is_tensor)
 
-    def accepts(trial: Trial) -> bool:
-        if trial in excluded:
-            return False
-        report(Trying(trial))
-        return _stays_finite(model, form, drawn, trial, device)
+    def accepts(variant: Variant, positions: tuple[int, ...]) -> bool:
+        return trials.may((variant, positions)) and _stays_finite(
+            model, form, drawn, device, variant=variant, positions=positions
+        )
 
     admitted: dict[Variant, tuple[int, ...]] = {}
     for variant in CHANGING:
-        alone = tuple(index for index in continuous if accepts((variant, (index,))))
-        if len(alone) == 1 or (alone and accepts((variant, alone))):
+        alone = tuple(index for index in continuous if accepts(variant, (index,)))
+        if len(alone) == 1 or (alone and accepts(variant, alone)):
             admitted[variant] = alone
     return admitted
 
 
 def _stays_finite(
-    model: torch.nn.Module, form: InputForm, drawn: Draw, trial: Trial, device: torch.device
+    model: torch.nn.Module, form: InputForm, drawn: Draw, device: torch.device, *, variant: Variant,
+    positions: tuple[int, ...],
 ) -> bool:
-    variant, positions = trial
     generator = torch.Generator(device).manual_seed(FORWARD_SEED)
     tensors = [tensor.clone() for tensor in drawn.tensors]
     for index in positions:

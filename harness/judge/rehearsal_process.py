@@ -51,9 +51,13 @@ class RehearsalProcess:
                 meanwhile()
                 meanwhile = None
             outcome = self._await()
-            if isinstance(outcome, Rehearsed | CannotRun):
+            if isinstance(outcome, Rehearsed):
+                return outcome
+            if isinstance(outcome, CannotRun) and not outcome.spoilt:
                 return outcome
             self._restart()
+            if isinstance(outcome, CannotRun):
+                return outcome
             if outcome is None or outcome in excluded:
                 return CannotRun(f"{problem.path}: the reference crashes or hangs on its own inputs")
             excluded.add(outcome)

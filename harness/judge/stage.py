@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,10 +73,7 @@ class Stage:
 
     def pristine(self) -> torch.nn.Module:
         """The reference as it was constructed, on the CPU."""
-        try:
-            return copy.deepcopy(self._pristine)
-        except (RuntimeError, TypeError):  # some modules hold what can't be copied; the same seed makes the same model
-            return problem_file.construct(self.module)
+        return problem_file.twin(self.module, self._pristine)
 
     def oracle(self) -> Oracle | None:
         """The reference in float64, if it runs there and its weights fit."""

@@ -13,7 +13,6 @@ cuDNN, Fourier transforms) counts as no operation, which only makes the floor lo
 
 from __future__ import annotations
 
-import copy
 import random
 import sys
 import types
@@ -144,7 +143,7 @@ def _trace(
         return _Traced(note="operations not counted: no memory for another forward")
     with _generators_kept(device):
         try:
-            return _count(_twin(module, model, device), drawn)
+            return _count(problem_file.twin(module, model).to(device), drawn)
         except (torch.OutOfMemoryError, MemoryError):
             return _Traced(note="operations not counted: no memory for another forward")
         except Exception as error:  # noqa: BLE001 - the reference may do what a dispatch mode or a copy of it can't
@@ -175,13 +174,6 @@ def _spare_dynamo() -> None:
     dispatch = getattr(mode.__torch_dispatch__, "__wrapped__", None)
     if dispatch is not None:
         setattr(dispatch, "__dynamo_disable", dispatch)
-
-
-def _twin(module: types.ModuleType, model: torch.nn.Module, device: torch.device) -> torch.nn.Module:
-    try:
-        return copy.deepcopy(model)
-    except (RuntimeError, TypeError):  # it holds what can't be copied; the same seed makes the same model
-        return problem_file.construct(module).to(device)
 
 
 def _weights(model: torch.nn.Module) -> list[torch.Tensor]:

@@ -171,6 +171,42 @@ def test_the_scale_is_over_finite_elements() -> None:
     assert measure_scale(torch.tensor([NAN]), torch.tensor([NAN])) == Scale(0.0, 0.0)
 
 
+def mostly_clamped(share: float) -> tuple[Tensor, Tensor]:
+    """The oracle of values that a clamp makes zero but for a share of them, and a reference whose sums are rounded."""
+    values = torch.rand(100_000, dtype=torch.float64) - share
+    rounded = (values.float() + 3).sub(3).double()  # by what is lost at a size of 3
+    return values.clamp(max=0), rounded.clamp(max=0)
+
+
+def test_what_a_reference_clamps_says_nothing_of_the_rounding_of_the_rest() -> None:
+    oracle, reference = mostly_clamped(1e-2)
+    scale = measure_scale(oracle, reference)
+    assert 0 < scale.reference_error_rms < 0.2 * scale.inexact_error_rms
+    assert scale.inexact_rms == pytest.approx(float(oracle[reference != oracle].square().mean().sqrt()))
+    other = torch.where(oracle < 0, oracle - 2e-7, oracle)  # rounded the other way
+    assert judge(other.float(), reference.float(), oracle).passed
+    assert not judge(torch.where(oracle < 0, oracle - 4e-6, oracle).float(), reference.float(), oracle).passed
+    assert judge(torch.zeros(100_000), reference.float(), oracle).failed > 50
+
+
+def test_few_inexact_elements_that_are_far_off_excuse_nothing() -> None:
+    values = torch.randn(100_000, dtype=torch.float64) * 3
+    oracle, reference = values.round(), values.round()
+    reference[500:510] += 1  # a value next to one half went the other way
+    output = reference.clone()
+    assert judge(output.float(), reference.float(), oracle).passed
+    output[700] += 1
+    assert judge(output.float(), reference.float(), oracle).failed == 1
+    scale = measure_scale(oracle, reference)
+    assert scale.allowance(1e-4) < 0.1
+
+
+def test_scales_in_other_units() -> None:
+    scale = Scale(2.0, 0.5, 4.0, 1.0)
+    assert scale.times(0.5) == Scale(1.0, 0.25, 2.0, 0.5)
+    assert scale.or_larger(Scale(1.0, 0.75, 3.0, 2.0)) == Scale(2.0, 0.75, 4.0, 2.0)
+
+
 @pytest.mark.parametrize(
     ("dtype", "tolerance"),
     [(torch.float32, 1e-4), (torch.float16, 1e-2), (torch.bfloat16, 1e-2), (torch.float64, 1e-8),
