@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from harness.timing.call import Clock, Sample, held_batch, timed_call
+from harness.timing.places import Places
 from harness.wire.arena import BufferSet, TensorSpec, view
 from harness.wire.arithmetic import seed_all
 from harness.wire.tree import Leaf, describe, flatten, merge, same_structure, unflatten
@@ -33,8 +34,8 @@ class Mismatch(Exception):
 class Form:
     """What the judge expects: how arguments and outputs nest, where their tensors lie, and which states to hand in.
 
-    Calls by themselves use the first set of buffers, a batch one for each of its calls. `states` maps the solution's
-    own buffer names to places.
+    A call by itself uses the set of buffers that it is told, a batch one for each of its calls. `states` maps the
+    solution's own buffer names to places.
     """
 
     input_skeleton: Any
@@ -68,17 +69,21 @@ class Caller:
         self._model, self._clock, self._arena, self._form, self._copied_to = model, clock, arena, form, copied_to
         self._device = copied_to or arena.device
         self._given: list[torch.Tensor] = []
+        self._places = Places([spec.bytes for spec in form.sets[0].outputs], self._device)
         with _NoTorchFunction():
             self._base = _address_of(arena)
         self.notes: set[str] = set()
 
-    def call(self, others: Sequence[Any], random_seed: int, hold_ms: float) -> tuple[Sample, list[Any]]:
-        """One call; gives the sample and the outputs that are no tensors.
+    def call(
+        self, others: Sequence[Any], random_seed: int, hold_ms: float, number: int = 0
+    ) -> tuple[Sample, list[Any]]:
+        """One call on the set of buffers of that number; gives the sample and the outputs that are no tensors.
 
         Raises Mismatch for an output of another form; whatever `forward` raises leaves as it is.
         """
-        buffers = self._form.sets[0]
+        buffers = self._form.sets[number]
         arguments = self._arguments(buffers, others)
+        self._places.move_on()
         self._poison_freed_memory(buffers)
         if self._copied_to is None:
             for spec in buffers.inputs:

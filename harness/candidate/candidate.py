@@ -141,7 +141,7 @@ class Candidate:
         caller, others = self._caller, _unpack(request["others"])
 
         def call() -> tuple[Sample, list[Any]]:
-            return caller.call(others, request["random_seed"], request["hold_ms"])
+            return caller.call(others, request["random_seed"], request["hold_ms"], request["set"])
 
         (sample, plain), activities = self._tracer(call) if request["profile"] else (call(), [])
         gc.collect()

@@ -57,7 +57,7 @@ class Batch:
         """Whether the hold lasted until it was released, and the outputs that are no tensors, for each call."""
         stage = self._stage
         self.calls = [self._prepare(number) for number in range(calls)]
-        stage.poison(calls)
+        stage.poison(range(calls))
         stage.synchronize()
         stopwatch = Stopwatch(self._page, lambda: self._write(self.calls), PATIENCE_S)
         self._candidate.resume()
@@ -76,7 +76,7 @@ class Batch:
         """The outputs that are no tensors, for each call of a loop."""
         stage = self._stage
         self.calls = [self._prepare(number) for number in range(calls)]
-        stage.poison(calls)
+        stage.poison(range(calls))
         self._write(self.calls)
         self._candidate.resume()
         answer = self._candidate.ask("loop", calls=self._frames(seeded=stage.rehearsed.random))

@@ -32,6 +32,7 @@ from harness.result import Timing, Verdict
 from harness.timing.call import Sample, timed_call
 from harness.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from harness.timing.hold import HoldPolicy
+from harness.timing.places import Places
 from harness.timing.profile import Activity
 from harness.timing.roofline import floor
 from harness.timing.stopping import Sampling
@@ -65,6 +66,7 @@ class Calls:
         stage.clear()
         self._fingerprint = Fingerprint(stage.arena.bytes.device, self._chance.getrandbits(62))
         self._model = stage.reference()
+        self._places = Places([spec.bytes for spec in stage.sets[0].outputs], stage.device)
         self._reference_hold, self._candidate_hold = HoldPolicy(), HoldPolicy()
         on_gpu = settings.timing and stage.device.type == "cuda"
         self._timings = Timings(stage.overheads(tools.clock).empty_ms if on_gpu else None)
@@ -257,31 +259,32 @@ class Calls:
         chance, stage = self._chance, self._stage
         variant = stage.source.choose_variant(chance)
         input_seed, random_seed = chance.getrandbits(62), self._public.getrandbits(62)
-        others = stage.write_inputs(input_seed, variant)
-        originals = {index: stage.inputs()[index].clone() for index in stage.rehearsed.mutated}
-        before = self._input_sums()
+        place = number % len(stage.sets)  # elsewhere each time, see harness.timing.places
+        others = stage.write_inputs(place, input_seed, variant)
+        originals = {index: stage.inputs(place)[index].clone() for index in stage.rehearsed.mutated}
+        before = self._input_sums(place)
         order = self._choose_block_order(number)
         # The first call loads kernels and allocates, which waits for the device: behind a hold it would only run out.
         held = profile or (number > 1 and chance.random() >= UNHELD_SHARE)
         if self._tools.settings.sanitize is not None:
             held = False  # the tool waits for each kernel
         self._candidate.resume()
-        called = self._ask_for_call(held, profile, others, random_seed, order)
+        called = self._ask_for_call(place, others, random_seed, held=held, profile=profile, block_order=order)
         state = self._gpu_state()
         self._candidate.stop()
         what = "a profiled call" if profile else f"call {number}"
         label = f"{what} ({variant} inputs{', blocks in shuffled order' if order else ''})"
-        self._check_inputs(before, label)
-        shared = stage.inputs()
+        self._check_inputs(place, before, label)
+        shared = stage.inputs(place)
         tensors = [originals.get(index, tensor).to(stage.device) for index, tensor in enumerate(shared)]
         states = snapshot(self._model)
         limit = self._reference_hold.limit_ms if self._timings.warm else 0.0
         output, sample = self._run_reference(tensors, others, random_seed, limit)
-        self._check_inputs(before, label)  # again: work that was left on the GPU goes on while the process is stopped
+        self._check_inputs(place, before, label)  # again: what was left on the GPU goes on while the process is stopped
         self._last = (tensors, others, random_seed)
         failure = self._checker.check(
             CallCheck(tensors, others, random_seed, states, output, snapshot(self._model), called.others,
-                      {index: tensors[index] for index in originals})
+                      {index: tensors[index] for index in originals}, place)
         )
         if failure:
             what += ", blocks in shuffled order" if order else ""
@@ -305,8 +308,8 @@ class Calls:
             self._timings.gpu_unknown = str(error)
             return None
 
-    def _check_inputs(self, before: torch.Tensor, label: str) -> None:
-        if not torch.equal(before, self._input_sums()):
+    def _check_inputs(self, place: int, before: torch.Tensor, label: str) -> None:
+        if not torch.equal(before, self._input_sums(place)):
             raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
 
     def _choose_block_order(self, number: int) -> int:
@@ -316,11 +319,11 @@ class Calls:
         return self._public.randrange(1, 1 << 31)
 
     def _ask_for_call(
-        self, held: bool, profile: bool, others: tuple[Any, ...], random_seed: int, block_order: int
+        self, place: int, others: tuple[Any, ...], random_seed: int, *, held: bool, profile: bool, block_order: int
     ) -> Called:
         limit = self._candidate_hold.limit_ms if held else 0.0
         answer = self._candidate.ask(
-            "call", others=pack(others), random_seed=random_seed, hold_ms=limit, block_order=block_order,
+            "call", set=place, others=pack(others), random_seed=random_seed, hold_ms=limit, block_order=block_order,
             profile=profile,
         )
         raise_failure(answer, self._stage.device)
@@ -358,12 +361,13 @@ class Calls:
             return
         for tensor in tensors:
             self._tools.clock.touch(tensor.data_ptr(), tensor.numel() * tensor.element_size())
+        self._places.move_on()
         for spec in self._stage.sets[0].outputs:
             torch.empty(spec.bytes, dtype=torch.uint8, device=self._stage.device).zero_()
 
-    def _input_sums(self) -> torch.Tensor:
+    def _input_sums(self, place: int) -> torch.Tensor:
         stage = self._stage
-        kept = [spec for index, spec in enumerate(stage.sets[0].inputs) if index not in stage.rehearsed.mutated]
+        kept = [spec for index, spec in enumerate(stage.sets[place].inputs) if index not in stage.rehearsed.mutated]
         sums = [self._fingerprint.of(stage.memory(spec)) for spec in kept]
         return torch.cat(sums) if sums else torch.zeros(0)
 

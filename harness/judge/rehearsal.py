@@ -66,8 +66,10 @@ class Rehearsed:
 
 @dataclass(frozen=True)
 class CannotRun:
-    """Why the problem has no rehearsal: its own fault, or what this machine lacks for it. `spoilt` says that the process
-    can't go on with others, since its GPU reports nothing but errors from now on."""
+    """Why the problem has no rehearsal: its own fault, or what this machine lacks for it.
+
+    `spoilt` says that the process can't go on with others: its GPU reports nothing but errors from now on.
+    """
 
     reason: str
     own_fault: bool = True
@@ -122,7 +124,8 @@ def rehearse(
     except Exception as error:  # of the GPU, which tells late what the reference's kernels did
         if trials.any_made:
             raise
-        return CannotRun(f"{problem.path}: the reference can't be tried: {describe(error)}", spoilt=True)
+        if not is_out_of_memory(error):
+            return CannotRun(f"{problem.path}: the reference can't be tried: {describe(error)}", spoilt=True)
     needed = 0 if module is None else meta_bytes(module)
     return too_large(needed if needed > allowed else None)
 

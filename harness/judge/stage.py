@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,11 +87,11 @@ class Stage:
             self._overheads = Overheads(empty_ms(clock), least, surroundings(clock, self.device, size))
         return self._overheads
 
-    def inputs(self, number: int = 0) -> list[torch.Tensor]:
+    def inputs(self, number: int) -> list[torch.Tensor]:
         """The shared input buffers of a set as tensors."""
         return [view(self.arena.bytes, spec) for spec in self.sets[number].inputs]
 
-    def outputs(self, number: int = 0) -> list[torch.Tensor]:
+    def outputs(self, number: int) -> list[torch.Tensor]:
         """What lies in the output buffers of a set, on the device."""
         return [view(self.arena.bytes, spec).to(self.device) for spec in self.sets[number].outputs]
 
@@ -104,10 +104,10 @@ class Stage:
         """What lies in the buffer of one of the reference's states, on the device."""
         return view(self.arena.bytes, self.state_specs[name]).to(self.device)
 
-    def write_inputs(self, seed: int, variant: Variant) -> tuple[Any, ...]:
-        """Fills the inputs of the first set and poisons its outputs and the states; gives the other arguments."""
-        others = self.source.write(seed, variant, self.inputs())
-        self.poison(1)
+    def write_inputs(self, number: int, seed: int, variant: Variant) -> tuple[Any, ...]:
+        """Fills the inputs of a set and poisons its outputs and the states; gives the other arguments."""
+        others = self.source.write(seed, variant, self.inputs(number))
+        self.poison([number])
         self.synchronize()
         return others
 
@@ -116,9 +116,9 @@ class Stage:
         self.arena.bytes.fill_(POISON_BYTE)
         self.synchronize()
 
-    def poison(self, sets: int) -> None:
-        """Makes states and outputs of the first sets unlike anything that a solution should have written there."""
-        specs = [*self.state_specs.values(), *(spec for buffers in self.sets[:sets] for spec in buffers.outputs)]
+    def poison(self, numbers: Iterable[int]) -> None:
+        """Makes states and outputs of these sets unlike anything that a solution should have written there."""
+        specs = [*self.state_specs.values(), *(spec for number in numbers for spec in self.sets[number].outputs)]
         for spec in specs:
             self.memory(spec).fill_(POISON_BYTE)
 

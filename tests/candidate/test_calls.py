@@ -21,8 +21,8 @@ class Model(torch.nn.Module):
         self.forward = forward  # type: ignore[method-assign]
 
 
-def looped(forward: Callable[[torch.Tensor], torch.Tensor]) -> tuple[float, list[bool], list[torch.Tensor]]:
-    """The wall time, what was written over, and the outputs of three calls on inputs of ones, twos and threes."""
+def made(forward: Callable[[torch.Tensor], torch.Tensor]) -> tuple[Caller, torch.Tensor, list[BufferSet]]:
+    """A caller, its memory, and three sets in it, with inputs of ones, twos and threes."""
     meta, sets, end = TensorMeta.of(torch.zeros(4)), list[BufferSet](), 0
     for _ in range(CALLS):
         inputs, end = lay_out([meta], end)
@@ -33,7 +33,12 @@ def looped(forward: Callable[[torch.Tensor], torch.Tensor]) -> tuple[float, list
         view(arena, buffers.inputs[0]).fill_(number + 1)
 
     form = Form(flatten((torch.zeros(4),))[0], (True,), flatten(torch.zeros(4))[0], (True,), tuple(sets), {}, False)
-    caller = Caller(Model(forward), CpuClock(), arena, form)
+    return Caller(Model(forward), CpuClock(), arena, form), arena, sets
+
+
+def looped(forward: Callable[[torch.Tensor], torch.Tensor]) -> tuple[float, list[bool], list[torch.Tensor]]:
+    """The wall time, what was written over, and the outputs of a call on each set."""
+    caller, arena, sets = made(forward)
     wall_ms, _, written_over = caller.loop([((), None)] * CALLS)
     return wall_ms, written_over, [view(arena, buffers.outputs[0]).clone() for buffers in sets]
 
@@ -64,6 +69,13 @@ def test_two_buffers_in_turn_leave_the_last_two() -> None:
 def test_an_output_of_another_shape_is_a_mismatch() -> None:
     with pytest.raises(Mismatch, match="shape"):
         looped(lambda x: x[:2] * 2)
+
+
+def test_a_call_reads_and_writes_the_set_that_it_is_told() -> None:
+    caller, arena, sets = made(lambda x: x * 10)
+    for number in (2, 0):
+        caller.call((), 0, 0.0, number)
+    assert values([view(arena, buffers.outputs[0]) for buffers in sets]) == [10.0, 0.0, 30.0]
 
 
 def test_specs_travel_as_frames() -> None:
