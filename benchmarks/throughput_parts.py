@@ -16,7 +16,20 @@ from pathlib import Path
 import throughput_planted as planted
 from accuracy_bars import Row
 from throughput_planted import LARGE, PROBLEM, SOLUTION, SUM
-from throughput_processes import Builds, Failed, Machine, StockRun, build, request_of, run_eval, service, session, timed
+from throughput_processes import (
+    Builds,
+    Failed,
+    Machine,
+    StockRun,
+    build,
+    numbered_request,
+    precompile,
+    request_of,
+    run_eval,
+    service,
+    session,
+    timed,
+)
 from throughput_rows import Built, Further, Large, Shared, Suite, Undisturbed, Warm
 
 from harness.build import toolchain
@@ -134,7 +147,8 @@ class Parts:
         return parts[part](note)
 
     def builds(self, note: Note) -> Iterator[Row]:
-        """Part `builds`: all side by side by torch and then by the harness, and one of each alone."""
+        """Part `builds`: all side by side by torch and then by the harness, and one of each alone; that of the harness
+        also as the first build of a cache, for which nothing is precompiled."""
         solutions = planted.bundled(min(self._given.bundled, len(planted.bundled())))
         with ThreadPoolExecutor() as pool:
             requests = list(pool.map(request_of, solutions))
@@ -148,14 +162,17 @@ class Parts:
                 rows[index] = replace(rows[index], stock_s=run.built()[0])
                 note(rows[index])
         together = service(self._folder / "together", self._machine.architectures, len(requests))
+        precompiling_s = precompile(together)
         with ThreadPoolExecutor(len(requests)) as pool:
             built = pool.map(lambda each: build(together, each), requests)
             for row, (ours_s, headers) in zip(rows, built, strict=True):
-                yield replace(row, ours_s=ours_s, headers=headers)
+                yield replace(row, precompiling_s=precompiling_s, ours_s=ours_s, headers=headers)
         alone = Built(f"{solutions[0]}, alone", stock_s=self._stock.figures(0).build_s)
         note(alone)
+        ours_s, headers = build(together, numbered_request(requests[0], 0))  # under another number it is a cold one
+        yield replace(alone, precompiling_s=precompiling_s, ours_s=ours_s, headers=headers)
         ours_s, headers = build(service(self._folder / "alone", self._machine.architectures, 1), requests[0])
-        yield replace(alone, ours_s=ours_s, headers=headers)
+        yield replace(alone, what=f"{alone.what}, the first of a cache", ours_s=ours_s, headers=headers)
 
     def warm(self, note: Note) -> Iterator[Row]:
         """Part `warm`: in turn with processes that only import torch and start CUDA."""

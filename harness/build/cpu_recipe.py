@@ -13,6 +13,7 @@ from harness.build.recipe import (
     IN,
     OUT,
     PLACES,
+    PREFIXED,
     SLIM,
     TORCH_INCLUDES,
     Expanded,
@@ -113,9 +114,7 @@ def _ninja_file(
     prefixed: bool,
 ) -> str:
     common = [CXX, *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
-    # Before any other header: a precompiled one counts only there.
-    prefix = [Expanded("-I$prefixes"), Expanded("-I$prefix"), "-include"]
-    first = {"main.cpp": [*prefix, BINDING], "cuda.cpp": [*prefix, KERNEL]} if prefixed else {}
+    first = {"main.cpp": [*PREFIXED, BINDING], "cuda.cpp": [*PREFIXED, KERNEL]} if prefixed else {}
     own = {"main.cpp": _cpp_flags(request), "cuda.cpp": _kernel_flags(split(request.extra_cuda_cflags))}
     rules = {name: command([*common, *first.get(name, []), *flags, "-c", IN, "-o", OUT]) for name, flags in own.items()}
     lines = [f"include {PLACES}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -14,6 +14,7 @@ from harness.build.cache import CPU_LIBRARIES, Cache
 from harness.build.cache.contents import entries
 from harness.build.cpu_recipe import prefix_recipe
 from harness.build.prefix import DIGITS, FOLDER, PREFIX_DIR, WORTH_IT
+from harness.build.recipe import Recipe, kernel_prefix_recipe
 from harness.sandbox.watchdog import Breach
 
 LOCK = "prefix.lock"
@@ -22,10 +23,10 @@ Ninja = Callable[[Path], tuple[int | None, str, Breach | None]]
 
 
 class Prefixes:
-    """Those of one cache. Thread-safe."""
+    """Those of one cache, for GPUs' architectures or, without any, for the CPU. Thread-safe."""
 
-    def __init__(self, cache: Cache, ninja: Ninja) -> None:
-        self._cache, self._ninja = cache, ninja
+    def __init__(self, cache: Cache, ninja: Ninja, architectures: Sequence[str] = ()) -> None:
+        self._cache, self._ninja, self._architectures = cache, ninja, architectures
         self._asked = 0
         self._failed = False
         self._lock = Lock()
@@ -36,7 +37,7 @@ class Prefixes:
         Made here if enough was built with this cache or asked for, which takes as long as some builds. Raises
         MissingTool.
         """
-        planned = prefix_recipe()
+        planned = self._recipe()
         found = self._cache.room(CPU_LIBRARIES) / f"{FOLDER}{planned.key[:DIGITS]}"
         if self._cache.hold(found):
             return found
@@ -50,6 +51,16 @@ class Prefixes:
         finally:
             self._lock.release()
         return found if self._cache.hold(found) else PREFIX_DIR
+
+    def make(self) -> bool:
+        """Makes them now, if nobody has, however little was built; whether they are there."""
+        planned = self._recipe()
+        found = self._cache.room(CPU_LIBRARIES) / f"{FOLDER}{planned.key[:DIGITS]}"
+        with self._lock:
+            return self._cache.hold(found) or (self._make(planned.files, found) and self._cache.hold(found))
+
+    def _recipe(self) -> Recipe:
+        return kernel_prefix_recipe(self._architectures) if self._architectures else prefix_recipe()
 
     def _make(self, files: dict[str, str], target: Path) -> bool:
         """Whether they can be made here. Of several processes one does it, and the others go on without."""

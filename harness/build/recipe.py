@@ -18,14 +18,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.build import architecture, toolchain
+from harness.build.prefix import BINDING, HOST_COMPILER, PREFIX_DIR
 from harness.build.request import BadRequest, BuildRequest
-from harness.build.slim import SLIM_DIR, further_headers
+from harness.build.slim import SLIM_DIR, THRUST_DIR, further_headers, needs_thrust
 
-RECIPE = 1
+RECIPE = 2
 """Part of every key: raised when the commands below change what comes out."""
 PLACES = "places.ninja"
 """The one file that is no part of the key."""
 FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+HOST_VARIABLE = "NVCC_CCBIN"
+_HEADERS = (SLIM_DIR, THRUST_DIR, PREFIX_DIR)
+_NOTHING = "int inlinebench_nothing;"
+_OPTIMIZATIONS = {"plain": (), "O3": ("-O3",)}
+"""The levels with which kernels are mostly built: what headers say differs with them."""
 """Flags that nvcc takes from the environment."""
 
 
@@ -37,6 +43,9 @@ class Expanded(str):
 
 # Words of commands. What they stand for is in PLACES.
 IN, OUT, CXX, NVCC, SLIM = map(Expanded, ("$in", "$out", "$cxx", "$nvcc", "$slim"))
+THRUST, HOST = Expanded("$thrust"), Expanded("$host")
+PREFIXED = (Expanded("-I$prefixes"), Expanded("-I$prefix"), "-include")
+"""Before any other header: a precompiled one counts only there."""
 TORCH_INCLUDES = (Expanded("$torch/include"), Expanded("$torch/include/torch/csrc/api/include"))
 
 # As torch sets them: its own headers define these operators for its types, and CUDA's would clash.
@@ -58,8 +67,11 @@ class Recipe:
     key: str
 
 
-def recipe(request: BuildRequest, architectures: Sequence[str], slim: bool) -> Recipe:
-    """What to write and run for a request, with slim headers or torch's full ones.
+def recipe(
+    request: BuildRequest, architectures: Sequence[str], slim: bool, prefixes: Path = PREFIX_DIR
+) -> Recipe:
+    """What to write and run for a request, with slim headers or torch's full ones; `prefixes` is the folder of
+    precompiled headers, if there are any.
 
     Raises MissingTool, or BadRequest for flags that no command can hold.
     """
@@ -68,8 +80,27 @@ def recipe(request: BuildRequest, architectures: Sequence[str], slim: bool) -> R
     if request.cuda_sources:
         files["cuda.cu"] = cuda_source(request, request.cuda_sources, slim)
     files["build.ninja"] = _ninja_file(request, library, architectures, slim)
-    key = key_of(files, _compilers(request))
-    return Recipe({**files, PLACES: places_file(_places(request))}, library, key)
+    key = key_of(files, _compilers(request), _HEADERS)
+    return Recipe({**files, PLACES: places_file(_places(request, prefixes))}, library, key)
+
+
+def kernel_prefix_recipe(architectures: Sequence[str]) -> Recipe:
+    """What to run for the precompiled headers that `recipe` reads, with its flags. Raises MissingTool."""
+    common = folder_flags([SLIM, *TORCH_INCLUDES, Expanded("$cuda/include")])
+    compile_binding = command([CXX, *common, "-fPIC", toolchain.torch().cxx_standard, "-x", "c++-header", IN, "-o",
+                               OUT])
+    lines = [f"include {PLACES}", "rule binding", f"  command = {compile_binding}", "",
+             f"build {BINDING}.gch: binding $prefix/{BINDING}", ""]
+    own = f"./{HOST_COMPILER}"
+    for name, flags in _OPTIMIZATIONS.items():
+        request = BuildRequest("inlinebench_prefix", (), (_NOTHING,), extra_cuda_cflags=flags)
+        compile_kernel = _nvcc_command(request, ["-isystem", THRUST, *common], architectures, ["-ccbin", own])
+        lines += [f"rule {name}", f"  command = chmod +x {own} && INLINEBENCH_MAKE_PREFIX={name} {compile_kernel}", "",
+                  f"build {name}.o: {name} cuda.cu", ""]
+    files = {"cuda.cu": cuda_source(request, request.cuda_sources, slim=True), "build.ninja": "\n".join(lines),
+             HOST_COMPILER: (PREFIX_DIR / HOST_COMPILER).read_text(encoding="utf-8")}
+    key = key_of(files, _compilers(request), _HEADERS)
+    return Recipe({**files, PLACES: places_file(_places(request, PREFIX_DIR))}, f"{BINDING}.gch", key)
 
 
 def clock_recipe(source: Path, architectures: Sequence[str]) -> Recipe:
@@ -130,12 +161,17 @@ def _labelled(sources: Sequence[str], name: str) -> list[str]:
 def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str], slim: bool) -> str:
     folders = [*([SLIM] if slim else []), *TORCH_INCLUDES, *([Expanded("$cuda/include")] if request.uses_cuda else [])]
     common = common_flags(request, folders)
-    compile_cxx = command([CXX, *common, "-fPIC", toolchain.torch().cxx_standard,
+    prefixed = slim and request.uses_cuda and not request.no_implicit_headers
+    first = [*PREFIXED, BINDING] if prefixed else []
+    compile_cxx = command([CXX, *common, *first, "-fPIC", toolchain.torch().cxx_standard,
                            *split(request.extra_cflags), "-c", IN, "-o", OUT])
     lines = [f"include {PLACES}", "rule cxx", f"  command = {compile_cxx}", "", "build main.o: cxx main.cpp", ""]
     objects = ["main.o"]
     if request.cuda_sources:
-        lines += ["rule nvcc", f"  command = {_nvcc_command(request, common, architectures)}", "",
+        without_thrust = slim and not needs_thrust(request.cuda_sources)
+        common = common_flags(request, [*([THRUST] if without_thrust else []), *folders])
+        host = ["-ccbin", HOST] if prefixed and _leaves_host_compiler(request) else []
+        lines += ["rule nvcc", f"  command = {_nvcc_command(request, common, architectures, host)}", "",
                   "build cuda.o: nvcc cuda.cu", ""]
         objects.append("cuda.o")
     link = command([CXX, "-shared", IN, *link_flags(request, cuda=request.uses_cuda), "-o", OUT])
@@ -143,12 +179,21 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
     return "\n".join(lines)
 
 
-def _nvcc_command(request: BuildRequest, common: Sequence[str], architectures: Sequence[str]) -> str:
+def _leaves_host_compiler(request: BuildRequest) -> bool:
+    """Whether nvcc takes the compiler that it finds by itself, and finds one."""
+    said = [*request.extra_cuda_cflags, *(os.environ.get(name, "") for name in FLAG_VARIABLES)]
+    chosen = any("-ccbin" in words or "--compiler-bindir" in words for words in said) or HOST_VARIABLE in os.environ
+    return not chosen and toolchain.gcc() is not None
+
+
+def _nvcc_command(
+    request: BuildRequest, common: Sequence[str], architectures: Sequence[str], host: Sequence[str]
+) -> str:
     own = _without_native(split(request.extra_cuda_cflags))
     chosen = any("arch" in flag or flag.startswith("-gencode") for flag in own)
     standard = [] if any(flag.startswith("-std=") for flag in own) else [toolchain.torch().cxx_standard]
     return command([
-        NVCC, *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)), *_threads(own, architectures),
+        NVCC, *host, *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)), *_threads(own, architectures),
         "--compiler-options", "-fPIC", *own, *standard, "-c", IN, "-o", OUT,
     ])
 
@@ -233,9 +278,12 @@ def _compilers(request: BuildRequest) -> list[str]:
     return [toolchain.cxx(), *([toolchain.nvcc()] if request.uses_cuda else [])]
 
 
-def _places(request: BuildRequest) -> dict[str, str]:
-    cuda = {"nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home())} if request.uses_cuda else {}
-    return {**common_places(), **cuda}
+def _places(request: BuildRequest, prefixes: Path) -> dict[str, str]:
+    if not request.uses_cuda:
+        return common_places()
+    host = toolchain.gcc() if prefixes == PREFIX_DIR else prefixes / HOST_COMPILER
+    return {**common_places(), "nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home()), "thrust": str(THRUST_DIR),
+            "host": str(host), "prefixes": str(prefixes), "prefix": str(PREFIX_DIR)}
 
 
 def common_places() -> dict[str, str]:

@@ -63,7 +63,7 @@ class BuildService:
         self._full_headers = full_headers
         self._cache, self._timeout = Cache(cache, cache_limit), timeout
         self._architectures = architecture.in_order(architectures)
-        self._prefixes = Prefixes(self._cache, self._ninja)
+        self._prefixes = Prefixes(self._cache, self._ninja, self._architectures)
         self._slots = BoundedSemaphore(jobs or default_jobs())
         self._lock, self._support_lock = Lock(), Lock()
         self._started: dict[str, Future[BuildOutcome]] = {}
@@ -85,11 +85,15 @@ class BuildService:
 
     def _recipe(self, request: BuildRequest, slim: bool) -> Recipe:
         """Raises MissingTool, BadRequest, CannotTranslate or NoSupport."""
+        prefixes = self._prefixes.folder() if slim and request.uses_cuda else PREFIX_DIR
         if self._architectures:
-            return recipe(request, self._architectures, slim)
-        if not request.uses_cuda:
-            return cpu_recipe(request, None, slim)
-        return cpu_recipe(request, self.support().runtime, slim, self._prefixes.folder() if slim else PREFIX_DIR)
+            return recipe(request, self._architectures, slim, prefixes)
+        return cpu_recipe(request, self.support().runtime if request.uses_cuda else None, slim, prefixes)
+
+    def precompile(self) -> bool:
+        """Makes the headers that builds read in precompiled form, which is else done when several builds have been
+        asked for; whether they are there. Raises MissingTool."""
+        return self._prefixes.make()
 
     def _is_cached(self, request: BuildRequest, slim: bool) -> bool:
         try:

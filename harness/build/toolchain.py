@@ -69,6 +69,11 @@ def cxx() -> str:
     raise MissingTool("no C++ compiler: install g++ (apt-get install g++), or set CXX")
 
 
+def gcc() -> str | None:
+    """What nvcc takes for the host's part of a source, unless it is told."""
+    return shutil.which("gcc")
+
+
 @cache
 def cuda_home() -> Path:
     """The CUDA toolkit: CUDA_HOME, CUDA_PATH, where nvcc on the path lies, else /usr/local/cuda. Raises MissingTool."""

@@ -44,7 +44,7 @@ from throughput_rows import (
 )
 
 MET: dict[str, list[Row]] = {
-    "builds": [Built("a", 4, 65.0, 13.0, "slim"), Built("b", 0, 64.0, 12.0, "slim")],
+    "builds": [Built("a", 4, 65.0, 20.0, 13.0, "slim"), Built("b", 0, 64.0, None, 12.0, "slim")],
     "warm": [Warm("a", [5.9, 4.0, 9.0, 5.0, 4.5], [4.0, 3.6, 4.1, 3.5, 9.0])],
     "next": [Further("--check", False, 8, 6.0, 17.9), Further("with times", True, 8, 8.0, 39.9)],
     "large": [Large("a", 6.0, 55, 19.9)],
@@ -54,7 +54,7 @@ MET: dict[str, list[Row]] = {
                     Undisturbed("b", [70.0, 71.0], [69.5, 69.3], 8)],
 }
 MISSED: list[tuple[str, Row]] = [
-    ("builds", Built("a", 4, 65.0, 13.1, "slim")),
+    ("builds", Built("a", 4, 65.0, 20.0, 13.1, "slim")),
     ("warm", Warm("slow", [6.1, 6.2, 4.0], [5.5, 5.5, 5.5])),
     ("warm", Warm("far beyond the import", [5.1, 5.2, 5.3], [3.6, 3.6, 3.6])),
     ("next", Further("--check", False, 8, 6.0, 18.1)),
@@ -90,7 +90,7 @@ def test_what_is_too_slow_misses_its_bar(part: str, row: Row) -> None:
 
 @pytest.mark.parametrize("row", [
     *(kind("nothing") for kind in KINDS.values()), Built("stock only", 4, 65.0), Built("ours only", ours_s=1.0),
-    Built("no time at all", 4, 65.0, 0.0), Warm("alone", [4.0]), Further("one", one_s=3.0, further=8),
+    Built("no time at all", 4, 65.0, 20.0, 0.0), Warm("alone", [4.0]), Further("one", one_s=3.0, further=8),
     Further("none further", one_s=3.0, more_s=4.0), Suite("no stock", 16, 100.0), Suite("no run", 16, stock_s=[70.0]),
     Shared("one", 60.0), Undisturbed("idle", [70.0], [], 8),
 ])
@@ -417,14 +417,18 @@ def test_builds_are_compared_side_by_side_and_alone(
     services: list[int] = []
     monkeypatch.setattr(throughput_parts, "request_of", lambda path: path)
     monkeypatch.setattr(throughput_parts, "service", lambda cache, archs, jobs: services.append(jobs) or jobs)
+    monkeypatch.setattr(throughput_parts, "precompile", lambda builder: 20.0)
+    monkeypatch.setattr(throughput_parts, "numbered_request", lambda request, number: request)
     monkeypatch.setattr(throughput_parts, "build", lambda builder, request: (10.0 + builder, "slim"))
     noted: list[Row] = []
     names = [str(solution) for solution in planted.bundled()]
     rows = list(Parts(options("--bundled", "999"), machine(), tmp_path).builds(noted.append))
-    assert rows == [*(Built(name, len(names) - 1, 60.0, 10.0 + len(names), "slim") for name in names),
-                    Built(f"{names[0]}, alone", 0, 60.0, 11.0, "slim")]
+    ours_s = 10.0 + len(names)
+    assert rows == [*(Built(name, len(names) - 1, 60.0, 20.0, ours_s, "slim") for name in names),
+                    Built(f"{names[0]}, alone", 0, 60.0, 20.0, ours_s, "slim"),
+                    Built(f"{names[0]}, alone, the first of a cache", 0, 60.0, None, 11.0, "slim")]
     assert services == [len(names), 1]
-    assert noted == [replace(row, ours_s=None, headers="") for row in rows]
+    assert noted == [replace(row, precompiling_s=None, ours_s=None, headers="") for row in rows[:-1]]
     assert all(each[1:] == ["built", "close"] for each in told[: len(names)])  # they leave the GPU alone
     assert len(told) == len(names) + 1
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 SLIM_DIR = Path(__file__).resolve().parent
+THRUST_DIR = SLIM_DIR.parent / "slim_thrust"
+"""Stands before CUDA's own headers, for sources that have nothing to do with thrust's complex numbers."""
 _CALL = re.compile(r"\b(?:at|torch)::([a-z_]\w*)\s*\(")
 _OWN = {
     re.compile(r"\bdevice_of\b"): "inlinebench/device_of.h",
@@ -18,6 +20,7 @@ _OWN = {
     re.compile(r"\brequires_grad\b"): "inlinebench/requires_grad.h",
 }
 """What a source may say of what few need, and the header that brings it."""
+_THRUST = re.compile(r"\b(?:thrust|cub|cccl|cuda/std)\b|complex", re.IGNORECASE)
 _MISSING = re.compile(
     r"not a member of|has no member|was not declared|is undefined|incomplete type|does not name a|no match for|"
     r"no matching function|no instance of|No such file|has not been declared|no operator|is not a template"
@@ -32,6 +35,11 @@ def further_headers(sources: Sequence[str], include_dir: Path) -> list[str]:
     names = sorted(called | {name.removesuffix("_out") for name in called})
     operators = [f"ATen/ops/{name}.h" for name in names if (include_dir / "ATen" / "ops" / f"{name}.h").is_file()]
     return [*named, *operators]
+
+
+def needs_thrust(sources: Sequence[str]) -> bool:
+    """Whether sources may use thrust's complex numbers, directly or by way of torch's or of another library."""
+    return any(_THRUST.search(source) for source in sources)
 
 
 def lacks_something(log: str) -> bool:

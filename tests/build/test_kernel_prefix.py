@@ -1,0 +1,128 @@
+"""What nvcc compiles on the host's side is read in precompiled form, and comes out as it does without.
+
+Sources are compiled, not linked: the libraries that they would need come with PyTorch for CUDA.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.build import toolchain
+from harness.build.cache import CPU_LIBRARIES
+from harness.build.prefix import HOST_COMPILER, PREFIX_DIR
+from harness.build.recipe import recipe
+from harness.build.request import BuildRequest
+from harness.build.service import BuildService
+from harness.build.slim import needs_thrust
+
+pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+
+ARCHITECTURES = ("90",)
+CUDA = """
+namespace {
+template <typename T> __global__ void twice(const T* x, T* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
+}
+torch::Tensor run(torch::Tensor x) {
+  TORCH_CHECK(x.dim() == 1, "run: x has ", x.dim(), " dimensions, not 1");
+  auto y = torch::empty_like(x);
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "run", [&] {
+    twice<<<1, x.numel()>>>(x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>());
+  });
+  return y;
+}
+"""
+LISTING = ("-Xcompiler", "-H")
+REQUEST = BuildRequest("twice", ("torch::Tensor run(torch::Tensor x);",), (CUDA,), {"run": ""},
+                       extra_cuda_cflags=LISTING)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of what is precompiled."""
+    place = tmp_path_factory.mktemp("prefixes")
+    service = BuildService(place, ARCHITECTURES, timeout=600)
+    assert service.precompile()
+    service.close()
+    (folder,) = (place / CPU_LIBRARIES).glob("prefix-*")
+    yield folder
+    shutil.rmtree(place)  # 500 MB
+
+
+def compiled(request: BuildRequest, prefixes: Path, folder: Path) -> tuple[int, str, set[str]]:
+    """The exit status, what was printed, and the symbols of the object that nvcc makes."""
+    for name, text in recipe(request, ARCHITECTURES, slim=True, prefixes=prefixes).files.items():
+        (folder / name).write_text(text)
+    done = subprocess.run([toolchain.ninja(), "-C", folder, "cuda.o"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return done.returncode, done.stdout, set()
+    listed = subprocess.run(["nm", folder / "cuda.o"], capture_output=True, text=True, check=True).stdout
+    return 0, done.stdout, {line[17:] for line in listed.splitlines() if line[17] in "TWVDB"}
+
+
+def reads_it(log: str, made: Path, level: str) -> bool:
+    return f"! {made / level / 'prefix.h.gch'}" in log
+
+
+def test_the_object_is_the_same(made: Path, tmp_path: Path) -> None:
+    status, log, symbols = compiled(REQUEST, made, tmp_path)
+    assert status == 0 and reads_it(log, made, "plain"), log
+    status, log, plain = compiled(REQUEST, PREFIX_DIR, tmp_path)
+    assert status == 0 and not reads_it(log, made, "plain"), log
+    assert symbols == plain
+    assert any("3run" in symbol for symbol in symbols)
+
+
+def test_optimised_sources_have_their_own(made: Path, tmp_path: Path) -> None:
+    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, "-O3")), made, tmp_path)
+    assert status == 0 and reads_it(log, made, "O3"), log
+
+
+def test_what_it_was_not_made_for_is_read_as_it_is(made: Path, tmp_path: Path) -> None:
+    """These flags change the headers' text."""
+    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, "-O1", "-D_FORTIFY_SOURCE=2")), made,
+                              tmp_path)
+    assert status == 0 and ".gch" not in log, log
+
+
+def test_an_error_in_host_code_names_the_author_s_line(made: Path, tmp_path: Path) -> None:
+    broken = CUDA + 'static_assert(__builtin_constant_p(rand()), "planted");\n'
+    status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), made, tmp_path)
+    assert status != 0
+    assert "cuda_sources" in log and "13" in log
+
+
+def test_one_that_the_compiler_refuses_keeps_nobody_from_building(made: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    (damaged / "plain").mkdir(parents=True)
+    shutil.copy(made / HOST_COMPILER, damaged)
+    os.link(made / "plain" / "prefix.h", damaged / "plain" / "prefix.h")
+    (damaged / "plain" / "prefix.h.gch").write_bytes(b"planted")
+    folder = tmp_path / "build"
+    folder.mkdir()
+    status, log, symbols = compiled(REQUEST, damaged, folder)
+    assert status == 0 and symbols, log
+
+
+def test_a_host_compiler_of_the_author_s_choice_stays(tmp_path: Path) -> None:
+    chosen = replace(REQUEST, extra_cuda_cflags=("-ccbin", "g++"))
+    lines = recipe(chosen, ARCHITECTURES, slim=True).files["build.ninja"]
+    assert "$host" not in lines and "-ccbin g++" in lines
+
+
+@pytest.mark.parametrize(("source", "needs"), [
+    (CUDA, False), ("#include <thrust/sort.h>", True), ("#include <cub/cub.cuh>", True),
+    ("c10::complex<float> z;", True), ("at::kComplexFloat", True), ("AT_DISPATCH_COMPLEX_TYPES", True),
+    ("// a trusty kernel", False),
+])
+def test_sources_that_may_need_thrust_s_complex_numbers_get_them(source: str, needs: bool) -> None:
+    assert needs_thrust((source,)) is needs
+    text = recipe(replace(REQUEST, cuda_sources=(source,)), ARCHITECTURES, slim=True).files["build.ninja"]
+    assert ("$thrust" not in text) is needs
+    assert "$thrust" not in recipe(REQUEST, ARCHITECTURES, slim=False).files["build.ninja"]
