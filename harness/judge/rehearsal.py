@@ -254,7 +254,7 @@ def _stays_finite(
 
 def is_sticky(error: Exception) -> bool:
     """Whether a CUDA error leaves the process without a usable context."""
-    return "CUDA error" in str(error) and not isinstance(error, torch.OutOfMemoryError)
+    return "CUDA error" in str(error) and not is_out_of_memory(error)
 
 
 def _identical(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -105,7 +105,7 @@ def test_rows_have_a_cell_for_each_column(part: str) -> None:
 
 
 def test_the_printed_figures() -> None:
-    assert line(MET["builds"][0]) == "| a | 4 | 65.00 | 13.00 | slim | 5.00x | 5.00x | met |"
+    assert line(MET["builds"][0]) == "| a | 4 | 65.00 | 20.00 | 13.00 | slim | 5.00x | 5.00x | met |"
     assert line(MET["warm"][0]) == "| a | 5 | 4.00 | 5.00 | 6.00 | 3.50 | 4.00 | 1.00 | 1.50 | met |"
     assert line(MET["next"][0]) == "| --check | 6.00 | 17.90 | 8 | 1.49 | 1.50 | met |"
     assert line(MET["suite"][0]) == "| a | 120.00 | 74.00, 76.00 | 1 of 2 | 1200 | 10.00x | 10.00x | met |"
