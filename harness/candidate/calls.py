@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from harness.timing.call import Clock, Sample, held_batch, timed_call
-from harness.timing.places import Places
+from harness.timing.places import Places, know_memory
 from harness.wire.arena import BufferSet, TensorSpec, view
 from harness.wire.arithmetic import seed_all
 from harness.wire.tree import Leaf, describe, flatten, merge, same_structure, unflatten
@@ -88,6 +88,7 @@ class Caller:
         if self._copied_to is None:
             for spec in buffers.inputs:
                 self._clock.touch(self._base + spec.offset, spec.bytes)
+        know_memory(self._clock, self._device)
         seed_all(random_seed)
         with torch.no_grad():
             handed, sample = timed_call(self._clock, lambda: self._forward(buffers, arguments), self._hand_in, hold_ms)

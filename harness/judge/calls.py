@@ -32,7 +32,7 @@ from harness.result import Timing, Verdict
 from harness.timing.call import Sample, timed_call
 from harness.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from harness.timing.hold import HoldPolicy
-from harness.timing.places import Places
+from harness.timing.places import Places, know_memory
 from harness.timing.profile import Activity
 from harness.timing.roofline import floor
 from harness.timing.stopping import Sampling
@@ -364,6 +364,7 @@ class Calls:
         self._places.move_on()
         for spec in self._stage.sets[0].outputs:
             torch.empty(spec.bytes, dtype=torch.uint8, device=self._stage.device).zero_()
+        know_memory(self._tools.clock, self._stage.device)
 
     def _input_sums(self, place: int) -> torch.Tensor:
         stage = self._stage

@@ -1,29 +1,30 @@
 """A @ B.T without tensor cores: float32 multiply-adds from registers, 128 a thread and step.
 
 What bounds it: instructions. An SM makes 128 multiply-adds a clock, four warps' instructions, and everything else
-takes turns with them. 137 GFLOP at full size take 2.0 ms at the 67 TFLOP/s that an H100 has on paper, and 2.80 ms in
+takes turns with them. 137 GFLOP at full size take 2.0 ms at the 67 TFLOP/s that an H100 has on paper, and 2.69 ms in
 cuBLAS.
 
-The trick is to need little else. A block of 128 threads has 128 x 128 of the output, a warp 64 x 64, a thread 8 x 16
-of them in registers. For every k a thread reads its 8 values of A and 16 of B, six loads of 16 bytes for 128
-multiply-adds. Lanes side by side read 16 bytes side by side, or the same ones, so no bank is asked twice.
+A block of 128 threads has 128 x 128 of the output, a warp 64 x 64, a thread 8 x 16 of them in registers. For every k a
+thread reads its 8 values of A and 16 of B, six loads of 16 bytes for 128 multiply-adds.
 
-Both operands are contiguous along K, but the loop needs what belongs to one k side by side. So a thread loads 16 bytes
-of each of four rows into registers, and puts the four values of each into four rows of shared memory. It does so for A
-during the first half of a step of 16, for B during the second: 16 registers are all it has left, and the products of
-four k cover the latency of memory. Then it puts a row away with each k. Rows lie 132 floats apart, so that of the four
-rows that a warp writes to no more than two meet in a bank. 32 such stores for 2048 multiply-adds are little.
+The order of the multiply-adds counts as much. It goes back and forth, so that each shares a factor with the one before
+(see add_products).
 
-Shared memory holds two steps, one in use and one being filled, with one barrier a step. Two blocks share an SM: one
-multiplies while the other waits. 512 tiles at full size are 1.94 rounds of 264 blocks. Sums run in float32 in the order
-of k. Tiles that reach beyond the matrices, and sizes or addresses that allow no 16 bytes, are loaded by single values.
-Forward only: no gradient is recorded.
+Both operands are contiguous along K, but the loop needs what belongs to one k side by side. So a first kernel packs
+both: for every 128 rows, k by k, their 128 values (zeros where a matrix has ended). It reads and writes 201 MB each,
+about 0.1 ms, and takes as much memory as the operands. A step of the loop then is one piece of memory for each operand:
+asynchronous copies of 16 bytes put it into shared memory as it is, with hardly an instruction for addresses or bounds.
 
-How far it gets: 0.87 times as fast as cuBLAS on an H200 (3.09 ms against 2.69), where its sister for A.T @ B, whose
-operands need no turning, reaches 0.91 (2.88 ms). Rows that keep K first in shared memory, read as 16 bytes of four k,
-took 3.41 ms; asynchronous copies of single values that turn them on the way 4.31; putting all rows away after half a
-step 3.10. Nsight Compute shows for the sister what limits both: 72 % of the cycles make multiply-adds, and in 19 % none
-of the two warps of a scheduler is ready.
+Shared memory holds four steps of 16, all but one of them under way, with one barrier a step; its wait is covered by the
+products of the step's last k, whose values are in registers by then. A's copies start early in a step, B's in its
+middle. Two blocks share an SM: one multiplies while the other waits. 512 tiles at full size are 1.94 rounds of 264
+blocks. Sums run in float32 in the order of k. Any sizes and addresses are fine; those that allow no 16 bytes are loaded
+by single values. Forward only: no gradient is recorded.
+
+How far it gets: 2.69 ms on an H100, as fast as cuBLAS. With the products in plain order, and with what each thread
+loads turned in registers on its way to shared memory, it took 3.07 ms; with this order and no packing 2.83; packing
+with the plain order gains nothing (3.06). Packing A alone and turning B took 2.77, copies of both in one go 2.74,
+steps of 8 with eight stages 2.73.
 """
 
 import torch
@@ -42,6 +43,7 @@ CUDA_SOURCE = r"""
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <cuda_pipeline.h>
 
 namespace {
 
@@ -51,16 +53,18 @@ constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's l
 constexpr int kWarpSize = 32;
 constexpr int kThreads = 128;
 constexpr int kTile = 128;  // rows and columns of the output that a block has
-constexpr int kStep = 16;   // of K in a stage
+constexpr int kStep = 16;  // of K in a stage
+constexpr int kStages = 4;
 constexpr int kVector = 4;
-constexpr int kHalf = kStep / 2;
-constexpr int kStride = kTile + kVector;  // of the values of one k
-constexpr int kOperand = kStep * kStride;  // floats of one operand in a stage
-constexpr int kSharedBytes = 2 * 2 * kOperand * static_cast<int>(sizeof(float));
+constexpr int kOperand = kStep * kTile;  // floats of one operand in a stage: kStep rows of kTile
+constexpr int kStage = 2 * kOperand;
+constexpr int kSharedBytes = kStages * kStage * static_cast<int>(sizeof(float));
 constexpr int kGroup = 16;  // tiles along M that run one after the other and share what L2 holds
 
 // A warp has 64 x 64 of a tile, its lanes lie 8 x 4, and a lane has 8 x 16 as two by four squares of 4 x 4. Lanes side
-// by side read 16 bytes side by side.
+// by side read 16 bytes side by side, or the same ones. A load of 16 bytes a lane is served in four quarters of a warp,
+// or in two halves if lanes i and i ^ 1, or i and i ^ 2, read the same for every i. So bit 0 of the lane, with 2 and 3,
+// tells the rows, and bit 1, with 4, the columns: then A's loads (i ^ 2) and B's (i ^ 1) both are served in halves.
 constexpr int kWarpTile = 64;
 constexpr int kWarpsM = kTile / kWarpTile;
 constexpr int kLanesM = 8;
@@ -71,53 +75,69 @@ constexpr int kApartM = kLanesM * kVector;
 constexpr int kApartN = kLanesN * kVector;
 static_assert(kLanesM * kLanesN == kWarpSize && kWarpsM * kWarpsM * kWarpSize == kThreads);
 
-// What a thread has of one operand on its way to shared memory: four values of K of every 32nd row of a tile.
-constexpr int kPieces = kStep / kVector;  // of a row
-constexpr int kRowsAtOnce = kThreads / kPieces;
-constexpr int kOwnRows = kTile / kRowsAtOnce;
-static_assert(kOwnRows < kHalf, "rows are put one by one, each with the products of one k");
+// Packing: a block turns kTile rows by kChunk of K.
+constexpr int kPackThreads = 256;
+constexpr int kChunk = 32;
+constexpr int kChunkPieces = kChunk / kVector;
+constexpr int kTilePieces = kTile / kVector;
+static_assert(kChunk % kStep == 0, "K is padded to whole chunks, which must be whole steps");
+static_assert(kChunkPieces * kVector == kWarpSize, "the swizzle spreads what a warp stores over all banks");
 
-// Loads kStep values from `first` of a tile's rows, zeros where the operand has ended. With Vectors its rows are a
-// multiple of four long.
+// Packs an operand: tile by tile, in a tile k by k, the kTile values of one k side by side; zeros where the operand has
+// ended. Blocks below `blocks_a` do so for A, the others for B. With Vectors rows are a multiple of four long. On the
+// way the values lie in shared memory. There the place of row r in the values of k is r ^ (k / 4 % 8 * 4): the lanes of
+// a warp, which store four rows and eight k / 4 at once, meet in no bank, and four rows stay 16 bytes side by side.
 template <bool Vectors>
-__device__ __forceinline__ void fetch(
-    float4 (&staged)[kOwnRows],
-    const float* __restrict__ operand,
-    int64_t first_row,
-    int64_t rows,
-    int64_t first,
-    int64_t length) {
-  const int64_t row = first_row + threadIdx.x / kPieces;
-  const int64_t place = first + threadIdx.x % kPieces * kVector;
-  const float* const from = operand + row * length + place;
+__global__ void __launch_bounds__(kPackThreads) pack_kernel(
+    const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ packed_a,
+    float* __restrict__ packed_b, int64_t M, int64_t K, int64_t N, int chunks, int blocks_a) {
+  __shared__ float4 shared[kChunk * kTilePieces];
+  float* const values = reinterpret_cast<float*>(shared);
+
+  const bool is_a = static_cast<int>(blockIdx.x) < blocks_a;
+  const float* const operand = is_a ? A : B;
+  const int64_t rows = is_a ? M : N;
+  const int block = static_cast<int>(blockIdx.x) - (is_a ? 0 : blocks_a);
+  const int64_t first_row = static_cast<int64_t>(block / chunks) * kTile;
+  const int64_t first_k = static_cast<int64_t>(block % chunks) * kChunk;
+
+  const int piece = static_cast<int>(threadIdx.x) % kChunkPieces;
+  const int64_t k = first_k + piece * kVector;
+  constexpr int kRowsAtOnce = kPackThreads / kChunkPieces;
+  float4 own[kTile / kRowsAtOnce];  // all on their way before the first is put
 #pragma unroll
-  for (int i = 0; i < kOwnRows; ++i) {
-    const bool row_inside = row + i * kRowsAtOnce < rows;
-    const float* const values = from + i * kRowsAtOnce * length;
+  for (int i = 0; i < kTile / kRowsAtOnce; ++i) {
+    const int64_t row = first_row + static_cast<int>(threadIdx.x) / kChunkPieces + i * kRowsAtOnce;
+    const bool inside = row < rows;
+    const float* const from = operand + row * K + k;
     if (Vectors) {
-      staged[i] = row_inside && place < length ? __ldg(reinterpret_cast<const float4*>(values)) : float4{};
+      own[i] = inside && k < K ? __ldg(reinterpret_cast<const float4*>(from)) : float4{};
     } else {
-      staged[i].x = row_inside && place < length ? values[0] : 0.0f;
-      staged[i].y = row_inside && place + 1 < length ? values[1] : 0.0f;
-      staged[i].z = row_inside && place + 2 < length ? values[2] : 0.0f;
-      staged[i].w = row_inside && place + 3 < length ? values[3] : 0.0f;
+      own[i].x = inside && k < K ? from[0] : 0.0f;
+      own[i].y = inside && k + 1 < K ? from[1] : 0.0f;
+      own[i].z = inside && k + 2 < K ? from[2] : 0.0f;
+      own[i].w = inside && k + 3 < K ? from[3] : 0.0f;
     }
   }
-}
-
-// Puts those of one row into shared memory, the values of one k side by side.
-__device__ __forceinline__ void put_row(float* to, const float4 (&staged)[kOwnRows], int i) {
-  to += threadIdx.x % kPieces * (kVector * kStride) + threadIdx.x / kPieces + i * kRowsAtOnce;
-  to[0] = staged[i].x;
-  to[kStride] = staged[i].y;
-  to[2 * kStride] = staged[i].z;
-  to[3 * kStride] = staged[i].w;
-}
-
-__device__ __forceinline__ void put(float* to, const float4 (&staged)[kOwnRows]) {
 #pragma unroll
-  for (int i = 0; i < kOwnRows; ++i) {
-    put_row(to, staged, i);
+  for (int i = 0; i < kTile / kRowsAtOnce; ++i) {
+    const int row = static_cast<int>(threadIdx.x) / kChunkPieces + i * kRowsAtOnce;
+    float* const to = values + piece * kVector * kTile + (row ^ piece * kVector);
+    to[0] = own[i].x;
+    to[kTile] = own[i].y;
+    to[2 * kTile] = own[i].z;
+    to[3 * kTile] = own[i].w;
+  }
+  __syncthreads();
+
+  // A chunk is one piece of memory in the packed operand.
+  float4* const to =
+      reinterpret_cast<float4*>(is_a ? packed_a : packed_b) + static_cast<int64_t>(block) * (kChunk * kTilePieces);
+#pragma unroll
+  for (int i = 0; i < kChunk * kTilePieces; i += kPackThreads) {
+    const int at = i + static_cast<int>(threadIdx.x);
+    const int of_k = at / kTilePieces;
+    to[at] = shared[of_k * kTilePieces + (at % kTilePieces ^ of_k / kVector)];
   }
 }
 
@@ -142,11 +162,28 @@ struct Values {
   }
 };
 
-// Two blocks on an SM: one multiplies while the other waits at its barrier.
-template <bool Vectors>
+// Adds the products of one k. A multiply-add reads three registers, but each of the two banks of registers (the even
+// ones and the odd ones) gives one a clock: at one multiply-add a clock one factor must be that of the one before. So
+// the order goes along the rows of a column and back along those of the next: at every turn A's value stays. Every
+// other k goes the other way round: with one direction for all, the compiler puts the loads of the next k right before
+// their use.
+template <int Own_m, int Own_n>
+__device__ __forceinline__ void add_products(
+    float (&sums)[Own_m][Own_n], const float (&a)[Own_m], const float (&b)[Own_n], bool reverse) {
+#pragma unroll
+  for (int j = 0; j < Own_n; ++j) {
+#pragma unroll
+    for (int place = 0; place < Own_m; ++place) {
+      const int i = (j % 2 != 0) != reverse ? Own_m - 1 - place : place;
+      sums[i][j] += a[i] * b[j];
+    }
+  }
+}
+
+// Multiplies packed operands. Two blocks on an SM: one multiplies while the other waits at its barrier.
 __global__ void __launch_bounds__(kThreads, 2) multiply_kernel(
-    const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ out,
-    int64_t M, int64_t K, int64_t N, int tiles_m, int tiles_n) {
+    const float* __restrict__ packed_a, const float* __restrict__ packed_b, float* __restrict__ out,
+    int64_t M, int64_t N, int steps, int tiles_m, int tiles_n) {
   extern __shared__ float4 shared[];
   float* const stages = reinterpret_cast<float*>(shared);
 
@@ -154,72 +191,98 @@ __global__ void __launch_bounds__(kThreads, 2) multiply_kernel(
   const int first_m = static_cast<int>(blockIdx.x) / (kGroup * tiles_n) * kGroup;
   const int group = min(kGroup, tiles_m - first_m);
   const int place = static_cast<int>(blockIdx.x) % (kGroup * tiles_n);
-  const int64_t tile_m = static_cast<int64_t>(first_m + place % group) * kTile;
-  const int64_t tile_n = static_cast<int64_t>(place / group) * kTile;
+  const int64_t tile_m = first_m + place % group;
+  const int64_t tile_n = place / group;
 
   const int warp = threadIdx.x / kWarpSize;
   const int lane = threadIdx.x % kWarpSize;
-  const int own_m = warp % kWarpsM * kWarpTile + lane % kLanesM * kVector;
-  const int own_n = warp / kWarpsM * kWarpTile + lane / kLanesM * kVector;
+  const int lane_m = (lane & 1) | (lane >> 1 & 6);
+  const int lane_n = (lane >> 1 & 1) | (lane >> 3 & 2);
+  const int own_m = warp % kWarpsM * kWarpTile + lane_m * kVector;
+  const int own_n = warp / kWarpsM * kWarpTile + lane_n * kVector;
 
-  float4 staged[kOwnRows];
-  fetch<Vectors>(staged, A, tile_m, M, 0, K);
-  put(stages, staged);
-  fetch<Vectors>(staged, B, tile_n, N, 0, K);
-  put(stages + kOperand, staged);
+  // A step of an operand is one piece of memory, and is copied as it is. Every step makes one commit, those beyond the
+  // end too: the number of those that may be open is always the same.
+  constexpr int kAtOnce = kThreads * kVector;
+  static_assert(kOperand % kAtOnce == 0);
+  const float* from_a = packed_a + tile_m * steps * kOperand + threadIdx.x * kVector;
+  const float* from_b = packed_b + tile_n * steps * kOperand + threadIdx.x * kVector;
+  const auto copy_operand = [&](float* to, const float* from) {
+    to += threadIdx.x * kVector;
+#pragma unroll
+    for (int i = 0; i < kOperand; i += kAtOnce) {
+      __pipeline_memcpy_async(to + i, from + i, sizeof(float4));
+    }
+  };
+  for (int step = 0; step < kStages - 1; ++step) {
+    if (step < steps) {
+      copy_operand(stages + step * kStage, from_a);
+      copy_operand(stages + step * kStage + kOperand, from_b);
+    }
+    __pipeline_commit();
+    from_a += kOperand;
+    from_b += kOperand;
+  }
+  __pipeline_wait_prior(kStages - 2);
   __syncthreads();
 
-  const int steps = static_cast<int>((K + kStep - 1) / kStep);
+  Values values[2];
+  values[0].load(stages + own_m, stages + kOperand + own_n);
   float sums[kOwnM][kOwnN] = {};
+  int used = 0;
+  int filled = kStages - 1;
   for (int step = 0; step < steps; ++step) {
-    const float* const left = stages + step % 2 * (2 * kOperand) + own_m;
-    const float* const right = stages + step % 2 * (2 * kOperand) + kOperand + own_n;
-    float* const next = stages + (step + 1) % 2 * (2 * kOperand);
-    const int64_t next_k = (step + 1) * static_cast<int64_t>(kStep);  // beyond the end there are zeros
-    Values values[2];
-    values[0].load(left, right);
+    const float* const left = stages + used * kStage + own_m;
+    const float* const right = stages + used * kStage + kOperand + own_n;
+    float* const next = stages + filled * kStage;
+    const bool more = step + kStages - 1 < steps;
+    used = used + 1 < kStages ? used + 1 : 0;
+    filled = filled + 1 < kStages ? filled + 1 : 0;
 #pragma unroll
     for (int k = 0; k < kStep; ++k) {
-      // The next values come first: after a store the compiler can't know that a load reads something else.
+      // The values of the next k come before the products of this one, those of the next step's first k too: the last
+      // products cover the barrier.
       if (k + 1 < kStep) {
-        values[(k + 1) % 2].load(left + (k + 1) * kStride, right + (k + 1) * kStride);
+        values[(k + 1) % 2].load(left + (k + 1) * kTile, right + (k + 1) * kTile);
+      } else {
+        __pipeline_commit();
+        __pipeline_wait_prior(kStages - 2);
+        __syncthreads();  // the next step is there for all, and all have read the last of this one
+        values[0].load(stages + used * kStage + own_m, stages + used * kStage + kOperand + own_n);
       }
-      if (k == 0) {
-        fetch<Vectors>(staged, A, tile_m, M, next_k, K);
-      } else if (k == kHalf) {
-        fetch<Vectors>(staged, B, tile_n, N, next_k, K);
-      } else if (k % kHalf >= kHalf - kOwnRows) {
-        put_row(next + k / kHalf * kOperand, staged, k % kHalf - (kHalf - kOwnRows));
+      // Into the stage of the step before, one operand at a time: the loads of values wait less in the queue.
+      if (k == 1 && more) {
+        copy_operand(next, from_a);
+      } else if (k == kStep / 2 + 1 && more) {
+        copy_operand(next + kOperand, from_b);
       }
-#pragma unroll
-      for (int i = 0; i < kOwnM; ++i) {
-#pragma unroll
-        for (int j = 0; j < kOwnN; ++j) {
-          sums[i][j] += values[k % 2].a[i] * values[k % 2].b[j];
-        }
-      }
+      add_products(sums, values[k % 2].a, values[k % 2].b, k % 2 != 0);
     }
-    __syncthreads();  // the next step is there for all, and all are done with this one
+    from_a += kOperand;
+    from_b += kOperand;
   }
 
+  // The shuffle changes nothing, a lane takes its own value: without it the compiler holds the four sums of a store in
+  // four registers side by side from the beginning, where sums and factors meet in a bank.
 #pragma unroll
   for (int i = 0; i < kOwnM; ++i) {
-    const int64_t m = tile_m + own_m + i / kVector * kApartM + i % kVector;
-    if (m >= M) {
-      continue;
-    }
+    const int64_t m = tile_m * kTile + own_m + i / kVector * kApartM + i % kVector;
 #pragma unroll
     for (int j = 0; j < kOwnN; j += kVector) {
-      const int64_t n = tile_n + own_n + j / kVector * kApartN;
+      const int64_t n = tile_n * kTile + own_n + j / kVector * kApartN;
+      float four[kVector];
+#pragma unroll
+      for (int v = 0; v < kVector; ++v) {
+        four[v] = __shfl_sync(0xffffffffu, sums[i][j + v], lane);
+      }
       float* const to = out + m * N + n;
-      if (N % kVector == 0 && n < N) {
-        *reinterpret_cast<float4*>(to) =
-            make_float4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
-      } else {
+      if (m < M && N % kVector == 0 && n < N) {
+        *reinterpret_cast<float4*>(to) = make_float4(four[0], four[1], four[2], four[3]);
+      } else if (m < M) {
 #pragma unroll
         for (int v = 0; v < kVector; ++v) {
           if (n + v < N) {
-            to[v] = sums[i][j + v];
+            to[v] = four[v];
           }
         }
       }
@@ -228,21 +291,14 @@ __global__ void __launch_bounds__(kThreads, 2) multiply_kernel(
 }
 
 template <bool Vectors>
-void launch(const at::Tensor& A, const at::Tensor& B, const at::Tensor& out) {
-  const int64_t M = A.size(0);
-  const int64_t K = A.size(1);
-  const int64_t N = B.size(0);
-  const int64_t tiles_m = (M + kTile - 1) / kTile;
-  const int64_t tiles_n = (N + kTile - 1) / kTile;
-  TORCH_CHECK(
-      tiles_n <= kMaxBlocks / kGroup && tiles_m <= kMaxBlocks / tiles_n && K <= kMaxBlocks,
-      kName, ": shapes ", A.sizes(), " and ", B.sizes(), " are too large for one launch");
-  C10_CUDA_CHECK(
-      cudaFuncSetAttribute(multiply_kernel<Vectors>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-  multiply_kernel<Vectors>
-      <<<static_cast<unsigned int>(tiles_m * tiles_n), kThreads, kSharedBytes, c10::cuda::getCurrentCUDAStream()>>>(
-          A.const_data_ptr<float>(), B.const_data_ptr<float>(), out.mutable_data_ptr<float>(), M, K, N,
-          static_cast<int>(tiles_m), static_cast<int>(tiles_n));
+void pack(
+    const at::Tensor& A, const at::Tensor& B, const at::Tensor& packed_a, const at::Tensor& packed_b, int64_t chunks,
+    int64_t tiles_m, int64_t tiles_n) {
+  pack_kernel<Vectors><<<
+      static_cast<unsigned int>((tiles_m + tiles_n) * chunks), kPackThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+      A.const_data_ptr<float>(), B.const_data_ptr<float>(), packed_a.mutable_data_ptr<float>(),
+      packed_b.mutable_data_ptr<float>(), A.size(0), A.size(1), B.size(0), static_cast<int>(chunks),
+      static_cast<int>(tiles_m * chunks));
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
@@ -273,12 +329,32 @@ at::Tensor matmul_transposed_b(const at::Tensor& A, const at::Tensor& B) {
   if (A.numel() == 0 || B.numel() == 0) {
     return at::zeros({A.size(0), B.size(0)}, A.options());
   }
-  at::Tensor out = at::empty({A.size(0), B.size(0)}, A.options());
-  if (A.size(1) % kVector == 0 && is_aligned(A) && is_aligned(B)) {
-    launch<true>(A, B, out);
+  const int64_t M = A.size(0);
+  const int64_t K = A.size(1);
+  const int64_t N = B.size(0);
+  const int64_t tiles_m = (M + kTile - 1) / kTile;
+  const int64_t tiles_n = (N + kTile - 1) / kTile;
+  const int64_t chunks = (K + kChunk - 1) / kChunk;
+  TORCH_CHECK(
+      tiles_n <= kMaxBlocks / kGroup && tiles_m <= kMaxBlocks / tiles_n && K <= kMaxBlocks - kChunk &&
+          tiles_m + tiles_n <= kMaxBlocks / chunks,
+      kName, ": shapes ", A.sizes(), " and ", B.sizes(), " are too large for one launch");
+
+  const at::Tensor packed_a = at::empty({tiles_m, chunks * kChunk, kTile}, A.options());
+  const at::Tensor packed_b = at::empty({tiles_n, chunks * kChunk, kTile}, B.options());
+  if (K % kVector == 0 && is_aligned(A) && is_aligned(B)) {
+    pack<true>(A, B, packed_a, packed_b, chunks, tiles_m, tiles_n);
   } else {
-    launch<false>(A, B, out);
+    pack<false>(A, B, packed_a, packed_b, chunks, tiles_m, tiles_n);
   }
+
+  at::Tensor out = at::empty({M, N}, A.options());
+  C10_CUDA_CHECK(cudaFuncSetAttribute(multiply_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+  multiply_kernel<<<
+      static_cast<unsigned int>(tiles_m * tiles_n), kThreads, kSharedBytes, c10::cuda::getCurrentCUDAStream()>>>(
+      packed_a.const_data_ptr<float>(), packed_b.const_data_ptr<float>(), out.mutable_data_ptr<float>(), M, N,
+      static_cast<int>(chunks * (kChunk / kStep)), static_cast<int>(tiles_m), static_cast<int>(tiles_n));
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 """
