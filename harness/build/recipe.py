@@ -12,12 +12,13 @@ import json
 import os
 import platform
 import shlex
+import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.build import architecture, toolchain
+from harness.build import architecture, nvcc_steps, toolchain
 from harness.build.prefix import BINDING, HOST_COMPILER, PREFIX_DIR
 from harness.build.request import BadRequest, BuildRequest
 from harness.build.slim import SLIM_DIR, THRUST_DIR, further_headers, needs_thrust
@@ -44,6 +45,8 @@ class Expanded(str):
 # Words of commands. What they stand for is in PLACES.
 IN, OUT, CXX, NVCC, SLIM = map(Expanded, ("$in", "$out", "$cxx", "$nvcc", "$slim"))
 THRUST, HOST = Expanded("$thrust"), Expanded("$host")
+STEPS = (Expanded("$interpreter"), "-I", "-S", Expanded("$steps"))
+"""Stands before NVCC: see harness.build.nvcc_steps."""
 PREFIXED = (Expanded("-I$prefixes"), Expanded("-I$prefix"), "-include")
 """Before any other header: a precompiled one counts only there."""
 TORCH_INCLUDES = (Expanded("$torch/include"), Expanded("$torch/include/torch/csrc/api/include"))
@@ -94,7 +97,8 @@ def kernel_prefix_recipe(architectures: Sequence[str]) -> Recipe:
     own = f"./{HOST_COMPILER}"
     for name, flags in _OPTIMIZATIONS.items():
         request = BuildRequest("inlinebench_prefix", (), (_NOTHING,), extra_cuda_cflags=flags)
-        compile_kernel = _nvcc_command(request, ["-isystem", THRUST, *common], architectures, ["-ccbin", own])
+        compile_kernel = _nvcc_command(request, ["-isystem", THRUST, *common], architectures, ["-ccbin", own],
+                                       steps=False)
         lines += [f"rule {name}", f"  command = chmod +x {own} && INLINEBENCH_MAKE_PREFIX={name} {compile_kernel}", "",
                   f"build {name}.o: {name} cuda.cu", ""]
     files = {"cuda.cu": cuda_source(request, request.cuda_sources, slim=True), "build.ninja": "\n".join(lines),
@@ -171,8 +175,8 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
         without_thrust = slim and not needs_thrust(request.cuda_sources)
         common = common_flags(request, [*([THRUST] if without_thrust else []), *folders])
         host = ["-ccbin", HOST] if prefixed and _leaves_host_compiler(request) else []
-        lines += ["rule nvcc", f"  command = {_nvcc_command(request, common, architectures, host)}", "",
-                  "build cuda.o: nvcc cuda.cu", ""]
+        compile_cuda = _nvcc_command(request, common, architectures, host, steps=slim)
+        lines += ["rule nvcc", f"  command = {compile_cuda}", "", "build cuda.o: nvcc cuda.cu", ""]
         objects.append("cuda.o")
     link = command([CXX, "-shared", IN, *link_flags(request, cuda=request.uses_cuda), "-o", OUT])
     lines += ["rule link", f"  command = {link}", "", f"build {library}: link {' '.join(objects)}", ""]
@@ -187,20 +191,18 @@ def _leaves_host_compiler(request: BuildRequest) -> bool:
 
 
 def _nvcc_command(
-    request: BuildRequest, common: Sequence[str], architectures: Sequence[str], host: Sequence[str]
+    request: BuildRequest, common: Sequence[str], architectures: Sequence[str], host: Sequence[str], *, steps: bool
 ) -> str:
     own = _without_native(split(request.extra_cuda_cflags))
     chosen = any("arch" in flag or flag.startswith("-gencode") for flag in own)
     standard = [] if any(flag.startswith("-std=") for flag in own) else [toolchain.torch().cxx_standard]
+    threads = any(flag.startswith(("-t", "--threads")) for flag in own)
+    at_once = [] if threads else [f"--threads={len(architectures) + 1}"]  # as far as nvcc can by itself
+    first = [*STEPS, NVCC] if steps and not threads else [NVCC, *at_once]
     return command([
-        NVCC, *host, *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)), *_threads(own, architectures),
+        *first, *host, *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)),
         "--compiler-options", "-fPIC", *own, *standard, "-c", IN, "-o", OUT,
     ])
-
-
-def _threads(own: Sequence[str], architectures: Sequence[str]) -> list[str]:
-    """The passes for the host and for each architecture side by side, as far as nvcc can; it knows no such limit."""
-    return [] if any(flag.startswith(("-t", "--threads")) for flag in own) else [f"--threads={len(architectures) + 1}"]
 
 
 def _without_native(flags: Sequence[str]) -> list[str]:
@@ -283,7 +285,8 @@ def _places(request: BuildRequest, prefixes: Path) -> dict[str, str]:
         return common_places()
     host = toolchain.gcc() if prefixes == PREFIX_DIR else prefixes / HOST_COMPILER
     return {**common_places(), "nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home()), "thrust": str(THRUST_DIR),
-            "host": str(host), "prefixes": str(prefixes), "prefix": str(PREFIX_DIR)}
+            "host": str(host), "prefixes": str(prefixes), "prefix": str(PREFIX_DIR), "interpreter": sys.executable,
+            "steps": nvcc_steps.__file__}
 
 
 def common_places() -> dict[str, str]:

@@ -98,6 +98,13 @@ def test_an_error_in_host_code_names_the_author_s_line(made: Path, tmp_path: Pat
     assert "cuda_sources" in log and "13" in log
 
 
+def test_an_error_in_a_kernel_is_told_once_with_the_author_s_line(made: Path, tmp_path: Path) -> None:
+    broken = CUDA.replace("y[threadIdx.x] = 2", "unknown[threadIdx.x] = 2")
+    status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), made, tmp_path)
+    assert status != 0
+    assert log.count("cuda_sources(3): error") == 1, log
+
+
 def test_one_that_the_compiler_refuses_keeps_nobody_from_building(made: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     (damaged / "plain").mkdir(parents=True)

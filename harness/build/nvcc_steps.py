@@ -1,0 +1,136 @@
+"""Compiles one CUDA source as nvcc does, by the steps that it lists with `--dryrun`, more of them at a time.
+
+    python nvcc_steps.py NVCC FLAGS... -c SOURCE -o OBJECT
+
+nvcc compiles for a GPU only when cudafe++ is done with the host's part, although both begin with the same source and
+need nothing of each other but a name for the module: cudafe++ makes one up and leaves it in a file. With a name that is
+there before, they run side by side, which is a third of the time of a build.
+
+What the list has is checked: for what isn't as it is expected to be (other steps, another order, a toolkit that says it
+in another way), nvcc itself is run. It is run by ninja, without the harness's packages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+PREFIX = "#$ "
+ASSIGNMENT = re.compile(r"(\w+)=(.*)")
+SETTINGS = ("TOP", "CICC_PATH", "NVVMIR_LIBRARY_DIR", "LD_LIBRARY_PATH", "PATH")
+"""What nvcc's steps read of what it sets; the rest is for itself."""
+NAMED_BY_ITSELF = "--gen_module_id_file"
+MODULE = re.compile(r'--module_id_file_name\s+"([^"]+)"')
+
+
+class Unexpected(Exception):
+    """The list isn't what this was written for."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """nvcc's steps as shell commands: those for the host up to cudafe++, those for each GPU architecture up to its
+    machine code, and what comes then. The host's and each architecture's need nothing of each other."""
+
+    host: tuple[str, ...]
+    devices: tuple[tuple[str, ...], ...]
+    rest: tuple[str, ...]
+    environment: Mapping[str, str]
+    module_file: str
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit status that nvcc would have; `-c SOURCE -o OBJECT` come last."""
+    source = arguments[-3]
+    listed = subprocess.run([*arguments, "--dryrun", "--keep", "--keep-dir", "."], capture_output=True, text=True,
+                            check=False)
+    try:
+        if listed.returncode:
+            raise Unexpected("nvcc lists nothing")
+        steps = read(listed.stderr)
+    except Unexpected:
+        return subprocess.run(arguments, check=False).returncode
+    digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    Path(steps.module_file).write_text(f"_{digest[:8]}_{re.sub(r'[^A-Za-z0-9]', '_', source)}_{digest[8:16]}")
+    return carry_out(steps)
+
+
+def read(listing: str) -> Steps:
+    """The steps of a listing of `nvcc --dryrun`. Raises Unexpected."""
+    environment, commands = {}, []
+    for line in listing.splitlines():
+        if not line.startswith(PREFIX):
+            raise Unexpected(f"not a step: {line}")
+        text = line.removeprefix(PREFIX).strip()
+        if found := ASSIGNMENT.fullmatch(text):
+            if found[1] in SETTINGS:
+                environment[found[1]] = found[2]
+        else:
+            commands.append(text)
+    return _grouped([command for command in commands if _tool(command) != "rm"], environment)
+
+
+def _grouped(commands: Sequence[str], environment: Mapping[str, str]) -> Steps:
+    tools = [_tool(command) for command in commands]
+    compiler = tools[0] if tools else ""
+    if tools[:2] != [compiler, "cudafe++"] or " -E " not in commands[0] or tools.count("fatbinary") != 1:
+        raise Unexpected(f"not a compilation for host and GPUs: {tools}")
+    end = tools.index("fatbinary")
+    devices: list[list[str]] = []
+    for tool, command in zip(tools[2:end], commands[2:end], strict=True):
+        if tool == compiler and " -E " in command:
+            devices.append([command])
+        elif devices and tool in ("cicc", "ptxas"):
+            devices[-1].append(command)
+        else:
+            raise Unexpected(f"{tool} for a GPU")
+    if tools[end:] != ["fatbinary", compiler] or " -c " not in commands[-1]:
+        raise Unexpected(f"behind the machine code come {tools[end:]}")
+    modules = {found[1] for command in commands if (found := MODULE.search(command))}
+    if len(modules) != 1 or commands[1].count(NAMED_BY_ITSELF) != 1 or not devices:
+        raise Unexpected("no name of a module, or several")
+    host = (commands[0], commands[1].replace(NAMED_BY_ITSELF, ""))
+    return Steps(host, tuple(map(tuple, devices)), tuple(commands[end:]), environment, modules.pop())
+
+
+def carry_out(steps: Steps) -> int:
+    """Runs the steps and prints what they print, up to the first that fails; gives its exit status, or 0."""
+    environment = {**os.environ, **steps.environment}
+    chains = (steps.host, *steps.devices)
+    with ThreadPoolExecutor(len(chains)) as pool:
+        for status, printed in pool.map(lambda chain: _run(chain, environment), chains):
+            sys.stderr.write(printed)
+            if status:
+                return status
+    status, printed = _run(steps.rest, environment)
+    sys.stderr.write(printed)
+    return status
+
+
+def _run(commands: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
+    """The exit status of the first that fails, or 0, and what all of them printed."""
+    printed = ""
+    for command in commands:
+        done = subprocess.run(command, shell=True, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+        printed += done.stdout
+        if done.returncode:
+            return done.returncode, printed
+    return 0, printed
+
+
+def _tool(command: str) -> str:
+    """The name of the program of a command, whose path may be quoted in part."""
+    first = re.match(r'(?:"[^"]*"|[^\s"])+', command)
+    return os.path.basename(first[0].replace('"', "")) if first else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

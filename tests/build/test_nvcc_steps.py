@@ -1,0 +1,94 @@
+"""nvcc's steps as it lists them: what is recognised, what is left to nvcc, and how they are carried out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.build import nvcc_steps
+from harness.build.nvcc_steps import Steps, Unexpected, carry_out, read
+
+LISTING = """\
+#$ _SPACE_=
+#$ TOP=/cuda/bin/..
+#$ CICC_PATH=/cuda/bin/../nvvm/bin
+#$ LIBRARIES=  "-L/cuda/lib64/stubs" "-L/cuda/lib64"
+#$ PATH=/cuda/bin:/usr/bin
+#$ "/a folder"/gcc -std=c++17 -E -x c++ -D__CUDACC__ "cuda.cu" -o "./cuda.cpp4.ii"
+#$ cudafe++ --c++17 --gen_module_id_file --module_id_file_name "./cuda.module_id" "./cuda.cpp4.ii"
+#$ "/a folder"/gcc -D__CUDA_ARCH__=800 -E -x c++ "cuda.cu" -o "./cuda.compute_80.cpp1.ii"
+#$ "$CICC_PATH/cicc" -arch compute_80 --module_id_file_name "./cuda.module_id" -o "./cuda.compute_80.ptx"
+#$ ptxas -arch=sm_80 "./cuda.compute_80.ptx" -o "./cuda.compute_80.cubin"
+#$ "/a folder"/gcc -D__CUDA_ARCH__=900 -E -x c++ "cuda.cu" -o "./cuda.compute_90.cpp1.ii"
+#$ "$CICC_PATH/cicc" -arch compute_90 --module_id_file_name "./cuda.module_id" -o "./cuda.compute_90.ptx"
+#$ ptxas -arch=sm_90 "./cuda.compute_90.ptx" -o "./cuda.compute_90.cubin"
+#$ ptxas -arch=sm_90a "./cuda.compute_90.ptx" -o "./cuda.compute_90a.cubin"
+#$ fatbinary -64 "--image3=kind=elf,sm=80,file=./cuda.compute_80.cubin" --embedded-fatbin="./cuda.fatbin.c"
+#$ rm ./cuda.fatbin
+#$ "/a folder"/gcc -c -x c++ "./cuda.compute_90.cudafe1.cpp" -o "cuda.o"
+"""
+
+
+def test_the_host_s_steps_and_each_architecture_s_are_told_apart() -> None:
+    steps = read(LISTING)
+    assert [command.split()[0] for command in steps.host] == ['"/a', "cudafe++"]
+    assert "gen_module_id_file" not in steps.host[1]
+    assert [len(device) for device in steps.devices] == [3, 4]
+    assert all(f"compute_{name}" in device[1] for name, device in zip((80, 90), steps.devices, strict=True))
+    assert [command.split()[0] for command in steps.rest] == ["fatbinary", '"/a']
+    assert steps.module_file == "./cuda.module_id"
+    assert steps.environment == {
+        "TOP": "/cuda/bin/..", "CICC_PATH": "/cuda/bin/../nvvm/bin", "PATH": "/cuda/bin:/usr/bin"}
+
+
+def without(start: str) -> str:
+    return "".join(f"{line}\n" for line in LISTING.splitlines() if not line.startswith(start))
+
+
+@pytest.mark.parametrize("listing", [
+    "", "nvcc warning : an old architecture\n" + LISTING, without("#$ cudafe++"), without("#$ fatbinary"),
+    without('#$ "/a folder"/gcc -c'), without('#$ "/a folder"/gcc -std'), LISTING + "#$ nvlink cuda.o\n",
+    LISTING.replace("#$ ptxas -arch=sm_80", "#$ tileas -arch=sm_80"), LISTING.replace("--gen_module_id_file", ""),
+    LISTING.replace("module_id", "another_id", 1), "#$ fatbinary\n",
+], ids=range(11))
+def test_a_list_that_is_not_as_expected_is_left_to_nvcc(listing: str) -> None:
+    with pytest.raises(Unexpected):
+        read(listing)
+
+
+def said(steps: Steps, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    return carry_out(steps), capsys.readouterr().err
+
+
+def test_steps_side_by_side_need_each_other_only_where_they_meet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each chain waits for a file of the other, so one after the other they would never end."""
+    wait = "for i in $(seq 200); do [ -e {0} ] && break; sleep 0.05; done; cat {0}"
+    one, two = tmp_path / "one", tmp_path / "two"
+    steps = Steps((f"echo from the host > {one}", wait.format(two)), ((f"echo $TOLD > {two}", wait.format(one)),),
+                  (f"cat {one} {two}",), {"TOLD": "from the device"}, "")
+    assert said(steps, capsys) == (0, "from the device\nfrom the host\nfrom the host\nfrom the device\n")
+
+
+@pytest.mark.parametrize(("host", "device", "rest", "expected"), [
+    ("echo bad; exit 3", "echo worse; exit 4", "true", (3, "bad\n")),
+    ("echo a warning", "echo bad; exit 4", "true", (4, "a warning\nbad\n")),
+    ("true", "true", "echo late; exit 5", (5, "late\n")),
+])
+def test_the_first_failure_is_what_is_told(
+    host: str, device: str, rest: str, expected: tuple[int, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said(Steps((host, "true"), ((device,),), (rest, "echo never"), {}, ""), capsys) == expected
+
+
+def test_nvcc_is_run_where_its_list_is_not_understood(tmp_path: Path) -> None:
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text('#!/bin/sh\ncase "$*" in *--dryrun*) echo strange >&2 ;; *) echo compiled "$@"; exit 7 ;; esac\n')
+    nvcc.chmod(0o755)
+    done = subprocess.run([sys.executable, "-I", "-S", nvcc_steps.__file__, nvcc, "-c", "cuda.cu", "-o", "cuda.o"],
+                          capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (7, "compiled -c cuda.cu -o cuda.o\n")
