@@ -32,35 +32,40 @@ class Prefixes:
         self._lock = Lock()
 
     def folder(self) -> Path:
-        """Where they are; that of the plain headers if there are none, or somebody is just making them.
+        """Where they are; that of the plain headers if there are none. Raises MissingTool."""
+        _, found = self._planned()
+        return found if self._cache.hold(found) else PREFIX_DIR
 
-        Made here if enough was built with this cache or asked for, which takes as long as some builds. Raises
-        MissingTool.
+    def ask(self) -> bool:
+        """To be called before each build; whether they are there.
+
+        Made now if enough was built with this cache or asked for, which takes as long as some builds; not if somebody
+        else is just making them. Raises MissingTool.
         """
-        planned = self._recipe()
-        found = self._cache.room(CPU_LIBRARIES) / f"{FOLDER}{planned.key[:DIGITS]}"
+        planned, found = self._planned()
         if self._cache.hold(found):
-            return found
+            return True
         with self._lock:
             self._asked += 1
             pays = not self._failed and self._asked + len(entries(self._cache.folder)) >= WORTH_IT
         if not pays or not self._lock.acquire(blocking=False):
-            return PREFIX_DIR
+            return False
         try:
             self._failed = not self._make(planned.files, found)
         finally:
             self._lock.release()
-        return found if self._cache.hold(found) else PREFIX_DIR
+        return self._cache.hold(found)
 
     def make(self) -> bool:
         """Makes them now, if nobody has, however little was built; whether they are there."""
-        planned = self._recipe()
-        found = self._cache.room(CPU_LIBRARIES) / f"{FOLDER}{planned.key[:DIGITS]}"
+        planned, found = self._planned()
         with self._lock:
             return self._cache.hold(found) or (self._make(planned.files, found) and self._cache.hold(found))
 
-    def _recipe(self) -> Recipe:
-        return kernel_prefix_recipe(self._architectures) if self._architectures else prefix_recipe()
+    def _planned(self) -> tuple[Recipe, Path]:
+        """How they are made, and where they are when somebody has."""
+        planned = kernel_prefix_recipe(self._architectures) if self._architectures else prefix_recipe()
+        return planned, self._cache.room(CPU_LIBRARIES) / f"{FOLDER}{planned.key[:DIGITS]}"
 
     def _make(self, files: dict[str, str], target: Path) -> bool:
         """Whether they can be made here. Of several processes one does it, and the others go on without."""

@@ -103,7 +103,7 @@ class BuildService:
 
     def _build(self, request: BuildRequest, slim: bool) -> BuildOutcome:
         try:
-            return self._outcome(lambda: self._recipe(request, slim))
+            return self._outcome(lambda: self._recipe(request, slim), prefixed=slim and request.uses_cuda)
         except CannotTranslate as error:
             return BuildOutcome(None, str(error), unsupported=True, at=(error.source, error.line))
         except NoSupport as error:
@@ -173,7 +173,8 @@ class BuildService:
         self._cache.close()
         self._cpu = None  # nothing holds them any longer
 
-    def _outcome(self, make: Callable[[], Recipe]) -> BuildOutcome:
+    def _outcome(self, make: Callable[[], Recipe], *, prefixed: bool = False) -> BuildOutcome:
+        """What becomes of a recipe. Where it is `prefixed`, it is made again when headers have been precompiled."""
         try:
             planned = make()
         except (toolchain.MissingTool, BadRequest) as error:
@@ -191,17 +192,19 @@ class BuildService:
                 if self._started.get(planned.key) is future:
                     del self._started[planned.key]
         try:
-            outcome = self._find_or_build(planned)
+            outcome = self._find_or_build(planned, make if prefixed else None)
         except BaseException as error:
             future.set_exception(error)
             raise
         future.set_result(outcome)
         return outcome
 
-    def _find_or_build(self, planned: Recipe) -> BuildOutcome:
+    def _find_or_build(self, planned: Recipe, again: Callable[[], Recipe] | None) -> BuildOutcome:
         if found := self._cache.find(planned.key):
             return BuildOutcome(found, cached=True)
         with self._slots:
+            if again is not None and self._prefixes.ask():
+                planned = again()  # the same, but for where the headers are
             begin = time.monotonic()
             try:
                 outcome = self._run(planned)

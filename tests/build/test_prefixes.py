@@ -84,6 +84,13 @@ def test_flags_that_they_were_not_made_with_build_as_well(place: Path, flags: tu
     build(place, replace(REQUEST, extra_cflags=flags))
 
 
+def test_what_is_in_the_cache_has_nothing_made(tmp_path: Path) -> None:
+    """Nobody waits for headers of which nothing will be built."""
+    for _ in range(2 * WORTH_IT):
+        build(tmp_path, REQUEST)
+    assert not list((tmp_path / CPU_LIBRARIES).glob("prefix-*"))
+
+
 def test_an_error_names_the_author_s_line(place: Path) -> None:
     service = BuildService(place, (), timeout=600)
     outcome = service.build(replace(REQUEST, cuda_sources=(CUDA + 'int broken = "a text";\n',)))
@@ -99,7 +106,8 @@ def test_a_compiler_that_can_not_make_them_keeps_nobody_from_building(tmp_path: 
         return 1, "planted", None
 
     prefixes = Prefixes(Cache(tmp_path), ninja)
-    assert {prefixes.folder() for _ in range(3 * WORTH_IT)} == {PREFIX_DIR}
+    assert {prefixes.ask() for _ in range(3 * WORTH_IT)} == {False}
+    assert prefixes.folder() == PREFIX_DIR
     assert len(tried) == 1
     assert not list((tmp_path / CPU_LIBRARIES).glob("prefix-*")) and not list((tmp_path / CPU_LIBRARIES).glob("tmp*"))
 
@@ -117,6 +125,7 @@ def test_who_comes_second_uses_what_the_first_one_made(tmp_path: Path) -> None:
         return 0, "", None
 
     first = Prefixes(cache, ninja)
-    found = [first.folder() for _ in range(WORTH_IT)][-1]
+    assert [first.ask() for _ in range(WORTH_IT)] == [False] * (WORTH_IT - 1) + [True]
+    found = first.folder()
     assert (found / "by somebody else").exists() and len(runs) == 1
     assert Prefixes(cache, ninja)._make({}, found) and len(runs) == 1

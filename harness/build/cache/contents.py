@@ -2,7 +2,7 @@
 
     <key's first two>/<key>/    an entry: a built library and its facts
     cuda_on_cpu/*.so            the harness's own libraries for the CPU
-    cuda_on_cpu/prefix-*/       headers that it precompiled
+    cuda_on_cpu/prefix-*/       headers that it precompiled, those for GPUs too
     built/<hash>                notes of which libraries a solution was built into
     peaks/*.json                what GPUs were measured to reach
     building-* entry-* gone-*   work under way, or left by a process that was killed
