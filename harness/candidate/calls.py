@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from harness.timing.call import Clock, Sample, held_batch, timed_call
-from harness.timing.places import Places, know_memory
+from harness.timing.places import KnownMemory, Places
 from harness.wire.arena import BufferSet, TensorSpec, view
 from harness.wire.arithmetic import seed_all
 from harness.wire.tree import Leaf, describe, flatten, merge, same_structure, unflatten
@@ -70,6 +70,7 @@ class Caller:
         self._device = copied_to or arena.device
         self._given: list[torch.Tensor] = []
         self._places = Places([spec.bytes for spec in form.sets[0].outputs], self._device)
+        self._memory = KnownMemory(clock, self._device)
         with _NoTorchFunction():
             self._base = _address_of(arena)
         self.notes: set[str] = set()
@@ -88,7 +89,7 @@ class Caller:
         if self._copied_to is None:
             for spec in buffers.inputs:
                 self._clock.touch(self._base + spec.offset, spec.bytes)
-        know_memory(self._clock, self._device)
+        self._memory.look_up()
         seed_all(random_seed)
         with torch.no_grad():
             handed, sample = timed_call(self._clock, lambda: self._forward(buffers, arguments), self._hand_in, hold_ms)

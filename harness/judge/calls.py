@@ -32,7 +32,7 @@ from harness.result import Timing, Verdict
 from harness.timing.call import Sample, timed_call
 from harness.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from harness.timing.hold import HoldPolicy
-from harness.timing.places import Places, know_memory
+from harness.timing.places import KnownMemory, Places
 from harness.timing.profile import Activity
 from harness.timing.roofline import floor
 from harness.timing.stopping import Sampling
@@ -67,6 +67,7 @@ class Calls:
         self._fingerprint = Fingerprint(stage.arena.bytes.device, self._chance.getrandbits(62))
         self._model = stage.reference()
         self._places = Places([spec.bytes for spec in stage.sets[0].outputs], stage.device)
+        self._memory = KnownMemory(tools.clock, stage.device)
         self._reference_hold, self._candidate_hold = HoldPolicy(), HoldPolicy()
         on_gpu = settings.timing and stage.device.type == "cuda"
         self._timings = Timings(stage.overheads(tools.clock).empty_ms if on_gpu else None)
@@ -364,7 +365,7 @@ class Calls:
         self._places.move_on()
         for spec in self._stage.sets[0].outputs:
             torch.empty(spec.bytes, dtype=torch.uint8, device=self._stage.device).zero_()
-        know_memory(self._tools.clock, self._stage.device)
+        self._memory.look_up()
 
     def _input_sums(self, place: int) -> torch.Tensor:
         stage = self._stage

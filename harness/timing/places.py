@@ -22,17 +22,31 @@ MOST_BYTES = 64 << 20
 
 
 _segments: Callable[[], list[dict[str, Any]]] = torch.cuda.memory_snapshot
-"""Bound before a solution could put its own in its place."""
+_statistics: Callable[[torch.device], dict[str, Any]] = torch.cuda.memory_stats_as_nested_dict
+"""Bound before a solution could put its own in their place."""
 
 
-def know_memory(clock: Clock, device: torch.device) -> None:
-    """Has the GPU look up all that PyTorch's allocator holds in this process, which it forgets while another one runs.
+class KnownMemory:
+    """All that PyTorch's allocator holds on a GPU in this process: intermediate results lie there, and what libraries
+    work with. Nothing where the device is no GPU."""
 
-    Intermediate results lie there, and what libraries work with.
-    """
-    for segment in _segments() if device.type == "cuda" else ():
-        if segment["device"] == device.index:
-            clock.touch(segment["address"], segment["total_size"])
+    def __init__(self, clock: Clock, device: torch.device) -> None:
+        self._clock, self._device = clock, device
+        self._changes: tuple[int, int] | None = None
+        self._held: list[tuple[int, int]] = []
+
+    def look_up(self) -> None:
+        """Has the GPU look up where it lies, which it forgets while another process runs. Doesn't wait."""
+        if self._device.type != "cuda":
+            return
+        count = _statistics(self._device)["segment"]["all"]
+        changes = count["allocated"], count["freed"]
+        if changes != self._changes:  # listing what is held takes longer than all the rest
+            held = [each for each in _segments() if each["device"] == self._device.index]
+            self._held = [(each["address"], each["total_size"]) for each in held]
+            self._changes = changes
+        for address, size in self._held:
+            self._clock.touch(address, size)
 
 
 class Places:

@@ -1,11 +1,15 @@
-"""Outputs that lie elsewhere each time."""
+"""Outputs that lie elsewhere each time, and memory that the GPU knows."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 import torch
 
-from harness.timing.places import MOST_BYTES, MOST_PLACES, Places
+from harness.timing import places as module
+from harness.timing.cpu import CpuClock
+from harness.timing.places import MOST_BYTES, MOST_PLACES, KnownMemory, Places
 
 SIZE = 1 << 20
 
@@ -42,3 +46,69 @@ def test_the_cpu_needs_none() -> None:
     places = Places([SIZE], torch.device("cpu"))
     places.move_on()
     assert not places._blocks
+
+
+class Touching(CpuClock):
+    """A clock that notes what is touched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: list[tuple[int, int]] = []
+
+    def touch(self, address: int, size: int) -> None:
+        self.touched.append((address, size))
+
+
+@pytest.fixture
+def allocator(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What PyTorch's allocator is made to say: its segments, and how often they changed; and how often it was asked."""
+    said: dict[str, Any] = {"segments": [], "allocated": 0, "freed": 0, "asked": 0}
+
+    def segments() -> list[dict[str, int]]:
+        said["asked"] += 1
+        names = ("device", "address", "total_size")
+        return [dict(zip(names, each, strict=True)) for each in said["segments"]]
+
+    monkeypatch.setattr(module, "_segments", segments)
+    monkeypatch.setattr(module, "_statistics", lambda _: {"segment": {"all": said}})
+    return said
+
+
+def test_all_that_is_held_on_the_device_is_touched_before_each_call(allocator: dict[str, Any]) -> None:
+    allocator |= {"segments": [(0, 4096, 100), (1, 8192, 200), (0, 12288, 300)], "allocated": 3}
+    clock = Touching()
+    memory = KnownMemory(clock, torch.device("cuda:0"))
+    for _ in range(3):
+        memory.look_up()
+    assert clock.touched == 3 * [(4096, 100), (12288, 300)]
+    assert allocator["asked"] == 1
+
+
+def test_what_was_freed_is_never_touched_again(allocator: dict[str, Any]) -> None:
+    """Touching it would be an error of the GPU's, also where as much was allocated anew elsewhere."""
+    clock = Touching()
+    memory = KnownMemory(clock, torch.device("cuda:0"))
+    allocator |= {"segments": [(0, 4096, 100)], "allocated": 1}
+    memory.look_up()
+    allocator |= {"segments": [(0, 8192, 100)], "allocated": 2, "freed": 1}
+    memory.look_up()
+    assert clock.touched == [(4096, 100), (8192, 100)]
+
+
+def test_nothing_is_asked_where_there_is_no_gpu(allocator: dict[str, Any]) -> None:
+    KnownMemory(Touching(), torch.device("cpu")).look_up()
+    assert allocator["asked"] == 0
+
+
+@pytest.mark.gpu
+def test_the_allocator_s_own_words_are_as_they_are_read() -> None:
+    clock = Touching()
+    memory = KnownMemory(clock, torch.device("cuda", torch.cuda.current_device()))
+    kept = torch.empty(5 << 20, dtype=torch.uint8, device="cuda")
+    memory.look_up()
+    assert any(address <= kept.data_ptr() < address + size for address, size in clock.touched)
+    del kept
+    torch.cuda.empty_cache()
+    clock.touched.clear()
+    memory.look_up()
+    assert sum(size for _, size in clock.touched) == torch.cuda.memory_reserved()
