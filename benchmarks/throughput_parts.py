@@ -43,6 +43,8 @@ SMALL, ODD = "small", "odd"
 CALLS = 50
 BLOCK = 2
 """Evaluations of `undisturbed` in turn without and with builds, so that a drift of the machine cancels."""
+COMPILERS = 3
+"""Processes of a build at a time: bindings, host and GPU."""
 PLENTY_OF_CORES = 12
 """From here on a build (two compilers) on other cores is not felt by what else is measured."""
 IMPORT = {"cuda": "import torch; torch.cuda.synchronize()", "cpu": "import torch"}
@@ -147,32 +149,40 @@ class Parts:
         return parts[part](note)
 
     def builds(self, note: Note) -> Iterator[Row]:
-        """Part `builds`: all side by side by torch and then by the harness, and one of each alone; that of the harness
-        also as the first build of a cache, for which nothing is precompiled."""
+        """Part `builds`: as many side by side as the cores can compile at once, by torch and then by the harness, and
+        one of each alone; that of the harness also as the first build of a cache, for which nothing is precompiled."""
         solutions = planted.bundled(min(self._given.bundled, len(planted.bundled())))
         with ThreadPoolExecutor() as pool:
             requests = list(pool.map(request_of, solutions))
-        rows = [Built(str(solution), beside=len(solutions) - 1) for solution in solutions]
-        with ExitStack() as stack:
-            runs = [StockRun(solution, self._machine, self._folder / "builds" / str(index))
-                    for index, solution in enumerate(solutions)]
-            for run in runs:
-                stack.callback(run.close)
-            for index, run in enumerate(runs):
-                rows[index] = replace(rows[index], stock_s=run.built()[0])
-                note(rows[index])
-        together = service(self._folder / "together", self._machine.architectures, len(requests))
+        at_once = max(1, self._machine.cores // COMPILERS)
+        together = service(self._folder / "together", self._machine.architectures, at_once)
         precompiling_s = precompile(together)
-        with ThreadPoolExecutor(len(requests)) as pool:
-            built = pool.map(lambda each: build(together, each), requests)
-            for row, (ours_s, headers) in zip(rows, built, strict=True):
-                yield replace(row, precompiling_s=precompiling_s, ours_s=ours_s, headers=headers)
+        for begin in range(0, len(solutions), at_once):
+            group = slice(begin, begin + at_once)
+            rows = self._stock_builds(solutions[group], note)
+            with ThreadPoolExecutor(at_once) as pool:
+                built = pool.map(lambda each: build(together, each), requests[group])
+                for row, (ours_s, headers) in zip(rows, built, strict=True):
+                    yield replace(row, precompiling_s=precompiling_s, ours_s=ours_s, headers=headers)
         alone = Built(f"{solutions[0]}, alone", stock_s=self._stock.figures(0).build_s)
         note(alone)
         ours_s, headers = build(together, numbered_request(requests[0], 0))  # under another number it is a cold one
         yield replace(alone, precompiling_s=precompiling_s, ours_s=ours_s, headers=headers)
         ours_s, headers = build(service(self._folder / "alone", self._machine.architectures, 1), requests[0])
         yield replace(alone, what=f"{alone.what}, the first of a cache", ours_s=ours_s, headers=headers)
+
+    def _stock_builds(self, solutions: Sequence[Solution], note: Note) -> list[Built]:
+        """Rows of builds by torch, all at once."""
+        rows = [Built(str(solution), beside=len(solutions) - 1) for solution in solutions]
+        with ExitStack() as stack:
+            runs = [StockRun(solution, self._machine, self._folder / "builds" / str(solution))
+                    for solution in solutions]
+            for run in runs:
+                stack.callback(run.close)
+            for index, run in enumerate(runs):
+                rows[index] = replace(rows[index], stock_s=run.built()[0])
+                note(rows[index])
+        return rows
 
     def warm(self, note: Note) -> Iterator[Row]:
         """Part `warm`: in turn with processes that only import torch and start CUDA."""

@@ -229,7 +229,7 @@ KINDS: Mapping[str, type[Row]] = {
 }
 TITLES = {
     "builds": "Cold builds: the time inside stock `load_inline` and inside the harness's build service. "
-    "All side by side, first the stock ones and then ours, so with the same contention; and the first of them alone. "
+    "As many side by side as there are cores for, first the stock ones and then ours; and the first of them alone. "
     "From its fourth build on a cache has headers in precompiled form; the last row is the first build of a cache",
     "warm": "One built solution, from the start of the process to its exit status; medians are held to the bars",
     "next": "Each further built solution of a run, at the shape `small`: what it adds to the run",
