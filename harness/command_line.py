@@ -151,8 +151,9 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--cache-limit", type=gib, metavar="GIB", help="how much is kept: what was used least recently goes first "
         f"(or INLINEBENCH_CACHE_LIMIT; default {CACHE_LIMIT_GIB:g})")
     add("--jobs", type=_positive, metavar="N", help="builds at a time (default: by cores and memory)")
-    add("--headers", dest="full_headers", type=_headers, default=False, metavar="auto|full",
-        help="torch's headers: slim ones where they suffice, or always the full ones")
+    add("--headers", dest="full_headers", type=_headers, default=environment.get("INLINEBENCH_HEADERS") or "auto",
+        metavar="auto|full", help="torch's headers: slim ones where they suffice, or always the full ones (or "
+        "INLINEBENCH_HEADERS)")
     add("--arch", dest="architectures", type=_architectures, action="extend", default=[], metavar="LIST", help="build "
         "for these compute capabilities, such as 90 or 80,90a; repeatable (default: those of the GPUs that are there)")
     add("--executor", choices=EXECUTORS, default=default.executor, help="where judges run: on this machine, or as "

@@ -66,6 +66,12 @@ def test_eager_is_always_a_baseline_and_each_other_one_counts_once() -> None:
     assert parse([], {}).baselines == ()
 
 
+def test_the_headers_of_the_environment_give_way_to_the_argument() -> None:
+    assert not parse([], {}).full_headers
+    assert parse([], {"INLINEBENCH_HEADERS": "full"}).full_headers
+    assert not parse(["--headers", "auto"], {"INLINEBENCH_HEADERS": "full"}).full_headers
+
+
 def test_the_cache_of_the_environment_gives_way_to_the_argument() -> None:
     environment = {"INLINEBENCH_CACHE": "/from/environment"}
     assert parse([], environment).cache == Path("/from/environment")
