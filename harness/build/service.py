@@ -27,7 +27,7 @@ from harness.build.request import BadRequest, BuildOutcome, BuildRequest, NoSupp
 from harness.build.slim import lacks_something
 from harness.sandbox.policy import Sandbox, clean_environment
 from harness.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
-from harness.wire.processes import kill_tree
+from harness.wire.processes import forks_so_far, kill_tree
 
 TIMING = Path(__file__).resolve().parent.parent / "timing"
 CLOCK_SOURCE, TRACE_SOURCE = TIMING / "gpu_clock.cu", TIMING / "gpu_trace.cpp"
@@ -232,11 +232,12 @@ class BuildService:
         """Ninja's exit status (None: out of time), all that it and the compilers printed, and the limit they broke."""
         policy = self._sandbox.policy(folder, [self._cache.folder], (os.getpid(), os.getppid()), gpus=False)
         inside = [sys.executable, "-m", "harness.sandbox", json.dumps(policy.to_json())]
+        before = forks_so_far()
         process = subprocess.Popen(
             [*inside, toolchain.ninja(), "-C", str(folder), "--quiet"], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, env=_environment(folder),
         )
-        watchdog = Watchdog(process.pid, folder, Limits(available_bytes(), scratch_bytes=BUILD_BYTES))
+        watchdog = Watchdog(process.pid, folder, Limits(available_bytes(), scratch_bytes=BUILD_BYTES), before)
         with self._lock:
             self._running.add(process.pid)
             closed = self._closed

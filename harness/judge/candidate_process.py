@@ -22,7 +22,7 @@ from harness.sandbox.policy import Sandbox, clean_environment
 from harness.sandbox.watchdog import Breach, Limits, Watchdog
 from harness.timing.flags import FlagPage
 from harness.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed
-from harness.wire.processes import bury, kill_stray_children, kill_tree, resume_tree, stop_tree
+from harness.wire.processes import bury, forks_so_far, kill_stray_children, kill_tree, resume_tree, stop_tree
 
 LOG_TAIL_BYTES = 8192
 EXIT_PATIENCE_S = 2.0
@@ -85,11 +85,12 @@ class CandidateProcess:
         descriptors = (theirs_in, theirs_out, self._log.fileno())
         given = {**(shared or {}), **({} if page is None else {"page": page.fd})}
         start = Start(self.scratch, _environment(self.scratch, gpus), policy, descriptors, given)
+        self._forks_before = forks_so_far()
         self._pid = launcher.launch(start, under)
         os.close(theirs_in)
         os.close(theirs_out)
         self._channel = Channel(ours_in, ours_out)
-        self._watchdog = Watchdog(self._pid, self.scratch, limits)
+        self._watchdog = Watchdog(self._pid, self.scratch, limits, self._forks_before)
 
     def __enter__(self) -> CandidateProcess:
         return self
@@ -154,7 +155,7 @@ class CandidateProcess:
         Raises CandidateCheated if it can't be stopped.
         """
         try:
-            self._stopped = stop_tree(self._pid)
+            self._stopped = stop_tree(self._pid, self._forks_before)
         except TimeoutError as error:
             raise CandidateCheated(str(error)) from None
 

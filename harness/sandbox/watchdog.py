@@ -48,11 +48,14 @@ class Breach:
 
 
 class Watchdog:
-    """Kills a process with all that it started as soon as it breaks a limit; `breach` then says which."""
+    """Kills a process with all that it started as soon as it breaks a limit; `breach` then says which.
 
-    def __init__(self, pid: int, scratch: Path, limits: Limits) -> None:
+    `forks_before` is as for `harness.wire.processes.descendants`.
+    """
+
+    def __init__(self, pid: int, scratch: Path, limits: Limits, forks_before: int | None = None) -> None:
         self.breach: Breach | None = None
-        self._pid, self._scratch, self._limits = pid, scratch, limits
+        self._pid, self._scratch, self._limits, self._forks_before = pid, scratch, limits, forks_before
         self._over = Event()
         self._thread = Thread(target=self._watch, daemon=True, name="watchdog")
         self._thread.start()
@@ -73,18 +76,21 @@ class Watchdog:
 
     def _look(self, with_files: bool) -> Breach | None:
         limits = self._limits
-        tree = [self._pid, *descendants(self._pid)]
+        tree = self._tree()
         if len(tree) > limits.processes:
             return Breach("processes", f"it ran more than {limits.processes} processes at a time")
         if sum(map(_own_bytes, tree)) + max(map(_shared_bytes, tree)) > limits.memory_bytes:
             return self._memory_breach()
         return self._look_at_files() if with_files else None
 
+    def _tree(self) -> list[int]:
+        return [self._pid, *descendants(self._pid, forks_before=self._forks_before)]
+
     def _memory_breach(self) -> Breach:
         return Breach("memory", f"it took more than {self._limits.memory_bytes / 2**30:.3g} GiB of the host's memory")
 
     def _look_at_files(self) -> Breach | None:
-        in_memory, total = _hidden_bytes([self._pid, *descendants(self._pid)])
+        in_memory, total = _hidden_bytes(self._tree())
         if in_memory > self._limits.memory_bytes:
             return self._memory_breach()
         count = 0

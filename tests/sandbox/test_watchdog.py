@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
-from harness.wire.processes import descendants, kill_tree
+from harness.wire.processes import descendants, forks_so_far, kill_tree
 
 LIMITS = Limits(memory_bytes=300 << 20, processes=20, scratch_bytes=8 << 20, files=50)
 START = "from harness.wire.processes import become_subreaper; become_subreaper(); "
@@ -19,9 +19,10 @@ BOMB = "import os, time\nend = time.time() + 20\nwhile time.time() < end:\n    o
 
 @contextmanager
 def watched(code: str, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Watchdog]]:
+    before = forks_so_far()
     process = subprocess.Popen([sys.executable, "-c", START + code], cwd=folder, start_new_session=True,
                                env={"PYTHONPATH": str(Path(__file__).resolve().parent.parent.parent)})
-    watchdog = Watchdog(process.pid, folder, LIMITS)
+    watchdog = Watchdog(process.pid, folder, LIMITS, before)
     try:
         yield process, watchdog
     finally:

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.wire.processes import Child, descendants, kill_tree, resume_tree, signal_tree, stop_tree
+from harness.wire import processes as module
+from harness.wire.processes import (
+    Child,
+    descendants,
+    forks_so_far,
+    kill_tree,
+    resume_tree,
+    signal_tree,
+    stop_tree,
+)
 
 TREE = """
 import subprocess, sys, time
@@ -152,6 +161,45 @@ def test_what_was_stopped_goes_on(tree: tuple[int, list[int]]) -> None:
     wait_for(stopped, "T")
     resume_tree(stopped)
     wait_for(stopped, "SR")
+
+
+def test_younger_processes_alone_are_looked_at_while_numbers_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = forks_so_far()
+    assert before is not None
+    process = subprocess.Popen([sys.executable, "-c", TREE], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    below, looked_at = descendants(process.pid), list[int]()
+    real = module._look_at
+    monkeypatch.setattr(module, "_look_at", lambda pid: looked_at.append(pid) or real(pid))
+    try:
+        assert set(stop_tree(process.pid, before)) == {process.pid, *below}
+        assert min(looked_at) > process.pid
+        looked_at.clear()
+        assert set(stop_tree(process.pid)) == {process.pid, *below}
+        assert min(looked_at) < process.pid
+    finally:
+        kill_tree(process.pid)
+        process.wait()
+
+
+@pytest.mark.parametrize(("before", "now", "highest", "expected"), [
+    (1000, 1001, 32768, 500), (1000, 33267, 32768, 500), (1000, 33268, 32768, 0), (1000, 90000, 32768, 0),
+    (1000, 1000, 32768, 0), (None, 1001, 32768, 0), (1000, None, 32768, 0), (1000, 1001, 0, 0),
+])
+def test_numbers_tell_until_they_may_have_begun_anew(
+    before: int | None, now: int | None, highest: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "forks_so_far", lambda: now)
+    monkeypatch.setattr(module, "_highest_number", lambda: highest)
+    assert module._may_be_below(500, before) == expected
+
+
+def test_every_thread_and_process_counts() -> None:
+    before = forks_so_far()
+    subprocess.run(["true"], check=True)
+    after = forks_so_far()
+    assert before is not None and after is not None and after > before
 
 
 def test_a_child_is_known_to_run_and_to_have_ended() -> None:
