@@ -56,7 +56,7 @@ class Checker:
         self._stage, self._own_names, self._tolerance, self._chance = stage, own_names, tolerance, chance
         self._oracle = stage.oracle()
         self._oracle_used = False
-        self._relative: dict[int, Scale] = {}
+        self._shares: dict[int, tuple[float, float]] = {}
         self._largest: dict[int, float] = {}
         self._state_error: dict[str, float] = {}
         self._state_size: dict[str, float] = {}
@@ -219,12 +219,10 @@ class Checker:
         if not (reference.is_floating_point() or reference.is_complex()):
             return Scale(0.0, 0.0)
         if oracle is None:
-            size = measure_scale(reference, reference).oracle_rms
-            return replace(self._relative.get(index, Scale(0.0, 0.0)).times(size), oracle_rms=size)
+            return measure_scale(reference, reference).with_errors(self._shares.get(index, (0.0, 0.0)))
         scale = measure_scale(oracle, reference)
-        if scale.oracle_rms:
-            share = scale.times(1 / scale.oracle_rms)
-            self._relative[index] = share.or_larger(self._relative.get(index, share))
+        known = self._shares.get(index, (0.0, 0.0))
+        self._shares[index] = max(scale.errors[0], known[0]), max(scale.errors[1], known[1])
         tolerance = self._tolerance_of(reference.dtype)
         if scale.allowance(tolerance) > tolerance * scale.oracle_rms:
             self._rounding_dominates = True

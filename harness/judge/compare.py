@@ -6,17 +6,16 @@ difference from the oracle, all over finite elements. So matching PyTorch is rig
 right; an output of zeros can't hide under an absolute tolerance; one bad element can't hide in a big tensor; and an
 output that is zero in theory and rounding in practice fails nobody. Integers and booleans are compared exactly.
 
-Elements that the reference gives exactly, such as those that it clamps to zero, say nothing of rounding. With `e1` and
-`s1` as `e` and `s`, over the inexact elements alone, `a` is `8 * e1` where that is larger, but then no more than
-`tol * s1`: where a reference rounds some values to integers the inexact elements are those few that went the other way,
-and how far they are off is no measure of anything.
+Where most elements are clamped, that is zero or the least or the greatest value of the reference, these say nothing of
+rounding: with `s1` and `e1` as `s` and `e`, over the other elements alone, `a` then is `8 * e1` if that is larger, but
+no more than `tol * s1`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import torch
@@ -41,25 +40,28 @@ COARSEST = 1e-1
 
 @dataclass(frozen=True)
 class Scale:
-    """`s`, `e`, `s1` and `e1` of one output, in the output's own unit."""
+    """`s`, `e`, `s1` and `e1` of one output, in the output's own unit; the last two are 0 where few are clamped."""
 
     oracle_rms: float
     reference_error_rms: float
-    inexact_rms: float = 0.0
-    inexact_error_rms: float = 0.0
+    unclamped_rms: float = 0.0
+    unclamped_error_rms: float = 0.0
 
     def allowance(self, tolerance: float) -> float:
         """`a` of the rule above."""
-        among_inexact = min(ROUNDING_ALLOWANCE * self.inexact_error_rms, tolerance * self.inexact_rms)
-        return max(ROUNDING_ALLOWANCE * self.reference_error_rms, among_inexact)
+        among_unclamped = min(ROUNDING_ALLOWANCE * self.unclamped_error_rms, tolerance * self.unclamped_rms)
+        return max(ROUNDING_ALLOWANCE * self.reference_error_rms, among_unclamped)
 
-    def times(self, factor: float) -> Scale:
-        """The same in another unit."""
-        return Scale(*(factor * value for value in astuple(self)))
+    @property
+    def errors(self) -> tuple[float, float]:
+        """The errors as shares: `e / s` and `e1 / s1`; 0 where there is nothing to have a share of."""
+        return (self.reference_error_rms / self.oracle_rms if self.oracle_rms else 0.0,
+                self.unclamped_error_rms / self.unclamped_rms if self.unclamped_rms else 0.0)
 
-    def or_larger(self, other: Scale) -> Scale:
-        """The larger of each."""
-        return Scale(*map(max, astuple(self), astuple(other)))
+    def with_errors(self, shares: tuple[float, float]) -> Scale:
+        """The same sizes with errors of these shares."""
+        return replace(self, reference_error_rms=shares[0] * self.oracle_rms,
+                       unclamped_error_rms=shares[1] * self.unclamped_rms)
 
 
 @dataclass(frozen=True)
@@ -102,24 +104,48 @@ def default_tolerance(dtype: torch.dtype) -> float:
 
 def measure_scale(oracle: torch.Tensor, reference: torch.Tensor) -> Scale:
     """The scale of a floating output; both tensors of one shape, any dtype and layout."""
-    count, squares, error_squares, inexact, inexact_squares = 0, 0.0, 0.0, 0, 0.0
+    ends = _ends(reference)
+    every, others, clamped = _Sum(), _Sum(), 0
     for _, (exact, own) in _chunks(oracle, reference):
-        distance = _distance(own, exact)
-        count += distance.count
-        squares += distance.expected_squares
-        error_squares += distance.error_squares
-        if distance.error_squares > 0:
-            differ = (own != exact) & torch.isfinite(own) & torch.isfinite(exact)
-            number = int(differ.sum())
-            inexact += number
-            inexact_squares += (distance.expected_squares if number == distance.count
-                                else float(torch.linalg.vector_norm(torch.where(differ, exact, 0.0))) ** 2)
-    if count == 0:
-        return Scale(0.0, 0.0)
-    e, s = math.sqrt(error_squares / count), math.sqrt(squares / count)
-    if inexact == 0:
-        return Scale(s, e)
-    return Scale(s, e, math.sqrt(inexact_squares / inexact), math.sqrt(error_squares / inexact))
+        every.add(_distance(own, exact))
+        held = own == 0
+        for end in ends:
+            held |= own == end
+        number = int(held.sum())
+        clamped += number
+        if number < held.numel():
+            left = ~held
+            others.add(_distance(own[left], exact[left]) if number else _distance(own, exact))
+    if 2 * clamped <= every.count:
+        return Scale(every.size, every.error)
+    return Scale(every.size, every.error, others.size, others.error)
+
+
+def _ends(reference: torch.Tensor) -> tuple[float, ...]:
+    """The least and the greatest value, where there is such a thing."""
+    if reference.is_complex() or reference.numel() == 0:
+        return ()
+    return float(reference.amin()), float(reference.amax())
+
+
+class _Sum:
+    """Distances added up, and their root mean squares."""
+
+    def __init__(self) -> None:
+        self.count, self._squares, self._error_squares = 0, 0.0, 0.0
+
+    def add(self, distance: _Distance) -> None:
+        self.count += distance.count
+        self._squares += distance.expected_squares
+        self._error_squares += distance.error_squares
+
+    @property
+    def size(self) -> float:
+        return math.sqrt(self._squares / self.count) if self.count else 0.0
+
+    @property
+    def error(self) -> float:
+        return math.sqrt(self._error_squares / self.count) if self.count else 0.0
 
 
 @dataclass(frozen=True)

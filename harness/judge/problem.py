@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import importlib.util
 import sys
 import types
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from harness.catalog import FULL, assigned_names, describe_syntax_error
 from harness.judge.messages import CONSTRUCTION_SEED, ProblemAt
@@ -103,16 +105,33 @@ def construct(module: types.ModuleType) -> torch.nn.Module:
 def twin(module: types.ModuleType, model: torch.nn.Module) -> torch.nn.Module:
     """Another model like one that was constructed from the module, which shares nothing with it. Raises ProblemError.
 
-    A copy, or where that fails or isn't enough, a model made anew by the same seed, on the CPU: some modules hold what
-    can't be copied, and a copy of a function, such as a lambda over other modules, would go on using theirs.
+    A copy, or where that fails or isn't enough, a model made anew by the same seed, on the CPU, with the same weights:
+    some modules hold what can't be copied, and a copy of a function that closes over modules, such as a lambda, would
+    go on using the original's.
     """
-    held = (value for each in model.modules() for value in vars(each).values())
-    if not any(isinstance(value, types.FunctionType) for value in held):
+    if not any(_closes_over_something(value) for each in model.modules() for value in vars(each).values()):
         try:
             return copy.deepcopy(model)
         except (RuntimeError, TypeError):
             pass
-    return construct(module)
+    made = construct(module)
+    known = dict([*model.named_parameters(), *model.named_buffers()])
+    with torch.no_grad():
+        for name, mine in (*made.named_parameters(), *made.named_buffers()):
+            if name in known and not is_lazy(mine) and not is_lazy(known[name]):
+                mine.copy_(known[name])
+    return made
+
+
+def _closes_over_something(value: object) -> bool:
+    """Whether there is a function with variables of its surroundings, alone, in a partial call or in a collection."""
+    if isinstance(value, types.FunctionType):
+        return value.__closure__ is not None
+    if isinstance(value, functools.partial):
+        return _closes_over_something(value.func)
+    if isinstance(value, list | tuple | set):
+        return any(map(_closes_over_something, value))
+    return isinstance(value, Mapping) and any(map(_closes_over_something, value.values()))
 
 
 def describe(error: BaseException) -> str:

@@ -66,14 +66,19 @@ class Rehearsed:
 
 @dataclass(frozen=True)
 class CannotRun:
-    """Why the problem has no rehearsal: its own fault, or what this machine lacks for it.
-
-    `spoilt` says that the process can't go on with others: its GPU reports nothing but errors from now on.
-    """
+    """Why the problem has no rehearsal: its own fault, or what this machine lacks for it."""
 
     reason: str
     own_fault: bool = True
-    spoilt: bool = False
+
+
+@dataclass(frozen=True)
+class Done:
+    """Sent at the end of a rehearsal. A process that isn't `healthy` can't go on with others: its GPU reports nothing
+    but errors from now on."""
+
+    outcome: Rehearsed | CannotRun
+    healthy: bool
 
 
 @dataclass(frozen=True)
@@ -119,13 +124,12 @@ def rehearse(
             return Rehearsed(**{**vars(rehearsed), "variants": admitted})
     except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
         if not is_out_of_memory(error) and not is_out_of_memory(error.__cause__):
-            own_fault = not isinstance(error, PackageMissing)
-            return CannotRun(str(error), own_fault, spoilt=isinstance(error, ProblemError) and is_sticky(error))
+            return CannotRun(str(error), own_fault=not isinstance(error, PackageMissing))
     except Exception as error:  # of the GPU, which tells late what the reference's kernels did
         if trials.any_made:
             raise
         if not is_out_of_memory(error):
-            return CannotRun(f"{problem.path}: the reference can't be tried: {describe(error)}", spoilt=True)
+            return CannotRun(f"{problem.path}: the reference can't be tried: {describe(error)}")
     needed = 0 if module is None else meta_bytes(module)
     return too_large(needed if needed > allowed else None)
 

@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from harness.judge.rehearsal import rehearse
+from harness.judge.rehearsal import Done, rehearse
 from harness.wire.arithmetic import exact_arithmetic
 
 
@@ -31,7 +31,18 @@ def serve_judge(connection: Connection) -> None:
         if device.type == "cuda" and most is not None:  # what can't be told beforehand then runs out of memory
             whole = torch.cuda.get_device_properties(device).total_memory
             torch.cuda.set_per_process_memory_fraction(min(1.0, most / whole), device)
-        connection.send(rehearse(problem, device, variants, excluded, report=connection.send, most=most))
-        if device.type == "cuda":
-            torch.cuda.empty_cache()
+        outcome = rehearse(problem, device, variants, excluded, report=connection.send, most=most)
+        connection.send(Done(outcome, _is_healthy(device)))
+
+
+def _is_healthy(device: torch.device) -> bool:
+    """Whether the device does as it is told, with what is cached there given back."""
+    if device.type != "cuda":
+        return True
+    try:
+        torch.cuda.synchronize(device)
+        torch.cuda.empty_cache()
+    except RuntimeError:  # what a kernel has done may show only now, and then for ever
+        return False
+    return True
 

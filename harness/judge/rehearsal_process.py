@@ -13,7 +13,7 @@ from harness.judge.messages import ProblemAt
 from harness.wire.processes import Child
 
 if TYPE_CHECKING:
-    from harness.judge.rehearsal import CannotRun, Rehearsed, Trial
+    from harness.judge.rehearsal import CannotRun, Done, Rehearsed, Trial
 
 LONGEST_S = 600.0
 """A rehearsal that takes longer hangs."""
@@ -42,43 +42,52 @@ class RehearsalProcess:
     ) -> Rehearsed | CannotRun:
         """Rehearses a problem, which may take so many bytes of the device's memory; trials that kill the process count
         as refused by the reference. `meanwhile` is done once, while the process is at work."""
-        from harness.judge.rehearsal import CannotRun, Rehearsed
+        from harness.judge.rehearsal import CannotRun, Done
 
         excluded: set[Trial] = set()
+        died_of_itself = False
         while True:
-            self._connection.send((problem, variants, excluded, most))
+            self._ask(problem, variants, excluded, most)
             if meanwhile is not None:
                 meanwhile()
                 meanwhile = None
-            outcome = self._await()
-            if isinstance(outcome, Rehearsed):
-                return outcome
-            if isinstance(outcome, CannotRun) and not outcome.spoilt:
-                return outcome
+            found = self._await()
+            if isinstance(found, Done):
+                if not found.healthy:
+                    self._restart()
+                return found.outcome
             self._restart()
-            if isinstance(outcome, CannotRun):
-                return outcome
-            if outcome is None or outcome in excluded:
+            if found is None and not died_of_itself:
+                died_of_itself = True  # it may have been the problem before
+            elif found is None or found in excluded:
                 return CannotRun(f"{problem.path}: the reference crashes or hangs on its own inputs")
-            excluded.add(outcome)
+            else:
+                excluded.add(found)
 
     def close(self) -> None:
         """Ends the process."""
         self._connection.close()
         self._process.end()
 
-    def _await(self) -> Rehearsed | CannotRun | Trial | None:
+    def _ask(self, *question: object) -> None:
+        try:
+            self._connection.send(question)
+        except OSError:  # it has died since it answered last
+            self._restart()
+            self._connection.send(question)
+
+    def _await(self) -> Done | Trial | None:
         """The outcome, or the trial that killed the process (None: something before the trials)."""
-        from harness.judge.rehearsal import CannotRun, Rehearsed, Trying
+        from harness.judge.rehearsal import Done, Trying
 
         last: Trial | None = None
         while self._connection.poll(LONGEST_S):
             try:
                 message = self._connection.recv()
-            except EOFError:
+            except (EOFError, OSError):
                 return last
             if not isinstance(message, Trying):
-                assert isinstance(message, Rehearsed | CannotRun)
+                assert isinstance(message, Done)
                 return message
             last = message.trial
         return last

@@ -23,6 +23,7 @@ MOST_BYTES = 64 << 20
 
 _segments: Callable[[], list[dict[str, Any]]] = torch.cuda.memory_snapshot
 _statistics: Callable[[torch.device], dict[str, Any]] = torch.cuda.memory_stats_as_nested_dict
+_backend: Callable[[], str] = torch.cuda.get_allocator_backend
 """Bound before a solution could put its own in their place."""
 
 
@@ -37,16 +38,22 @@ class KnownMemory:
 
     def look_up(self) -> None:
         """Has the GPU look up where it lies, which it forgets while another process runs. Doesn't wait."""
-        if self._device.type != "cuda":
+        if self._device.type != "cuda" or _backend() != "native":  # the others don't tell what they hold
             return
-        count = _statistics(self._device)["segment"]["all"]
-        changes = count["allocated"], count["freed"]
+        changes = self._count_changes()
         if changes != self._changes:  # listing what is held takes longer than all the rest
             held = [each for each in _segments() if each["device"] == self._device.index]
             self._held = [(each["address"], each["total_size"]) for each in held]
             self._changes = changes
         for address, size in self._held:
             self._clock.touch(address, size)
+
+
+    def _count_changes(self) -> tuple[int, int]:
+        """How much was ever reserved, and how much of it given back: whatever kind of segments there are, one of them
+        grows when what is held changes."""
+        reserved = _statistics(self._device)["reserved_bytes"]["all"]
+        return reserved["allocated"], reserved["freed"]
 
 
 class Places:

@@ -76,3 +76,38 @@ def test_a_single_sum_that_comes_to_nothing_is_held_against_the_size_of_earlier_
 def test_the_first_single_sum_stands_alone() -> None:
     stage = FakeStage()
     assert "elements differ" in look(stage, checker_of(stage), (1e-3, 2e-3), (1.0, 1.0))
+
+
+class Rounded:
+    """An oracle whose outputs are told beforehand."""
+
+    def __init__(self) -> None:
+        self.output = torch.zeros(0)
+
+    def run(self, *_: Any) -> Output:
+        return Output.of(self.output)
+
+    def states(self) -> dict[str, torch.Tensor]:
+        return {}
+
+
+def test_what_an_oracle_told_of_clamped_values_loosens_no_later_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call whose values are nearly all clamped, and then one without an oracle whose values are not."""
+    monkeypatch.setattr("harness.judge.checking.ORACLE_SHARE", 0.0)
+    oracle = Rounded()
+    stage = FakeStage(oracle)
+    values = torch.rand(100_000, dtype=torch.float64)
+    stage.rehearsed.outputs = Output.of(values.bfloat16()).metas
+    stage.sets[0].outputs[0].torch_dtype = torch.bfloat16
+
+    def check(exact: torch.Tensor, candidate: torch.Tensor) -> str:
+        oracle.output, stage.out = exact, candidate
+        return checker.check(CallCheck([], (), 0, {}, Output.of(exact.bfloat16()), {}, (), {}))
+
+    checker = checker_of(stage)
+    clamped = (values - 0.999).clamp(min=0)
+    assert check(clamped, clamped.bfloat16()) == ""
+    assert check(values, values.bfloat16()) == ""
+    assert "elements differ" in check(values, (values * 1.1).bfloat16())
+    assert "elements differ" in check(values, (values + 0.1).bfloat16())
+    assert check(clamped, (clamped + torch.where(clamped > 0, 1e-6, 0.0)).bfloat16()) == ""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.judge.problem import ProblemError, construct, init_inputs, inputs, load, source_at
+from harness.judge.problem import ProblemError, construct, init_inputs, inputs, load, source_at, twin
 
 Write = Callable[[str], Path]
 
@@ -159,3 +159,35 @@ def test_a_model_that_cannot_be_made_is_an_error(write: Write, old: str, new: st
     with pytest.raises(ProblemError) as caught:
         construct(load(write(text)))
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("held", [
+    "linear = self.linear; self.f = lambda x: linear(x)",
+    "linear = self.linear; self.f = [lambda x: x, lambda x: linear(x)]",
+    "linear = self.linear; self.f = {'one': functools.partial(lambda x, y: linear(x), y=1)}",
+    "linear = self.linear; self.register_forward_hook(lambda module, given, out: linear(out))",
+    "self.f = functional.relu", "self.f = torch.relu", "pass",
+])
+def test_a_twin_has_the_same_weights_and_shares_none(write: Write, held: str) -> None:
+    text = TAIL.replace("        self.linear = nn.Linear(size, size)\n", f"""\
+        self.linear = nn.Linear(size, size)
+        self.unseeded = nn.Parameter(torch.randn(size, generator=generator))
+        {held}
+""").replace("import torch\n", """\
+import functools
+import torch
+from torch.nn import functional
+generator = torch.Generator()
+""", 1)
+    module = load(write(text))
+    model = construct(module)
+    other = twin(module, model)
+    assert all(map(torch.equal, model.parameters(), other.parameters()))
+    for parameter in model.parameters():
+        parameter.data.fill_(float("nan"))
+    result = other(torch.ones(1, 3))
+    kept = getattr(other, "f", None)
+    functions = kept.values() if isinstance(kept, dict) else kept if isinstance(kept, list) else [kept] if kept else []
+    for function in functions:
+        result = result + function(torch.ones(1, 3))
+    assert torch.isfinite(result).all()

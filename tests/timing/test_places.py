@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,7 +66,8 @@ class Touching(CpuClock):
 @pytest.fixture
 def allocator(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What PyTorch's allocator is made to say: its segments, and how often they changed; and how often it was asked."""
-    said: dict[str, Any] = {"segments": [], "allocated": 0, "freed": 0, "asked": 0}
+    said: dict[str, Any] = {"segments": [], "allocated": 0, "freed": 0, "asked": 0,
+                            "backend": "native"}
 
     def segments() -> list[dict[str, int]]:
         said["asked"] += 1
@@ -70,7 +75,8 @@ def allocator(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return [dict(zip(names, each, strict=True)) for each in said["segments"]]
 
     monkeypatch.setattr(module, "_segments", segments)
-    monkeypatch.setattr(module, "_statistics", lambda _: {"segment": {"all": said}})
+    monkeypatch.setattr(module, "_statistics", lambda _: {"reserved_bytes": {"all": said}})
+    monkeypatch.setattr(module, "_backend", lambda: said["backend"])
     return said
 
 
@@ -95,9 +101,41 @@ def test_what_was_freed_is_never_touched_again(allocator: dict[str, Any]) -> Non
     assert clock.touched == [(4096, 100), (8192, 100)]
 
 
-def test_nothing_is_asked_where_there_is_no_gpu(allocator: dict[str, Any]) -> None:
-    KnownMemory(Touching(), torch.device("cpu")).look_up()
+@pytest.mark.parametrize(("device", "backend"), [("cpu", "native"), ("cuda:0", "cudaMallocAsync")])
+def test_nothing_is_asked_where_nothing_is_told(allocator: dict[str, Any], device: str, backend: str) -> None:
+    allocator["backend"] = backend
+    KnownMemory(Touching(), torch.device(device)).look_up()
     assert allocator["asked"] == 0
+
+
+ALLOCATORS = ("expandable_segments:True", "expandable_segments:False", "backend:cudaMallocAsync")
+SESSION = """
+import torch
+from harness.timing.cpu import CpuClock
+from harness.timing.places import KnownMemory
+
+class Reading(CpuClock):
+    def touch(self, address, size):
+        held = [(each["address"], each["total_size"]) for each in torch.cuda.memory_snapshot()]
+        assert (address, size) in held, (address, size, held)
+
+memory = KnownMemory(Reading(), torch.device("cuda", 0))
+kept = [torch.empty(30 << 20, dtype=torch.uint8, device="cuda") for _ in range(3)]
+memory.look_up()
+for _ in range(2):
+    kept.pop()
+    torch.cuda.empty_cache()
+    memory.look_up()
+    torch.empty(70 << 20, dtype=torch.uint8, device="cuda")
+    memory.look_up()
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_only_what_is_held_is_touched_with_every_allocator(allocator: str) -> None:
+    subprocess.run([sys.executable, "-c", SESSION], check=True, env={
+        **os.environ, "PYTORCH_CUDA_ALLOC_CONF": allocator, "PYTHONPATH": str(Path(__file__).parents[2])})
 
 
 @pytest.mark.gpu
