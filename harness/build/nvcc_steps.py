@@ -1,10 +1,10 @@
 """Compiles one CUDA source as nvcc does, by the steps that it lists with `--dryrun`, more of them at a time.
 
-    python nvcc_steps.py NVCC FLAGS... -c SOURCE -o OBJECT
+    python nvcc_steps.py AT_ONCE NVCC FLAGS... -c SOURCE -o OBJECT
 
 nvcc compiles for a GPU only when cudafe++ is done with the host's part, although both begin with the same source and
 need nothing of each other but a name for the module: cudafe++ makes one up and leaves it in a file. With a name that is
-there before, they run side by side, which is a third of the time of a build.
+there before, they run side by side, which is a third of the time of a build; no more than AT_ONCE of them at a time.
 
 What the list has is checked: for what isn't as it is expected to be (other steps, another order, a toolkit that says it
 in another way), nvcc itself is run. It is run by ninja, without the harness's packages.
@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 PREFIX = "#$ "
 ASSIGNMENT = re.compile(r"(\w+)=(.*)")
@@ -48,18 +49,19 @@ class Steps:
 
 def main(arguments: Sequence[str]) -> int:
     """The exit status that nvcc would have; `-c SOURCE -o OBJECT` come last."""
-    source = arguments[-3]
-    listed = subprocess.run([*arguments, "--dryrun", "--keep", "--keep-dir", "."], capture_output=True, text=True,
+    at_once, command = int(arguments[0]), arguments[1:]
+    source = command[-3]
+    listed = subprocess.run([*command, "--dryrun", "--keep", "--keep-dir", "."], capture_output=True, text=True,
                             check=False)
     try:
         if listed.returncode:
             raise Unexpected("nvcc lists nothing")
         steps = read(listed.stderr)
     except Unexpected:
-        return subprocess.run(arguments, check=False).returncode
+        return subprocess.run([command[0], f"--threads={at_once}", *command[1:]], check=False).returncode
     digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
     Path(steps.module_file).write_text(f"_{digest[:8]}_{re.sub(r'[^A-Za-z0-9]', '_', source)}_{digest[8:16]}")
-    return carry_out(steps)
+    return carry_out(steps, at_once)
 
 
 def read(listing: str) -> Steps:
@@ -100,30 +102,59 @@ def _grouped(commands: Sequence[str], environment: Mapping[str, str]) -> Steps:
     return Steps(host, tuple(map(tuple, devices)), tuple(commands[end:]), environment, modules.pop())
 
 
-def carry_out(steps: Steps) -> int:
-    """Runs the steps and prints what they print, up to the first that fails; gives its exit status, or 0."""
-    environment = {**os.environ, **steps.environment}
-    chains = (steps.host, *steps.devices)
-    with ThreadPoolExecutor(len(chains)) as pool:
-        for status, printed in pool.map(lambda chain: _run(chain, environment), chains):
-            sys.stderr.write(printed)
+def carry_out(steps: Steps, at_once: int) -> int:
+    """Runs the steps, so many at a time, and prints what they print, up to the first that fails: the others are ended
+    then. Gives its exit status, or 0."""
+    shell = _Shell({**os.environ, **steps.environment})
+    with ThreadPoolExecutor(at_once) as pool:
+        for status, printed in pool.map(shell.run, (steps.host, *steps.devices)):
+            _tell(printed)
             if status:
+                shell.end()
                 return status
-    status, printed = _run(steps.rest, environment)
-    sys.stderr.write(printed)
+    status, printed = shell.run(steps.rest)
+    _tell(printed)
     return status
 
 
-def _run(commands: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
-    """The exit status of the first that fails, or 0, and what all of them printed."""
-    printed = ""
-    for command in commands:
-        done = subprocess.run(command, shell=True, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
-        printed += done.stdout
-        if done.returncode:
-            return done.returncode, printed
-    return 0, printed
+class _Shell:
+    """Runs chains of commands, from several threads, until it is ended."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._lock = Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._ended = False
+
+    def run(self, commands: Sequence[str]) -> tuple[int, str]:
+        """The exit status of the first that fails, or 0, and what all of them printed."""
+        printed = ""
+        for command in commands:
+            with self._lock:
+                if self._ended:
+                    return 1, printed
+                process = subprocess.Popen(f"exec {command}", shell=True, env=self._environment, text=True,
+                                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                           errors="replace")
+                self._running.add(process)
+            printed += process.communicate()[0]
+            with self._lock:
+                self._running.discard(process)
+            if process.returncode:
+                return process.returncode, printed
+        return 0, printed
+
+    def end(self) -> None:
+        """Kills what runs, and begins nothing more."""
+        with self._lock:
+            self._ended = True
+            for process in self._running:
+                process.kill()
+
+
+def _tell(printed: str) -> None:
+    sys.stderr.write(printed)
+    sys.stderr.flush()
 
 
 def _tool(command: str) -> str:

@@ -29,7 +29,7 @@ class Prefixes:
         self._cache, self._ninja, self._architectures = cache, ninja, architectures
         self._asked = 0
         self._failed = False
-        self._lock = Lock()
+        self._lock, self._making = Lock(), Lock()
 
     def folder(self) -> Path:
         """Where they are; that of the plain headers if there are none. Raises MissingTool."""
@@ -48,18 +48,18 @@ class Prefixes:
         with self._lock:
             self._asked += 1
             pays = not self._failed and self._asked + len(entries(self._cache.folder)) >= WORTH_IT
-        if not pays or not self._lock.acquire(blocking=False):
+        if not pays or not self._making.acquire(blocking=False):
             return False
         try:
             self._failed = not self._make(planned.files, found)
         finally:
-            self._lock.release()
+            self._making.release()
         return self._cache.hold(found)
 
     def make(self) -> bool:
-        """Makes them now, if nobody has, however little was built; whether they are there."""
+        """Makes them now, if nobody has, however little was built; whether they are there. Raises MissingTool."""
         planned, found = self._planned()
-        with self._lock:
+        with self._making:
             return self._cache.hold(found) or (self._make(planned.files, found) and self._cache.hold(found))
 
     def _planned(self) -> tuple[Recipe, Path]:
@@ -69,6 +69,12 @@ class Prefixes:
 
     def _make(self, files: dict[str, str], target: Path) -> bool:
         """Whether they can be made here. Of several processes one does it, and the others go on without."""
+        try:
+            return self._made(files, target)
+        except OSError:  # the disk is full, say: builds go without, and what they lack they tell better
+            return False
+
+    def _made(self, files: dict[str, str], target: Path) -> bool:
         with (target.parent / LOCK).open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -84,6 +90,14 @@ class Prefixes:
                 status, _, breach = self._ninja(made)
                 if status != 0 or breach is not None:
                     return False  # builds go without; what is wrong with the compiler they tell better
+                _write_through(made)
                 with suppress(OSError):  # where there are no locks somebody may have been faster here as well
                     os.replace(made, target)
         return True
+
+
+def _write_through(folder: Path) -> None:
+    """Has what lies in a folder reach the disk: one that a power failure cut off would fail every build."""
+    for path in folder.rglob("*.gch"):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())

@@ -11,11 +11,12 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shlex
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.build import architecture, nvcc_steps, toolchain
@@ -28,12 +29,13 @@ RECIPE = 2
 PLACES = "places.ninja"
 """The one file that is no part of the key."""
 FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
-HOST_VARIABLE = "NVCC_CCBIN"
+"""Flags that nvcc takes from the environment."""
 _HEADERS = (SLIM_DIR, THRUST_DIR, PREFIX_DIR)
 _NOTHING = "int inlinebench_nothing;"
 _OPTIMIZATIONS = {"plain": (), "O3": ("-O3",)}
 """The levels with which kernels are mostly built: what headers say differs with them."""
-"""Flags that nvcc takes from the environment."""
+_HARMLESS = ("-fPIC", "-fpic", "-ftz", "-fmad")
+"""Of the flags that begin with -f those for which precompiled headers stay the same; GCC doesn't look at them."""
 
 
 class Expanded(str):
@@ -44,7 +46,9 @@ class Expanded(str):
 
 # Words of commands. What they stand for is in PLACES.
 IN, OUT, CXX, NVCC, SLIM = map(Expanded, ("$in", "$out", "$cxx", "$nvcc", "$slim"))
-THRUST, HOST = Expanded("$thrust"), Expanded("$host")
+THRUST = Expanded("$thrust")
+HOST = (Expanded("$ccbin"), Expanded("$host"))
+"""nvcc's host compiler where it is another than the one that it would take: nothing, or a flag and a path."""
 STEPS = (Expanded("$interpreter"), "-I", "-S", Expanded("$steps"))
 """Stands before NVCC: see harness.build.nvcc_steps."""
 PREFIXED = (Expanded("-I$prefixes"), Expanded("-I$prefix"), "-include")
@@ -95,12 +99,13 @@ def kernel_prefix_recipe(architectures: Sequence[str]) -> Recipe:
     lines = [f"include {PLACES}", "rule binding", f"  command = {compile_binding}", "",
              f"build {BINDING}.gch: binding $prefix/{BINDING}", ""]
     own = f"./{HOST_COMPILER}"
-    for name, flags in _OPTIMIZATIONS.items():
-        request = BuildRequest("inlinebench_prefix", (), (_NOTHING,), extra_cuda_cflags=flags)
+    request = BuildRequest("inlinebench_prefix", (), (_NOTHING,))
+    for name, flags in _OPTIMIZATIONS.items() if _leaves_host_compiler(request) else ():
+        request = replace(request, extra_cuda_cflags=flags)
         compile_kernel = _nvcc_command(request, ["-isystem", THRUST, *common], architectures, ["-ccbin", own],
                                        steps=False)
-        lines += [f"rule {name}", f"  command = chmod +x {own} && INLINEBENCH_MAKE_PREFIX={name} {compile_kernel}", "",
-                  f"build {name}.o: {name} cuda.cu", ""]
+        lines += [f"rule {name}", f"  command = chmod +x {own} && INLINEBENCH_MAKE_PREFIX={name} {compile_kernel} && "
+                  f"test -e {name}/prefix.h.gch", "", f"build {name}.o: {name} cuda.cu", ""]
     files = {"cuda.cu": cuda_source(request, request.cuda_sources, slim=True), "build.ninja": "\n".join(lines),
              HOST_COMPILER: (PREFIX_DIR / HOST_COMPILER).read_text(encoding="utf-8")}
     key = key_of(files, _compilers(request), _HEADERS)
@@ -166,7 +171,7 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
     folders = [*([SLIM] if slim else []), *TORCH_INCLUDES, *([Expanded("$cuda/include")] if request.uses_cuda else [])]
     common = common_flags(request, folders)
     prefixed = slim and request.uses_cuda and not request.no_implicit_headers
-    first = [*PREFIXED, BINDING] if prefixed else []
+    first = [*PREFIXED, BINDING] if prefixed and _fits_prefix(request.extra_cflags) else []
     compile_cxx = command([CXX, *common, *first, "-fPIC", toolchain.torch().cxx_standard,
                            *split(request.extra_cflags), "-c", IN, "-o", OUT])
     lines = [f"include {PLACES}", "rule cxx", f"  command = {compile_cxx}", "", "build main.o: cxx main.cpp", ""]
@@ -174,7 +179,7 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
     if request.cuda_sources:
         without_thrust = slim and not needs_thrust(request.cuda_sources)
         common = common_flags(request, [*([THRUST] if without_thrust else []), *folders])
-        host = ["-ccbin", HOST] if prefixed and _leaves_host_compiler(request) else []
+        host = HOST if prefixed and _leaves_host_compiler(request) and _fits_prefix(request.extra_cuda_cflags) else ()
         compile_cuda = _nvcc_command(request, common, architectures, host, steps=slim)
         lines += ["rule nvcc", f"  command = {compile_cuda}", "", "build cuda.o: nvcc cuda.cu", ""]
         objects.append("cuda.o")
@@ -184,10 +189,16 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
 
 
 def _leaves_host_compiler(request: BuildRequest) -> bool:
-    """Whether nvcc takes the compiler that it finds by itself, and finds one."""
+    """Whether nvcc is left to choose its host compiler, and takes the gcc on the path."""
     said = [*request.extra_cuda_cflags, *(os.environ.get(name, "") for name in FLAG_VARIABLES)]
-    chosen = any("-ccbin" in words or "--compiler-bindir" in words for words in said) or HOST_VARIABLE in os.environ
-    return not chosen and toolchain.gcc() is not None
+    chosen = any("-ccbin" in words or "--compiler-bindir" in words for words in said)
+    return not chosen and toolchain.nvcc_takes_gcc_from_the_path()
+
+
+def _fits_prefix(flags: Sequence[str]) -> bool:
+    """Whether precompiled headers mean the same with these flags, as far as GCC doesn't find out by itself."""
+    words = [word for flag in split(flags) for word in re.split("[,=]", flag)]
+    return all(word in _HARMLESS for word in words if word.startswith("-f"))
 
 
 def _nvcc_command(
@@ -197,8 +208,11 @@ def _nvcc_command(
     chosen = any("arch" in flag or flag.startswith("-gencode") for flag in own)
     standard = [] if any(flag.startswith("-std=") for flag in own) else [toolchain.torch().cxx_standard]
     threads = any(flag.startswith(("-t", "--threads")) for flag in own)
-    at_once = [] if threads else [f"--threads={len(architectures) + 1}"]  # as far as nvcc can by itself
-    first = [*STEPS, NVCC] if steps and not threads else [NVCC, *at_once]
+    at_once = str(len(architectures) + 1)
+    if threads:
+        first: list[str] = [NVCC]
+    else:
+        first = [*STEPS, at_once, NVCC] if steps else [NVCC, f"--threads={at_once}"]
     return command([
         *first, *host, *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)),
         "--compiler-options", "-fPIC", *own, *standard, "-c", IN, "-o", OUT,
@@ -283,9 +297,11 @@ def _compilers(request: BuildRequest) -> list[str]:
 def _places(request: BuildRequest, prefixes: Path) -> dict[str, str]:
     if not request.uses_cuda:
         return common_places()
-    host = toolchain.gcc() if prefixes == PREFIX_DIR else prefixes / HOST_COMPILER
+    own = prefixes / HOST_COMPILER
+    there = prefixes != PREFIX_DIR and own.exists()
+    host = {"ccbin": "-ccbin", "host": str(own)} if there else {"ccbin": "", "host": ""}
     return {**common_places(), "nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home()), "thrust": str(THRUST_DIR),
-            "host": str(host), "prefixes": str(prefixes), "prefix": str(PREFIX_DIR), "interpreter": sys.executable,
+            **host, "prefixes": str(prefixes), "prefix": str(PREFIX_DIR), "interpreter": sys.executable,
             "steps": nvcc_steps.__file__}
 
 
@@ -296,8 +312,8 @@ def common_places() -> dict[str, str]:
 
 
 def places_file(places: Mapping[str, str]) -> str:
-    """What ninja's variables are, as ninja reads it."""
-    return "".join(f"{name} = {_quoted(place)}\n" for name, place in places.items())
+    """What ninja's variables are, as ninja reads it; an empty one is no word at all."""
+    return "".join(f"{name} = {_quoted(place) if place else ''}\n" for name, place in places.items())
 
 
 def key_of(files: Mapping[str, str], compilers: Sequence[str], headers: Sequence[Path] = (SLIM_DIR,)) -> str:

@@ -69,9 +69,14 @@ def cxx() -> str:
     raise MissingTool("no C++ compiler: install g++ (apt-get install g++), or set CXX")
 
 
-def gcc() -> str | None:
-    """What nvcc takes for the host's part of a source, unless it is told."""
-    return shutil.which("gcc")
+@cache
+def nvcc_takes_gcc_from_the_path() -> bool:
+    """Whether nvcc, if nothing else is said, takes the gcc on the path for the host's part of a source: unless its own
+    folder has one, or its profile names another. Raises MissingTool."""
+    folder = Path(nvcc()).resolve().parent
+    profile = folder / "nvcc.profile"
+    named = profile.exists() and "compiler-bindir" in profile.read_text(encoding="utf-8", errors="replace")
+    return not (named or (folder / "gcc").exists()) and shutil.which("gcc") is not None
 
 
 @cache

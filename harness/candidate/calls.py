@@ -225,8 +225,9 @@ class Caller:
 
     def _poison_freed_memory(self, buffers: BufferSet) -> None:
         """Fills the blocks that outputs of this size will be allocated from, so that nothing useful is left there."""
-        for spec in buffers.outputs:
-            torch.empty(spec.bytes, dtype=torch.uint8, device=self._device).fill_(POISON_BYTE)
+        blocks = [torch.empty(spec.bytes, dtype=torch.uint8, device=self._device) for spec in buffers.outputs]
+        for block in blocks:  # all at once: one that was freed would be the next one's as well
+            block.fill_(POISON_BYTE)
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:

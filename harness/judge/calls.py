@@ -363,8 +363,11 @@ class Calls:
         for tensor in tensors:
             self._tools.clock.touch(tensor.data_ptr(), tensor.numel() * tensor.element_size())
         self._places.move_on()
-        for spec in self._stage.sets[0].outputs:
-            torch.empty(spec.bytes, dtype=torch.uint8, device=self._stage.device).zero_()
+        blocks = [torch.empty(spec.bytes, dtype=torch.uint8, device=self._stage.device)
+                  for spec in self._stage.sets[0].outputs]
+        for block in blocks:
+            block.zero_()
+        del blocks
         self._memory.look_up()
 
     def _input_sums(self, place: int) -> torch.Tensor:

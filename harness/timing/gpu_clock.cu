@@ -92,7 +92,9 @@ extern "C" __global__ void inlinebench_flush(const float4* buffer, size_t count,
 
 extern "C" __global__ void inlinebench_touch(const float* memory, size_t count, float* sink) {
   const size_t i = (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kTouchApart;
-  if (i < count && __float_as_int(memory[i]) == 0x7f7f7f7f) *sink = 1.f;  // hardly ever; keeps the load alive
+  if (count == 0) return;
+  const float value = memory[i < count ? i : count - 1];  // memory that begins inside a page ends in one more
+  if (__float_as_int(value) == 0x7f7f7f7f) *sink = 1.f;  // hardly ever; keeps the load alive
 }
 
 // Stands in a profile where the clock stopped.
@@ -145,7 +147,7 @@ int clock_sweep() {
 // to look up each page anew, and the first kernel to come would be the one that waits.
 int clock_touch(const void* memory, size_t bytes) {
   const size_t count = bytes / sizeof(float);
-  const size_t blocks = (count / kTouchApart) / kFlushThreads + 1;
+  const size_t blocks = (count / kTouchApart + 1) / kFlushThreads + 1;
   inlinebench_touch<<<static_cast<unsigned>(blocks), kFlushThreads>>>(static_cast<const float*>(memory), count,
                                                                       state.flush_sink);
   return cudaGetLastError();

@@ -91,11 +91,11 @@ def test_what_it_was_not_made_for_is_read_as_it_is(made: Path, tmp_path: Path) -
     assert status == 0 and ".gch" not in log, log
 
 
-def test_an_error_in_host_code_names_the_author_s_line(made: Path, tmp_path: Path) -> None:
-    broken = CUDA + 'static_assert(__builtin_constant_p(rand()), "planted");\n'
+def test_an_error_that_only_the_host_compiler_finds_names_the_author_s_line(made: Path, tmp_path: Path) -> None:
+    broken = CUDA.replace("  auto y =", '  asm("notaninstruction");\n  auto y =')
     status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), made, tmp_path)
     assert status != 0
-    assert "cuda_sources" in log and "13" in log
+    assert log.count("cuda_sources:7: Error") == 1, log
 
 
 def test_an_error_in_a_kernel_is_told_once_with_the_author_s_line(made: Path, tmp_path: Path) -> None:
@@ -121,6 +121,44 @@ def test_a_host_compiler_of_the_author_s_choice_stays(tmp_path: Path) -> None:
     chosen = replace(REQUEST, extra_cuda_cflags=("-ccbin", "g++"))
     lines = recipe(chosen, ARCHITECTURES, slim=True).files["build.ninja"]
     assert "$host" not in lines and "-ccbin g++" in lines
+
+
+@pytest.mark.parametrize(("flags", "fits"), [
+    (("-O3", "--use_fast_math"), True), (("-ftz=true", "-Xcompiler", "-fPIC"), True), (("-Xcompiler=-O3,-Wall",), True),
+    (("-Xcompiler", "-fshort-enums"), False), (("--compiler-options=-Wall,-fvisibility=hidden",), False),
+    (("-Xcompiler -fsanitize=undefined",), False),
+])
+def test_flags_that_change_what_headers_mean_have_them_read_anew(flags: tuple[str, ...], fits: bool) -> None:
+    """GCC takes a precompiled header for the same whatever most of its flags that begin with -f say."""
+    lines = recipe(replace(REQUEST, extra_cuda_cflags=flags), ARCHITECTURES, slim=True).files["build.ninja"]
+    assert ("$ccbin $host" in lines) is fits
+    lines = recipe(replace(REQUEST, extra_cflags=flags), ARCHITECTURES, slim=True).files["build.ninja"]
+    assert ("inlinebench_binding.h" in lines) is fits
+
+
+def test_nvcc_chooses_its_host_compiler_where_nothing_is_precompiled() -> None:
+    places = recipe(REQUEST, ARCHITECTURES, slim=True).files["places.ninja"]
+    assert "\nccbin = \nhost = \n" in places
+
+
+@pytest.mark.parametrize("said", ["a gcc beside nvcc", "a profile"])
+def test_a_toolkit_with_a_host_compiler_of_its_own_keeps_it(
+    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "nvcc").touch()
+    monkeypatch.setattr(toolchain, "nvcc", lambda: str(tmp_path / "bin" / "nvcc"))
+    toolchain.nvcc_takes_gcc_from_the_path.cache_clear()
+    assert toolchain.nvcc_takes_gcc_from_the_path()
+    if said == "a profile":
+        (tmp_path / "bin" / "nvcc.profile").write_text("compiler-bindir = /opt/gcc\n")
+    else:
+        (tmp_path / "bin" / "gcc").touch()
+    toolchain.nvcc_takes_gcc_from_the_path.cache_clear()
+    try:
+        assert not toolchain.nvcc_takes_gcc_from_the_path()
+    finally:
+        toolchain.nvcc_takes_gcc_from_the_path.cache_clear()
 
 
 @pytest.mark.parametrize(("source", "needs"), [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,16 @@ def test_the_host_s_steps_and_each_architecture_s_are_told_apart() -> None:
         "TOP": "/cuda/bin/..", "CICC_PATH": "/cuda/bin/../nvvm/bin", "PATH": "/cuda/bin:/usr/bin"}
 
 
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+@pytest.mark.parametrize("architectures", [["90"], ["80", "90"], ["80", "89", "90a"]])
+def test_what_nvcc_says_here_is_understood(architectures: list[str], tmp_path: Path) -> None:
+    (tmp_path / "cuda.cu").write_text("__global__ void k() {}\n")
+    codes = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in architectures]
+    listed = subprocess.run(["nvcc", *codes, "-c", "cuda.cu", "-o", "cuda.o", "--dryrun", "--keep", "--keep-dir", "."],
+                            capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert len(read(listed.stderr).devices) == len(architectures)
+
+
 def without(start: str) -> str:
     return "".join(f"{line}\n" for line in LISTING.splitlines() if not line.startswith(start))
 
@@ -59,15 +70,18 @@ def test_a_list_that_is_not_as_expected_is_left_to_nvcc(listing: str) -> None:
         read(listing)
 
 
+FAIL = "sh -c 'echo {}; exit {}'"
+
+
 def said(steps: Steps, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    return carry_out(steps), capsys.readouterr().err
+    return carry_out(steps, 3), capsys.readouterr().err
 
 
 def test_steps_side_by_side_need_each_other_only_where_they_meet(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each chain waits for a file of the other, so one after the other they would never end."""
-    wait = "for i in $(seq 200); do [ -e {0} ] && break; sleep 0.05; done; cat {0}"
+    wait = "sh -c 'for i in $(seq 200); do [ -e {0} ] && break; sleep 0.05; done; cat {0}'"
     one, two = tmp_path / "one", tmp_path / "two"
     steps = Steps((f"echo from the host > {one}", wait.format(two)), ((f"echo $TOLD > {two}", wait.format(one)),),
                   (f"cat {one} {two}",), {"TOLD": "from the device"}, "")
@@ -75,9 +89,9 @@ def test_steps_side_by_side_need_each_other_only_where_they_meet(
 
 
 @pytest.mark.parametrize(("host", "device", "rest", "expected"), [
-    ("echo bad; exit 3", "echo worse; exit 4", "true", (3, "bad\n")),
-    ("echo a warning", "echo bad; exit 4", "true", (4, "a warning\nbad\n")),
-    ("true", "true", "echo late; exit 5", (5, "late\n")),
+    (FAIL.format("bad", 3), FAIL.format("worse", 4), "true", (3, "bad\n")),
+    ("echo a warning", FAIL.format("bad", 4), "true", (4, "a warning\nbad\n")),
+    ("true", "true", FAIL.format("late", 5), (5, "late\n")),
 ])
 def test_the_first_failure_is_what_is_told(
     host: str, device: str, rest: str, expected: tuple[int, str], capsys: pytest.CaptureFixture[str]
@@ -85,10 +99,18 @@ def test_the_first_failure_is_what_is_told(
     assert said(Steps((host, "true"), ((device,),), (rest, "echo never"), {}, ""), capsys) == expected
 
 
+def test_what_runs_when_something_has_failed_is_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    late = tmp_path / "late"
+    steps = Steps((FAIL.format("bad", 3),), (("sleep 30", f"touch {late}"), (f"touch {late}.too",)), ("true",), {}, "")
+    assert carry_out(steps, 2) == 3
+    assert capsys.readouterr().err == "bad\n"
+    assert not late.exists()
+
+
 def test_nvcc_is_run_where_its_list_is_not_understood(tmp_path: Path) -> None:
     nvcc = tmp_path / "nvcc"
     nvcc.write_text('#!/bin/sh\ncase "$*" in *--dryrun*) echo strange >&2 ;; *) echo compiled "$@"; exit 7 ;; esac\n')
     nvcc.chmod(0o755)
-    done = subprocess.run([sys.executable, "-I", "-S", nvcc_steps.__file__, nvcc, "-c", "cuda.cu", "-o", "cuda.o"],
+    done = subprocess.run([sys.executable, "-I", "-S", nvcc_steps.__file__, "3", nvcc, "-c", "cuda.cu", "-o", "cuda.o"],
                           capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (7, "compiled -c cuda.cu -o cuda.o\n")
+    assert (done.returncode, done.stdout) == (7, "compiled --threads=3 -c cuda.cu -o cuda.o\n")

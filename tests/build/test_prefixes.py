@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -112,6 +115,31 @@ def test_a_compiler_that_can_not_make_them_keeps_nobody_from_building(tmp_path: 
     assert prefixes.folder() == PREFIX_DIR
     assert len(tried) == 1
     assert not list((tmp_path / CPU_LIBRARIES).glob("prefix-*")) and not list((tmp_path / CPU_LIBRARIES).glob("tmp*"))
+
+
+def test_nobody_waits_while_somebody_makes_them(tmp_path: Path) -> None:
+    begun, over = Event(), Event()
+
+    def ninja(folder: Path) -> tuple[int, str, None]:
+        begun.set()
+        assert over.wait(60)
+        return 0, "", None
+
+    prefixes = Prefixes(Cache(tmp_path), ninja)
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(lambda: [prefixes.ask() for _ in range(WORTH_IT)][-1])
+        assert begun.wait(60)
+        assert prefixes.ask() is False
+        over.set()
+        assert making.result() is True
+
+
+def test_a_full_disk_keeps_nobody_from_building(tmp_path: Path) -> None:
+    def ninja(folder: Path) -> tuple[int, str, None]:
+        raise OSError(errno.ENOSPC, "planted")
+
+    prefixes = Prefixes(Cache(tmp_path), ninja)
+    assert {prefixes.ask() for _ in range(2 * WORTH_IT)} == {False} == {prefixes.make()}
 
 
 def test_who_comes_second_uses_what_the_first_one_made(tmp_path: Path) -> None:

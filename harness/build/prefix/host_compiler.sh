@@ -47,6 +47,6 @@ if [ -n "$INLINEBENCH_MAKE_PREFIX" ]; then
 fi
 
 rest=${source%.cudafe1.cpp}.rest.cpp
-tail -c +$((size + 1)) "$source" > "$rest"
-gcc "$@" -include "$prefix" "$rest" -o "$output" 2> "$rest.log" && cat "$rest.log" >&2 && exit
+tail -c +$((size + 1)) "$source" > "$rest" &&
+  gcc "$@" -include "$prefix" "$rest" -o "$output" 2> "$rest.log" && cat "$rest.log" >&2 && exit
 exec gcc "$@" "$source" -o "$output"
