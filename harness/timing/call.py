@@ -37,7 +37,8 @@ class Sample:
 class Clock(Protocol):
     """What a device must offer to have calls timed on it.
 
-    `touch` reads something of each page of memory (aligned to 4 bytes), before a flush: what was looked up of its pages counts in nobody's time.
+    `touch` reads something of each page of memory (aligned to 4 bytes), before a flush: that it was looked up counts in
+    nobody's time.
     `sweep` is the part of `flush` that can be queued behind a hold. `copy` is for `finish`: bytes from one address to
     another, in the order of the work. `done` tells whoever reads the flags when all work before it is over.
     """
