@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
@@ -33,7 +34,7 @@ class Prefixes:
 
     def folder(self) -> Path:
         """Where they are; that of the plain headers if there are none. Raises MissingTool."""
-        _, found = self._planned()
+        _, found = self._planned
         return found if self._cache.hold(found) else PREFIX_DIR
 
     def ask(self) -> bool:
@@ -42,7 +43,7 @@ class Prefixes:
         Made now if enough was built with this cache or asked for, which takes as long as some builds; not if somebody
         else is just making them. Raises MissingTool.
         """
-        planned, found = self._planned()
+        planned, found = self._planned
         if self._cache.hold(found):
             return True
         with self._lock:
@@ -58,12 +59,13 @@ class Prefixes:
 
     def make(self) -> bool:
         """Makes them now, if nobody has, however little was built; whether they are there. Raises MissingTool."""
-        planned, found = self._planned()
+        planned, found = self._planned
         with self._making:
             return self._cache.hold(found) or (self._make(planned.files, found) and self._cache.hold(found))
 
+    @cached_property
     def _planned(self) -> tuple[Recipe, Path]:
-        """How they are made, and where they are when somebody has."""
+        """How they are made, and where they are when somebody has. Raises MissingTool."""
         planned = kernel_prefix_recipe(self._architectures) if self._architectures else prefix_recipe()
         return planned, self._cache.room(CPU_LIBRARIES) / f"{FOLDER}{planned.key[:DIGITS]}"
 
