@@ -184,7 +184,7 @@ def test_what_a_reference_clamps_says_nothing_of_the_rounding_of_the_rest(shift:
     scale = measure_scale(oracle, reference)
     below = reference < shift
     assert 0 < scale.reference_error_rms < 0.2 * scale.unclamped_error_rms
-    assert scale.unclamped_rms == pytest.approx(float(oracle[below].square().mean().sqrt()), rel=1e-3)
+    assert scale.unclamped_rms == pytest.approx(float(oracle[below].square().mean().sqrt()), rel=1e-2)
     other = torch.where(below, oracle - 2e-7, oracle)  # rounded the other way
     assert judge(other.float(), reference.float(), oracle).passed
     assert judge(torch.where(reference == shift, oracle - 2e-7, oracle).float(), reference.float(), oracle).passed
