@@ -23,6 +23,7 @@ from harness.build.recipe import (
     common_places,
     cpp_source,
     cuda_source,
+    fits_prefix,
     folder_flags,
     key_of,
     link_flags,
@@ -114,7 +115,9 @@ def _ninja_file(
     prefixed: bool,
 ) -> str:
     common = [CXX, *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
-    first = {"main.cpp": [*PREFIXED, BINDING], "cuda.cpp": [*PREFIXED, KERNEL]} if prefixed else {}
+    given = {"main.cpp": request.extra_cflags, "cuda.cpp": request.extra_cuda_cflags}
+    headers = {"main.cpp": BINDING, "cuda.cpp": KERNEL}
+    first = {name: [*PREFIXED, headers[name]] for name, flags in given.items() if prefixed and fits_prefix(flags)}
     own = {"main.cpp": _cpp_flags(request), "cuda.cpp": _kernel_flags(split(request.extra_cuda_cflags))}
     rules = {name: command([*common, *first.get(name, []), *flags, "-c", IN, "-o", OUT]) for name, flags in own.items()}
     lines = [f"include {PLACES}"]

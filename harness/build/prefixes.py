@@ -73,7 +73,7 @@ class Prefixes:
         """Whether they can be made here. Of several processes one does it, and the others go on without."""
         try:
             return self._made(files, target)
-        except OSError:  # the disk is full, say: builds go without, and what they lack they tell better
+        except OSError:  # the disk is full, say
             return False
 
     def _made(self, files: dict[str, str], target: Path) -> bool:

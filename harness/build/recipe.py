@@ -171,7 +171,7 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
     folders = [*([SLIM] if slim else []), *TORCH_INCLUDES, *([Expanded("$cuda/include")] if request.uses_cuda else [])]
     common = common_flags(request, folders)
     prefixed = slim and request.uses_cuda and not request.no_implicit_headers
-    first = [*PREFIXED, BINDING] if prefixed and _fits_prefix(request.extra_cflags) else []
+    first = [*PREFIXED, BINDING] if prefixed and fits_prefix(request.extra_cflags) else []
     compile_cxx = command([CXX, *common, *first, "-fPIC", toolchain.torch().cxx_standard,
                            *split(request.extra_cflags), "-c", IN, "-o", OUT])
     lines = [f"include {PLACES}", "rule cxx", f"  command = {compile_cxx}", "", "build main.o: cxx main.cpp", ""]
@@ -179,7 +179,7 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
     if request.cuda_sources:
         without_thrust = slim and not needs_thrust(request.cuda_sources)
         common = common_flags(request, [*([THRUST] if without_thrust else []), *folders])
-        host = HOST if prefixed and _leaves_host_compiler(request) and _fits_prefix(request.extra_cuda_cflags) else ()
+        host = HOST if prefixed and _leaves_host_compiler(request) and fits_prefix(request.extra_cuda_cflags) else ()
         compile_cuda = _nvcc_command(request, common, architectures, host, steps=slim)
         lines += ["rule nvcc", f"  command = {compile_cuda}", "", "build cuda.o: nvcc cuda.cu", ""]
         objects.append("cuda.o")
@@ -195,7 +195,7 @@ def _leaves_host_compiler(request: BuildRequest) -> bool:
     return not chosen and toolchain.nvcc_takes_gcc_from_the_path()
 
 
-def _fits_prefix(flags: Sequence[str]) -> bool:
+def fits_prefix(flags: Sequence[str]) -> bool:
     """Whether precompiled headers mean the same with these flags, as far as GCC doesn't find out by itself."""
     words = [word for flag in split(flags) for word in re.split("[,=]", flag)]
     return all(word in _HARMLESS for word in words if word.startswith("-f"))

@@ -14,7 +14,7 @@ no more than `tol * s1`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -108,24 +108,25 @@ def measure_scale(oracle: torch.Tensor, reference: torch.Tensor) -> Scale:
     every, others, clamped = _Sum(), _Sum(), 0
     for _, (exact, own) in _chunks(oracle, reference):
         every.add(_distance(own, exact))
-        held = own == 0
-        for end in ends:
-            held |= own == end
-        number = int(held.sum())
-        clamped += number
-        if number < held.numel():
-            left = ~held
-            others.add(_distance(own[left], exact[left]) if number else _distance(own, exact))
-    if 2 * clamped <= every.count:
+        clamped += int(_is_one_of(own, ends).sum())
+    if 2 * clamped <= every.count:  # nearly always
         return Scale(every.size, every.error)
+    for _, (exact, own) in _chunks(oracle, reference):
+        left = ~_is_one_of(own, ends)
+        others.add(_distance(own[left], exact[left]))
     return Scale(every.size, every.error, others.size, others.error)
 
 
+def _is_one_of(values: torch.Tensor, few: Sequence[float]) -> torch.Tensor:
+    """Where elements equal one of a few values."""
+    return reduce(torch.logical_or, [values == each for each in few])
+
+
 def _ends(reference: torch.Tensor) -> tuple[float, ...]:
-    """The least and the greatest value, where there is such a thing."""
+    """What a clamp leaves: zero, and the least and the greatest value where there is such a thing."""
     if reference.is_complex() or reference.numel() == 0:
-        return ()
-    return float(reference.amin()), float(reference.amax())
+        return (0.0,)
+    return 0.0, float(reference.amin()), float(reference.amax())
 
 
 class _Sum:

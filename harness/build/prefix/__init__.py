@@ -2,8 +2,9 @@
 
 A compiler takes most of its time to read torch's headers. With a precompiled one it takes half of it or less, but that
 form takes longer to make, so it is made when several builds have been asked for. GCC finds `NAME.gch` before `NAME` on
-the include path, and uses it only if the options fit; else, and as long as there is none, it reads the header here. So
-what comes out is the same, and no key depends on it.
+the include path, and uses it only if the options fit; else, and as long as there is none, it reads the header here.
+Where options matter that GCC doesn't look at (`fits_prefix`), a build has no such header. So what comes out is the
+same, and no key depends on it.
 
 For nvcc only the last of its steps can be helped so, see `host_compiler.sh`.
 """
