@@ -89,7 +89,7 @@ class Row:
 class Traced(Row):
     """A kernel or a chain of some, by the timer and by CUPTI in the same calls (µs), one figure a call.
 
-    The timer's are as the harness reports them, less an empty pair of events.
+    The timer's are as the harness reports them, without what it adds to a call.
 
     `untraced_us` are calls without CUPTI, `events_us` and `do_bench_us` what other ways to time make of the same work.
     """
@@ -129,16 +129,17 @@ class Traced(Row):
 class Spun(Row):
     """A kernel that spins for a known number of SM clock cycles; one figure a call.
 
-    `cycles_per_us` is the clock rate that a long spin saw right behind each, `pair_us` what an empty event pair took.
+    `cycles_per_us` is the clock rate that a long spin saw right behind each, `overhead_us` what the harness takes off a
+    call's time: an empty pair of events, and a launch.
     """
 
-    COLUMNS = ("spin", "SM clock (MHz)", "cycles / clock (µs)", "timer (µs)", "empty pair (µs)",
+    COLUMNS = ("spin", "SM clock (MHz)", "cycles / clock (µs)", "timer (µs)", "taken off (µs)",
                "difference (µs)", "allowed (µs)")
 
     cycles: list[float]
     cycles_per_us: list[float]
     timer_us: list[float]
-    pair_us: list[float]
+    overhead_us: list[float]
 
     @property
     def expected_us(self) -> list[float]:
@@ -146,14 +147,14 @@ class Spun(Row):
 
     @property
     def difference(self) -> float:
-        """Of the timer, less an empty pair, from what the cycles took; the median over the calls in µs."""
-        return middle(differences(self.timer_us, self.expected_us)) - middle(self.pair_us)
+        """Of what the harness would report from what the cycles took; the median over the calls in µs."""
+        return middle(differences(self.timer_us, self.expected_us)) - middle(self.overhead_us)
 
     @property
     def cells(self) -> tuple[str, ...]:
         expected = middle(self.expected_us)
         return (self.what, number(middle(self.cycles_per_us), ".1f"), time_text(expected),
-                time_text(middle(self.timer_us)), time_text(middle(self.pair_us)), signed(self.difference),
+                time_text(middle(self.timer_us)), time_text(middle(self.overhead_us)), signed(self.difference),
                 time_text(SPUN.us(expected)))
 
     @property

@@ -21,8 +21,8 @@ from harness.judge.device import architectures
 from harness.judge.kernels import HARNESS, HOLD, STOP
 from harness.timing.call import Clock, timed_call
 from harness.timing.flags import FlagPage
-from harness.timing.floor import empty_ms
 from harness.timing.gpu import GpuClock
+from harness.timing.overhead import null_ms, shown_ms
 from harness.timing.profile import Activity, CuptiTracer
 from harness.wire.arithmetic import exact_arithmetic
 
@@ -140,10 +140,21 @@ class Bench:
         return sample.device_ms * 1e3 if sample.held else None
 
     @cached_property
-    def pair_us(self) -> float:
-        """What the timer shows for a call of nothing; the harness takes it off every time that it reports."""
-        self.wake()
-        return empty_ms(self.clock) * 1e3
+    def shown_us(self) -> float:
+        """What the timer shows for a kernel that does nothing. To be asked for before CUPTI starts."""
+        return shown_ms(self.clock) * 1e3
+
+    @cached_property
+    def overhead_us(self) -> float:
+        """What the harness takes off every time of this process that it reports. Raises Failed without CUPTI."""
+        shown, null = self.shown_us, null_ms(self.clock, self.tracer)
+        if null is None:
+            raise Failed("CUPTI doesn't see a kernel that does nothing")
+        return shown - null * 1e3
+
+    def net(self, times_us: Sequence[float]) -> list[float]:
+        """Times as the harness reports them. Starts CUPTI."""
+        return [each - self.overhead_us for each in times_us]
 
     def traced(self, work: Work) -> tuple[float, float] | None:
         """The same call in µs by the timer and by CUPTI; None where one of them has no time."""
@@ -239,21 +250,23 @@ def trace(bench: Bench, calls: int, others: bool) -> Iterator[Traced]:
 
     These come first, because what CUPTI puts into a process once it has started would slow down their launches.
     """
-    pair = bench.pair_us  # before CUPTI has started
+    _ = bench.shown_us
     beside = {case.what: look_beside(bench, case.make(bench), calls) for case in cases()} if others else {}
     for case in cases():
         work = case.make(bench)
         bench.warm(work)
         bench.traced(work)  # when CUPTI first meets a kernel it may wait for the device
         pairs = [both for _ in range(calls) if (both := bench.traced(work)) is not None]
-        timer, cupti = [each[0] - pair for each in pairs], [each[1] for each in pairs]
-        yield Traced(case.what, timer, cupti, **beside.get(case.what, {}))
+        timer, cupti = bench.net([each[0] for each in pairs]), [each[1] for each in pairs]
+        around = beside.get(case.what)
+        of_others = {} if around is None else {**around, "untraced_us": bench.net(around["untraced_us"])}
+        yield Traced(case.what, timer, cupti, **of_others)
 
 
 def look_beside(bench: Bench, work: Work, calls: int) -> dict[str, Any]:
-    """The timer without CUPTI, CUDA events around the call, and Triton's `do_bench` where that is there, in µs."""
+    """What the timer shows without CUPTI, CUDA events around the call, Triton's `do_bench` where that is there (µs)."""
     bench.warm(work)
-    untraced = [each - bench.pair_us for each in usable([bench.time(work) for _ in range(calls)])]
+    untraced = usable([bench.time(work) for _ in range(calls)])
     around = middle([_events_us(work) for _ in range(calls)])
     return {"untraced_us": untraced, "events_us": around, "do_bench_us": _do_bench_us(work)}
 
@@ -288,14 +301,13 @@ def spin(bench: Bench, calls: int) -> Iterator[Spun]:
         row = Spun(f"{asked:g} µs", [], [], [], [])
         cycles = round(asked * bench.rate())
         for _ in range(calls):
-            pair = bench.time(lambda: None)
             timer = bench.time(partial(bench.spin, cycles), then_look_at_clock)
-            if pair is None or timer is None:
+            if timer is None:
                 continue
             row.cycles.append(bench.spin.seen()[0])
             row.cycles_per_us.append(bench.spin.cycles_per_us())
             row.timer_us.append(timer)
-            row.pair_us.append(pair)
+            row.overhead_us.append(bench.overhead_us)
         yield row
 
 

@@ -163,9 +163,9 @@ class Timing:
     """Times of a solution that passed. `speedup` is the median of paired ratios, reference over solution.
 
     `wall_ms` is what a call takes in a loop in Python, by the candidate's clock. `floor` is the least that the hardware
-    needs. `empty_ms` is what the timer shows for a call of nothing, and has been taken off every device time.
-    `stopped_by` tells why no more calls were made. `gpu` is the state of the GPU meanwhile, or `gpu_unknown` why there
-    is none.
+    needs. `empty_ms` is what the timer shows for a call of nothing; `reference_overhead_ms` and `solution_overhead_ms`
+    are what was taken off each of their device times: the same, and a launch, in the process of each. `stopped_by`
+    tells why no more calls were made. `gpu` is the state of the GPU meanwhile, or `gpu_unknown` why there is none.
     """
 
     reference_ms: Spread
@@ -175,6 +175,8 @@ class Timing:
     baselines: tuple[Baseline, ...] = ()
     floor: Floor | None = None
     empty_ms: float | None = None
+    reference_overhead_ms: float | None = None
+    solution_overhead_ms: float | None = None
     stopped_by: str | None = None
     gpu: GpuState | None = None
     gpu_unknown: str | None = None

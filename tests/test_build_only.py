@@ -121,7 +121,7 @@ def build(root: Path, *arguments: str, cache: str = "cache", environment: Mappin
 
 @pytest.fixture(scope="module")
 def first(place: Path) -> Run:
-    return build(place, "--arch", "sm_90,80")
+    return build(place, "--arch", "sm_90,80", "--headers", "auto")
 
 
 def row(run: Run, name: str) -> list[str]:

@@ -20,6 +20,7 @@ from harness.timing.call import Clock, Sample
 from harness.timing.cpu import CpuClock
 from harness.timing.flags import FlagPage
 from harness.timing.gpu import GpuClock
+from harness.timing.overhead import shown_ms
 from harness.timing.profile import Tracer, open_tracer, torch_tracer
 from harness.wire.arena import BufferSet, TensorSpec, open_arena
 from harness.wire.arithmetic import cast, exact_arithmetic
@@ -48,8 +49,9 @@ class Candidate:
 
     def serve(self) -> None:
         """Answers requests until the judge closes the channel."""
-        operations = {"prebuild": self._prebuild, "start": self._start, "load": self._load, "map": self._map,
-                      "call": self._call, "batch": self._batch, "loop": self._loop, "report": self._report}
+        operations = {"prebuild": self._prebuild, "start": self._start, "clock": self._look_at_clock,
+                      "load": self._load, "map": self._map, "call": self._call, "batch": self._batch,
+                      "loop": self._loop, "report": self._report}
         while True:
             try:
                 request = self._channel.receive()
@@ -98,6 +100,10 @@ class Candidate:
             self._tracer = open_tracer(request["support"].get("trace"))
             torch.cuda.synchronize(self._device)
         return {"op": "started"}
+
+    def _look_at_clock(self, _: dict[str, Any]) -> dict[str, Any]:
+        """What the clock adds in this process, for as long as it is the harness's alone."""
+        return {"op": "clocked", "shown_ms": shown_ms(self._clock)}
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
         model = self._construct(request)

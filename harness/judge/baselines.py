@@ -9,7 +9,7 @@ import torch
 
 from harness.judge.problem import describe
 from harness.judge.stage import Stage
-from harness.timing.call import Clock, timed_call
+from harness.timing.call import Clock, Sample, timed_call
 from harness.timing.hold import HoldPolicy
 from harness.wire.arithmetic import seed_all
 
@@ -30,8 +30,8 @@ class Baselines:
         self._holds = {name: HoldPolicy() for name in names if name in MODES}
         self.notes: dict[str, str] = {}
 
-    def time(self, tensors: list[torch.Tensor], others: tuple[Any, ...], random_seed: int) -> dict[str, float]:
-        """The device time in ms of one call of each on these inputs, which stay as they are."""
+    def time(self, tensors: list[torch.Tensor], others: tuple[Any, ...], random_seed: int) -> dict[str, Sample]:
+        """A sample of one call of each on these inputs, which stay as they are."""
         found = {}
         for name in self._holds:
             if name not in self._models:
@@ -60,7 +60,7 @@ class Baselines:
 
     def _call(
         self, name: str, model: torch.nn.Module, tensors: list[torch.Tensor], others: tuple[Any, ...], random_seed: int
-    ) -> float:
+    ) -> Sample:
         rehearsed, hold = self._stage.rehearsed, self._holds[name]
         own = [tensor.clone() if index in rehearsed.mutated else tensor for index, tensor in enumerate(tensors)]
         arguments = rehearsed.input_form.arguments(own, others)
@@ -70,4 +70,4 @@ class Baselines:
             _, sample = timed_call(self._clock, lambda: model(*arguments), lambda _: None, limit)
         if not sample.held:
             hold.ran_out()
-        return sample.device_ms
+        return sample

@@ -32,6 +32,7 @@ from harness.result import Timing, Verdict
 from harness.timing.call import Sample, timed_call
 from harness.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from harness.timing.hold import HoldPolicy
+from harness.timing.overhead import Overhead
 from harness.timing.places import KnownMemory, Places
 from harness.timing.profile import Activity
 from harness.timing.roofline import floor
@@ -69,8 +70,11 @@ class Calls:
         self._places = Places([spec.bytes for spec in stage.sets[0].outputs], stage.device)
         self._memory = KnownMemory(tools.clock, stage.device)
         self._reference_hold, self._candidate_hold = HoldPolicy(), HoldPolicy()
-        on_gpu = settings.timing and stage.device.type == "cuda"
-        self._timings = Timings(stage.overheads(tools.clock).empty_ms if on_gpu else None)
+        overheads, shown = stage.overheads, candidate.shown_ms
+        self._timings = Timings(
+            None if overheads is None or shown is None else
+            Overhead(overheads.empty_ms, overheads.launch_ms, shown - overheads.null_ms)
+        )
         if tools.peaks is not None:
             work, peaks = stage.rehearsed.work, tools.peaks
             self._timings.floor = floor(work, peaks)
@@ -148,7 +152,7 @@ class Calls:
             return
         begin, alone = time.monotonic(), list[float]()
         while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < ALONE_S):
-            alone.append(self._timings.net(self._reference_again()[1].device_ms))
+            alone.append(self._timings.of_reference(self._reference_again()[1]))
         beside = self._attempt.timing.reference_ms.median
         if slowed_down(beside, median(alone)):
             self._attempt.timing = None

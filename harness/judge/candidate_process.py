@@ -69,6 +69,8 @@ class CandidateProcess:
     ) -> None:
         self.budget, self.page = budget, page
         self.builds: list[BuildOutcome] = []
+        self.shown_ms: float | None = None
+        """What its clock shows for a kernel that does nothing, where it was asked before it loaded a solution."""
         self._build, self._keep = build, keep
         self._status: int | None = None
         self._stopped: list[int] = []

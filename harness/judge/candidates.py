@@ -6,7 +6,8 @@ needs that it was started for, so it serves that one, its neighbours in the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from harness.judge.candidate_process import (
     CandidateProcess,
     CandidateTimedOut,
 )
+from harness.judge.frames import read_clocked
 from harness.judge.launcher import Launcher
 from harness.judge.messages import Settings
 from harness.result import Verdict
@@ -58,23 +60,28 @@ class Candidates:
     def take(self, solution: Path | None, shared: Mapping[str, int]) -> CandidateProcess:
         """A candidate that has started, for a solution's file (None: the reference); the one that waits, if it serves.
 
-        It is given the descriptors `shared`, which a waiting one can't be. Raises Failed where the device has no memory
-        left for it, and NoCandidate.
+        It is given the descriptors `shared`, which a waiting one can't be. Where calls are to be timed, it has told
+        what its clock adds to them. Raises Failed where the device has no memory left for it, and NoCandidate.
         """
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            if waiting.serves(solution) and waiting.is_up() and not shared:
-                waiting.candidate.budget = self._settings.timeout
-                return waiting.candidate
-            waiting.candidate.kill()
-        fresh = self._start(solution, shared)
+        started = self._take_waiting(solution, shared)
+        if started is None:
+            started = self._start(solution, shared)
         try:
-            fresh.finish()
+            started.finish()
+            if self._settings.timing and self._device.type == "cuda":
+                started.look_at_clock()  # now, while neither the next one starts nor a solution has been loaded
         except BaseException:
-            fresh.candidate.kill()
+            started.candidate.kill()
             raise
-        fresh.candidate.budget = self._settings.timeout
-        return fresh.candidate
+        started.candidate.budget = self._settings.timeout
+        return started.candidate
+
+    def _take_waiting(self, solution: Path | None, shared: Mapping[str, int]) -> Waiting | None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is None or (waiting.serves(solution) and waiting.is_up() and not shared):
+            return waiting
+        waiting.candidate.kill()
+        return None
 
     def prepare(self, solution: Path | None) -> None:
         """Has a candidate start for what comes next, unless the one that waits serves, or there is no room for it.
@@ -129,13 +136,26 @@ class Waiting:
         """Waits until it has started. Raises Failed or NoCandidate if it can't."""
         if self._up is None:
             self._up = False
-            try:
+            with self._blaming():
                 raise_failure(self.candidate.collect(), self._device)
-            except (*ENDED, Failed) as error:
-                if isinstance(error, Failed) and error.verdict is Verdict.OUT_OF_MEMORY:
-                    raise
-                raise NoCandidate(f"a candidate didn't start: {error}\n{self.candidate.log()}") from error
             self._up = True
+
+    def look_at_clock(self) -> None:
+        """Has it say what its clock shows for a kernel that does nothing. Raises Failed or NoCandidate if it can't."""
+        with self._blaming():
+            answer = self.candidate.ask("clock")
+            raise_failure(answer, self._device)
+            self.candidate.shown_ms = read_clocked(answer)
+
+    @contextmanager
+    def _blaming(self) -> Iterator[None]:
+        """What goes wrong before a solution was loaded is no solution's fault."""
+        try:
+            yield
+        except (*ENDED, Failed) as error:
+            if isinstance(error, Failed) and error.verdict is Verdict.OUT_OF_MEMORY:
+                raise
+            raise NoCandidate(f"a candidate didn't start: {error}\n{self.candidate.log()}") from error
 
     def is_up(self) -> bool:
         """Waits until it has started; False if it can't be used."""

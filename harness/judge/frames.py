@@ -94,6 +94,14 @@ def read_looped(frame: dict[str, Any], calls: int) -> Looped:
     return Looped(float(frame["wall_ms"]), tuple(over), _plain_outputs(frame["others"], calls))
 
 
+def read_clocked(frame: dict[str, Any]) -> float:
+    """What the clock shows for a kernel that does nothing, in ms. Raises CandidateCheated if the frame is none of this
+    form."""
+    _require(frame, "clocked", {"op", "nonce", "shown_ms"})
+    _demand(type(frame["shown_ms"]) is float and 0 < frame["shown_ms"] <= LONGEST_MS)
+    return float(frame["shown_ms"])
+
+
 def read_launches(frame: dict[str, Any]) -> int:
     """The number of kernels that the CPU has run. Raises CandidateCheated if the frame is none of this form."""
     _require(frame, "reported", {"op", "nonce", "launches"})

@@ -50,7 +50,7 @@ from harness.timing.flags import FlagPage
 from harness.timing.gpu import GpuClock
 from harness.timing.gpu_state import GpuWatch, NoGpuState
 from harness.timing.peaks import Peaks, cached, key_of, measure
-from harness.timing.profile import Tracer, open_tracer, torch_tracer
+from harness.timing.profile import CuptiTracer, Tracer, open_tracer, torch_tracer
 from harness.wire.arithmetic import exact_arithmetic
 
 PROGRESS_EVERY_S = 0.1
@@ -164,7 +164,8 @@ class Judge:
         sanitized = self._settings.sanitize is not None
         self._stage = Stage(problem, rehearsed, self._device, self._scratch, host_arena=sanitized)
         if self._device.type == "cuda" and self._settings.timing:
-            self._stage.overheads(self._clock)  # now, while no candidate can have left anything running
+            null_ms = self._peaks.null_ms if self._peaks else None
+            self._stage.measure_overheads(self._clock, null_ms)  # now, while no candidate left anything running
         if self._device.type == "cuda" and self._settings.timing and self._settings.baselines:
             self._baselines = Baselines(self._stage, self._settings.baselines, self._clock, self._tell)
         return self._stage
@@ -211,8 +212,10 @@ class Judge:
         """Before any problem is loaded, which might change how torch multiplies."""
         self._tell("measuring what this GPU can do")
         device, clock = self._device, self._clock
+        # PyTorch's own profiler would take seconds, and slow down what comes after it.
+        tracer = self._tracer if isinstance(self._tracer, CuptiTracer) else None
         folder = place_in(self._settings.cache) / PEAKS
-        self._peaks = cached(folder, key_of(device), lambda: measure(clock, device))
+        self._peaks = cached(folder, key_of(device), lambda: measure(clock, device, tracer=tracer))
         self._environment = replace(self._environment, peaks=str(self._peaks))
 
     def _build(self, request: BuildRequest) -> BuildOutcome:

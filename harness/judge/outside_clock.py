@@ -20,8 +20,8 @@ BATCH_MS = 4.0
 """What a batch should at least take by the reported times, so that what is off by a fixed amount matters little."""
 HOLD_MS = 500.0
 
-TOLERANCE, SLACK_MS = 0.25, 0.005
-"""How far a call may exceed its reported time: the larger of a quarter and 5 µs. Calls of a batch take longer than
+TOLERANCE, SLACK_MS = 0.25, 0.004
+"""How far a call may exceed its reported time: the larger of a quarter and 4 µs. Calls of a batch take longer than
 single ones, without any cheating: on an H200 a kernel that moves 134 MB took 58 µs by itself and 70 µs in a batch."""
 COPY_TOLERANCE = 0.25
 """Copies into memory of another process may take that much longer than those that were measured, as a share."""

@@ -19,6 +19,7 @@ from harness.judge.rehearsal import Rehearsed
 from harness.judge.variants import Variant
 from harness.timing.call import Clock
 from harness.timing.floor import Surroundings, empty_ms, least_write_ms, surroundings
+from harness.timing.overhead import shown_ms
 from harness.wire.arena import ALIGNMENT, BufferSet, CpuArena, CudaArena, TensorMeta, TensorSpec, create, lay_out, view
 
 POISON_BYTE = 0xFF
@@ -60,7 +61,8 @@ class Stage:
             self.sets.append(buffers)
         size = end
         self.arena: CpuArena | CudaArena = CpuArena(size) if host_arena else create(size, device)
-        self._overheads: Overheads | None = None
+        self.overheads: Overheads | None = None
+        """What was measured of them, where times are taken on a GPU."""
         self.source = InputSource(self.module, device, rehearsed.inputs, rehearsed.variants)
 
     def close(self) -> None:
@@ -79,13 +81,16 @@ class Stage:
         """The reference in float64, if it runs there and its weights fit."""
         return Oracle(self) if self.rehearsed.float64 else None
 
-    def overheads(self, clock: Clock) -> Overheads:
-        """What timing and the outputs cost by themselves on this GPU; measured when it is first asked for."""
-        if self._overheads is None:
-            size = sum(spec.bytes for spec in self.sets[0].outputs)
-            least = least_write_ms(clock, self.device, self.rehearsed.written_bytes)
-            self._overheads = Overheads(empty_ms(clock), least, surroundings(clock, self.device, size))
-        return self._overheads
+    def measure_overheads(self, clock: Clock, null_ms: float | None) -> None:
+        """What timing and the outputs cost by themselves, on a GPU where a kernel that does nothing takes so long."""
+        empty, shown = empty_ms(clock), shown_ms(clock)
+        null = shown - empty if null_ms is None else null_ms  # without CUPTI the launch counts as the kernel's
+        size = sum(spec.bytes for spec in self.sets[0].outputs)
+        self.overheads = Overheads(
+            empty, null, shown - null, least_write_ms(clock, self.device, self.rehearsed.written_bytes),
+            surroundings(clock, self.device, size, shown - null),
+        )
+
 
     def inputs(self, number: int) -> list[torch.Tensor]:
         """The shared input buffers of a set as tensors."""
@@ -133,10 +138,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class Overheads:
-    """Times in ms: of a call of nothing, the least in which the outputs can be written, and what a batch of calls costs
-    beside the calls."""
+    """Times in ms: of a call of nothing as the clock shows it, of a kernel that does nothing, what the clock shows of a
+    call in the judge's process beside its kernels, the least in which the outputs can be written, and what a batch of
+    calls costs beside the calls."""
 
     empty_ms: float
+    null_ms: float
+    launch_ms: float
     write_ms: float
     beside: Surroundings
 

@@ -9,6 +9,7 @@ from harness.result import Baseline, Floor, GpuState, Spread, Timing
 from harness.timing.call import Sample
 from harness.timing.gpu_state import GpuSample, drops, summarize
 from harness.timing.gpu_state import flags as gpu_flags
+from harness.timing.overhead import Overhead
 from harness.timing.statistics import median_interval, paired_ratios, quartiles, widen_by_clock
 
 LEAST_MS = 1e-4
@@ -26,11 +27,11 @@ SLOWDOWN, SLOWDOWN_SLACK_MS = 0.10, 0.005
 class Timings:
     """Reference and solution times in ms, in the order of the calls.
 
-    From each time `empty_ms` is taken off, what the timer shows for a call of nothing.
+    From each time its process's `overhead` is taken off, where there is one.
     """
 
-    def __init__(self, empty_ms: float | None = None) -> None:
-        self._empty_ms = empty_ms
+    def __init__(self, overhead: Overhead | None = None) -> None:
+        self._overhead = overhead
         self._references: list[float] = []
         self._solutions: list[float | None] = []
         self._variants: list[str] = []
@@ -47,9 +48,13 @@ class Timings:
         self.outside_ms: float | None = None
         """What a call took by the judge's own clock, if that is to count where it is more."""
 
-    def net(self, ms: float) -> float:
-        """A time without what the timer adds to it."""
-        return max(LEAST_MS, ms - (self._empty_ms or 0.0))
+    def of_reference(self, sample: Sample) -> float:
+        """What a call of the reference, or of a baseline, took in ms, without what the clock adds to it."""
+        return max(LEAST_MS, sample.device_ms - (self._overhead.reference_ms if self._overhead else 0.0))
+
+    def of_solution(self, sample: Sample) -> float:
+        """The same of a call of the solution."""
+        return max(LEAST_MS, sample.device_ms - (self._overhead.solution_ms if self._overhead else 0.0))
 
     @property
     def warm(self) -> bool:
@@ -62,7 +67,7 @@ class Timings:
         if not counted:
             self._references.clear()
             self._baselines.clear()
-        self._references.append(self.net(sample.device_ms))
+        self._references.append(self.of_reference(sample))
 
     def add_solution(
         self, sample: Sample, synchronises: bool, variant: str, state: GpuSample | None = None
@@ -70,14 +75,14 @@ class Timings:
         """A counted call with the GPU's state after it; its time is used if it was held, or if the solution can't be,
         and if the GPU wasn't throttled, unless it was most of the time."""
         usable = (sample.held or synchronises) and sample.device_ms > 0
-        self._solutions.append(self.net(sample.device_ms) if usable else None)
+        self._solutions.append(self.of_solution(sample) if usable else None)
         self._variants.append(variant)
         self._states.append(state)
 
-    def add_baselines(self, found: Mapping[str, float]) -> None:
+    def add_baselines(self, found: Mapping[str, Sample]) -> None:
         """Calls of baselines on the inputs of the last reference call, by name."""
-        for name, ms in found.items():
-            self._baselines.setdefault(name, []).append(self.net(ms))
+        for name, sample in found.items():
+            self._baselines.setdefault(name, []).append(self.of_reference(sample))
 
     def add_wall(self, ms: float) -> None:
         """What a call took in a loop."""
@@ -130,9 +135,13 @@ class Timings:
             factor = self.outside_ms / solution.median
             flags.append(f"timed by the judge's clock: {solution.median:.4g} ms by its own")
             solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)
+        found = self._overhead
+        empty, of_reference, of_solution = (
+            (found.empty_ms, found.reference_ms, found.solution_ms) if found else (None, None, None)
+        )
         return Timing(
-            _spread(self._references[1:]), solution, speedup, wall, self._compare(used), self.floor, self._empty_ms,
-            self.stopped_by, gpu, None if gpu else self.gpu_unknown, tuple(flags)
+            _spread(self._references[1:]), solution, speedup, wall, self._compare(used), self.floor, empty,
+            of_reference, of_solution, self.stopped_by, gpu, None if gpu else self.gpu_unknown, tuple(flags)
         )
 
     def _gpu(self) -> GpuState | None:

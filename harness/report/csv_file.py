@@ -95,6 +95,8 @@ def _times(timing: Timing | None, on_cpu: bool) -> dict[str, Value]:
         "flags": "; ".join(timing.flags) if timing else None,
         **_floor(timing.floor if timing else None),
         "empty_ms": timing.empty_ms if timing else None,
+        "reference_overhead_ms": timing.reference_overhead_ms if timing else None,
+        "solution_overhead_ms": timing.solution_overhead_ms if timing else None,
         "sm_clock_mhz": gpu.sm_mhz.median if gpu else None,
         "memory_clock_mhz": gpu.memory_mhz.median if gpu else None,
         "temperature_c": gpu.temperature_c if gpu else None,

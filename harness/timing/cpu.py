@@ -20,6 +20,9 @@ class CpuClock:
     def touch(self, address: int, size: int) -> None:
         """Nothing, as below."""
 
+    def null(self, blocks_an_sm: int) -> None:
+        """Nothing, as below."""
+
     def flush(self) -> None:
         """Nothing: no speedup is claimed on the CPU, so its caches stay as they are."""
 

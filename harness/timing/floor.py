@@ -39,8 +39,8 @@ def least_write_ms(clock: Clock, device: torch.device, size: int) -> float:
 class Surroundings:
     """What a batch of calls costs beside the calls, in ms a call.
 
-    `around_ms` is the time of sweep, writing the outputs and copying them away; `writing_ms` and `copy_ms` are the
-    writing and the copying by themselves.
+    `around_ms` is the time of sweep, writing the outputs and copying them away; `writing_ms` is the writing by itself,
+    as times of calls are reported, and `copy_ms` the copying by itself, as the clock shows it.
     `left_ms` bounds how long a call's traces in L2 can slow down what comes after it: lines that it wrote beside its
     outputs have to go to memory some time.
     """
@@ -51,8 +51,8 @@ class Surroundings:
     left_ms: float
 
 
-def surroundings(clock: Clock, device: torch.device, size: int) -> Surroundings:
-    """Measured for outputs of so many bytes.
+def surroundings(clock: Clock, device: torch.device, size: int, launch_ms: float) -> Surroundings:
+    """Measured for outputs of so many bytes, on a clock that adds so many ms to a call.
 
     The writing stands for the work, whose traces in L2 are the same.
     """
@@ -63,7 +63,8 @@ def surroundings(clock: Clock, device: torch.device, size: int) -> Surroundings:
     left = max(0, cached - size) / full.numel() * _best(clock, lambda: full.fill_(1))
     around = min(_around_ms(clock, written, copied) for _ in range(REPEATS))
     copying = _best(clock, lambda: clock.copy(copied.data_ptr(), written.data_ptr(), copied.numel()))
-    return Surroundings(around, _best(clock, lambda: written.fill_(1)), copying, left)
+    writing = _best(clock, lambda: written.fill_(1)) - launch_ms
+    return Surroundings(around, writing, copying, left)
 
 
 def _around_ms(clock: Clock, written: torch.Tensor, copied: torch.Tensor) -> float:

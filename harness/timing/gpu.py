@@ -35,6 +35,9 @@ class GpuClock:
     def touch(self, address: int, size: int) -> None:
         self._check(self._library.clock_touch(address, size))
 
+    def null(self, blocks_an_sm: int) -> None:
+        self._check(self._library.clock_null(blocks_an_sm))
+
     def flush(self) -> None:
         self._hold_wanted = False
         self._check(self._library.clock_flush())

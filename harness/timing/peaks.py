@@ -22,6 +22,8 @@ from typing import Any
 import torch
 
 from harness.timing.call import Clock, timed_call
+from harness.timing.overhead import null_ms
+from harness.timing.profile import Tracer
 
 _DOUBLE = (("float64", 1),)
 _SINGLE = (("float32", 1), ("tf32", 3), ("float16", 3), ("bfloat16", 6), *_DOUBLE)
@@ -46,7 +48,7 @@ TENSOR_CORES_FOR_ALL = 8
 """The major compute capability from which on there are TF32 and bfloat16."""
 SMALLEST_SIDE = 256
 
-PROCEDURE = 1
+PROCEDURE = 2
 """Part of every cache entry's key; to be raised when `measure` measures something else."""
 
 
@@ -63,19 +65,21 @@ class Peaks:
     """What a device reached. `copy_bytes_s` counts the bytes read plus those written, per second.
 
     `matmul` has the floating-point operations per second of plain matrix products by kind (`float32` without TF32,
-    `tf32`, `float64`, `float16`, `bfloat16`; without those that the device lacks). Raises ValueError for a kind of no
-    known name, and for what is no speed.
+    `tf32`, `float64`, `float16`, `bfloat16`; without those that the device lacks). `null_ms` is what a kernel that does
+    nothing takes; None where CUPTI can't tell. Raises ValueError for a kind of no known name, and for what is no speed.
     """
 
     copy_bytes_s: float
     matmul: Mapping[str, float]
+    null_ms: float | None = None
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.matmul) - set(METHODS)):
             raise ValueError(f"no kind of matrix product: {', '.join(unknown)}")
-        for speed in (self.copy_bytes_s, *self.matmul.values()):
-            if not isinstance(speed, float) or not 0 < speed < math.inf:
-                raise ValueError(f"{speed!r} is no speed")
+        times = () if self.null_ms is None else (self.null_ms,)
+        for value in (self.copy_bytes_s, *self.matmul.values(), *times):
+            if not isinstance(value, float) or not 0 < value < math.inf:
+                raise ValueError(f"{value!r} is no speed or time")
 
     def fastest(self, accuracy: str) -> Rate | None:
         """The best rate at which products of this accuracy (a name as in `METHODS`) can be had; None if unknown."""
@@ -110,7 +114,9 @@ class Sizes:
         return Sizes(max(4, min(self.copy_bytes, room // 2)), side, double_side)
 
 
-def measure(clock: Clock, device: torch.device, sizes: Sizes | None = None) -> Peaks:
+def measure(
+    clock: Clock, device: torch.device, sizes: Sizes | None = None, tracer: Tracer | None = None
+) -> Peaks:
     """Measures a device, in about a second on a large GPU; leaves TF32 and all random generators as they were.
 
     Raises torch.OutOfMemoryError where not even small matrices fit, and whatever the clock raises.
@@ -122,7 +128,7 @@ def measure(clock: Clock, device: torch.device, sizes: Sizes | None = None) -> P
     copied = _copy_bytes_s(clock, device, sizes.copy_bytes)
     if device.type == "cuda":
         torch.cuda.empty_cache()  # other processes need the memory
-    return Peaks(copied, matmul)
+    return Peaks(copied, matmul, None if tracer is None else null_ms(clock, tracer))
 
 
 def _kinds(device: torch.device) -> tuple[str, ...]:
@@ -258,7 +264,7 @@ def _read(path: Path, facts: Mapping[str, Any]) -> Peaks | None:
 
 
 def _write(path: Path, facts: Mapping[str, Any], peaks: Peaks) -> None:
-    measured = {"copy_bytes_s": peaks.copy_bytes_s, "matmul": dict(peaks.matmul)}
+    measured = {"copy_bytes_s": peaks.copy_bytes_s, "matmul": dict(peaks.matmul), "null_ms": peaks.null_ms}
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -20,7 +20,8 @@ LONGEST_NAME = 400
 
 @dataclass(frozen=True)
 class Activity:
-    """A kernel, copy or fill on the GPU: its name as C++ writes it (cut at 400 characters), begin and end in µs."""
+    """A kernel, copy or fill on the GPU: its name as C++ writes it (cut at 400 characters), begin and end in µs, from
+    some moment before."""
 
     name: str
     begin_us: float
@@ -63,13 +64,13 @@ class CuptiTracer:
         self._check(status)
         if dropped.value:
             raise TraceError(f"CUPTI lost {dropped.value} activities")
-        return value, _in_order([self._get(index) for index in range(found.value)])
+        return value, _in_order(in_microseconds([self._get(index) for index in range(found.value)]))
 
-    def _get(self, index: int) -> Activity:
+    def _get(self, index: int) -> tuple[str, int, int]:
         name = ctypes.create_string_buffer(LONGEST_NAME + 1)
         begin, end = ctypes.c_uint64(), ctypes.c_uint64()
         self._library.trace_get(index, name, LONGEST_NAME + 1, ctypes.byref(begin), ctypes.byref(end))
-        return Activity(name.value.decode(errors="replace"), begin.value / 1e3, end.value / 1e3)
+        return name.value.decode(errors="replace"), begin.value, end.value
 
     def _check(self, status: int) -> None:
         if status:
@@ -92,6 +93,13 @@ def torch_tracer(work: Callable[[], Value]) -> tuple[Value, list[Activity]]:
 def open_tracer(library: Path | str | None) -> Tracer:
     """CUPTI's tracer where its library could be built, else PyTorch's profiler."""
     return torch_tracer if library is None else CuptiTracer(Path(library))
+
+
+def in_microseconds(found: Sequence[tuple[str, int, int]]) -> list[Activity]:
+    """Of names, begins and ends in ns, which are too large for a float to tell one µs from the next by more than
+    quarters: counted from the first begin."""
+    first = min((begin for _, begin, _ in found), default=0)
+    return [Activity(name, (begin - first) / 1e3, (end - first) / 1e3) for name, begin, end in found]
 
 
 def _in_order(activities: list[Activity]) -> list[Activity]:

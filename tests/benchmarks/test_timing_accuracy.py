@@ -52,8 +52,8 @@ def traced(cupti_us: float, timer_us: float) -> Traced:
     return Traced("work", noisy(timer_us), noisy(cupti_us))
 
 
-def spun(asked_us: float, timer_us: float, pair_us: float = 1.3, rate: float = RATE) -> Spun:
-    return Spun("spin", [asked_us * RATE] * CALLS, [rate] * CALLS, noisy(timer_us), noisy(pair_us))
+def spun(asked_us: float, timer_us: float, overhead_us: float = 1.3, rate: float = RATE) -> Spun:
+    return Spun("spin", [asked_us * RATE] * CALLS, [rate] * CALLS, noisy(timer_us), noisy(overhead_us))
 
 
 def intervals(number: int, middle: float, width: float = 0.004) -> list[list[float]]:
@@ -105,7 +105,7 @@ def test_the_timer_against_known_spins(asked: float, timer: float, met: bool) ->
 
 
 def test_an_empty_pair_is_taken_off_a_spin() -> None:
-    assert spun(5.0, 8.6, pair_us=2.0).met and not spun(5.0, 8.6, pair_us=1.0).met
+    assert spun(5.0, 8.6, overhead_us=2.0).met and not spun(5.0, 8.6, overhead_us=1.0).met
 
 
 def test_a_spin_is_as_long_as_the_clock_ran_in_the_same_call() -> None:

@@ -13,6 +13,7 @@ from harness.judge.frames import (
     MOST_NOTES,
     read_batched,
     read_called,
+    read_clocked,
     read_launches,
     read_looped,
     read_ready,
@@ -24,6 +25,7 @@ CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "held":
           "activities": [["kernel", 1.0, 2.5]]}
 BATCHED = {"op": "batched", "nonce": "n", "held": True, "others": [["1"], ["2"]]}
 LOOPED = {"op": "looped", "nonce": "n", "wall_ms": 0.25, "others": [["1"], ["2"]], "written_over": [True, False]}
+CLOCKED = {"op": "clocked", "nonce": "n", "shown_ms": 0.0033}
 REPORTED = {"op": "reported", "nonce": "n", "launches": 3}
 
 
@@ -36,7 +38,7 @@ def read_loop(frame: dict[str, Any]) -> object:
 
 
 READERS = {"ready": read_ready, "called": read_called, "batched": read_batch, "looped": read_loop,
-           "reported": read_launches}
+           "clocked": read_clocked, "reported": read_launches}
 
 
 def test_honest_frames_are_read() -> None:
@@ -50,6 +52,7 @@ def test_honest_frames_are_read() -> None:
     looped = read_looped(dict(LOOPED), 2)
     assert (looped.wall_ms, looped.written_over, looped.others) == (0.25, (True, False), (("1",), ("2",)))
     assert read_launches(dict(REPORTED)) == 3
+    assert read_clocked(dict(CLOCKED)) == 0.0033
 
 
 @pytest.mark.parametrize("change", [
@@ -92,6 +95,15 @@ def test_forged_called_frames_are_refused(change: dict[str, Any]) -> None:
 def test_forged_batched_frames_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):
         read_batched({**BATCHED, **change}, 2)
+
+
+@pytest.mark.parametrize("change", [
+    {"op": "called"}, {"shown_ms": 0.0}, {"shown_ms": -1.0}, {"shown_ms": 1}, {"shown_ms": True}, {"shown_ms": None},
+    {"shown_ms": float("inf")}, {"shown_ms": float("nan")}, {"more": 1},
+])
+def test_forged_words_of_the_clock_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(CandidateCheated):
+        read_clocked({**CLOCKED, **change})
 
 
 @pytest.mark.parametrize("launches", [-1, True, 1.0, "1", None])

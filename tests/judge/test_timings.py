@@ -5,6 +5,7 @@ import pytest
 from harness.judge.timings import Timings, slowed_down
 from harness.timing.call import Sample
 from harness.timing.gpu_state import GpuSample
+from harness.timing.overhead import Overhead
 
 
 def sample(milliseconds: float, held: bool = True) -> Sample:
@@ -147,7 +148,8 @@ def test_baselines_are_paired_as_the_reference_is() -> None:
     found = Timings()
     for counted, (reference, compiled) in enumerate([(4.0, 3.0), (4.4, 3.3), (4.0, 3.0)]):
         found.add_reference(sample(reference), counted > 0)
-        found.add_baselines({"compile": compiled, **({"compile-max": 1.0} if counted else {})})
+        late = {"compile-max": sample(1.0)} if counted else {}
+        found.add_baselines({"compile": sample(compiled), **late})
         if counted:
             found.add_solution(sample(1.0), False, "as drawn")
     summary = found.summary(False, False)
@@ -157,13 +159,14 @@ def test_baselines_are_paired_as_the_reference_is() -> None:
 
 
 def test_what_the_timer_shows_for_nothing_is_taken_off() -> None:
-    found = Timings(empty_ms=0.0013)
-    found.add_reference(sample(0.0053), counted=False)
+    found = Timings(Overhead(empty_ms=0.0013, reference_ms=0.0022, solution_ms=0.0024))
+    found.add_reference(sample(0.0062), counted=False)
     for _ in range(3):
-        found.add_reference(sample(0.0053), counted=True)
-        found.add_solution(sample(0.0033), False, "as drawn")
+        found.add_reference(sample(0.0062), counted=True)
+        found.add_solution(sample(0.0044), False, "as drawn")
     summary = found.summary(False, False)
     assert summary is not None
     assert (summary.solution_ms.median, summary.speedup.median) == (pytest.approx(0.002), pytest.approx(2.0))
     assert summary.empty_ms == 0.0013
-    assert found.net(0.0001) > 0
+    assert (summary.reference_overhead_ms, summary.solution_overhead_ms) == (0.0022, 0.0024)
+    assert found.of_reference(sample(0.0001)) > 0 and found.of_solution(sample(0.0001)) > 0

@@ -84,7 +84,7 @@ def _passed(problem: str, solution: str, speedup: float, number: int) -> Result:
         baselines=(Baseline("compile", _around(reference_ms * 0.8, noise, 51), _around(speedup * 0.8, noise)),)
         if solution == "fast" else (),
         floor=Floor(moved, operations, memory_ms, compute_ms, binding(memory_ms, compute_ms)),
-        empty_ms=0.00128, stopped_by="precision",
+        empty_ms=0.00128, reference_overhead_ms=0.0022, solution_overhead_ms=0.0023, stopped_by="precision",
         gpu=GpuState(Spread(1980, 1965, 1980), Spread(2619, 2619, 2619), 54.0, 50, power_w=412.0, other_processes=0),
         flags=flags,
     )

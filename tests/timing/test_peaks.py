@@ -226,7 +226,7 @@ def test_whatever_peaks_depend_on_has_peaks_of_its_own(tmp_path: Path, changed: 
 
 def test_another_procedure_measures_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cached(tmp_path, KEY, lambda: H100)
-    monkeypatch.setattr(module, "PROCEDURE", 2)
+    monkeypatch.setattr(module, "PROCEDURE", module.PROCEDURE + 1)
     slower = replace(H100, copy_bytes_s=1e12)
     assert cached(tmp_path, KEY, lambda: slower) == slower
 

@@ -11,6 +11,7 @@ from harness.timing.statistics import (
     REPEATABILITY,
     RESOLUTION_MS,
     median_interval,
+    midmean,
     paired_ratios,
     quantile,
     quartiles,
@@ -31,6 +32,30 @@ def test_quantiles_interpolate_between_ranks() -> None:
 def test_quantiles_that_mean_nothing_are_refused(samples: list[float], share: float) -> None:
     with pytest.raises(ValueError):
         quantile(samples, share)
+
+
+MIDMEANS: list[tuple[list[float], float]] = [
+    ([5.0], 5.0), ([1.0, 3.0], 2.0), ([1.0, 2.0, 99.0], 34.0), ([99.0, 2.0, 1.0, 3.0], 2.5),
+    ([1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 9.0, 99.0], 3.5),
+]
+
+
+@pytest.mark.parametrize(("samples", "middle"), MIDMEANS)
+def test_the_midmean_is_the_mean_of_the_middle_half(samples: list[float], middle: float) -> None:
+    assert midmean(samples) == pytest.approx(middle)
+
+
+def test_there_is_no_midmean_of_nothing() -> None:
+    with pytest.raises(ValueError, match="no samples"):
+        midmean([])
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=30))
+def test_the_midmean_lies_between_the_quartiles_and_no_outlier_moves_it(samples: list[float]) -> None:
+    ordered = sorted(samples)
+    cut = len(samples) // 4
+    assert ordered[cut] - 1e-6 <= midmean(samples) <= ordered[-cut - 1] + 1e-6
+    assert midmean([*ordered[:-1], 1e12]) == pytest.approx(midmean(samples))
 
 
 @given(times)

@@ -113,7 +113,8 @@ def _timing(timing: Timing, on_cpu: bool) -> Iterator[Section]:
     yield Grid(heading, ("", "median", "low", "high", "calls"), rows)
     facts = _known({
         "ended by": timing.stopped_by,
-        "taken off each device time": None if timing.empty_ms is None else f"{significant(timing.empty_ms)} ms",
+        "taken off the reference's times": _taken_off(timing.reference_overhead_ms),
+        "taken off the solution's times": _taken_off(timing.solution_overhead_ms),
         "state of the GPU": f"unknown: {timing.gpu_unknown}" if timing.gpu_unknown else None,
     })
     if facts:
@@ -122,6 +123,10 @@ def _timing(timing: Timing, on_cpu: bool) -> Iterator[Section]:
         yield Facts("Floor", _known(_floor(timing.floor, timing.solution_ms.median)))
     if timing.gpu:
         yield Facts("GPU meanwhile", _known(_gpu(timing.gpu)))
+
+
+def _taken_off(ms: float | None) -> str | None:
+    return None if ms is None else f"{significant(ms)} ms a call"
 
 
 def _spread(name: str, spread: Spread) -> tuple[str, ...]:

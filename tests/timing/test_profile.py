@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.timing.profile import Activity, in_microseconds
+
+NOW_NS = 1_795_349_000_123_456_789
+"""What CUPTI counts from is long ago: as a float of µs this would be known to a quarter of one."""
+
+
+def test_times_are_counted_from_the_first_begin() -> None:
+    found = [("second", NOW_NS + 1_504, NOW_NS + 2_528), ("first", NOW_NS, NOW_NS + 1_056)]
+    assert in_microseconds(found) == [Activity("second", 1.504, 2.528), Activity("first", 0.0, 1.056)]
+
+
+def test_there_may_be_no_activities() -> None:
+    assert in_microseconds([]) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**10), st.integers(1, 10**9)), min_size=1))
+def test_each_nanosecond_counts(spans: list[tuple[int, int]]) -> None:
+    found = in_microseconds([("kernel", NOW_NS + begin, NOW_NS + begin + taken) for begin, taken in spans])
+    assert [round((each.end_us - each.begin_us) * 1e3) for each in found] == [taken for _, taken in spans]
