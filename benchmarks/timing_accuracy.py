@@ -32,7 +32,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from importlib.util import find_spec
@@ -69,8 +69,9 @@ class Record:
         self._path, self._environment = path, dict(environment)
         self.parts: dict[str, list[Row]] = {}
         if path is not None and path.exists():
-            kept, parts = read_record(path)
-            self.parts = parts if kept == self._environment else {}
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if data["environment"] == self._environment:  # those of another version may have other columns
+                self.parts = read_parts(data["parts"])
 
     def begin(self, part: str) -> None:
         """Figures of an earlier run of a part are forgotten."""
@@ -91,7 +92,12 @@ class Record:
 def read_record(path: Path) -> tuple[dict[str, Any], dict[str, list[Row]]]:
     """Environment and rows by part of a file that a Record wrote."""
     data = json.loads(path.read_text(encoding="utf-8"))
-    return data["environment"], {part: [read_row(part, row) for row in rows] for part, rows in data["parts"].items()}
+    return data["environment"], read_parts(data["parts"])
+
+
+def read_parts(data: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[Row]]:
+    """The rows of each part."""
+    return {part: [read_row(part, row) for row in rows] for part, rows in data.items()}
 
 
 class Measuring:

@@ -32,7 +32,7 @@ from harness.result import Timing, Verdict
 from harness.timing.call import Sample, timed_call
 from harness.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from harness.timing.hold import HoldPolicy
-from harness.timing.overhead import Overhead
+from harness.timing.overhead import overhead
 from harness.timing.places import KnownMemory, Places
 from harness.timing.profile import Activity
 from harness.timing.roofline import floor
@@ -70,10 +70,9 @@ class Calls:
         self._places = Places([spec.bytes for spec in stage.sets[0].outputs], stage.device)
         self._memory = KnownMemory(tools.clock, stage.device)
         self._reference_hold, self._candidate_hold = HoldPolicy(), HoldPolicy()
-        overheads, shown = stage.overheads, candidate.shown_ms
+        costs, shown = stage.costs, candidate.shown_ms
         self._timings = Timings(
-            None if overheads is None or shown is None else
-            Overhead(overheads.empty_ms, overheads.launch_ms, shown - overheads.null_ms)
+            None if costs is None or shown is None else overhead(costs.empty_ms, costs.null_ms, costs.shown_ms, shown)
         )
         if tools.peaks is not None:
             work, peaks = stage.rehearsed.work, tools.peaks

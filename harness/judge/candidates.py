@@ -45,43 +45,56 @@ class Candidates:
     """For one device and one candidate at work at a time; beside it one may wait, where there is `room`.
 
     `always` are files or folders that all of them read. `kept` gives the processes below ours that a candidate's end
-    must not touch.
+    must not touch. With `clocked` each says what its clock adds to a call.
     """
 
     def __init__(
         self, launcher: Launcher, settings: Settings, device: torch.device, support: Support, build: Build, *,
-        always: tuple[Path, ...], kept: Callable[[], tuple[int, ...]], room: Callable[[], bool],
+        always: tuple[Path, ...], kept: Callable[[], tuple[int, ...]], room: Callable[[], bool], clocked: bool = False,
     ) -> None:
         self._launcher, self._settings, self._device = launcher, settings, device
         self._support, self._build, self._always = support, build, always
-        self._others, self._room = kept, room
+        self._others, self._room, self._clocked = kept, room, clocked
         self._waiting: Waiting | None = None
 
     def take(self, solution: Path | None, shared: Mapping[str, int]) -> CandidateProcess:
         """A candidate that has started, for a solution's file (None: the reference); the one that waits, if it serves.
 
-        It is given the descriptors `shared`, which a waiting one can't be. Where calls are to be timed, it has told
-        what its clock adds to them. Raises Failed where the device has no memory left for it, and NoCandidate.
+        It is given the descriptors `shared`, which a waiting one can't be. Raises Failed where the device has no memory
+        left for it, and NoCandidate.
         """
-        started = self._take_waiting(solution, shared)
-        if started is None:
-            started = self._start(solution, shared)
-        try:
-            started.finish()
-            if self._settings.timing and self._device.type == "cuda":
-                started.look_at_clock()  # now, while neither the next one starts nor a solution has been loaded
-        except BaseException:
-            started.candidate.kill()
-            raise
-        started.candidate.budget = self._settings.timeout
-        return started.candidate
-
-    def _take_waiting(self, solution: Path | None, shared: Mapping[str, int]) -> Waiting | None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is None or (waiting.serves(solution) and waiting.is_up() and not shared):
+        waiting = self._take_waiting(solution, shared)
+        if waiting is not None:
             return waiting
+        fresh = self._start(solution, shared)
+        try:
+            return self._get_ready(fresh)
+        except BaseException:
+            fresh.candidate.kill()
+            raise
+
+    def _take_waiting(self, solution: Path | None, shared: Mapping[str, int]) -> CandidateProcess | None:
+        """The one that waits, if it serves; else it is ended."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is None:
+            return None
+        try:
+            if waiting.serves(solution) and waiting.is_up() and not shared:
+                return self._get_ready(waiting)
+        except (Failed, NoCandidate):
+            pass  # a fresh one meets the reason if it lasts
+        except BaseException:
+            waiting.candidate.kill()
+            raise
         waiting.candidate.kill()
         return None
+
+    def _get_ready(self, started: Waiting) -> CandidateProcess:
+        started.finish()
+        if self._clocked:
+            started.look_at_clock()  # now, while neither the next one starts nor a solution has been loaded
+        started.candidate.budget = self._settings.timeout
+        return started.candidate
 
     def prepare(self, solution: Path | None) -> None:
         """Has a candidate start for what comes next, unless the one that waits serves, or there is no room for it.

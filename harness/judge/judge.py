@@ -162,10 +162,15 @@ class Judge:
         if self._settings.timing:
             self._candidates.settle()
         sanitized = self._settings.sanitize is not None
-        self._stage = Stage(problem, rehearsed, self._device, self._scratch, host_arena=sanitized)
-        if self._device.type == "cuda" and self._settings.timing:
-            null_ms = self._peaks.null_ms if self._peaks else None
-            self._stage.measure_overheads(self._clock, null_ms)  # now, while no candidate left anything running
+        stage = Stage(problem, rehearsed, self._device, self._scratch, host_arena=sanitized)
+        try:
+            if self._device.type == "cuda" and self._settings.timing:
+                null_ms = self._peaks.null_ms if self._peaks else None
+                stage.measure_costs(self._clock, null_ms)  # now, while no candidate can have left anything running
+        except BaseException:
+            stage.close()  # the next solution finds none, and meets the same
+            raise
+        self._stage = stage
         if self._device.type == "cuda" and self._settings.timing and self._settings.baselines:
             self._baselines = Baselines(self._stage, self._settings.baselines, self._clock, self._tell)
         return self._stage
@@ -198,6 +203,7 @@ class Judge:
             self._candidates = Candidates(
                 self._launcher, self._settings, self._device, support, self._build, always=(self._scratch,),
                 kept=lambda: (self._rehearsal.pid, self._launcher.pid), room=self._has_room,
+                clocked=self._settings.timing and self._device.type == "cuda",
             )
         return support
 
@@ -215,7 +221,8 @@ class Judge:
         # PyTorch's own profiler would take seconds, and slow down what comes after it.
         tracer = self._tracer if isinstance(self._tracer, CuptiTracer) else None
         folder = place_in(self._settings.cache) / PEAKS
-        self._peaks = cached(folder, key_of(device), lambda: measure(clock, device, tracer=tracer))
+        key = replace(key_of(device), cupti=tracer is not None)
+        self._peaks = cached(folder, key, lambda: measure(clock, device, tracer=tracer))
         self._environment = replace(self._environment, peaks=str(self._peaks))
 
     def _build(self, request: BuildRequest) -> BuildOutcome:

@@ -9,7 +9,7 @@ from harness.judge.attempt import Attempt, Failed, Tools
 from harness.judge.kernels import LIBRARY, Origins, Profile, read_profile
 from harness.judge.messages import Evaluate
 from harness.judge.outside_clock import calls_in_batch, most_plausible_ms, outside_ms
-from harness.judge.stage import Stage
+from harness.judge.stage import Costs, Stage
 from harness.result import Kernels, Verdict
 
 if TYPE_CHECKING:
@@ -35,6 +35,11 @@ class Scrutiny:
     def __init__(self, stage: Stage, job: Evaluate, tools: Tools, attempt: Attempt, calls: Calls) -> None:
         self._stage, self._job, self._tools, self._attempt, self._calls = stage, job, tools, attempt, calls
 
+    @property
+    def _costs(self) -> Costs:
+        assert self._stage.costs is not None  # no stage on a GPU is without, where times are taken
+        return self._stage.costs
+
     def look(self) -> None:
         """The whole of it, in the order of what each step costs."""
         if self._stage.device.type == "cpu":
@@ -52,15 +57,13 @@ class Scrutiny:
 
     def _look_at_writes(self, reported: float) -> None:
         self._tools.progress("timing its outputs alone")
-        assert self._stage.overheads is not None  # as there are times
-        least = self._stage.overheads.write_ms
+        least = self._costs.write_ms
         if reported < WRITE_MARGIN * least:
             raise Failed(Verdict.REJECTED, f"{reported:.4g} ms are impossible: writing its outputs alone takes "
                          f"{least:.4g} ms on this device")
 
     def _look_from_outside(self, reported: float) -> None:
-        assert self._stage.overheads is not None
-        beside = self._stage.overheads.beside
+        beside = self._costs.beside
         calls = calls_in_batch(reported, len(self._stage.sets))
         took, plausible = 0.0, 0.0
         for _ in range(BATCHES):

@@ -61,7 +61,7 @@ class Stage:
             self.sets.append(buffers)
         size = end
         self.arena: CpuArena | CudaArena = CpuArena(size) if host_arena else create(size, device)
-        self.overheads: Overheads | None = None
+        self.costs: Costs | None = None
         """What was measured of them, where times are taken on a GPU."""
         self.source = InputSource(self.module, device, rehearsed.inputs, rehearsed.variants)
 
@@ -81,13 +81,13 @@ class Stage:
         """The reference in float64, if it runs there and its weights fit."""
         return Oracle(self) if self.rehearsed.float64 else None
 
-    def measure_overheads(self, clock: Clock, null_ms: float | None) -> None:
+    def measure_costs(self, clock: Clock, null_ms: float | None) -> None:
         """What timing and the outputs cost by themselves, on a GPU where a kernel that does nothing takes so long."""
-        empty, shown = empty_ms(clock), shown_ms(clock)
+        shown, empty = shown_ms(clock), empty_ms(clock)  # the first of them wakes the GPU
         null = shown - empty if null_ms is None else null_ms  # without CUPTI the launch counts as the kernel's
         size = sum(spec.bytes for spec in self.sets[0].outputs)
-        self.overheads = Overheads(
-            empty, null, shown - null, least_write_ms(clock, self.device, self.rehearsed.written_bytes),
+        self.costs = Costs(
+            empty, null, shown, least_write_ms(clock, self.device, self.rehearsed.written_bytes),
             surroundings(clock, self.device, size, shown - null),
         )
 
@@ -137,14 +137,14 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Overheads:
-    """Times in ms: of a call of nothing as the clock shows it, of a kernel that does nothing, what the clock shows of a
-    call in the judge's process beside its kernels, the least in which the outputs can be written, and what a batch of
-    calls costs beside the calls."""
+class Costs:
+    """Times in ms: what the clock shows for a call of nothing; what a kernel that does nothing takes, and what the
+    judge's clock shows for it; the least in which the outputs can be written; and what a batch of calls costs beside
+    the calls."""
 
     empty_ms: float
     null_ms: float
-    launch_ms: float
+    shown_ms: float
     write_ms: float
     beside: Surroundings
 

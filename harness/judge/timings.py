@@ -50,11 +50,11 @@ class Timings:
 
     def of_reference(self, sample: Sample) -> float:
         """What a call of the reference, or of a baseline, took in ms, without what the clock adds to it."""
-        return max(LEAST_MS, sample.device_ms - (self._overhead.reference_ms if self._overhead else 0.0))
+        return max(LEAST_MS, sample.device_ms - (self._overhead.of_reference_ms if self._overhead else 0.0))
 
     def of_solution(self, sample: Sample) -> float:
         """The same of a call of the solution."""
-        return max(LEAST_MS, sample.device_ms - (self._overhead.solution_ms if self._overhead else 0.0))
+        return max(LEAST_MS, sample.device_ms - (self._overhead.of_solution_ms if self._overhead else 0.0))
 
     @property
     def warm(self) -> bool:
@@ -120,6 +120,8 @@ class Timings:
             flags.append("the reference waits for the device: launches are part of its time")
         if solution_synchronises:
             flags.append("the solution waits for the device: launches are part of its time")
+        if self._overhead is not None and self._overhead.doubtful:
+            flags.append("what the solution's process adds to a call couldn't be measured: the judge's was taken off")
         flags += self._variant_flags()
         if self.least_ms > median(used):
             flags.append(f"faster than its bytes can all be moved ({self.least_ms:.4g} ms): if the problem needs "
@@ -137,7 +139,7 @@ class Timings:
             solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)
         found = self._overhead
         empty, of_reference, of_solution = (
-            (found.empty_ms, found.reference_ms, found.solution_ms) if found else (None, None, None)
+            (found.empty_ms, found.of_reference_ms, found.of_solution_ms) if found else (None, None, None)
         )
         return Timing(
             _spread(self._references[1:]), solution, speedup, wall, self._compare(used), self.floor, empty,

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,8 @@ class Peaks:
             f"{accuracy} {rate.flops_s / 1e12:.3g} TFLOP/s" + (f" ({rate.method})" if rate.method != accuracy else "")
             for accuracy, rate in rates
         ]
+        null = "unknown" if self.null_ms is None else f"{self.null_ms * 1e3:.3g} µs"
+        told.append(f"a kernel that does nothing: {null}")
         return ", ".join([f"copy {self.copy_bytes_s / 1e9:.4g} GB/s read and written", *told])
 
 
@@ -119,7 +121,8 @@ def measure(
 ) -> Peaks:
     """Measures a device, in about a second on a large GPU; leaves TF32 and all random generators as they were.
 
-    Raises torch.OutOfMemoryError where not even small matrices fit, and whatever the clock raises.
+    `tracer` is CUPTI's, where there is one. Raises torch.OutOfMemoryError where not even small matrices fit, and
+    whatever the clock raises.
     """
     if sizes is None:
         sizes = Sizes().within(torch.cuda.mem_get_info(device)[0])
@@ -193,7 +196,7 @@ def _tf32(allowed: bool) -> Iterator[None]:
 @dataclass(frozen=True)
 class PeaksKey:
     """All that peaks depend on, as far as it is known. Clocks in MHz: the highest ones, and those set for
-    applications; the power limit in W."""
+    applications; the power limit in W. `cupti` says whether CUPTI can be asked."""
 
     uuid: str
     gpu: str
@@ -204,6 +207,7 @@ class PeaksKey:
     set_sm_mhz: int | None = None
     set_memory_mhz: int | None = None
     power_w: int | None = None
+    cupti: bool = field(default=False, kw_only=True)
 
 
 QUERY = ("driver_version", "clocks.max.sm", "clocks.max.memory", "clocks.applications.graphics",
@@ -248,6 +252,8 @@ def cached(folder: Path, key: PeaksKey, measure: Callable[[], Peaks]) -> Peaks:
     if (kept := _read(path, facts)) is not None:
         return kept
     peaks = measure()
+    if key.cupti and peaks.null_ms is None:
+        return peaks  # CUPTI refused, as it does while another tool asks it: not for ever
     with suppress(OSError):
         _write(path, facts, peaks)
     return peaks

@@ -104,7 +104,7 @@ def test_the_timer_against_known_spins(asked: float, timer: float, met: bool) ->
     assert spun(asked, timer).met is met
 
 
-def test_an_empty_pair_is_taken_off_a_spin() -> None:
+def test_what_the_harness_takes_off_is_taken_off_a_spin() -> None:
     assert spun(5.0, 8.6, overhead_us=2.0).met and not spun(5.0, 8.6, overhead_us=1.0).met
 
 

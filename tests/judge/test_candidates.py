@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from harness.build.request import BuildOutcome, BuildRequest, Support
-from harness.judge.candidates import Candidates, NoCandidate
+from harness.judge.candidates import Candidates, NoCandidate, Waiting
 from harness.judge.launcher import Launcher
 from harness.judge.messages import Settings
 from harness.options import Options
@@ -51,6 +51,16 @@ def room() -> Room:
 def candidates(launcher: Launcher, settings: Settings, room: Room) -> Iterator[Candidates]:
     candidates = Candidates(
         launcher, settings, torch.device("cpu"), Support(), no_build, always=(), kept=lambda: (launcher.pid,), room=room
+    )
+    yield candidates
+    candidates.close()
+
+
+@pytest.fixture
+def clocked(launcher: Launcher, settings: Settings, room: Room) -> Iterator[Candidates]:
+    candidates = Candidates(
+        launcher, settings, torch.device("cpu"), Support(), no_build, always=(), kept=lambda: (launcher.pid,),
+        room=room, clocked=True,
     )
     yield candidates
     candidates.close()
@@ -185,3 +195,55 @@ def test_closing_ends_the_one_that_waits(candidates: Candidates, tmp_path: Path)
     pid = waiting_pid(candidates)
     candidates.close()
     assert not is_alive(pid)
+
+
+@pytest.mark.parametrize("waited", [True, False])
+def test_what_its_clock_adds_is_asked_before_it_is_given_away(
+    clocked: Candidates, tmp_path: Path, waited: bool
+) -> None:
+    path = solution(tmp_path / "a", "one")
+    if waited:
+        clocked.prepare(path)
+    with clocked.take(path, {}) as candidate:
+        assert candidate.shown_ms is not None and candidate.shown_ms > 0
+        assert candidate.budget == TIMEOUT_S
+
+
+def test_it_is_not_asked_where_no_times_are_taken(candidates: Candidates, tmp_path: Path) -> None:
+    with candidates.take(solution(tmp_path / "a", "one"), {}) as candidate:
+        assert candidate.shown_ms is None
+
+
+def test_one_whose_clock_fails_is_replaced(
+    clocked: Candidates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = solution(tmp_path / "a", "one")
+    clocked.prepare(path)
+    pid, look = waiting_pid(clocked), Waiting.look_at_clock
+
+    def fail_once(waiting: Waiting) -> None:
+        if waiting.candidate.pid == pid:
+            raise NoCandidate("its clock failed")
+        look(waiting)
+
+    monkeypatch.setattr(Waiting, "look_at_clock", fail_once)
+    with clocked.take(path, {}) as candidate:
+        assert candidate.pid != pid and candidate.shown_ms is not None
+    assert not is_alive(pid)
+
+
+def test_a_clock_that_always_fails_is_no_solution_s_fault(
+    clocked: Candidates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def fail(waiting: Waiting) -> None:
+        seen.append(waiting.candidate.pid)
+        os.kill(waiting.candidate.pid, signal.SIGKILL)
+        look(waiting)
+
+    look = Waiting.look_at_clock
+    monkeypatch.setattr(Waiting, "look_at_clock", fail)
+    with pytest.raises(NoCandidate, match="SIGKILL"):
+        clocked.take(solution(tmp_path / "a", "one"), {})
+    assert not is_alive(seen[0])

@@ -159,7 +159,7 @@ def test_baselines_are_paired_as_the_reference_is() -> None:
 
 
 def test_what_the_timer_shows_for_nothing_is_taken_off() -> None:
-    found = Timings(Overhead(empty_ms=0.0013, reference_ms=0.0022, solution_ms=0.0024))
+    found = Timings(Overhead(empty_ms=0.0013, of_reference_ms=0.0022, of_solution_ms=0.0024))
     found.add_reference(sample(0.0062), counted=False)
     for _ in range(3):
         found.add_reference(sample(0.0062), counted=True)
@@ -170,3 +170,13 @@ def test_what_the_timer_shows_for_nothing_is_taken_off() -> None:
     assert summary.empty_ms == 0.0013
     assert (summary.reference_overhead_ms, summary.solution_overhead_ms) == (0.0022, 0.0024)
     assert found.of_reference(sample(0.0001)) > 0 and found.of_solution(sample(0.0001)) > 0
+    assert not summary.flags
+
+
+def test_a_doubtful_overhead_is_flagged() -> None:
+    found = Timings(Overhead(0.0013, 0.0022, 0.0022, doubtful=True))
+    found.add_reference(sample(4.0), counted=False)
+    found.add_reference(sample(4.0), counted=True)
+    found.add_solution(sample(2.0), False, "as drawn")
+    summary = found.summary(False, False)
+    assert summary is not None and [flag for flag in summary.flags if "the judge's was taken off" in flag]

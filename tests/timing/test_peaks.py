@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TypeVar
 
 import pytest
 import torch
@@ -23,7 +24,9 @@ from harness.timing.cpu import CpuClock
 from harness.timing.flags import FlagPage
 from harness.timing.gpu import SOURCE, GpuClock
 from harness.timing.peaks import METHODS, REPEATS, Peaks, PeaksKey, Sizes, cached, key_of, measure
+from harness.timing.profile import Activity
 
+Value = TypeVar("Value")
 CPU = torch.device("cpu")
 TINY = Sizes(copy_bytes=4096, side=16, double_side=8)
 H100 = Peaks(4.9e12, {"float32": 5e13, "tf32": 4e14, "float16": 7.5e14, "bfloat16": 7.8e14, "float64": 6e13})
@@ -192,8 +195,9 @@ def test_an_unknown_kind_is_refused() -> None:
 def test_a_person_reads_peaks_in_one_line() -> None:
     assert str(H100) == (
         "copy 4900 GB/s read and written, float64 60 TFLOP/s, float32 250 TFLOP/s (3 products of float16), "
-        "tf32 750 TFLOP/s (float16), float16 750 TFLOP/s, bfloat16 780 TFLOP/s"
+        "tf32 750 TFLOP/s (float16), float16 750 TFLOP/s, bfloat16 780 TFLOP/s, a kernel that does nothing: unknown"
     )
+    assert str(replace(H100, null_ms=0.0010544)).endswith("a kernel that does nothing: 1.05 µs")
 
 
 def never() -> Peaks:
@@ -292,13 +296,40 @@ def test_what_measuring_raises_comes_through_and_nothing_is_kept(tmp_path: Path)
     assert not list(tmp_path.iterdir())
 
 
-@given(kinds, speeds)
+@given(kinds, speeds, st.none() | st.floats(1e-6, 1.0))
 def test_any_peaks_come_back_as_they_were(
-    tmp_path_factory: pytest.TempPathFactory, matmul: dict[str, float], copied: float
+    tmp_path_factory: pytest.TempPathFactory, matmul: dict[str, float], copied: float, null_ms: float | None
 ) -> None:
     folder = tmp_path_factory.mktemp("peaks")
-    cached(folder, KEY, lambda: Peaks(copied, matmul))
-    assert cached(folder, KEY, never) == Peaks(copied, matmul)
+    cached(folder, KEY, lambda: Peaks(copied, matmul, null_ms))
+    assert cached(folder, KEY, never) == Peaks(copied, matmul, null_ms)
+
+
+def test_what_was_measured_without_cupti_does_not_count_with_it(tmp_path: Path) -> None:
+    cached(tmp_path, KEY, lambda: H100)
+    with_cupti = replace(KEY, cupti=True)
+    assert cached(tmp_path, with_cupti, lambda: replace(H100, null_ms=0.001)).null_ms == 0.001
+    assert cached(tmp_path, with_cupti, never).null_ms == 0.001
+
+
+def test_a_cupti_that_refused_is_asked_again(tmp_path: Path) -> None:
+    with_cupti = replace(KEY, cupti=True)
+    assert cached(tmp_path, with_cupti, lambda: H100).null_ms is None
+    assert cached(tmp_path, with_cupti, lambda: replace(H100, null_ms=0.001)).null_ms == 0.001
+
+
+@pytest.mark.parametrize("null_ms", [0.0, -1.0, math.inf, math.nan])
+def test_no_kernel_takes_no_time(null_ms: float) -> None:
+    with pytest.raises(ValueError, match="no speed or time"):
+        replace(H100, null_ms=null_ms)
+
+
+def test_a_tracer_tells_what_a_kernel_takes_that_does_nothing() -> None:
+    def tracer(work: Callable[[], Value], /) -> tuple[Value, list[Activity]]:
+        return work(), [Activity("inlinebench_null()", 10.0, 11.25)]
+
+    assert measure(FakeClock(2.0), CPU, TINY, tracer).null_ms == pytest.approx(0.00125)
+    assert measure(FakeClock(2.0), CPU, TINY).null_ms is None
 
 
 def nvidia_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> PeaksKey:
