@@ -15,9 +15,9 @@ from accuracy_gpu import SPIN_KERNEL, Bench, Failed, Work, calibrate
 
 from harness import catalog, command_line
 from harness.judge import problem as problem_file
-from harness.options import ROOT
+from harness.options import ROOT, Options
 from harness.result import Result, from_json
-from harness.run.plan import choose
+from harness.run.plan import Choice, choose
 from harness.run.progress import Progress
 from harness.run.session import Session
 
@@ -30,6 +30,8 @@ REPEATED = (
 )
 """One that takes well over 20 µs on the device, and one that takes a few."""
 LONGEST_RUN_S = 900.0
+IN_A_RUN = 10
+"""Evaluations: each run has a judge of its own, and what its process adds to a reference of several kernels."""
 MOST_FAILURES = 3
 """With no success among them: then the rest would fail as well."""
 
@@ -160,9 +162,15 @@ def _chain_us(bench: Bench, problem: Path) -> float:
 
 
 def _evaluate(row: Evaluated, arguments: Sequence[str], number: int, note: Note) -> None:
-    """So many evaluations in one run, added to the row as they come. Raises Failed if none of the first ones passes."""
+    """So many evaluations, a few in each run, added to the row as they come. Raises Failed if none of the first ones
+    passes."""
     wanted = command_line.parse(arguments)
-    choices = choose(wanted, catalog.read(wanted.problems, wanted.solutions)) * number
+    choices = choose(wanted, catalog.read(wanted.problems, wanted.solutions))
+    for begin in range(0, number, IN_A_RUN):
+        _run(row, wanted, choices * min(IN_A_RUN, number - begin), note)
+
+
+def _run(row: Evaluated, wanted: Options, choices: Sequence[Choice], note: Note) -> None:
     with Progress(quiet=not sys.stderr.isatty()) as progress, Session(wanted, choices, progress) as session:
         begin = time.monotonic()
         for result in session.results():
