@@ -8,12 +8,14 @@ output that is zero in theory and rounding in practice fails nobody. Integers an
 
 Where most elements are clamped, that is zero or the least or the greatest value of the reference, these say nothing of
 rounding: with `s1` and `e1` as `s` and `e`, over the other elements alone, `a` then is `8 * e1` if that is larger, but
-no more than `tol * s1`.
+no more than `tol * s1`. Where the least or the greatest value is there more than once, and the others are ten times
+smaller, it is a mark, as for what is masked: `s` then is over the others.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -25,12 +27,18 @@ from harness.judge.elements import comparable, unravel
 CHUNK = 1 << 24
 """Elements compared at a time: float64 copies of three such chunks take 400 MB."""
 
+LARGEST = sys.float_info.max
+
+MARKED = 0.1
+"""The share of all elements' size under which the others' has to be for the least or greatest value to count as a mark
+(-1e9 for what is masked), which says nothing of the others' size."""
 ROUNDING_ALLOWANCE = 8.0
 TOLERANCES = {
     torch.float32: 1e-4,
     torch.float16: 1e-2,
     torch.bfloat16: 1e-2,
     torch.float64: 1e-8,
+    torch.complex32: 1e-2,
     torch.complex64: 1e-4,
     torch.complex128: 1e-8,
 }
@@ -105,28 +113,36 @@ def default_tolerance(dtype: torch.dtype) -> float:
 def measure_scale(oracle: torch.Tensor, reference: torch.Tensor) -> Scale:
     """The scale of a floating output; both tensors of one shape, any dtype and layout."""
     ends = _ends(reference)
-    every, others, clamped = _Sum(), _Sum(), 0
+    every, counts = _Sum(), [0] * len(ends)
     for _, (exact, own) in _chunks(oracle, reference):
         every.add(_distance(own, exact))
-        clamped += int(_is_one_of(own, ends).sum())
-    if 2 * clamped <= every.count:  # nearly always
-        return Scale(every.size, every.error)
+        found = torch.stack([(own == end).sum() for end in ends]).tolist()
+        counts = [before + more for before, more in zip(counts, found, strict=True)]
+    size = every.size
+    if marks := [end for end, count in zip(ends, counts, strict=True) if end != 0 and count > 1]:
+        unmarked = _over_others(oracle, reference, marks).size
+        size = unmarked if 0 < unmarked < MARKED * size else size
+    if 2 * sum(counts) <= every.count:  # nearly always
+        return Scale(size, every.error)
+    others = _over_others(oracle, reference, ends)
+    return Scale(size, every.error, others.size, others.error)
+
+
+def _over_others(oracle: torch.Tensor, reference: torch.Tensor, ends: Sequence[float]) -> _Sum:
+    """Over the elements where the reference has none of these values."""
+    others = _Sum()
     for _, (exact, own) in _chunks(oracle, reference):
-        left = ~_is_one_of(own, ends)
+        left = ~reduce(torch.logical_or, [own == end for end in ends])
         others.add(_distance(own[left], exact[left]))
-    return Scale(every.size, every.error, others.size, others.error)
-
-
-def _is_one_of(values: torch.Tensor, few: Sequence[float]) -> torch.Tensor:
-    """Where elements equal one of a few values."""
-    return reduce(torch.logical_or, [values == each for each in few])
+    return others
 
 
 def _ends(reference: torch.Tensor) -> tuple[float, ...]:
     """What a clamp leaves: zero, and the least and the greatest value where there is such a thing."""
     if reference.is_complex() or reference.numel() == 0:
         return (0.0,)
-    return 0.0, float(reference.amin()), float(reference.amax())
+    values = reference.float() if reference.element_size() == 1 else reference  # few operations know 8-bit floats
+    return tuple(dict.fromkeys((0.0, float(values.amin()), float(values.amax()))))
 
 
 class _Sum:
@@ -251,10 +267,16 @@ def _scaled_error(out: torch.Tensor, expected: torch.Tensor, size: float, allowa
     if bool(torch.isfinite(scaled).all()):  # then both sides are, and nothing is divided by 0: nearly always
         return scaled
     scaled = torch.where(error == 0, 0.0, scaled)
-    both_nan = torch.isnan(out) & torch.isnan(expected)
     special = ~(torch.isfinite(out) & torch.isfinite(expected))
-    matches = (out == expected) | both_nan
+    matches = _same(out, expected)
     return torch.where(special, torch.where(matches, 0.0, math.inf).to(scaled.dtype), scaled)
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Where values are equal or both NaN, and so both parts of a complex one."""
+    if one.is_complex():
+        return _same(one.real, other.real) & _same(one.imag, other.imag)
+    return (one == other) | (torch.isnan(one) & torch.isnan(other))
 
 
 @dataclass(frozen=True)
@@ -274,7 +296,10 @@ def _distance(found: torch.Tensor, expected: torch.Tensor) -> _Distance:
     if math.isfinite(distance.expected_squares + distance.error_squares):
         return distance
     finite = torch.isfinite(found) & torch.isfinite(expected)
-    return _plain_distance(found[finite], expected[finite])
+    distance = _plain_distance(found[finite], expected[finite])
+    # Squares of values beyond 1e154 can't be told apart; each element's own size bounds its error then.
+    return replace(distance, expected_squares=min(distance.expected_squares, LARGEST),
+                   error_squares=min(distance.error_squares, LARGEST))
 
 
 def _plain_distance(found: torch.Tensor, expected: torch.Tensor) -> _Distance:
@@ -283,10 +308,11 @@ def _plain_distance(found: torch.Tensor, expected: torch.Tensor) -> _Distance:
     if count == 0:
         return _Distance(0, 0.0, 0.0, 0.0)
     if found is expected:
-        return _Distance(count, float(norm(expected)) ** 2, 0.0, 0.0)
+        size = float(norm(expected))
+        return _Distance(count, size * size, 0.0, 0.0)
     error = found - expected
     size, distance, largest = torch.stack([norm(expected), norm(error), norm(error, math.inf)]).tolist()
-    return _Distance(count, size**2, distance**2, largest)
+    return _Distance(count, size * size, distance * distance, largest)
 
 
 def _chunks(*tensors: torch.Tensor) -> Iterator[tuple[int, tuple[torch.Tensor, ...]]]:

@@ -8,13 +8,14 @@ here hurts nobody: the judge starts another rehearsal and leaves out what killed
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from harness.judge import problem as problem_file
+from harness.judge.compare import measure_scale
 from harness.judge.forward import InputForm, Output, random_state, run, to_double
 from harness.judge.inputs import Draw, draw
 from harness.judge.memory import (
@@ -27,7 +28,7 @@ from harness.judge.memory import (
 )
 from harness.judge.messages import ProblemAt
 from harness.judge.problem import PackageMissing, ProblemError, describe
-from harness.judge.variants import CHANGING, Variant, apply_variant, is_continuous
+from harness.judge.variants import CHANGING, POWERS_OF_TWO, Variant, apply_variant, is_continuous
 from harness.judge.work import work_of
 from harness.sandbox.watchdog import available_bytes
 from harness.timing.roofline import Work
@@ -36,6 +37,12 @@ from harness.wire.shortage import is_out_of_memory
 
 THROW_AWAY_SEED = 1
 FORWARD_SEED = 2
+
+SAME_WORK = 1e-6
+"""By which results in float64 may differ where nothing but the order of additions does."""
+FAR, EXPLAINED = 0.05, 100.0
+"""The share of an output's size from which on the oracle has to be explained, and how many times what the last bit of
+the inputs makes may do so: rounding within the reference adds to theirs."""
 
 Trial = tuple[Variant | None, tuple[int, ...]]
 """Inputs, by position, that take a variant; or, with None, the whole reference in float64."""
@@ -120,7 +127,7 @@ def rehearse(
                 return too_large(needed)
             admitted = {}
             if variants and getattr(module, "INPUT_VARIANTS", True):
-                admitted = _admit(model, drawn, trials, device)
+                admitted = _admit(model, drawn, rehearsed.mutated, trials, device)
             return Rehearsed(**{**vars(rehearsed), "variants": admitted})
     except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
         if not is_out_of_memory(error) and not is_out_of_memory(error.__cause__):
@@ -205,30 +212,93 @@ def _written_bytes(output: Output, inputs: Collection[int]) -> int:
 def _runs_in_float64(
     problem: ProblemAt, form: InputForm, drawn: Draw, output: Output, device: torch.device
 ) -> bool:
-    """Whether the whole reference runs in float64 and gives outputs of the same shapes."""
+    """Whether the whole reference runs in float64 and is an oracle there: outputs of the same shapes, nothing kept from
+    call to call but buffers, and no more apart from its own dtype than rounding makes it."""
+    def call(model: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        found = Output.of(run(model, form.arguments(tensors, drawn.others), FORWARD_SEED))
+        kept = {buffer.untyped_storage().data_ptr() for buffer in model.buffers()}
+        return [each.clone() if each.untyped_storage().data_ptr() in kept else each for each in found.tensors]
+
     try:
         module = problem_file.load_at(problem)
         model = problem_file.construct(module).double().to(device)
-        wide = Output.of(run(model, form.arguments(to_double(drawn.tensors), drawn.others), FORWARD_SEED))
+        inputs, begun = to_double(drawn.tensors), {name: each.clone() for name, each in model.named_buffers()}
+        wide = call(model, inputs)
+        if [tensor.shape for tensor in wide] != [tensor.shape for tensor in output.tensors]:
+            return False
+        _restore(model, begun)
+        if not all(map(_close, call(model, inputs), wide)):
+            return False  # it keeps something that isn't a buffer, which the oracle would not have
+        far = [index for index, exact in enumerate(wide) if _far(output.tensors[index], exact)]
+        if far:
+            own = problem_file.construct(module).to(device)
+            moved = call(own, [_moved(tensor) for tensor in drawn.tensors])
+            return all(_is_rounding(output.tensors[index], wide[index], moved[index]) for index in far)
         _synchronize(device)
+        return True
     except (torch.OutOfMemoryError, MemoryError):
         return False
     except Exception as error:
         if is_sticky(error):
             raise
         return False
-    return [tensor.shape for tensor in wide.tensors] == [tensor.shape for tensor in output.tensors]
+
+
+def _restore(model: torch.nn.Module, begun: Mapping[str, torch.Tensor]) -> None:
+    """Gives a model the buffers that it began with."""
+    with torch.no_grad():
+        for name, buffer in model.named_buffers():
+            if name in begun:
+                buffer.copy_(begun[name])
+
+
+def _close(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two results of the same work in float64 are equal but for the order in which it was done."""
+    if not (one.is_floating_point() or one.is_complex()):
+        return torch.equal(one, other)
+    size = float(torch.nan_to_num(other.abs(), posinf=0.0).amax()) if other.numel() else 0.0
+    return torch.allclose(one, other, rtol=SAME_WORK, atol=SAME_WORK * size, equal_nan=True)
+
+
+def _far(own: torch.Tensor, exact: torch.Tensor) -> bool:
+    """Whether a floating output differs from the one in float64 by more than any rounding that can be overlooked."""
+    return own.is_floating_point() and _apart(own, exact) > FAR * measure_scale(exact, exact).oracle_rms
+
+
+def _apart(one: torch.Tensor, other: torch.Tensor) -> float:
+    return measure_scale(other.double(), one.double()).reference_error_rms
+
+
+def _moved(tensor: torch.Tensor) -> torch.Tensor:
+    """An input with every element moved by about its last bit, up or down."""
+    if not tensor.is_floating_point():
+        return tensor
+    generator = torch.Generator(tensor.device).manual_seed(FORWARD_SEED)
+    signs = torch.randint(0, 2, tensor.shape, generator=generator, device=tensor.device) * 2 - 1
+    return (tensor.double() * (1 + signs * torch.finfo(tensor.dtype).eps)).to(tensor.dtype)
+
+
+def _is_rounding(own: torch.Tensor, exact: torch.Tensor, moved: torch.Tensor) -> bool:
+    """Whether inputs that are off by their last bit explain how far apart an output is from the one in float64.
+
+    If not, float64 makes another function of the reference: `log(x + finfo(x.dtype).eps)` is one.
+    """
+    return _apart(own, exact) <= EXPLAINED * _apart(moved, own)
 
 
 def _admit(
-    model: torch.nn.Module, drawn: Draw, trials: _Trials, device: torch.device
+    model: torch.nn.Module, drawn: Draw, mutated: Collection[int], trials: _Trials, device: torch.device
 ) -> dict[Variant, tuple[int, ...]]:
     continuous = [index for index, tensor in enumerate(drawn.tensors) if is_continuous(tensor)]
     form = InputForm(drawn.skeleton, drawn.is_tensor)
 
     def accepts(variant: Variant, positions: tuple[int, ...]) -> bool:
-        return trials.may((variant, positions)) and _stays_finite(
-            model, form, drawn, device, variant=variant, positions=positions
+        powers = (min(POWERS_OF_TWO), max(POWERS_OF_TWO)) if variant is Variant.SCALED else (None,)
+        return trials.may((variant, positions)) and all(
+            _stays_finite(
+                model, form, drawn, device, variant=variant, power=power, positions=positions, mutated=mutated
+            )
+            for power in powers
         )
 
     admitted: dict[Variant, tuple[int, ...]] = {}
@@ -241,14 +311,18 @@ def _admit(
 
 def _stays_finite(
     model: torch.nn.Module, form: InputForm, drawn: Draw, device: torch.device, *, variant: Variant,
-    positions: tuple[int, ...],
+    power: int | None, positions: tuple[int, ...], mutated: Collection[int],
 ) -> bool:
+    """Whether outputs are finite, and the reference changes no input that it doesn't change as drawn: `relu_` may."""
     generator = torch.Generator(device).manual_seed(FORWARD_SEED)
     tensors = [tensor.clone() for tensor in drawn.tensors]
     for index in positions:
-        apply_variant(variant, tensors[index], generator)
+        apply_variant(variant, tensors[index], generator, power)
+    given = [tensor.clone() for tensor in tensors]
     try:
         output = Output.of(run(model, form.arguments(tensors, drawn.others), FORWARD_SEED))
+        if any(not _identical(tensors[index], given[index]) for index in range(len(given)) if index not in mutated):
+            return False
         return all(bool(torch.isfinite(tensor).all()) for tensor in output.tensors)
     except Exception as error:
         if is_sticky(error):

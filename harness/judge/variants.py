@@ -29,6 +29,8 @@ class Variant(str, Enum):
         return self.value
 
 
+FEWEST_SORTED, SORTED_ROWS = 8, 64
+"""The shortest rows that count as sorted, and how many are looked at."""
 BLUR = 2.0**-7
 """The most that `blur` takes off, as a share: a bfloat16 has steps of half of that."""
 CHANGING = (Variant.NEGATED, Variant.SCALED, Variant.SIGNS)
@@ -38,7 +40,7 @@ def is_continuous(tensor: torch.Tensor) -> bool:
     """Whether a tensor holds a continuous quantity, so that variants of it make sense.
 
     Not so: integers, constants, masks (also additive ones with infinities), one-hot rows, labels stored as floats,
-    and probabilities (non-negative, sums of 1 along a dimension).
+    probabilities (non-negative, sums of 1 along a dimension), and what is sorted along its last dimension.
     """
     if not tensor.is_floating_point() or tensor.numel() < FEWEST_DISTINCT:
         return False
@@ -47,11 +49,23 @@ def is_continuous(tensor: torch.Tensor) -> bool:
     values = sample[sample != 0]
     if not torch.isfinite(sample).all() or torch.unique(values).numel() < FEWEST_DISTINCT:
         return False
-    return not bool((values == values.round()).all()) and not _is_probability(tensor)
+    return not bool((values == values.round()).all()) and not _is_probability(tensor) and not _is_sorted(tensor)
 
 
-def apply_variant(variant: Variant, tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """The variant of a continuous tensor, of the same shape, dtype and layout; random choices from the generator.
+def _is_sorted(tensor: torch.Tensor) -> bool:
+    """Whether all rows rise, or all fall: a reference may search in them."""
+    if tensor.ndim == 0 or tensor.shape[-1] < FEWEST_SORTED:
+        return False
+    few = tensor.reshape(-1, tensor.shape[-1])[:SORTED_ROWS].double()
+    steps = few.diff(dim=-1)
+    return bool(((steps >= 0).all() or (steps <= 0).all()) and (steps != 0).any())
+
+
+def apply_variant(
+    variant: Variant, tensor: torch.Tensor, generator: torch.Generator, power: int | None = None
+) -> torch.Tensor:
+    """The variant of a continuous tensor, of the same shape, dtype and layout; random choices from the generator, but
+    for the power of two where it is given.
 
     The tensor may be changed in place.
     """
@@ -59,7 +73,7 @@ def apply_variant(variant: Variant, tensor: torch.Tensor, generator: torch.Gener
         return tensor.neg_()
     if variant is Variant.SCALED:
         choice = int(torch.randint(len(POWERS_OF_TWO), (), generator=generator, device=generator.device))
-        return tensor.mul_(2.0 ** POWERS_OF_TWO[choice])
+        return tensor.mul_(2.0 ** (POWERS_OF_TWO[choice] if power is None else power))
     if variant is Variant.SIGNS:
         if _is_symmetric(tensor):
             signs = _signs(tensor.shape[-1:], tensor, generator)

@@ -24,6 +24,10 @@ class BadFrame(Exception):
     """What came is no frame: too large, no JSON, no object."""
 
 
+class FrameTooLarge(ValueError):
+    """What is to be sent doesn't fit into a frame: our own doing, not the other end's."""
+
+
 class DeadlinePassed(Exception):
     """No whole frame came in time."""
 
@@ -74,10 +78,10 @@ class Channel:
 
 
 def encode(frame: dict[str, Any]) -> bytes:
-    """The bytes of a frame. Raises ValueError for NaN, which JSON can't hold, and BadFrame for one too large."""
+    """The bytes of a frame. Raises ValueError for NaN, which JSON can't hold, and FrameTooLarge."""
     body = json.dumps(frame, allow_nan=False).encode()
     if len(body) > MAX_FRAME_BYTES:
-        raise BadFrame(f"a frame of {len(body)} bytes; the limit is {MAX_FRAME_BYTES}")
+        raise FrameTooLarge(f"a frame of {len(body)} bytes; the limit is {MAX_FRAME_BYTES}")
     return len(body).to_bytes(HEADER_BYTES, "big") + body
 
 

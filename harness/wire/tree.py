@@ -59,7 +59,7 @@ def describe(skeleton: Any) -> str:
 def _take(value: Any, leaves: list[Any]) -> Any:
     if isinstance(value, dict):
         return {key: _take(value[key], leaves) for key in sorted(value, key=str)}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
+    if isinstance(value, tuple) and type(value) is not tuple:  # named ones, torch's own among them
         return tuple(_take(item, leaves) for item in value)
     if type(value) in (list, tuple):
         return type(value)(_take(item, leaves) for item in value)
