@@ -5,11 +5,15 @@ Importing this package imports neither torch nor any of the rooms below it, so t
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.api import evaluate
+
+# Torch does without NumPy, and so does the harness; torch says so whenever it is imported.
+warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
 
 __version__ = "0.2.0"
 __all__ = ["__version__", "evaluate"]

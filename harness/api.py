@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from harness.result import Result
 def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Result:
     """Evaluates one solution against one problem and gives the result.
 
-    `problem` is a name or the path of a problem file; `solution` is the path of a solution file or its source text.
+    `problem` is a name or the path of a problem file; `solution` is the path of a solution file or its source text. A
+    result's times on the CPU say nothing of a GPU's, nor does the speedup that follows from them.
     `settings` are fields of `harness.options.Options`, for example `device="cuda:0"`, `check=True`,
     `shapes=("small",)`; without a shape the result is for `full`.
 
@@ -39,7 +41,10 @@ _ANY = Path("solution.py")
 
 
 def _source(solution: str | Path) -> str | None:
-    return solution if isinstance(solution, str) and "\n" in solution else None
+    """The text, if it is one: an answer may be a single line, or nothing at all."""
+    if isinstance(solution, Path) or ("\n" not in solution and (solution.endswith(".py") or isfile(solution))):
+        return None
+    return solution
 
 
 def _name(problem: str | Path) -> str:

@@ -17,6 +17,7 @@ from harness.options import (
     BASELINES,
     CACHE_LIMIT_GIB,
     CALLS,
+    DEVICE,
     EXECUTORS,
     HALF_WIDTH,
     HOST_MEMORY_SHARE,
@@ -89,6 +90,8 @@ def _check_selection(given: argparse.Namespace) -> None:
 
 
 def _check_devices(given: argparse.Namespace) -> None:
+    if not re.fullmatch(DEVICE, given.device):
+        raise UsageError(f"--device {given.device}: write auto, cuda, cuda:N or cpu")
     if given.profile and given.device == "cpu":
         raise UsageError("--profile needs a GPU: it tells what runs there")
     if given.sanitize is not None and given.device == "cpu":

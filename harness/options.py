@@ -24,6 +24,8 @@ HALF_WIDTH = 0.005
 """Of a speedup's interval, as a share of it."""
 PRECISIONS = ("fp32", "fp16", "bf16")
 ALL_DEVICES = "all"
+DEVICE = r"auto|cpu|cuda(:\d+)?"
+"""What may be written for one device."""
 STANDARD_INPUT = "-"
 BASELINES = ("eager", "compile", "compile-max")
 SOLUTION_BASELINE = "solution:"

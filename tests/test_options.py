@@ -43,6 +43,7 @@ def test_what_is_no_architecture_is_refused(text: str, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(("line", "said"), [
+    ("--device gpu", "write auto, cuda, cuda:N or cpu"), ("--device cpu:1", "write auto"),
     ("--arch 90 --device cpu", "--arch names GPUs"), ("--arch 90 --devices cpu,cpu", "--arch names GPUs"),
     ("--build-only --out o", "--out"), ("--build-only --junit j", "--junit"),
     ("--build-only --sanitize memcheck", "--sanitize"), ("--build-only --devices 0,1", "--devices"),

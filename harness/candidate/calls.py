@@ -15,7 +15,7 @@ from harness.timing.call import Clock, Sample, held_batch, timed_call
 from harness.timing.places import KnownMemory, Places
 from harness.wire.arena import BufferSet, TensorSpec, view
 from harness.wire.arithmetic import seed_all
-from harness.wire.tree import Leaf, describe, flatten, merge, same_structure, unflatten
+from harness.wire.tree import Leaf, describe, flatten, merge, plain, same_structure, unflatten
 
 POISON_BYTE = 0xFF
 """Every floating type reads a run of these as NaN."""
@@ -174,8 +174,8 @@ class Caller:
             if is_tensor:
                 spec = buffers.outputs[len(handed.tensors)]
                 handed.tensors.append((spec, self._conform(leaf, spec)))
-            elif isinstance(leaf, bool | int | float | str | None):
-                handed.plain.append(leaf)
+            elif isinstance(plain(leaf), bool | int | float | str | None):
+                handed.plain.append(plain(leaf))
             else:
                 raise Mismatch(f"an output is {type(leaf).__name__}; the reference gives a plain Python value")
         own = dict(self._model.named_buffers())

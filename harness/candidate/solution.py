@@ -65,7 +65,8 @@ def failure(error: Exception, kind: str, path: Path) -> Unusable:
     traceback.print_exception(error)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     where = f" ({path.name}, line {frames[-1].lineno})" if frames else ""
+    text = str(error)
     if isinstance(error, SyntaxError) and error.filename == str(path):
-        where = f" ({path.name}, line {error.lineno})"
-    first = str(error).strip().partition("\n")[0]
+        where, text = f" ({path.name}, line {error.lineno})", error.msg
+    first = text.strip().partition("\n")[0]
     return Unusable("out_of_memory" if is_out_of_memory(error) else kind, f"{type(error).__name__}: {first}{where}")

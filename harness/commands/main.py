@@ -27,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if not given or given[0] not in COMMANDS:
         asked = bool(given) and given[0] in ("-h", "--help")
+        if given and not asked:
+            print(f"inlinebench: there is no command {given[0]!r}", file=sys.stderr)
         print(usage(), file=sys.stdout if asked else sys.stderr)
         return 0 if asked else 2
     command: Callable[[Sequence[str]], int] = import_module(COMMANDS[given[0]][0]).main

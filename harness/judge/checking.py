@@ -224,8 +224,8 @@ class Checker:
         if oracle is None:
             return measure_scale(reference, reference).with_errors(self._shares.get(index, (0.0, 0.0)))
         scale = measure_scale(oracle, reference)
-        known = self._shares.get(index, (0.0, 0.0))
-        self._shares[index] = max(scale.errors[0], known[0]), max(scale.errors[1], known[1])
+        known, found = self._shares.get(index, (0.0, 0.0)), scale.errors_of(measure_scale(reference, reference))
+        self._shares[index] = max(found[0], known[0]), max(found[1], known[1])
         tolerance = self._tolerance_of(reference.dtype)
         if scale.allowance(tolerance) > tolerance * scale.oracle_rms:
             self._rounding_dominates = True

@@ -60,11 +60,13 @@ class Scale:
         among_unclamped = min(ROUNDING_ALLOWANCE * self.unclamped_error_rms, tolerance * self.unclamped_rms)
         return max(ROUNDING_ALLOWANCE * self.reference_error_rms, among_unclamped)
 
-    @property
-    def errors(self) -> tuple[float, float]:
-        """The errors as shares: `e / s` and `e1 / s1`; 0 where there is nothing to have a share of."""
-        return (self.reference_error_rms / self.oracle_rms if self.oracle_rms else 0.0,
-                self.unclamped_error_rms / self.unclamped_rms if self.unclamped_rms else 0.0)
+    def errors_of(self, own: Scale) -> tuple[float, float]:
+        """The errors `e` and `e1` as shares of the sizes of another scale, the reference's own; 0 where it has none.
+
+        Not of the oracle's, which may be exactly 0 where the reference is rounding.
+        """
+        return (self.reference_error_rms / own.oracle_rms if own.oracle_rms else 0.0,
+                self.unclamped_error_rms / own.unclamped_rms if own.unclamped_rms else 0.0)
 
     def with_errors(self, shares: tuple[float, float]) -> Scale:
         """The same sizes with errors of these shares."""

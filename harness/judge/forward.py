@@ -11,7 +11,7 @@ import torch
 
 from harness.wire.arena import TensorMeta, is_dense
 from harness.wire.arithmetic import seed_all
-from harness.wire.tree import flatten, merge, unflatten
+from harness.wire.tree import flatten, merge, plain, unflatten
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Output:
         skeleton, leaves = flatten(value)
         is_tensor = tuple(isinstance(leaf, torch.Tensor) for leaf in leaves)
         tensors = tuple(leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor))
-        return cls(skeleton, is_tensor, tensors, tuple(leaf for leaf in leaves if not isinstance(leaf, torch.Tensor)))
+        return cls(skeleton, is_tensor, tensors,
+                   tuple(plain(leaf) for leaf in leaves if not isinstance(leaf, torch.Tensor)))
 
     def dense(self) -> Output:
         """With expanded tensors and those with gaps written out, as a solution's are for the judge."""

@@ -7,7 +7,7 @@ which covers what differs from process to process as well (see docs/timing.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -69,7 +69,9 @@ def compare(before: Iterable[Result], after: Iterable[Result], *, any_gpu: bool 
     old, new = _rows(before), _rows(after)
     if not any_gpu:
         _check_gpus(old.values(), new.values())
-    found = [_compared(row, old.get(row, []), new.get(row, [])) for row in {**old, **new}]
+    standing = _standing_for_others(old, new)
+    rows = [row for row in {**old, **new} if row not in standing.values()]
+    found = [_compared(row, old.get(row, []), new.get(standing.get(row, row), [])) for row in rows]
     order = list(Change)
     return tuple(sorted(found, key=lambda each: (order.index(each.change), *map(natural, each.row))))
 
@@ -86,6 +88,14 @@ def _rows(results: Iterable[Result]) -> dict[Row, list[Result]]:
     for result in results:
         rows.setdefault((result.problem, result.solution, result.shape), []).append(result)
     return {row: [each for each in found if each.key == found[-1].key] for row, found in rows.items()}
+
+
+def _standing_for_others(old: Mapping[Row, Sequence[Result]], new: Mapping[Row, Sequence[Result]]) -> dict[Row, Row]:
+    """The rows that are gone because their problem or solution can't be read any more, so that nobody knows its shapes:
+    each with the new row that says so."""
+    unreadable = {row[:2]: row for row, results in new.items()
+                  if row not in old and results[-1].verdict in (Verdict.PROBLEM_ERROR, Verdict.INVALID)}
+    return {row: unreadable[row[:2]] for row in old if row not in new and row[:2] in unreadable}
 
 
 def _check_gpus(before: Iterable[Sequence[Result]], after: Iterable[Sequence[Result]]) -> None:

@@ -40,6 +40,11 @@ def merge(is_tensor: Sequence[bool], tensors: Iterable[Any], others: Iterable[An
         raise ValueError("too few leaves") from None
 
 
+def plain(leaf: Any) -> Any:
+    """A leaf, where it is a number of NumPy's as one of Python's own."""
+    return leaf.item() if type(leaf).__module__ == "numpy" and getattr(leaf, "shape", None) == () else leaf
+
+
 def same_structure(one: Any, other: Any) -> bool:
     """Whether two skeletons nest alike; a list may stand for a tuple."""
     if isinstance(one, dict) and isinstance(other, dict):

@@ -37,6 +37,7 @@ def test_without_a_command_there_is_a_list_of_them(arguments: list[str], status:
     done = inlinebench(*arguments)
     assert done.returncode == status
     assert "compare" in done.stdout + done.stderr or "inlinebench 0" in done.stdout
+    assert ("there is no command 'fly'" in done.stderr) is (arguments == ["fly"])
 
 
 def test_run_is_run_eval() -> None:

@@ -229,9 +229,10 @@ def test_few_inexact_elements_that_are_far_off_excuse_nothing() -> None:
 
 def test_errors_as_shares() -> None:
     scale = Scale(2.0, 0.5, 4.0, 1.0)
-    assert scale.errors == (0.25, 0.25)
+    assert scale.errors_of(scale) == (0.25, 0.25)
     assert Scale(8.0, 0.0, 2.0, 0.0).with_errors((0.25, 0.5)) == Scale(8.0, 2.0, 2.0, 1.0)
-    assert Scale(0.0, 0.0).errors == (0.0, 0.0)
+    assert Scale(0.0, 2.0).errors_of(Scale(8.0, 0.0)) == (0.25, 0.0)  # an oracle that is exactly 0
+    assert Scale(0.0, 0.0).errors_of(Scale(0.0, 0.0)) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -266,3 +267,48 @@ def test_it_passes_if_and_only_if_every_element_is_within_the_limit(values: list
     # At the limit itself, dividing may round to another side than multiplying.
     found = judge(output, reference)
     assert found.failed == expected or abs(found.worst_error - 1e-4) < 1e-15
+
+
+def test_a_mark_for_what_is_masked_hides_nothing_of_the_rest() -> None:
+    scores = torch.randn(64, 64, generator=torch.Generator().manual_seed(0))
+    masked = scores.masked_fill(torch.ones(64, 64, dtype=torch.bool).triu(1), -1e9)
+    scale = measure_scale(masked.double(), masked)
+    assert scale.oracle_rms == pytest.approx(float(scores.tril().square().sum() / 2080) ** 0.5, rel=0.01)
+    assert compare(masked, masked, masked.double(), 1e-4, scale).passed
+    zeros = torch.zeros(64, 64).masked_fill(torch.ones(64, 64, dtype=torch.bool).triu(1), -1e9)
+    assert not compare(zeros, masked, masked.double(), 1e-4, scale).passed
+
+
+def test_a_single_large_value_is_no_mark() -> None:
+    values = torch.ones(1000)
+    values[7] = -1e6
+    assert measure_scale(values, values).oracle_rms == pytest.approx(1e6 / 1000**0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize("size", [1e160, 1e300])
+def test_values_whose_squares_are_too_large_are_compared_all_the_same(size: float) -> None:
+    values = torch.randn(1000, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * size
+    scale = measure_scale(values, values)
+    assert compare(values, values, values, 1e-8, scale).passed
+    assert not compare(torch.zeros_like(values), values, values, 1e-8, scale).passed
+    assert not compare(values * 1.001, values, values, 1e-8, scale).passed
+
+
+def test_one_value_that_is_too_large_to_square_is_wrong_and_no_error() -> None:
+    expected, got = torch.tensor(8.0, dtype=torch.float64), torch.tensor(1e200, dtype=torch.float64)
+    assert not compare(got, expected, expected, 1e-8, measure_scale(expected, expected)).passed
+
+
+def test_both_parts_of_a_complex_value_count_beside_nan() -> None:
+    expected = torch.complex(torch.tensor([math.nan, 1.0]), torch.tensor([2.0, 3.0]))
+    scale = measure_scale(expected, expected)
+    assert compare(expected.clone(), expected, None, 1e-4, scale).passed
+    other = torch.complex(torch.tensor([math.nan, 1.0]), torch.tensor([0.0, 3.0]))
+    assert compare(other, expected, None, 1e-4, scale).failed == 1
+
+
+def test_floats_of_8_bits_have_a_scale() -> None:
+    values = torch.randn(100, generator=torch.Generator().manual_seed(0)).to(torch.float8_e4m3fn)
+    scale = measure_scale(values, values)
+    assert compare(values, values, None, default_tolerance(values.dtype), scale).passed
+    assert not compare(values.float().mul(2).to(values.dtype), values, None, 0.1, scale).passed

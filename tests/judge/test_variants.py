@@ -64,6 +64,7 @@ CONTINUOUS = {
     "sparse": lambda: torch.randn(100, 100).tril(),
     "large": lambda: torch.rand(300, 300),
     "scaled": lambda: torch.randn(100) * 1e6,
+    "one_row_rises": lambda: torch.stack([torch.rand(64).sort().values, torch.rand(64)]),
 }
 LEFT_ALONE = {
     "integers": lambda: torch.arange(100),
@@ -76,6 +77,8 @@ LEFT_ALONE = {
     "plus_or_minus_one": lambda: torch.randint(0, 2, (100,)).float() * 2 - 1,
     "probabilities": lambda: torch.randn(8, 100).softmax(-1),
     "probabilities_by_column": lambda: torch.randn(100, 8).softmax(0),
+    "sorted": lambda: torch.rand(256).sort().values,
+    "sorted_rows": lambda: torch.rand(8, 64).sort(-1, descending=True).values,
     "few_elements": lambda: torch.rand(5),
     "one_value": lambda: torch.rand(()),
     "empty": lambda: torch.rand(0, 5),

@@ -55,6 +55,22 @@ def test_a_verdict_that_changes_is_a_change(old: str, new: str, expected: Change
     assert change([result("a/b", Verdict(old))], [result("a/b", Verdict(new))]) is expected
 
 
+@pytest.mark.parametrize("verdict", ["invalid", "problem_error"])
+def test_what_cannot_be_read_any_more_fails_at_every_shape_that_it_had(verdict: str) -> None:
+    old = [result("a/b", shape="odd"), result("a/b", shape="small"), result("a/c", shape="odd")]
+    new = [result("a/b", Verdict(verdict), shape="full"), result("a/c", shape="odd")]
+    found = compare(old, new)
+    assert [(each.row, each.change) for each in found] == [
+        (("a", "b", "odd"), Change.NOW_FAILING), (("a", "b", "small"), Change.NOW_FAILING),
+        (("a", "c", "odd"), Change.SAME),
+    ]
+
+
+def test_another_shape_that_fails_stands_for_none_that_was_not_run() -> None:
+    found = compare([result("a/b", shape="odd")], [result("a/b", Verdict.WRONG, shape="full")])
+    assert {each.change for each in found} == {Change.NEW, Change.GONE}
+
+
 def test_rows_are_matched_by_name_and_shape_and_the_worst_come_first() -> None:
     old = [timed("a/b", 1, 1.1), timed("a/c", 1, 1.1), result("a/d"), timed("z/s", 1, 1.1),
            timed("z/s", 1, 1.1, shape="odd")]

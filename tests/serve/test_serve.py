@@ -89,6 +89,16 @@ def test_calls_share_one_judge(cache: Path) -> None:
     assert judges() == there
 
 
+@pytest.mark.parametrize("text", ["", "x = 1", "I can't help with that."])
+def test_an_answer_of_a_line_or_none_is_an_invalid_solution(cache: Path, text: str) -> None:
+    assert evaluate(PROBLEM, text, device="cpu", check=True, cache=cache).verdict is Verdict.INVALID
+
+
+def test_a_file_that_is_not_there_is_no_source_text(cache: Path) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        evaluate(PROBLEM, "no_such_solution.py", device="cpu", cache=cache)
+
+
 def test_threads_and_processes_ask_one_server_at_once(cache: Path) -> None:
     bodies = [right_body() + extra for extra in ("", " + 1", " * 2", "", " + 0", "")]
     expected = [Verdict.PASSED, Verdict.WRONG, Verdict.WRONG, Verdict.PASSED, Verdict.PASSED, Verdict.PASSED]

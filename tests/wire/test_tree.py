@@ -4,6 +4,7 @@ from collections import namedtuple
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,11 @@ def test_taking_apart_and_putting_together_changes_nothing(value: Any) -> None:
     skeleton, leaves = flatten(value)
     assert unflatten(skeleton, leaves) == value
     assert same_structure(skeleton, skeleton)
+
+
+def test_torch_s_named_results_are_tuples() -> None:
+    skeleton, leaves = flatten(torch.max(torch.tensor([[1.0, 3.0, 2.0]]), dim=1))
+    assert skeleton == (LEAF, LEAF) and [leaf.item() for leaf in leaves] == [3.0, 1]
 
 
 def test_leaves_come_in_order() -> None:
