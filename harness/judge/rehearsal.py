@@ -45,9 +45,10 @@ SAME_WORK, SAME_ROUNDED_WORK = 1e-6, 1e-2
 reference's own dtype."""
 SLOW_S = 2.0
 """From which on a call in float64 isn't made twice."""
-FAR, EXPLAINED = 0.05, 100.0
-"""The share of an output's size from which on the oracle has to be explained, and how many times what the last bit of
-the inputs makes may do so: rounding within the reference adds to theirs."""
+FAR, EXPLAINED, NOTHING = 0.05, 100.0, 1e-3
+"""The share of an output's size from which on the oracle has to be explained; how many times what the last bit of the
+inputs makes may do so, as rounding within the reference adds to theirs; and the share of the reference that is nothing.
+"""
 
 Trial = tuple[Variant | None, tuple[int, ...]]
 """Inputs, by position, that take a variant; or, with None, the whole reference in float64."""
@@ -268,8 +269,14 @@ def _close(one: torch.Tensor, other: torch.Tensor, apart: float) -> bool:
 
 
 def _far(own: torch.Tensor, exact: torch.Tensor) -> bool:
-    """Whether a floating output differs from the one in float64 by more than any rounding that can be overlooked."""
-    return own.is_floating_point() and _apart(own, exact) > FAR * measure_scale(exact, exact).oracle_rms
+    """Whether a floating output differs from the one in float64 by more than any rounding that can be overlooked.
+
+    Not where that is next to nothing: what is zero in theory is rounding in practice.
+    """
+    if not own.is_floating_point():
+        return False
+    size, own_size = (measure_scale(each.double(), each.double()).oracle_rms for each in (exact, own))
+    return size > NOTHING * own_size and _apart(own, exact) > FAR * size
 
 
 def _apart(one: torch.Tensor, other: torch.Tensor) -> float:

@@ -50,6 +50,8 @@ FORWARDS = {
     "bounds": ("return torch.nan_to_num(x / (y > 0).float())", RANDOM),
     "masked": ("return (x @ y).masked_fill(torch.ones_like(x).triu(1).bool(), -1e9)", RANDOM),
     "changes_negatives": ("return F.relu(x, inplace=True) + y", POSITIVE),
+    "nothing": ("z = x.to(self.kept.dtype) / 3\nreturn (z - z.mean(1, keepdim=True)).mean(1)",
+                "torch.arange(64 * 64).view(64, 64), torch.ones(64, 64)"),
     "rounding": ("return (x - x.mean(1, keepdim=True)).mean(1)", RANDOM),
     "number": ("return x @ y, float(x[0, 0]) * torch.zeros(()).numpy()[()] + 1.5", RANDOM),
     "changes_large": ("return x.clamp_(max=1.5) + y", POSITIVE),
@@ -122,7 +124,8 @@ def tried(folder: Path, name: str) -> Rehearsed:
 
 
 @pytest.mark.parametrize(("name", "oracle"), [
-    ("plain", True), ("buffer", True), ("cancels", True), ("own_epsilon", False), ("plain_state", False),
+    ("plain", True), ("buffer", True), ("cancels", True), ("rounding", True), ("nothing", True),
+    ("own_epsilon", False), ("plain_state", False),
 ])
 def test_float64_is_an_oracle_only_where_it_is_the_same_function(tmp_path: Path, name: str, oracle: bool) -> None:
     assert tried(tmp_path, name).float64 is oracle
