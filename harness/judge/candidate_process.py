@@ -18,11 +18,10 @@ from typing import Any
 
 from harness.build.request import BadRequest, BuildOutcome, BuildRequest
 from harness.judge.launcher import PACKAGE, Launcher, Start
-from harness.judge.problem import ProblemError
 from harness.sandbox.policy import Sandbox, clean_environment
 from harness.sandbox.watchdog import Breach, Limits, Watchdog
 from harness.timing.flags import FlagPage
-from harness.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed, FrameTooLarge
+from harness.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed
 from harness.wire.processes import bury, forks_so_far, kill_stray_children, kill_tree, resume_tree, stop_tree
 
 LOG_TAIL_BYTES = 8192
@@ -119,7 +118,8 @@ class CandidateProcess:
     def ask(self, operation: str, on_queued: Callable[[], None] | None = None, **facts: Any) -> dict[str, Any]:
         """Sends a request and gives the answer, after serving what comes in between: builds, and that work is queued.
 
-        Raises CandidateTimedOut, CandidateDied, CandidateCheated or CandidateOverran.
+        Raises CandidateTimedOut, CandidateDied, CandidateCheated or CandidateOverran, and FrameTooLarge for facts that
+        no frame holds.
         """
         self.post(operation, **facts)
         return self.collect(on_queued)
@@ -151,9 +151,6 @@ class CandidateProcess:
             raise CandidateDied(end) from None
         except BadFrame as error:
             raise CandidateCheated(f"the candidate sent something that is no frame: {error}") from None
-        except FrameTooLarge as error:
-            reason = f"what the problem hands over beside its tensors is too large ({error}): make it a tensor"
-            raise ProblemError(reason) from None
 
     def stop(self) -> None:
         """Stops the whole process tree, so that nothing of it runs beside the reference.

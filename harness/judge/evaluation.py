@@ -20,10 +20,12 @@ from harness.judge.candidate_process import (
     CandidateTimedOut,
 )
 from harness.judge.messages import Evaluate, Settings
+from harness.judge.problem import ProblemError
 from harness.judge.stage import Stage
 from harness.result import Build as BuildRecord
 from harness.result import Verdict
 from harness.wire.arena import CpuArena
+from harness.wire.channel import FrameTooLarge
 
 LAST_WORDS = "inlinebench: "
 
@@ -96,6 +98,9 @@ def _failure(
         return Failed(verdict_of(words, Verdict.CRASHED, device), words or f"the candidate {error}")
     except CandidateCheated as error:
         return Failed(Verdict.REJECTED, str(error))
+    except FrameTooLarge as error:
+        reason = f"what the problem hands over beside its tensors is too large ({error}): make it a tensor"
+        raise ProblemError(reason) from None
     except (CandidateTimedOut, CandidateOverran, torch.OutOfMemoryError) as error:
         return _overdone(error, settings)
     return None

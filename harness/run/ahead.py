@@ -26,6 +26,7 @@ from harness.judge.candidate_process import (
 from harness.judge.launcher import Launcher
 from harness.judge.messages import CONSTRUCTION_SEED, Evaluate, Settings
 from harness.sandbox.policy import readable_for
+from harness.wire.channel import FrameTooLarge
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class BuildAhead:
             try:
                 answer = candidate.ask("prebuild", solution=str(solution), init=base64.b64encode(init).decode(),
                                        seed=CONSTRUCTION_SEED, support=support, class_name="ModelNew")
-            except (CandidateTimedOut, CandidateDied, CandidateCheated, CandidateOverran) as error:
+            except (CandidateTimedOut, CandidateDied, CandidateCheated, CandidateOverran, FrameTooLarge) as error:
                 return Prebuilt(tuple(candidate.builds), _describe(error, settings), candidate.log())
             finally:
                 with self._lock:

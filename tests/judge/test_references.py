@@ -167,3 +167,14 @@ def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_right_solutions_pass_and_wrong_ones_don_t(run: Run, name: str) -> None:
     row = run.row(*name.split("/"))
     assert row.verdict is Verdict(SOLUTIONS[name][1]), row.reason
+
+
+def test_more_than_a_message_holds_is_the_problem_s_fault(cache: Path, tmp_path: Path) -> None:
+    problem = tmp_path / "large.py"
+    text = PROBLEM.format(forward=indented("return x + y"), inputs=RANDOM)
+    problem.write_text(text.replace("def __init__(self):", "def __init__(self, table):").replace(
+        "return []", "return [torch.zeros(2048, 2048)]"))
+    run = run_eval("large/@reference", "--problems", tmp_path, "--device", "cpu", "--check", "--allow-library",
+                   "--cache", cache, out=tmp_path / "out.jsonl")
+    (row,) = run.results
+    assert row.verdict is Verdict.PROBLEM_ERROR and "make it a tensor" in row.reason
