@@ -70,8 +70,7 @@ def compare(before: Iterable[Result], after: Iterable[Result], *, any_gpu: bool 
     if not any_gpu:
         _check_gpus(old.values(), new.values())
     standing = _standing_for_others(old, new)
-    rows = [row for row in {**old, **new} if row not in standing.values()]
-    found = [_compared(row, old.get(row, []), new.get(standing.get(row, row), [])) for row in rows]
+    found = [_compared(row, old.get(row, []), new.get(standing.get(row, row), [])) for row in {**old, **new}]
     order = list(Change)
     return tuple(sorted(found, key=lambda each: (order.index(each.change), *map(natural, each.row))))
 

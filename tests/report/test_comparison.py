@@ -62,7 +62,7 @@ def test_what_cannot_be_read_any_more_fails_at_every_shape_that_it_had(verdict: 
     found = compare(old, new)
     assert [(each.row, each.change) for each in found] == [
         (("a", "b", "odd"), Change.NOW_FAILING), (("a", "b", "small"), Change.NOW_FAILING),
-        (("a", "c", "odd"), Change.SAME),
+        (("a", "b", "full"), Change.NEW), (("a", "c", "odd"), Change.SAME),
     ]
 
 
