@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from harness import __version__
+from harness.options import DEVICE
 from harness.result import Environment
 
 
@@ -23,7 +24,7 @@ def resolve(wanted: str) -> torch.device:
     """The device for `auto`, `cpu`, `cuda` or `cuda:N`. Raises Unusable."""
     if wanted == "cpu":
         return torch.device("cpu")
-    if not re.fullmatch(r"auto|cuda(:\d+)?", wanted):
+    if not re.fullmatch(DEVICE, wanted):
         raise Unusable(f"--device {wanted}: write auto, cuda, cuda:N or cpu")
     if not torch.cuda.is_available():
         if wanted == "auto":

@@ -19,7 +19,7 @@ from harness.build.architecture import in_order
 from harness.build.service import BuildService
 from harness.errors import UsageError
 from harness.judge.messages import Evaluate, Init, ProblemAt
-from harness.options import Options
+from harness.options import DEVICE, Options
 from harness.run.ahead import BuildAhead, Prebuilt
 from harness.run.bench import settings_for
 from harness.run.built import Built, State, summed_up
@@ -135,7 +135,7 @@ def architectures(options: Options) -> tuple[str, ...]:
     """What to build for: `--arch`, else the GPU that is there; none means the CPU. Raises UsageError."""
     if options.architectures or options.device == "cpu":
         return in_order(options.architectures)
-    if not re.fullmatch(r"auto|cuda(:\d+)?", options.device):
+    if not re.fullmatch(DEVICE, options.device):
         raise UsageError(f"--device {options.device}: write auto, cuda, cuda:N or cpu")
     try:
         return (driver.ask(int(options.device.partition(":")[2] or 0)),)
