@@ -208,7 +208,8 @@ def _nvcc_command(
     chosen = any("arch" in flag or flag.startswith("-gencode") for flag in own)
     standard = [] if any(flag.startswith("-std=") for flag in own) else [toolchain.torch().cxx_standard]
     threads = any(flag.startswith(("-t", "--threads")) for flag in own)
-    at_once = str(len(architectures) + 1)
+    named = {arch for flag in own for arch in re.findall(r"arch=(\w+)", flag)} if chosen else architectures
+    at_once = str(max(1, len(named)) + 1)  # the host's part, and that of each GPU
     if threads:
         first: list[str] = [NVCC]
     else:

@@ -38,16 +38,24 @@ class Origins:
 
     def __init__(self, libraries: Iterable[Path], text: str) -> None:
         self._contents = [library.read_bytes() for library in libraries]
-        self._own = {_demangle(name)[:LONGEST_NAME] for data in self._contents for name in set(_MANGLED.findall(data))}
+        self._mangled = {name for data in self._contents for name in _MANGLED.findall(data)}
         self._defined = {name for match in _DEFINED.findall(text) for name in match if name}
 
     def of(self, name: str) -> str:
         """The origin of an activity."""
         if name.startswith(COPIES):
             return COPY
-        if name in self._own or any(b"\0" + name.encode() + b"\0" in data for data in self._contents):
+        if self._has(name) or any(b"\0" + name.encode() + b"\0" in data for data in self._contents):
             return OWN
         return TRITON if _base(name) in self._defined else LIBRARY
+
+    def _has(self, name: str) -> bool:
+        """Whether a library names this kernel. A library has thousands of names, most of them torch's, so those are
+        read first that hold the kernel's own."""
+        base = _base(name).encode()
+        first = {mangled for mangled in self._mangled if base in mangled}
+        return any(_demangle(mangled)[:LONGEST_NAME] == name for some in (first, self._mangled - first)
+                   for mangled in some)
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,14 @@ fi
 
 output=
 before=
-for word; do  # all but the file and what is to be made of it
-  shift
-  if [ "$before" = -o ]; then
-    output=$word
-  elif [ "$word" != -o ] && [ "$word" != "$source" ]; then
-    set -- "$@" "$word"
-  fi
+architectures=
+for word; do  # all but the file, what is to be made of it, and the GPUs that it is for: GCC takes a precompiled header
+  shift       # only with the same macros, and these are needed behind it
+  case $word in
+    -D__CUDA_ARCH__=*|-D__CUDA_ARCH_LIST__=*) architectures="$architectures $word" ;;
+    -o|"$source") ;;
+    *) if [ "$before" = -o ]; then output=$word; else set -- "$@" "$word"; fi ;;
+  esac
   before=$word
 done
 
@@ -47,6 +48,12 @@ if [ -n "$INLINEBENCH_MAKE_PREFIX" ]; then
 fi
 
 rest=${source%.cudafe1.cpp}.rest.cpp
-tail -c +$((size + 1)) "$source" > "$rest" &&
+{
+  for word in $architectures; do
+    word=${word#-D}
+    echo "#define ${word%%=*} ${word#*=}"
+  done
+  tail -c +$((size + 1)) "$source"
+} > "$rest" &&
   gcc "$@" -include "$prefix" "$rest" -o "$output" 2> "$rest.log" && cat "$rest.log" >&2 && exit
-exec gcc "$@" "$source" -o "$output"
+exec gcc "$@" $architectures "$source" -o "$output"
