@@ -8,6 +8,7 @@ clean one: what a process is started with stays readable in every process that i
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import socket
@@ -17,13 +18,9 @@ import warnings
 from multiprocessing.connection import Connection
 from typing import Any
 
-from harness.candidate import NVML_CHECK, REHEARSAL
+import torch  # noqa: F401 - what all of it is for
 
-# Importing torch's extension loader asks whether there is a GPU. Asked through NVML, that leaves CUDA untouched, and
-# only then can the processes forked from here start it.
-os.environ[NVML_CHECK] = "1"
-
-from harness.candidate.candidate import Candidate
+from harness.candidate import CANDIDATE, NVML_CHECK, REHEARSAL
 from harness.sandbox.policy import Policy, enter
 from harness.wire.channel import Channel
 from harness.wire.processes import await_parent, become_subreaper, die_with_parent
@@ -39,17 +36,42 @@ def serve(orders: socket.socket) -> None:
         data, descriptors, _, _ = socket.recv_fds(orders, LONGEST_ORDER, MOST_DESCRIPTORS)
         if not data:
             return
+        order = json.loads(data)
+        if order["role"] == CANDIDATE:
+            prepare_candidates()
         known, told = os.pipe()
         middle = os.fork()
         if middle == 0:
             os.close(known)
-            _fork_again(orders, told, json.loads(data), descriptors)
+            _fork_again(orders, told, order, descriptors)
         os.close(told)
         pid = int(os.read(known, PID_DIGITS))
         os.waitpid(middle, 0)  # from here on it is the judge's child, and the judge may kill it and wait for it
         orders.send(json.dumps({"pid": pid}).encode())
         for descriptor in (known, *descriptors):
             os.close(descriptor)
+        prepare_candidates()  # when the rehearsal, which comes first, is at work
+
+
+def prepare_candidates() -> None:
+    """Imports what candidates are made of, once; with torch's extension loader that takes half a second on some
+    machines.
+
+    That loader asks whether there is a GPU. Asked through NVML, that leaves CUDA untouched, and only then can the
+    processes forked from here start it.
+    """
+    if "harness.candidate.candidate" in sys.modules:
+        return
+    os.environ[NVML_CHECK] = "1"
+    importlib.import_module("harness.candidate.candidate")
+    _settle()
+
+
+def _settle() -> None:
+    """What is loaded now stays, so that candidates, who collect after every call, have only their own to look through.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _fork_again(orders: socket.socket, told: int, order: dict[str, Any], descriptors: list[int]) -> None:
@@ -105,6 +127,8 @@ def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
     enter(Policy.from_json(order["policy"]))
     die_with_parent(parent)
     become_subreaper()  # what its children orphan stays below it, where it can be killed
+    from harness.candidate.candidate import Candidate
+
     given = dict(zip(order["shared"], shared, strict=True))
     Candidate(Channel(read_fd, write_fd), given.get("page"), given.get("arena")).serve()
 
@@ -114,8 +138,7 @@ def run(orders: socket.socket) -> None:
     die_with_parent()
     # NumPy's idle threads are no danger: neither they nor this one holds a lock while it waits for an order.
     warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
-    gc.collect()
-    gc.freeze()  # so that candidates, who collect after every call, have only their own to look through
+    _settle()
     serve(orders)
 
 

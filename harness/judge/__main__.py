@@ -1,8 +1,8 @@
 """The judge process, over an inherited connection: `python -m harness.judge DESCRIPTOR`.
 
 It is started with a clean environment and imports torch; then the forkserver is made of it, which shares the import;
-and only then it imports the judge's own modules, and learns what is nobody else's business: the orchestrator's
-environment, and the settings.
+and only then it learns what is nobody else's business, the orchestrator's environment and the settings, has CUDA start
+here and in the rehearsal, and meanwhile imports the judge's own modules.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import os
 import sys
 from multiprocessing.connection import Connection
 
-from harness.candidate import NVML_CHECK
 from harness.judge.launcher import Launcher
+from harness.judge.messages import Settings
 from harness.judge.rehearsal_process import RehearsalProcess
 from harness.wire.processes import die_with_parent
+from harness.wire.wake import wake
 
 
 def main() -> int:
@@ -22,17 +23,17 @@ def main() -> int:
     die_with_parent()
     launcher = Launcher(fork=True)
     connection = Connection(int(sys.argv[1]))
-    try:
-        environment = connection.recv()
-    except EOFError:
-        return 0
-    os.environ.pop(NVML_CHECK)
-    os.environ.update(environment)
     rehearsal = RehearsalProcess(launcher)
     try:
+        os.environ.update(connection.recv())
+        settings: Settings = connection.recv()
+        rehearsal.wake(settings.device)
+        wake(settings.device)
         from harness.judge.judge import serve
 
-        return serve(connection, launcher, rehearsal)
+        return serve(connection, settings, launcher, rehearsal)
+    except EOFError:  # the orchestrator has ended before it wanted anything
+        return 0
     finally:
         rehearsal.close()
         launcher.close()

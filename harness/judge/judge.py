@@ -118,7 +118,7 @@ class Judge:
 
     def _judge(self, job: Evaluate) -> Result:
         if self._support is None:
-            self._support = self._ask_for_support()
+            self._support = self._get_started(job)
         if isinstance(self._support, str):
             return self._result(job, Verdict.BUILD_FAILED, self._support)
         self._candidates.prepare(job.solution)  # which starts while the problem is prepared
@@ -155,7 +155,9 @@ class Judge:
         self._leave_stage()
         self._tell("preparing the problem")
         settings = self._settings
-        rehearsed = self._rehearsal.rehearse(problem, settings.variants, settings.max_memory, self._load_own_kernels)
+        self._rehearsal.begin(problem, settings.variants, settings.max_memory)
+        self._load_own_kernels()
+        rehearsed = self._rehearsal.finish()
         if isinstance(rehearsed, CannotRun):
             self._cannot[problem.key] = rehearsed
             return rehearsed
@@ -191,20 +193,28 @@ class Judge:
             self._stage.close()
             self._stage = self._baselines = None
 
-    def _ask_for_support(self) -> Support | str:
+    def _get_started(self, job: Evaluate) -> Support | str:
+        """Support for the device, or why there is none; and the clock. Where no times are taken, the first rehearsal
+        and the first candidate start meanwhile."""
+        settings, problem = self._settings, job.problem
+        if not settings.timing:
+            self._rehearsal.begin(problem, settings.variants, settings.max_memory)
         self._connection.send(NeedSupport())
         support: Support | str = self._connection.recv()
-        if isinstance(support, Support) and support.clock is not None:
+        if not isinstance(support, Support):
+            return support
+        self._candidates = Candidates(
+            self._launcher, settings, self._device, support, self._build, always=(self._scratch,),
+            kept=lambda: (self._rehearsal.pid, self._launcher.pid), room=self._has_room,
+            clocked=settings.timing and self._device.type == "cuda",
+        )
+        if not settings.timing:
+            self._candidates.prepare(job.solution)
+        if support.clock is not None:
             self._clock = GpuClock(support.clock, self._device.index, FlagPage())
-            self._tracer = open_tracer(support.trace)
-            if self._settings.timing:
+            self._tracer = open_tracer(support.trace, late=not settings.timing)
+            if settings.timing:
                 self._measure_peaks()
-        if isinstance(support, Support):
-            self._candidates = Candidates(
-                self._launcher, self._settings, self._device, support, self._build, always=(self._scratch,),
-                kept=lambda: (self._rehearsal.pid, self._launcher.pid), room=self._has_room,
-                clocked=self._settings.timing and self._device.type == "cuda",
-            )
         return support
 
     def _has_room(self) -> bool:
@@ -259,9 +269,8 @@ def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:
         return error
 
 
-def serve(connection: Connection, launcher: Launcher, rehearsal: RehearsalProcess) -> int:
+def serve(connection: Connection, settings: Settings, launcher: Launcher, rehearsal: RehearsalProcess) -> int:
     """Serves the orchestrator until it closes the connection; gives the exit status."""
-    settings: Settings = connection.recv()
     launcher.sandbox = settings.sandbox
     try:
         device = devices.resolve(settings.device)

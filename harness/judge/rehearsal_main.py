@@ -7,18 +7,23 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from harness.judge.rehearsal import Done, rehearse
 from harness.wire.arithmetic import exact_arithmetic
+from harness.wire.wake import wake
 
 
 def serve_judge(connection: Connection) -> None:
-    """Takes the device's name, whether TF32 is on, and the environment; then one problem after the other."""
+    """Takes the device that is wanted and the environment; its name, and whether TF32 is on; then one problem after
+    the other."""
     try:
-        name, tf32, environment = connection.recv()
+        wanted, environment = connection.recv()
+        os.environ.clear()
+        os.environ.update(environment)
+        wake(wanted)
+        from harness.judge.rehearsal import Done, rehearse  # meanwhile
+
+        name, tf32 = connection.recv()
     except EOFError:
         return
-    os.environ.clear()
-    os.environ.update(environment)
     device = torch.device(name)
     exact_arithmetic(tf32=tf32)
     if device.type == "cuda":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.connection import Pipe as make_pipe
 from typing import TYPE_CHECKING
@@ -24,33 +23,43 @@ class RehearsalProcess:
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
-        self._facts: tuple[str, bool, dict[str, str]] | None = None
+        self._told: list[object] = []
+        self._question: tuple[ProblemAt, bool, int | None] | None = None
         self._start()
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
+    def wake(self, device: str) -> None:
+        """The device that is wanted, as the settings name it, which it gets ready from now on; to be told first."""
+        self._tell((device, dict(os.environ)))
+
     def use(self, device: str, tf32: bool) -> None:
         """The device, by its name, and whether TF32 is on; to be told before the first rehearsal."""
-        self._facts = device, tf32, dict(os.environ)
-        self._connection.send(self._facts)
+        self._tell((device, tf32))
 
-    def rehearse(
-        self, problem: ProblemAt, variants: bool, most: int | None = None,
-        meanwhile: Callable[[], None] | None = None,
-    ) -> Rehearsed | CannotRun:
-        """Rehearses a problem, which may take so many bytes of the device's memory; trials that kill the process count
-        as refused by the reference. `meanwhile` is done once, while the process is at work."""
+    def begin(self, problem: ProblemAt, variants: bool, most: int | None = None) -> None:
+        """Has it rehearse a problem, which may take so many bytes of the device's memory, unless it is just doing that.
+        """
+        question = problem, variants, most
+        if self._question == question:
+            return
+        if self._question is not None:
+            self._restart()  # nobody waits for that answer any longer
+        self._question = question
+        self._ask(problem, variants, set(), most)
+
+    def finish(self) -> Rehearsed | CannotRun:
+        """Waits for what came of the rehearsal that was begun; trials that kill the process count as refused by the
+        reference."""
+        assert self._question is not None
+        (problem, variants, most), self._question = self._question, None
         from harness.judge.rehearsal import CannotRun, Done
 
         excluded: set[Trial] = set()
         died_of_itself = False
         while True:
-            self._ask(problem, variants, excluded, most)
-            if meanwhile is not None:
-                meanwhile()
-                meanwhile = None
             found = self._await()
             if isinstance(found, Done):
                 if not found.healthy:
@@ -63,11 +72,17 @@ class RehearsalProcess:
                 return CannotRun(f"{problem.path}: the reference crashes or hangs on its own inputs")
             else:
                 excluded.add(found)
+            self._ask(problem, variants, excluded, most)
 
     def close(self) -> None:
         """Ends the process."""
         self._connection.close()
         self._process.end()
+
+    def _tell(self, facts: object) -> None:
+        """Tells it, and whatever is started in its place."""
+        self._told.append(facts)
+        self._connection.send(facts)
 
     def _ask(self, *question: object) -> None:
         try:
@@ -101,4 +116,5 @@ class RehearsalProcess:
     def _restart(self) -> None:
         self.close()
         self._start()
-        self._connection.send(self._facts)
+        for facts in self._told:
+            self._connection.send(facts)

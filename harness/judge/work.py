@@ -23,8 +23,6 @@ from typing import Any
 
 import torch
 from torch.nn.parameter import is_lazy
-from torch.utils import flop_counter
-from torch.utils.flop_counter import FlopCounterMode
 
 from harness.judge import problem as problem_file
 from harness.judge.forward import InputForm, Output, run
@@ -152,6 +150,8 @@ def _trace(
 
 
 def _count(model: torch.nn.Module, drawn: Draw) -> _Traced:
+    from torch.utils.flop_counter import FlopCounterMode  # which brings Triton: most of what a judge starts has no need
+
     before = {name: buffer.detach().clone() for name, buffer in model.named_buffers() if _has_memory(buffer)}
     form = InputForm(drawn.skeleton, drawn.is_tensor)
     arguments = form.arguments([tensor.clone() for tensor in drawn.tensors], drawn.others)
@@ -170,7 +170,9 @@ def _spare_dynamo() -> None:
 
     Torch looks for this attribute before it imports; where a version doesn't, nothing is lost but the time.
     """
-    mode: Any = getattr(flop_counter, "_FlopCounterMode", FlopCounterMode)
+    from torch.utils import flop_counter
+
+    mode: Any = getattr(flop_counter, "_FlopCounterMode", flop_counter.FlopCounterMode)
     dispatch = getattr(mode.__torch_dispatch__, "__wrapped__", None)
     if dispatch is not None:
         setattr(dispatch, "__dynamo_disable", dispatch)

@@ -90,9 +90,25 @@ def torch_tracer(work: Callable[[], Value]) -> tuple[Value, list[Activity]]:
     ])
 
 
-def open_tracer(library: Path | str | None) -> Tracer:
-    """CUPTI's tracer where its library could be built, else PyTorch's profiler."""
-    return torch_tracer if library is None else CuptiTracer(Path(library))
+class LateTracer:
+    """CUPTI's tracer, opened when it is first used: that takes a while, and few need it. Raises as it does."""
+
+    def __init__(self, library: Path) -> None:
+        self._library = library
+        self._tracer: CuptiTracer | None = None
+
+    def __call__(self, work: Callable[[], Value]) -> tuple[Value, list[Activity]]:
+        if self._tracer is None:
+            self._tracer = CuptiTracer(self._library)
+        return self._tracer(work)
+
+
+def open_tracer(library: Path | str | None, *, late: bool = False) -> Tracer:
+    """CUPTI's tracer where its library could be built, else PyTorch's profiler; opened now or, if `late`, when it is
+    needed."""
+    if library is None:
+        return torch_tracer
+    return LateTracer(Path(library)) if late else CuptiTracer(Path(library))
 
 
 def in_microseconds(found: Sequence[tuple[str, int, int]]) -> list[Activity]:

@@ -40,7 +40,7 @@ def seed_all(seed: int) -> None:
     that aren't there.
     """
     torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call, unused-ignore]
         for generator in torch.cuda.default_generators:
             generator.manual_seed(seed)
     elif torch.cuda.is_available():
