@@ -231,6 +231,9 @@ class Parts:
         if self._machine.device != "cpu" and self._machine.gpus < 2:
             raise Skipped(f"{self._machine.gpus} GPU here; --devices {two} needs two")
         _ = self._suite_s  # now it is built
+        # And now both devices are known: what a GPU can do is measured when it is first met, for all later runs.
+        places = ("--problems", self._problems, "--solutions", self._folder / "prepared", "--shape", SMALL)
+        run_eval("--devices", two, "--cache", self._suite_cache, "--quiet", *places)
         row = Shared(f"{len(self._suite)} solutions")
         row = replace(row, one_s=self._shared_s(two.partition(",")[0]))
         note(row)

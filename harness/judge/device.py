@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,9 @@ import torch
 from harness import __version__
 from harness.options import DEVICE
 from harness.result import Environment
+
+DRIVER_VERSION = Path("/sys/module/nvidia/version")
+"""Where the kernel says it, which takes no time; nvidia-smi takes a fifth of a second."""
 
 
 class Unusable(Exception):
@@ -61,6 +65,8 @@ def _why_no_cuda() -> str:
 
 
 def _driver() -> str | None:
+    with suppress(OSError):
+        return DRIVER_VERSION.read_text(encoding="ascii").strip()
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         found = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)

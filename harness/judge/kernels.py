@@ -50,12 +50,11 @@ class Origins:
         return TRITON if _base(name) in self._defined else LIBRARY
 
     def _has(self, name: str) -> bool:
-        """Whether a library names this kernel. A library has thousands of names, most of them torch's, so those are
-        read first that hold the kernel's own."""
-        base = _base(name).encode()
-        first = {mangled for mangled in self._mangled if base in mangled}
-        return any(_demangle(mangled)[:LONGEST_NAME] == name for some in (first, self._mangled - first)
-                   for mangled in some)
+        """Whether a library names this kernel. A library has thousands of names, most of them torch's; to be read are
+        those that hold the kernel's own, which mangling leaves as it is."""
+        base = _base(name)
+        holds = base.encode() if base.isidentifier() and "operator" not in name else b""
+        return any(_demangle(mangled)[:LONGEST_NAME] == name for mangled in self._mangled if holds in mangled)
 
 
 @dataclass(frozen=True)

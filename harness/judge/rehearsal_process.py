@@ -50,6 +50,10 @@ class RehearsalProcess:
         self._question = question
         self._ask(problem, variants, set(), most)
 
+    def has_answered(self) -> bool:
+        """Whether there is no need to wait for the rehearsal that was begun."""
+        return self._connection.poll()
+
     def finish(self) -> Rehearsed | CannotRun:
         """Waits for what came of the rehearsal that was begun; trials that kill the process count as refused by the
         reference."""

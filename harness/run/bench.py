@@ -13,14 +13,12 @@ from threading import Lock
 from types import TracebackType
 
 from harness.build.architecture import runs_on
-from harness.build.service import BuildService, default_jobs
 from harness.errors import NoSandbox, UsageError
 from harness.judge import sanitizer
 from harness.judge.messages import Evaluate, Hello, Init, Settings
 from harness.options import HOST_MEMORY_SHARE, ROOT, Options
 from harness.result import Result, Verdict
 from harness.run import ncu
-from harness.run.ahead import BuildAhead
 from harness.run.identity import identity
 from harness.run.lane import Lane
 from harness.run.places import places
@@ -52,6 +50,9 @@ class Bench:
         self._scratch = tempfile.TemporaryDirectory(prefix="inlinebench-", ignore_cleanup_errors=True)
         self.lanes = self._start_lanes()  # which take seconds to import torch, while we look at the machine
         try:
+            from harness.build.service import BuildService, default_jobs
+            from harness.run.ahead import BuildAhead
+
             options = self._options
             settings = settings_for(options)
             hellos = [lane.open(settings) for lane in self.lanes]

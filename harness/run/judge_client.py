@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Pipe
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.build.request import NoSupport, Support
-from harness.build.service import BuildService
 from harness.errors import JudgeDied, NoDevice
 from harness.judge.messages import (
     Done,
@@ -30,6 +29,9 @@ from harness.judge.messages import (
 from harness.result import Result
 from harness.sandbox.policy import clean_environment
 from harness.wire.processes import become_subreaper, bury, kill_tree
+
+if TYPE_CHECKING:
+    from harness.build.service import BuildService
 
 LOG_TAIL_BYTES = 4096
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.build.service import BuildService
 from harness.errors import JudgeDied, NoDevice
 from harness.judge.messages import Evaluate, Hello, Init, ProblemAt, Settings
 from harness.result import Result, Verdict
 from harness.run.judge_client import JudgeClient
+
+if TYPE_CHECKING:
+    from harness.build.service import BuildService
 
 
 class Lane:

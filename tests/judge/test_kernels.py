@@ -29,7 +29,7 @@ SOURCE = "extern __global__ void __launch_bounds__(256) late_compiled(float* x) 
 @pytest.fixture
 def origins(tmp_path: Path) -> Origins:
     library = tmp_path / "own.so"
-    library.write_bytes(b"\x7fELF\0_ZN12_GLOBAL__N_17softmaxIfLi4EEEvPKfPfl\0plain_c_kernel\0rest")
+    library.write_bytes(b"\x7fELF\0_ZN12_GLOBAL__N_17softmaxIfLi4EEEvPKfPfl\0plain_c_kernel\0_ZN5ScaleclEPf\0rest")
     return Origins([library], TEXT)
 
 
@@ -37,6 +37,8 @@ def origins(tmp_path: Path) -> Origins:
     ("void (anonymous namespace)::softmax<float, 4>(float const*, float*, long)", OWN),
     ("plain_c_kernel", OWN),
     ("c_kernel", LIBRARY),
+    ("Scale::operator()(float*)", OWN),
+    ("Other::operator()(float*)", LIBRARY),
     ("void (anonymous namespace)::softmax<float, 8>(float const*, float*, long)", LIBRARY),
     ("add_rows", TRITON),
     ("scale_rows", TRITON),

@@ -12,10 +12,16 @@ from harness.judge.launcher import Launcher
 theirs, ours = os.pipe()  # as the judge has a connection to the orchestrator
 os.set_inheritable(theirs, True)
 launcher = Launcher(fork=True)
-while len(os.listdir(f"/proc/{launcher.pid}/fd")) > 4:
-    pass
-print(sum(Path(link).readlink().name.startswith("socket:") for link in Path(f"/proc/{launcher.pid}/fd").iterdir()),
-      os.readlink(f"/proc/self/fd/{theirs}") in map(os.readlink, map(str, Path(f"/proc/{launcher.pid}/fd").iterdir())))
+def links():
+    while True:
+        try:
+            found = [os.readlink(path) for path in Path(f"/proc/{launcher.pid}/fd").iterdir()]
+        except FileNotFoundError:  # a module that it has read by now
+            continue
+        if len(found) <= 4 and not any(Path(link).is_file() for link in found):
+            return found
+found = links()
+print(sum(link.startswith("socket:") for link in found), os.readlink(f"/proc/self/fd/{theirs}") in found)
 launcher.close()
 """
 
