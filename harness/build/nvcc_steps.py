@@ -6,6 +6,10 @@ nvcc compiles for a GPU only when cudafe++ is done with the host's part, althoug
 need nothing of each other but a name for the module: cudafe++ makes one up and leaves it in a file. With a name that is
 there before, they run side by side, which is a third of the time of a build; no more than AT_ONCE of them at a time.
 
+And nvcc's host compiler waits for the GPU's machine code, only to put it into the object as it is. Here it gets a file
+that says where that will be, as if there were none yet, and the code is linked to the object when both are there. Of
+the GPU's part it needs what cicc writes for it, so it runs beside ptxas.
+
 What the list has is checked: for what isn't as it is expected to be (other steps, another order, a toolkit that says it
 in another way), nvcc itself is run. It is run by ninja, without the harness's packages.
 """
@@ -18,7 +22,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -28,6 +32,12 @@ ASSIGNMENT = re.compile(r"(\w+)=(.*)")
 SETTINGS = ("TOP", "CICC_PATH", "NVVMIR_LIBRARY_DIR", "LD_LIBRARY_PATH", "PATH")
 """What nvcc's steps read of what it sets; the rest is for itself."""
 NAMED_BY_ITSELF = "--gen_module_id_file"
+CODE = "device_code"
+"""The name of the files that hold the GPU's machine code alone."""
+EMBEDDED = re.compile(r'--embedded-fatbin="([^"]+)"')
+OBJECT = re.compile(r'-o "([^"]+)"\s*$')
+ASSEMBLY = re.compile(r"^asm\(\n(.*?)\);\n", re.DOTALL | re.MULTILINE)
+SYMBOL = re.compile(r"\bfatbinData\[\d+\];")
 MODULE = re.compile(r'--module_id_file_name\s+"([^"]+)"')
 
 
@@ -106,15 +116,94 @@ def carry_out(steps: Steps, at_once: int) -> int:
     """Runs the steps, so many at a time, and prints what they print, up to the first that fails: the others are ended
     then. Gives its exit status, or 0."""
     shell = _Shell({**os.environ, **steps.environment})
-    with ThreadPoolExecutor(at_once) as pool:
-        for status, printed in pool.map(shell.run, (steps.host, *steps.devices)):
-            _tell(printed)
-            if status:
-                shell.end()
+    apart = Apart.of(steps, shell)
+    with ThreadPoolExecutor(at_once) as pool, ThreadPoolExecutor(1) as waiting:
+        host = pool.submit(shell.run, steps.host)
+        fronts, backs = zip(*map(_halves, steps.devices), strict=True)
+        translated = [pool.submit(shell.run, front) for front in fronts]
+        assembled = [pool.submit(_then, shell, *each) for each in zip(translated, backs, strict=True)]
+        code = waiting.submit(apart.make_code, assembled) if apart else None
+        for chain in (host, *translated):
+            if status := _told(shell, *chain.result()):
                 return status
-    status, printed = shell.run(steps.rest)
+        compiled = apart.compile() if apart else None
+        for chain in assembled:
+            if status := _told(shell, *chain.result()):
+                return status
+    if apart is None or code is None or compiled is None or not code.result():
+        return _told(shell, *shell.run(steps.rest))
+    return _told(shell, *compiled) or _told(shell, *apart.join())
+
+
+def _halves(device: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The steps of an architecture up to the last of cicc, and those behind."""
+    end = max((index + 1 for index, command in enumerate(device) if _tool(command) == "cicc"), default=len(device))
+    return device[:end], device[end:]
+
+
+def _then(shell: _Shell, before: Future[tuple[int, str]], commands: Sequence[str]) -> tuple[int, str]:
+    """What commands give that follow others, if those succeed."""
+    return (0, "") if before.result()[0] else shell.run(commands)
+
+
+def _told(shell: _Shell, status: int, printed: str) -> int:
+    """The exit status of steps, when it was told what they printed; if they failed, all that runs is ended."""
     _tell(printed)
+    if status:
+        shell.end()
     return status
+
+
+class Apart:
+    """The last steps with the GPU's machine code in an object of its own: `compile` needs none of it."""
+
+    def __init__(self, steps: Steps, shell: _Shell, embedded: Path, target: Path) -> None:
+        self._fatbinary, self._compile = steps.rest
+        self._shell, self._embedded, self._target = shell, embedded, target
+        self._wrapper = _without_code(embedded.read_text())
+
+    @classmethod
+    def of(cls, steps: Steps, shell: _Shell) -> Apart | None:
+        """None where the steps aren't as they are expected to be, or leave more to the linker."""
+        embedded, target = EMBEDDED.search(steps.rest[0]), OBJECT.search(steps.rest[-1])
+        if embedded is None or target is None or "-flto" in steps.rest[-1]:
+            return None
+        # Without an image it writes what stands around the machine code.
+        status, _ = shell.run([f"fatbinary -64 {embedded[0]}"])
+        if status:
+            return None
+        return cls(steps, shell, Path(embedded[1]), Path(target[1]))
+
+    def compile(self) -> tuple[int, str]:
+        """The host's part, and that of it which names the code."""
+        self._embedded.write_text(SYMBOL.sub('fatbinData[] __attribute__((visibility("hidden")));', self._wrapper))
+        return self._shell.run([self._compile])
+
+    def make_code(self, assembled: Sequence[Future[tuple[int, str]]]) -> bool:
+        """An object of the machine code, when that is there; False if it isn't, or not as it was expected."""
+        if any(device.result()[0] for device in assembled):
+            return False
+        status, _ = self._shell.run([EMBEDDED.sub(f'--embedded-fatbin="{CODE}.fatbin.c"', self._fatbinary)])
+        text = "" if status else Path(f"{CODE}.fatbin.c").read_text()
+        found = ASSEMBLY.search(text)
+        if found is None or _without_code(text) != self._wrapper:
+            return False
+        Path(f"{CODE}.c").write_text(f'asm(".globl fatbinData\\n.hidden fatbinData\\n");\n{found[0]}')
+        return self._shell.run([f"{self._compiler} -c {CODE}.c -o {CODE}.o"])[0] == 0
+
+    def join(self) -> tuple[int, str]:
+        """Makes the object of both."""
+        alone = self._target.rename(f"{CODE}.host.o")
+        return self._shell.run([f'{self._compiler} -r -nostdlib "{alone}" {CODE}.o -o "{self._target}"'])
+
+    @property
+    def _compiler(self) -> str:
+        return _program(self._compile)
+
+
+def _without_code(text: str) -> str:
+    """What stands around the machine code, however long that is."""
+    return SYMBOL.sub("fatbinData[0];", ASSEMBLY.sub("", text))
 
 
 class _Shell:
@@ -159,8 +248,13 @@ def _tell(printed: str) -> None:
 
 def _tool(command: str) -> str:
     """The name of the program of a command, whose path may be quoted in part."""
+    return os.path.basename(_program(command).replace('"', ""))
+
+
+def _program(command: str) -> str:
+    """The program of a command, as it stands there."""
     first = re.match(r'(?:"[^"]*"|[^\s"])+', command)
-    return os.path.basename(first[0].replace('"', "")) if first else ""
+    return first[0] if first else ""
 
 
 if __name__ == "__main__":

@@ -114,3 +114,74 @@ def test_nvcc_is_run_where_its_list_is_not_understood(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-I", "-S", nvcc_steps.__file__, "3", nvcc, "-c", "cuda.cu", "-o", "cuda.o"],
                           capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (7, "compiled --threads=3 -c cuda.cu -o cuda.o\n")
+
+
+KERNEL = """
+__global__ void twice(float* x) { x[threadIdx.x] *= 2; }
+extern "C" void run(float* x) { twice<<<1, 32>>>(x); }
+"""
+CODES = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in ("80", "90")]
+COMPILE = ["nvcc", *CODES, "--compiler-options", "-fPIC", "-c", "cuda.cu", "-o", "cuda.o"]
+with_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "cuda.cu").write_text(KERNEL)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def linked() -> tuple[set[str], bytes]:
+    """What a library of the object exports and needs, and the machine code in it."""
+    run("g++", "-shared", "cuda.o", "-o", "cuda.so")
+    run("objcopy", "-O", "binary", "--only-section=.nv_fatbin", "cuda.so", "code")
+    listed = run("nm", "--dynamic", "cuda.so")
+    return {line[17:] for line in listed.splitlines()}, Path("code").read_bytes()
+
+
+def steps_here() -> Steps:
+    listed = subprocess.run([*COMPILE, "--dryrun", "--keep", "--keep-dir", "."], capture_output=True, text=True,
+                            check=True)
+    steps = read(listed.stderr)
+    Path(steps.module_file).write_text("_of_a_test_")
+    return steps
+
+
+@with_nvcc
+def test_an_object_of_which_the_machine_code_was_made_apart_is_nvcc_s(place: Path) -> None:
+    assert carry_out(steps_here(), 3) == 0
+    ours = linked()
+    assert (place / "device_code.o").exists()
+    run(*COMPILE)
+    assert ours == linked()
+    assert "T run" in ours[0] and len(ours[1]) > 1000
+
+
+@with_nvcc
+def test_machine_code_in_another_form_is_compiled_as_nvcc_does_it(place: Path) -> None:
+    """A toolkit whose fatbinary writes something else around it."""
+    tools = place / "tools"
+    tools.mkdir()
+    steps = steps_here()
+    found = shutil.which("fatbinary", path=steps.environment["PATH"])
+    another = tools / "fatbinary"
+    another.write_text(f'#!/bin/sh\n{found} "$@" || exit\ncase "$*" in *image*) '
+                       "for each in *.fatbin.c; do echo 'int another;' >> $each; done ;; esac\n")
+    another.chmod(0o755)
+    environment = {**steps.environment, "PATH": f"{tools}:{steps.environment['PATH']}"}
+    assert carry_out(Steps(steps.host, steps.devices, steps.rest, environment, steps.module_file), 3) == 0
+    assert not (place / "device_code.o").exists()
+    symbols, code = linked()
+    assert {"T run", "B another"} <= symbols and len(code) > 1000
+
+
+@with_nvcc
+def test_what_the_host_compiler_refuses_is_told_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "cuda.cu").write_text(KERNEL + 'void broken() { asm("notaninstruction"); }\n')
+    assert carry_out(steps_here(), 3) != 0
+    assert capsys.readouterr().err.count("no such instruction") == 1
