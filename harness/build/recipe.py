@@ -183,9 +183,7 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
         compile_cuda = _nvcc_command(request, common, architectures, host, steps=slim)
         lines += ["rule nvcc", f"  command = {compile_cuda}", "", "build cuda.o: nvcc cuda.cu", ""]
         objects.append("cuda.o")
-    # torch's libraries have so many symbols that GNU ld takes half a second; flags for it may mean nothing to gold.
-    linker = ["-fuse-ld=gold"] if not request.extra_ldflags and toolchain.has_gold() else []
-    link = command([CXX, "-shared", *linker, IN, *link_flags(request, cuda=request.uses_cuda), "-o", OUT])
+    link = command([CXX, "-shared", IN, *link_flags(request, cuda=request.uses_cuda), "-o", OUT])
     lines += ["rule link", f"  command = {link}", "", f"build {library}: link {' '.join(objects)}", ""]
     return "\n".join(lines)
 

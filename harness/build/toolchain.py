@@ -70,13 +70,6 @@ def cxx() -> str:
 
 
 @cache
-def has_gold() -> bool:
-    """Whether the C++ compiler links with GNU gold where it is asked to. Raises MissingTool."""
-    done = subprocess.run([cxx(), "-fuse-ld=gold", "-Wl,--version"], capture_output=True, text=True, check=False)
-    return done.returncode == 0 and "GNU gold" in done.stdout
-
-
-@cache
 def nvcc_takes_gcc_from_the_path() -> bool:
     """Whether nvcc, if nothing else is said, takes the gcc on the path for the host's part of a source: unless its own
     folder has one, or its profile names another. Raises MissingTool."""
