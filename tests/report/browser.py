@@ -137,8 +137,10 @@ class Browser:
                      mobile=mobile)
 
     def prefer(self, scheme: str) -> None:
-        """What the page is told of the person's taste: `light` or `dark`."""
+        """What the page is told of the person's taste: `light` or `dark`. Its scripts hear of it with the next frame,
+        which is waited for."""
         self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def scripts(self, *, allowed: bool) -> None:
         """Whether the next page may run scripts."""
