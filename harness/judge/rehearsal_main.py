@@ -19,7 +19,9 @@ def serve_judge(connection: Connection) -> None:
         os.environ.clear()
         os.environ.update(environment)
         wake(wanted)
-        from harness.judge.rehearsal import Done, rehearse  # meanwhile
+        from torch.utils import flop_counter  # noqa: F401 - meanwhile: it brings Triton
+
+        from harness.judge.rehearsal import Done, rehearse
 
         name, tf32 = connection.recv()
     except EOFError:

@@ -1,0 +1,61 @@
+"""CUDA starts in a thread; here a library of the driver's name stands in for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from harness.build import toolchain
+
+DRIVER = """
+#include <stdio.h>
+int cuInit(unsigned flags) { puts("init"); return fflush(stdout) + INIT; }
+int cuDeviceGet(int* device, int index) { *device = 7 + index; return 0; }
+int cuDevicePrimaryCtxRetain(void** context, int device) { printf("context of %d\\n", device); return fflush(stdout); }
+"""
+WAKE = """
+import sys, threading, torch
+torch.version.cuda = sys.argv[1] or None
+from harness.wire.wake import wake
+for device in sys.argv[2:]:
+    print(device, flush=True)
+    wake(device)
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread():
+            thread.join()
+"""
+
+
+def said(*devices: str, cuda: str = "13.0", driver: Path | None = None) -> list[str]:
+    """What the driver was asked for, for some devices, with a torch that is built for that CUDA or for none."""
+    environment = {**os.environ, **({} if driver is None else {"LD_LIBRARY_PATH": str(driver)})}
+    done = subprocess.run([sys.executable, "-c", WAKE, cuda, *devices], capture_output=True, text=True, check=True,
+                          env=environment)
+    assert not done.stderr
+    return done.stdout.splitlines()
+
+
+def stand_in(folder: Path, init: int = 0) -> Path:
+    subprocess.run([toolchain.cxx(), "-x", "c", "-shared", "-fPIC", f"-DINIT={init}", "-", "-o",
+                    str(folder / "libcuda.so.1")], input=DRIVER, text=True, check=True)
+    return folder
+
+
+def test_the_context_of_the_device_is_made(tmp_path: Path) -> None:
+    assert said("auto", "cpu", "cuda", "cuda:2", "cuda:x", driver=stand_in(tmp_path)) == [
+        "auto", "init", "context of 7", "cpu", "cuda", "init", "context of 7", "cuda:2", "init", "context of 9",
+        "cuda:x"]
+
+
+def test_without_a_gpu_no_context_is_made(tmp_path: Path) -> None:
+    assert said("auto", driver=stand_in(tmp_path, init=100)) == ["auto", "init"]
+
+
+def test_a_torch_without_cuda_leaves_the_driver_alone(tmp_path: Path) -> None:
+    assert said("cuda", cuda="", driver=stand_in(tmp_path)) == ["cuda"]
+
+
+def test_without_a_driver_nothing_happens() -> None:
+    assert said("cuda") == ["cuda"]
