@@ -156,7 +156,7 @@ def test_one_failure_is_exit_status_1_and_no_traceback(first: Run, place: Path) 
 
 
 def test_the_second_time_all_comes_from_the_cache(first: Run, place: Path) -> None:
-    again = build(place, "--arch", "80", "--arch", "90", "twice")
+    again = build(place, "--arch", "80", "--arch", "90", "--headers", "auto", "twice")
     for name in ("at_import", "for_each_shape", "on_a_gpu"):
         assert row(again, name)[4] == "yes", again.out
 
