@@ -231,7 +231,7 @@ class BuildService:
     def _ninja(self, folder: Path) -> tuple[int | None, str, Breach | None]:
         """Ninja's exit status (None: out of time), all that it and the compilers printed, and the limit they broke."""
         policy = self._sandbox.policy(folder, [self._cache.folder], (os.getpid(), os.getppid()), gpus=False)
-        # Without site-packages, whose hooks cost more than the rest; where the harness lies is in the environment.
+        # Without site-packages, whose hooks take their time; where the harness lies is in the environment.
         inside = [sys.executable, "-S", "-m", "harness.sandbox", json.dumps(policy.to_json())]
         before = forks_so_far()
         process = subprocess.Popen(

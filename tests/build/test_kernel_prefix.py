@@ -84,6 +84,13 @@ def test_optimised_sources_have_their_own(made: Path, tmp_path: Path) -> None:
     assert status == 0 and reads_it(log, made, "O3"), log
 
 
+def test_flags_that_name_several_gpus_have_it_too(made: Path, tmp_path: Path) -> None:
+    """nvcc defines them as macros, and GCC takes a precompiled header only with the same ones."""
+    several = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in ("80", "90")]
+    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, *several)), made, tmp_path)
+    assert status == 0 and reads_it(log, made, "plain"), log
+
+
 def test_what_it_was_not_made_for_is_read_as_it_is(made: Path, tmp_path: Path) -> None:
     """These flags change the headers' text."""
     status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, "-O1", "-D_FORTIFY_SOURCE=2")), made,

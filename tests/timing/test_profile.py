@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.timing import profile
 from harness.timing.profile import Activity, in_microseconds
 
 NOW_NS = 1_795_349_000_123_456_789
@@ -22,3 +27,22 @@ def test_there_may_be_no_activities() -> None:
 def test_each_nanosecond_counts(spans: list[tuple[int, int]]) -> None:
     found = in_microseconds([("kernel", NOW_NS + begin, NOW_NS + begin + taken) for begin, taken in spans])
     assert [round((each.end_us - each.begin_us) * 1e3) for each in found] == [taken for _, taken in spans]
+
+
+def test_a_late_tracer_is_opened_when_it_is_used_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+
+    class Opened:
+        def __init__(self, library: Path) -> None:
+            opened.append(library)
+
+        def __call__(self, work: Callable[[], int]) -> tuple[int, list[Activity]]:
+            return work(), []
+
+    monkeypatch.setattr(profile, "CuptiTracer", Opened)
+    tracer = profile.open_tracer("trace.so", late=True)
+    assert opened == []
+    assert [tracer(lambda: 1), tracer(lambda: 2)] == [(1, []), (2, [])]
+    assert opened == [Path("trace.so")]
+    profile.open_tracer("trace.so")
+    assert opened == [Path("trace.so")] * 2
