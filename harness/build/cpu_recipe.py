@@ -7,8 +7,21 @@ from pathlib import Path
 
 from harness.build import cuda_on_cpu, toolchain
 from harness.build.cuda_on_cpu import Unsupported
+from harness.build.linking import link_lines, stand_in_files, stand_in_lines
 from harness.build.prefix import BINDING, KERNEL, PREFIX_DIR
 from harness.build.recipe import (
+    Recipe,
+    common_flags,
+    common_places,
+    cpp_source,
+    cuda_source,
+    fits_prefix,
+    folder_flags,
+    key_of,
+)
+from harness.build.request import BuildRequest
+from harness.build.slim import SLIM_DIR
+from harness.build.words import (
     CXX,
     IN,
     OUT,
@@ -17,21 +30,10 @@ from harness.build.recipe import (
     SLIM,
     TORCH_INCLUDES,
     Expanded,
-    Recipe,
     command,
-    common_flags,
-    common_places,
-    cpp_source,
-    cuda_source,
-    fits_prefix,
-    folder_flags,
-    key_of,
-    link_flags,
     places_file,
     split,
 )
-from harness.build.request import BuildRequest
-from harness.build.slim import SLIM_DIR
 
 _BINDING_FLAGS = ["-O0"]
 _HEADERS = (SLIM_DIR, cuda_on_cpu.INCLUDE_DIR, PREFIX_DIR)
@@ -55,9 +57,9 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, prefixes
     CannotTranslate.
     """
     library = f"{request.name}.so"
-    cpp, flags = request.cpp_sources, link_flags(request, cuda=False)
+    cpp, runtime_flags = request.cpp_sources, list[str]()
     folders = [*([SLIM] if slim else []), *TORCH_INCLUDES]
-    files, places = {}, common_places()
+    files, places = {}, common_places(prefixes)
     if request.uses_cuda:
         assert runtime is not None
         places |= {"cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "runtime": str(runtime.parent),
@@ -65,10 +67,9 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, prefixes
         cpp = _translated(request.cpp_sources, cuda=False)
         files["cuda.cpp"] = cuda_source(request, _translated(request.cuda_sources, cuda=True), slim)
         folders.insert(0, Expanded("$cuda_on_cpu"))
-        flags += map(Expanded, cuda_on_cpu.link_flags(Path("$runtime") / runtime.name))
+        runtime_flags += map(Expanded, cuda_on_cpu.link_flags(Path("$runtime") / runtime.name))
     files["main.cpp"] = cpp_source(request, cpp, slim)
-    files["build.ninja"] = _ninja_file(request, library, list(files), folders, flags,
-                                       prefixed=slim and request.uses_cuda and not request.no_implicit_headers)
+    files["build.ninja"] = _ninja_file(request, library, list(files), folders, runtime_flags, slim=slim)
     headers = _HEADERS if request.uses_cuda else (SLIM_DIR,)
     return Recipe({**files, PLACES: places_file(places)}, library, key_of(files, [toolchain.cxx()], headers))
 
@@ -84,8 +85,9 @@ def prefix_recipe() -> Recipe:
         compile_header = command([*common, *flags, "-x", "c++-header", IN, "-o", OUT])
         lines += [f"rule header{number}", f"  command = {compile_header}", "",
                   f"build {name}.gch: header{number} $prefix/{name}", ""]
-    files = {"build.ninja": "\n".join(lines)}
-    places = {**common_places(), "cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "prefix": str(PREFIX_DIR)}
+    lines += stand_in_lines(cuda=False)
+    files = {"build.ninja": "\n".join(lines), **stand_in_files()}
+    places = {**common_places(PREFIX_DIR), "cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "prefix": str(PREFIX_DIR)}
     key = key_of(files, [toolchain.cxx()], _HEADERS)
     return Recipe({**files, PLACES: places_file(places)}, f"{KERNEL}.gch", key)
 
@@ -111,9 +113,10 @@ def _kernel_flags(own: Sequence[str]) -> list[str]:
 
 
 def _ninja_file(
-    request: BuildRequest, library: str, sources: Sequence[str], folders: Sequence[str], link: Sequence[str], *,
-    prefixed: bool,
+    request: BuildRequest, library: str, sources: Sequence[str], folders: Sequence[str], runtime_flags: Sequence[str],
+    *, slim: bool,
 ) -> str:
+    prefixed = slim and request.uses_cuda and not request.no_implicit_headers
     common = [CXX, *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
     given = {"main.cpp": request.extra_cflags, "cuda.cpp": request.extra_cuda_cflags}
     headers = {"main.cpp": BINDING, "cuda.cpp": KERNEL}
@@ -124,6 +127,5 @@ def _ninja_file(
     for source in sources:
         stem = source.removesuffix(".cpp")
         lines += [f"rule {stem}", f"  command = {rules[source]}", "", f"build {stem}.o: {stem} {source}", ""]
-    objects = " ".join(source.removesuffix(".cpp") + ".o" for source in sources)
-    linking = command([CXX, "-shared", IN, *link, "-o", OUT])
-    return "\n".join([*lines, "rule link", f"  command = {linking}", "", f"build {library}: link {objects}", ""])
+    objects = [source.removesuffix(".cpp") + ".o" for source in sources]
+    return "\n".join(lines + link_lines(request, library, objects, runtime_flags, cuda=False, slim=slim))

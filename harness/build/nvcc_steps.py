@@ -1,6 +1,6 @@
 """Compiles one CUDA source as nvcc does, by the steps that it lists with `--dryrun`, more of them at a time.
 
-    python nvcc_steps.py AT_ONCE NVCC FLAGS... -c SOURCE -o OBJECT
+    python nvcc_steps.py AT_ONCE PRELOADED NVCC FLAGS... -c SOURCE -o OBJECT
 
 nvcc compiles for a GPU only when cudafe++ is done with the host's part, although both begin with the same source and
 need nothing of each other but a name for the module: cudafe++ makes one up and leaves it in a file. With a name that is
@@ -9,6 +9,10 @@ there before, they run side by side, which is a third of the time of a build; no
 And nvcc's host compiler waits for the GPU's machine code, only to put it into the object as it is. Here it gets a file
 that says where that will be, as if there were none yet, and the code is linked to the object when both are there. Of
 the GPU's part it needs what cicc writes for it, so it runs beside ptxas.
+
+All of them take hundreds of megabytes, which costs time for each page. They get large pages, where the system has them:
+by a setting of glibc's, and for those with another malloc by the library PRELOADED (prefix/large_pages.c) if it isn't
+NOTHING.
 
 What the list has is checked: for what isn't as it is expected to be (other steps, another order, a toolkit that says it
 in another way), nvcc itself is run. It is run by ninja, without the harness's packages.
@@ -27,11 +31,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+NOTHING = "-"
 PREFIX = "#$ "
 ASSIGNMENT = re.compile(r"(\w+)=(.*)")
 SETTINGS = ("TOP", "CICC_PATH", "NVVMIR_LIBRARY_DIR", "LD_LIBRARY_PATH", "PATH")
 """What nvcc's steps read of what it sets; the rest is for itself."""
 NAMED_BY_ITSELF = "--gen_module_id_file"
+LARGE_PAGES = ("glibc.malloc.hugetlb=1", "glibc.malloc.top_pad=268435456")
+"""And the heap is to grow by many at a time; what isn't used of it takes no memory."""
 CODE = "device_code"
 """The name of the files that hold the GPU's machine code alone."""
 EMBEDDED = re.compile(r'--embedded-fatbin="([^"]+)"')
@@ -59,7 +66,7 @@ class Steps:
 
 def main(arguments: Sequence[str]) -> int:
     """The exit status that nvcc would have; `-c SOURCE -o OBJECT` come last."""
-    at_once, command = int(arguments[0]), arguments[1:]
+    at_once, preloaded, command = int(arguments[0]), arguments[1], arguments[2:]
     source = command[-3]
     listed = subprocess.run([*command, "--dryrun", "--keep", "--keep-dir", "."], capture_output=True, text=True,
                             check=False)
@@ -71,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
         return subprocess.run([command[0], f"--threads={at_once}", *command[1:]], check=False).returncode
     digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
     Path(steps.module_file).write_text(f"_{digest[:8]}_{re.sub(r'[^A-Za-z0-9]', '_', source)}_{digest[8:16]}")
-    return carry_out(steps, at_once)
+    return carry_out(steps, at_once, preloaded)
 
 
 def read(listing: str) -> Steps:
@@ -112,10 +119,10 @@ def _grouped(commands: Sequence[str], environment: Mapping[str, str]) -> Steps:
     return Steps(host, tuple(map(tuple, devices)), tuple(commands[end:]), environment, modules.pop())
 
 
-def carry_out(steps: Steps, at_once: int) -> int:
+def carry_out(steps: Steps, at_once: int, preloaded: str = NOTHING) -> int:
     """Runs the steps, so many at a time, and prints what they print, up to the first that fails: the others are ended
     then. Gives its exit status, or 0."""
-    shell = _Shell({**os.environ, **steps.environment})
+    shell = _Shell({**os.environ, **steps.environment, **_memory(preloaded)})
     apart = Apart.of(steps, shell)
     with ThreadPoolExecutor(at_once) as pool, ThreadPoolExecutor(1) as waiting:
         host = pool.submit(shell.run, steps.host)
@@ -133,6 +140,14 @@ def carry_out(steps: Steps, at_once: int) -> int:
     if apart is None or code is None or compiled is None or not code.result():
         return _told(shell, *shell.run(steps.rest))
     return _told(shell, *compiled) or _told(shell, *apart.join())
+
+
+def _memory(preloaded: str) -> dict[str, str]:
+    """Variables by which compilers get large pages; what the user has set stays."""
+    tunables = [os.environ["GLIBC_TUNABLES"]] if os.environ.get("GLIBC_TUNABLES") else []
+    libraries = [each for each in (os.environ.get("LD_PRELOAD", ""), preloaded) if each not in ("", NOTHING)]
+    found = {"GLIBC_TUNABLES": ":".join([*LARGE_PAGES, *tunables])}
+    return {**found, "LD_PRELOAD": ":".join(libraries)} if libraries else found
 
 
 def _halves(device: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

@@ -1,8 +1,8 @@
 """Turns a build request into files and commands: the sources as `load_inline` puts them together, and a ninja file.
 
 Where compilers, torch and our own headers lie is no part of a build's key: commands name them through ninja's
-variables (`$torch/include`), and a file of its own says what these are. So a cache can be carried to another machine
-that has the same compilers, torch and Python, wherever they lie there.
+variables (`$torch/include`), and a file of its own says what these are (`harness.build.words`). So a cache can be
+carried to another machine that has the same compilers, torch and Python, wherever they lie there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import re
-import shlex
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
@@ -20,14 +19,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.build import architecture, nvcc_steps, toolchain
-from harness.build.prefix import BINDING, HOST_COMPILER, PREFIX_DIR
-from harness.build.request import BadRequest, BuildRequest
+from harness.build.linking import libraries_place, link_lines, stand_in_files, stand_in_lines
+from harness.build.prefix import BINDING, HOST_COMPILER, LARGE_PAGES, PREFIX_DIR
+from harness.build.request import BuildRequest
 from harness.build.slim import SLIM_DIR, THRUST_DIR, further_headers, needs_thrust
+from harness.build.words import (
+    CXX,
+    HOST,
+    IN,
+    NVCC,
+    OUT,
+    PLACES,
+    PREFIXED,
+    PRELOADED,
+    SLIM,
+    STEPS,
+    THRUST,
+    TORCH_INCLUDES,
+    Expanded,
+    command,
+    places_file,
+    split,
+)
 
-RECIPE = 2
+RECIPE = 3
 """Part of every key: raised when the commands below change what comes out."""
-PLACES = "places.ninja"
-"""The one file that is no part of the key."""
 FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 """Flags that nvcc takes from the environment."""
 _HEADERS = (SLIM_DIR, THRUST_DIR, PREFIX_DIR)
@@ -37,23 +53,6 @@ _OPTIMIZATIONS = {"plain": (), "O3": ("-O3",)}
 _HARMLESS = ("-fPIC", "-fpic", "-ftz", "-fmad")
 """Of the flags that begin with -f those for which precompiled headers stay the same; GCC doesn't look at them."""
 
-
-class Expanded(str):
-    """A word of a command, in which ninja puts the value of a variable: `$in`, `$torch/include`."""
-
-    __slots__ = ()
-
-
-# Words of commands. What they stand for is in PLACES.
-IN, OUT, CXX, NVCC, SLIM = map(Expanded, ("$in", "$out", "$cxx", "$nvcc", "$slim"))
-THRUST = Expanded("$thrust")
-HOST = (Expanded("$ccbin"), Expanded("$host"))
-"""nvcc's host compiler where it is another than the one that it would take: nothing, or a flag and a path."""
-STEPS = (Expanded("$interpreter"), "-I", "-S", Expanded("$steps"))
-"""Stands before NVCC: see harness.build.nvcc_steps."""
-PREFIXED = (Expanded("-I$prefixes"), Expanded("-I$prefix"), "-include")
-"""Before any other header: a precompiled one counts only there."""
-TORCH_INCLUDES = (Expanded("$torch/include"), Expanded("$torch/include/torch/csrc/api/include"))
 
 # As torch sets them: its own headers define these operators for its types, and CUDA's would clash.
 NVCC_FLAGS = (
@@ -97,7 +96,9 @@ def kernel_prefix_recipe(architectures: Sequence[str]) -> Recipe:
     compile_binding = command([CXX, *common, "-fPIC", toolchain.torch().cxx_standard, "-x", "c++-header", IN, "-o",
                                OUT])
     lines = [f"include {PLACES}", "rule binding", f"  command = {compile_binding}", "",
-             f"build {BINDING}.gch: binding $prefix/{BINDING}", ""]
+             f"build {BINDING}.gch: binding $prefix/{BINDING}", "",
+             "rule preloaded", "  command = $cxx -x c -O2 -shared -fPIC $in -o $out", "",
+             f"build {LARGE_PAGES}.so: preloaded {LARGE_PAGES}.c", "", *stand_in_lines(cuda=True)]
     own = f"./{HOST_COMPILER}"
     request = BuildRequest("inlinebench_prefix", (), (_NOTHING,))
     for name, flags in _OPTIMIZATIONS.items() if _leaves_host_compiler(request) else ():
@@ -107,7 +108,8 @@ def kernel_prefix_recipe(architectures: Sequence[str]) -> Recipe:
         lines += [f"rule {name}", f"  command = chmod +x {own} && INLINEBENCH_MAKE_PREFIX={name} {compile_kernel} && "
                   f"test -e {name}/prefix.h.gch", "", f"build {name}.o: {name} cuda.cu", ""]
     files = {"cuda.cu": cuda_source(request, request.cuda_sources, slim=True), "build.ninja": "\n".join(lines),
-             HOST_COMPILER: (PREFIX_DIR / HOST_COMPILER).read_text(encoding="utf-8")}
+             **{name: (PREFIX_DIR / name).read_text(encoding="utf-8") for name in (HOST_COMPILER, f"{LARGE_PAGES}.c")},
+             **stand_in_files()}
     key = key_of(files, _compilers(request), _HEADERS)
     return Recipe({**files, PLACES: places_file(_places(request, PREFIX_DIR))}, f"{BINDING}.gch", key)
 
@@ -183,9 +185,7 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
         compile_cuda = _nvcc_command(request, common, architectures, host, steps=slim)
         lines += ["rule nvcc", f"  command = {compile_cuda}", "", "build cuda.o: nvcc cuda.cu", ""]
         objects.append("cuda.o")
-    link = command([CXX, "-shared", IN, *link_flags(request, cuda=request.uses_cuda), "-o", OUT])
-    lines += ["rule link", f"  command = {link}", "", f"build {library}: link {' '.join(objects)}", ""]
-    return "\n".join(lines)
+    return "\n".join(lines + link_lines(request, library, objects, cuda=request.uses_cuda, slim=slim))
 
 
 def _leaves_host_compiler(request: BuildRequest) -> bool:
@@ -213,7 +213,7 @@ def _nvcc_command(
     if threads:
         first: list[str] = [NVCC]
     else:
-        first = [*STEPS, at_once, NVCC] if steps else [NVCC, f"--threads={at_once}"]
+        first = [*STEPS, at_once, PRELOADED, NVCC] if steps else [NVCC, f"--threads={at_once}"]
     return command([
         *first, *host, *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)),
         "--compiler-options", "-fPIC", *own, *standard, "-c", IN, "-o", OUT,
@@ -246,49 +246,11 @@ def folder_flags(folders: Sequence[str]) -> list[str]:
     return flags
 
 
-def link_flags(request: BuildRequest, *, cuda: bool) -> list[str]:
-    """The request's own flags and torch's libraries, with those for CUDA or without."""
-    flags = [*split(request.extra_ldflags), Expanded("-L$torch/lib"), "-lc10"]
-    if cuda:
-        flags.append("-lc10_cuda")
-    flags.append("-ltorch_cpu")
-    if cuda:
-        flags.append("-ltorch_cuda")
-    flags += ["-ltorch", "-ltorch_python"]
-    if cuda:
-        # The stubs stand in for the driver's library, which a machine without a GPU lacks, while a solution is linked.
-        flags += [Expanded("-L$cuda/lib64"), "-lcudart", Expanded("-L$cuda/lib64/stubs")]
-    return flags
-
-
 def _gencode(architectures: Sequence[str]) -> list[str]:
     """Machine code for each architecture, and PTX of one for newer GPUs."""
     flags = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in architectures]
     newer = architecture.for_newer(architectures)
     return [*flags, f"-gencode=arch=compute_{newer},code=compute_{newer}"]
-
-
-def split(flags: Sequence[str]) -> list[str]:
-    """Single flags: one string may hold several, as in the shell command that torch makes of them."""
-    words: list[str] = []
-    for flag in flags:
-        try:
-            words += shlex.split(flag)
-        except ValueError as error:
-            raise BadRequest(f"the flag {flag!r} can't be read: {error}") from error
-    return words
-
-
-def command(words: Sequence[str]) -> str:
-    """A shell command for a ninja rule; ninja's variables count only in words that are Expanded."""
-    for word in words:
-        if "\n" in word:
-            raise BadRequest(f"the flag {word!r} has a line break, which no ninja file can hold")
-    return " ".join(word if isinstance(word, Expanded) else _quoted(word) for word in words)
-
-
-def _quoted(word: str) -> str:
-    return shlex.quote(word).replace("$", "$$")
 
 
 def _compilers(request: BuildRequest) -> list[str]:
@@ -297,24 +259,22 @@ def _compilers(request: BuildRequest) -> list[str]:
 
 def _places(request: BuildRequest, prefixes: Path) -> dict[str, str]:
     if not request.uses_cuda:
-        return common_places()
+        return common_places(prefixes)
     own = prefixes / HOST_COMPILER
     there = prefixes != PREFIX_DIR and own.exists()
     host = {"ccbin": "-ccbin", "host": str(own)} if there else {"ccbin": "", "host": ""}
-    return {**common_places(), "nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home()), "thrust": str(THRUST_DIR),
-            **host, "prefixes": str(prefixes), "prefix": str(PREFIX_DIR), "interpreter": sys.executable,
-            "steps": nvcc_steps.__file__}
+    large_pages = prefixes / f"{LARGE_PAGES}.so"
+    preloaded = str(large_pages) if large_pages.exists() else nvcc_steps.NOTHING
+    return {**common_places(prefixes), "nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home()),
+            "thrust": str(THRUST_DIR), **host, "prefixes": str(prefixes), "prefix": str(PREFIX_DIR),
+            "interpreter": sys.executable, "steps": nvcc_steps.__file__, "preloaded": preloaded}
 
 
-def common_places() -> dict[str, str]:
-    """Where the C++ compiler, our headers, torch and Python's headers lie. Raises MissingTool."""
+def common_places(prefixes: Path) -> dict[str, str]:
+    """Where the C++ compiler, our headers, torch, the linker's libraries and Python's headers lie. Raises
+    MissingTool."""
     return {"cxx": toolchain.cxx(), "slim": str(SLIM_DIR), "torch": str(toolchain.torch().root),
-            "python": sysconfig.get_path("include")}
-
-
-def places_file(places: Mapping[str, str]) -> str:
-    """What ninja's variables are, as ninja reads it; an empty one is no word at all."""
-    return "".join(f"{name} = {_quoted(place) if place else ''}\n" for name, place in places.items())
+            "libraries": libraries_place(prefixes), "python": sysconfig.get_path("include")}
 
 
 def key_of(files: Mapping[str, str], compilers: Sequence[str], headers: Sequence[Path] = (SLIM_DIR,)) -> str:

@@ -111,7 +111,8 @@ def test_nvcc_is_run_where_its_list_is_not_understood(tmp_path: Path) -> None:
     nvcc = tmp_path / "nvcc"
     nvcc.write_text('#!/bin/sh\ncase "$*" in *--dryrun*) echo strange >&2 ;; *) echo compiled "$@"; exit 7 ;; esac\n')
     nvcc.chmod(0o755)
-    done = subprocess.run([sys.executable, "-I", "-S", nvcc_steps.__file__, "3", nvcc, "-c", "cuda.cu", "-o", "cuda.o"],
+    done = subprocess.run([sys.executable, "-I", "-S", nvcc_steps.__file__, "3", nvcc_steps.NOTHING, nvcc, "-c",
+                           "cuda.cu", "-o", "cuda.o"],
                           capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (7, "compiled --threads=3 -c cuda.cu -o cuda.o\n")
 

@@ -16,7 +16,7 @@ from threading import Event
 import pytest
 
 from harness.build.cache import CPU_LIBRARIES, Cache
-from harness.build.prefix import BINDING, KERNEL, PREFIX_DIR, WORTH_IT
+from harness.build.prefix import BINDING, KERNEL, PREFIX_DIR, STAND_INS, WORTH_IT
 from harness.build.prefixes import Prefixes
 from harness.build.request import BuildRequest
 from harness.build.service import BuildService
@@ -63,13 +63,20 @@ def build(place: Path, request: BuildRequest) -> tuple[Path, str]:
 
 
 def symbols(library: Path) -> list[str]:
-    done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
-    return sorted(line.partition(" ")[2] for line in done.stdout.splitlines())
+    """What it exports, and what it needs in which version."""
+    done = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
+    return sorted(line[17:] for line in done.stdout.splitlines())
+
+
+def libraries(library: Path) -> list[str]:
+    """Those that are loaded with it."""
+    done = subprocess.run(["readelf", "-dW", library], capture_output=True, text=True, check=True)
+    return [line.split("[")[1] for line in done.stdout.splitlines() if "NEEDED" in line]
 
 
 def test_they_are_made_when_enough_was_built(place: Path) -> None:
     (folder,) = (place / CPU_LIBRARIES).glob("prefix-*")
-    assert {f"{KERNEL}.gch", f"{BINDING}.gch"} <= {path.name for path in folder.iterdir()}
+    assert {f"{KERNEL}.gch", f"{BINDING}.gch", STAND_INS} <= {path.name for path in folder.iterdir()}
 
 
 def test_builds_read_them_and_give_what_they_give_without(place: Path, tmp_path: Path) -> None:
@@ -78,7 +85,7 @@ def test_builds_read_them_and_give_what_they_give_without(place: Path, tmp_path:
     assert f"! {place}" in log and f"{BINDING}.gch" in log
     plain, plain_log = build(tmp_path, listed)
     assert f"{BINDING}.gch" not in plain_log
-    assert symbols(made) == symbols(plain)
+    assert symbols(made) == symbols(plain) and libraries(made) == libraries(plain)
     assert made.parent.name == plain.parent.name  # one key: a cache can be carried to where there are none
 
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from harness.build import recipe as recipes
 from harness.build import toolchain
 from harness.build.cpu_recipe import cpu_recipe
-from harness.build.recipe import PLACES, clock_recipe, recipe
+from harness.build.recipe import clock_recipe, recipe
 from harness.build.request import BuildRequest
 from harness.build.toolchain import MissingTool
+from harness.build.words import PLACES
 
 REQUEST = BuildRequest("extension", ("int f();",), functions={"f": "doc"})
 
