@@ -1,6 +1,6 @@
 """Compiles one CUDA source as nvcc does, by the steps that it lists with `--dryrun`, more of them at a time.
 
-    python nvcc_steps.py AT_ONCE PRELOADED NVCC FLAGS... -c SOURCE -o OBJECT
+    python nvcc_steps.py AT_ONCE NVCC FLAGS... -c SOURCE -o OBJECT
 
 nvcc compiles for a GPU only when cudafe++ is done with the host's part, although both begin with the same source and
 need nothing of each other but a name for the module: cudafe++ makes one up and leaves it in a file. With a name that is
@@ -8,11 +8,11 @@ there before, they run side by side, which is a third of the time of a build; no
 
 And nvcc's host compiler waits for the GPU's machine code, only to put it into the object as it is. Here it gets a file
 that says where that will be, as if there were none yet, and the code is linked to the object when both are there. Of
-the GPU's part it needs what cicc writes for it, so it runs beside ptxas.
+the GPU's part it needs what cicc writes for it, so it runs beside ptxas, and beside what cicc does when it has
+translated the source: a library that is preloaded into cicc (preloaded.c) has it tell when that is.
 
-All of them take hundreds of megabytes, which costs time for each page. They get large pages, where the system has them:
-by a setting of glibc's, and for those with another malloc by the library PRELOADED (prefix/large_pages.c) if it isn't
-NOTHING.
+cudafe++ and cicc take hundreds of megabytes, which costs time for each page. They get large pages, where the system has
+them, the one by a setting of glibc's, the other by that library.
 
 What the list has is checked: for what isn't as it is expected to be (other steps, another order, a toolkit that says it
 in another way), nvcc itself is run. It is run by ninja, without the harness's packages.
@@ -26,12 +26,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-NOTHING = "-"
+PRELOADED = Path(__file__).with_name("preloaded.c")
 PREFIX = "#$ "
 ASSIGNMENT = re.compile(r"(\w+)=(.*)")
 SETTINGS = ("TOP", "CICC_PATH", "NVVMIR_LIBRARY_DIR", "LD_LIBRARY_PATH", "PATH")
@@ -45,7 +45,16 @@ EMBEDDED = re.compile(r'--embedded-fatbin="([^"]+)"')
 OBJECT = re.compile(r'-o "([^"]+)"\s*$')
 ASSEMBLY = re.compile(r"^asm\(\n(.*?)\);\n", re.DOTALL | re.MULTILINE)
 SYMBOL = re.compile(r"\bfatbinData\[\d+\];")
+STUBS = "*.cudafe1.stub.c"
+"""What cicc writes for the host compiler."""
+FRONT_END_DONE = "front_end_done.*"
+"""Files that say of as many processes of cicc that their stubs are there."""
 MODULE = re.compile(r'--module_id_file_name\s+"([^"]+)"')
+
+
+PAUSE_S = 0.01
+Result = Future[tuple[int, str]]
+"""An exit status and what was printed, when it is there."""
 
 
 class Unexpected(Exception):
@@ -66,7 +75,7 @@ class Steps:
 
 def main(arguments: Sequence[str]) -> int:
     """The exit status that nvcc would have; `-c SOURCE -o OBJECT` come last."""
-    at_once, preloaded, command = int(arguments[0]), arguments[1], arguments[2:]
+    at_once, command = int(arguments[0]), arguments[1:]
     source = command[-3]
     listed = subprocess.run([*command, "--dryrun", "--keep", "--keep-dir", "."], capture_output=True, text=True,
                             check=False)
@@ -78,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
         return subprocess.run([command[0], f"--threads={at_once}", *command[1:]], check=False).returncode
     digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
     Path(steps.module_file).write_text(f"_{digest[:8]}_{re.sub(r'[^A-Za-z0-9]', '_', source)}_{digest[8:16]}")
-    return carry_out(steps, at_once, preloaded)
+    return carry_out(steps, at_once)
 
 
 def read(listing: str) -> Steps:
@@ -119,35 +128,39 @@ def _grouped(commands: Sequence[str], environment: Mapping[str, str]) -> Steps:
     return Steps(host, tuple(map(tuple, devices)), tuple(commands[end:]), environment, modules.pop())
 
 
-def carry_out(steps: Steps, at_once: int, preloaded: str = NOTHING) -> int:
+def carry_out(steps: Steps, at_once: int) -> int:
     """Runs the steps, so many at a time, and prints what they print, up to the first that fails: the others are ended
     then. Gives its exit status, or 0."""
-    shell = _Shell({**os.environ, **steps.environment, **_memory(preloaded)})
-    apart = Apart.of(steps, shell)
+    shell = _Shell({**os.environ, **steps.environment, "GLIBC_TUNABLES": _tunables()})
+    for stale in Path().glob(FRONT_END_DONE):
+        stale.unlink()
     with ThreadPoolExecutor(at_once) as pool, ThreadPoolExecutor(1) as waiting:
+        library = waiting.submit(_preloaded, shell, _program(steps.rest[-1]))
         host = pool.submit(shell.run, steps.host)
         fronts, backs = zip(*map(_halves, steps.devices), strict=True)
-        translated = [pool.submit(shell.run, front) for front in fronts]
+        translated = [pool.submit(shell.run, front, library) for front in fronts]
         assembled = [pool.submit(_then, shell, *each) for each in zip(translated, backs, strict=True)]
+        apart = Apart.of(steps, shell)
         code = waiting.submit(apart.make_code, assembled) if apart else None
-        for chain in (host, *translated):
+        early = apart.compile_early(host, translated) if apart else None
+        for chain in (host, *translated, *assembled):
             if status := _told(shell, *chain.result()):
                 return status
-        compiled = apart.compile() if apart else None
-        for chain in assembled:
-            if status := _told(shell, *chain.result()):
-                return status
-    if apart is None or code is None or compiled is None or not code.result():
+    if apart is None or code is None or early is None or not code.result():
         return _told(shell, *shell.run(steps.rest))
-    return _told(shell, *compiled) or _told(shell, *apart.join())
+    return _told(shell, *apart.compiled(early)) or _told(shell, *apart.join())
 
 
-def _memory(preloaded: str) -> dict[str, str]:
-    """Variables by which compilers get large pages; what the user has set stays."""
-    tunables = [os.environ["GLIBC_TUNABLES"]] if os.environ.get("GLIBC_TUNABLES") else []
-    libraries = [each for each in (os.environ.get("LD_PRELOAD", ""), preloaded) if each not in ("", NOTHING)]
-    found = {"GLIBC_TUNABLES": ":".join([*LARGE_PAGES, *tunables])}
-    return {**found, "LD_PRELOAD": ":".join(libraries)} if libraries else found
+def _tunables() -> str:
+    """By which glibc's malloc takes large pages; what the user has set stays."""
+    return ":".join([*LARGE_PAGES, *filter(None, [os.environ.get("GLIBC_TUNABLES")])])
+
+
+def _preloaded(shell: _Shell, compiler: str) -> str:
+    """The value of LD_PRELOAD with which cicc is run: the user's own, and our library if it can be made."""
+    library = f"./{PRELOADED.stem}.so"
+    status, _ = shell.run([f'{compiler} -shared -fPIC -O1 "{PRELOADED}" -o {library}'])
+    return ":".join(filter(None, [os.environ.get("LD_PRELOAD"), "" if status else library]))
 
 
 def _halves(device: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -156,7 +169,7 @@ def _halves(device: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return device[:end], device[end:]
 
 
-def _then(shell: _Shell, before: Future[tuple[int, str]], commands: Sequence[str]) -> tuple[int, str]:
+def _then(shell: _Shell, before: Result, commands: Sequence[str]) -> tuple[int, str]:
     """What commands give that follow others, if those succeed."""
     return (0, "") if before.result()[0] else shell.run(commands)
 
@@ -167,6 +180,15 @@ def _told(shell: _Shell, status: int, printed: str) -> int:
     if status:
         shell.end()
     return status
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What the host compiler gave, its exit status and what it printed, and the stubs that it read."""
+
+    stubs: Mapping[str, str]
+    status: int
+    printed: str
 
 
 class Apart:
@@ -189,12 +211,25 @@ class Apart:
             return None
         return cls(steps, shell, Path(embedded[1]), Path(target[1]))
 
-    def compile(self) -> tuple[int, str]:
-        """The host's part, and that of it which names the code."""
+    def compile_early(self, host: Result, translated: Sequence[Result]) -> Compiled | None:
+        """The host's part, and that of it which names the code, as soon as there is all that it needs: cudafe++ has
+        ended, and each cicc has at least told that it has written its stub. None if one of them failed."""
+        if host.result()[0]:
+            return None
+        while not all(device.done() for device in translated) and _count(FRONT_END_DONE) < len(translated):
+            wait(translated, timeout=PAUSE_S)
+        if any(device.done() and device.result()[0] for device in translated):
+            return None
+        stubs = _stubs()
         self._embedded.write_text(SYMBOL.sub('fatbinData[] __attribute__((visibility("hidden")));', self._wrapper))
-        return self._shell.run([self._compile])
+        return Compiled(stubs, *self._shell.run([self._compile]))
 
-    def make_code(self, assembled: Sequence[Future[tuple[int, str]]]) -> bool:
+    def compiled(self, early: Compiled) -> tuple[int, str]:
+        """When all of cicc has ended: what was compiled early, or anew if a stub has become another one since."""
+        unchanged = early.stubs == _stubs()
+        return (early.status, early.printed) if unchanged else self._shell.run([self._compile])
+
+    def make_code(self, assembled: Sequence[Result]) -> bool:
         """An object of the machine code, when that is there; False if it isn't, or not as it was expected."""
         if any(device.result()[0] for device in assembled):
             return False
@@ -216,6 +251,15 @@ class Apart:
         return _program(self._compile)
 
 
+def _count(pattern: str) -> int:
+    return sum(1 for _ in Path().glob(pattern))
+
+
+def _stubs() -> dict[str, str]:
+    """What cicc has written for the host compiler, by name."""
+    return {path.name: path.read_text() for path in Path().glob(STUBS)}
+
+
 def _without_code(text: str) -> str:
     """What stands around the machine code, however long that is."""
     return SYMBOL.sub("fatbinData[0];", ASSEMBLY.sub("", text))
@@ -230,14 +274,17 @@ class _Shell:
         self._running: set[subprocess.Popen[str]] = set()
         self._ended = False
 
-    def run(self, commands: Sequence[str]) -> tuple[int, str]:
-        """The exit status of the first that fails, or 0, and what all of them printed."""
+    def run(self, commands: Sequence[str], preloaded: Future[str] | None = None) -> tuple[int, str]:
+        """The exit status of the first that fails, or 0, and what all of them printed; `preloaded` is for cicc."""
         printed = ""
         for command in commands:
+            environment = self._environment
+            if preloaded is not None and _tool(command) == "cicc":
+                environment = {**environment, "LD_PRELOAD": preloaded.result()}
             with self._lock:
                 if self._ended:
                     return 1, printed
-                process = subprocess.Popen(f"exec {command}", shell=True, env=self._environment, text=True,
+                process = subprocess.Popen(f"exec {command}", shell=True, env=environment, text=True,
                                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                            errors="replace")
                 self._running.add(process)

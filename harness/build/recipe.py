@@ -20,7 +20,7 @@ from pathlib import Path
 
 from harness.build import architecture, nvcc_steps, toolchain
 from harness.build.linking import libraries_place, link_lines, stand_in_files, stand_in_lines
-from harness.build.prefix import BINDING, HOST_COMPILER, LARGE_PAGES, PREFIX_DIR
+from harness.build.prefix import BINDING, HOST_COMPILER, PREFIX_DIR
 from harness.build.request import BuildRequest
 from harness.build.slim import SLIM_DIR, THRUST_DIR, further_headers, needs_thrust
 from harness.build.words import (
@@ -31,7 +31,6 @@ from harness.build.words import (
     OUT,
     PLACES,
     PREFIXED,
-    PRELOADED,
     SLIM,
     STEPS,
     THRUST,
@@ -96,9 +95,7 @@ def kernel_prefix_recipe(architectures: Sequence[str]) -> Recipe:
     compile_binding = command([CXX, *common, "-fPIC", toolchain.torch().cxx_standard, "-x", "c++-header", IN, "-o",
                                OUT])
     lines = [f"include {PLACES}", "rule binding", f"  command = {compile_binding}", "",
-             f"build {BINDING}.gch: binding $prefix/{BINDING}", "",
-             "rule preloaded", "  command = $cxx -x c -O2 -shared -fPIC $in -o $out", "",
-             f"build {LARGE_PAGES}.so: preloaded {LARGE_PAGES}.c", "", *stand_in_lines(cuda=True)]
+             f"build {BINDING}.gch: binding $prefix/{BINDING}", "", *stand_in_lines(cuda=True)]
     own = f"./{HOST_COMPILER}"
     request = BuildRequest("inlinebench_prefix", (), (_NOTHING,))
     for name, flags in _OPTIMIZATIONS.items() if _leaves_host_compiler(request) else ():
@@ -108,8 +105,7 @@ def kernel_prefix_recipe(architectures: Sequence[str]) -> Recipe:
         lines += [f"rule {name}", f"  command = chmod +x {own} && INLINEBENCH_MAKE_PREFIX={name} {compile_kernel} && "
                   f"test -e {name}/prefix.h.gch", "", f"build {name}.o: {name} cuda.cu", ""]
     files = {"cuda.cu": cuda_source(request, request.cuda_sources, slim=True), "build.ninja": "\n".join(lines),
-             **{name: (PREFIX_DIR / name).read_text(encoding="utf-8") for name in (HOST_COMPILER, f"{LARGE_PAGES}.c")},
-             **stand_in_files()}
+             HOST_COMPILER: (PREFIX_DIR / HOST_COMPILER).read_text(encoding="utf-8"), **stand_in_files()}
     key = key_of(files, _compilers(request), _HEADERS)
     return Recipe({**files, PLACES: places_file(_places(request, PREFIX_DIR))}, f"{BINDING}.gch", key)
 
@@ -213,7 +209,7 @@ def _nvcc_command(
     if threads:
         first: list[str] = [NVCC]
     else:
-        first = [*STEPS, at_once, PRELOADED, NVCC] if steps else [NVCC, f"--threads={at_once}"]
+        first = [*STEPS, at_once, NVCC] if steps else [NVCC, f"--threads={at_once}"]
     return command([
         *first, *host, *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)),
         "--compiler-options", "-fPIC", *own, *standard, "-c", IN, "-o", OUT,
@@ -263,11 +259,9 @@ def _places(request: BuildRequest, prefixes: Path) -> dict[str, str]:
     own = prefixes / HOST_COMPILER
     there = prefixes != PREFIX_DIR and own.exists()
     host = {"ccbin": "-ccbin", "host": str(own)} if there else {"ccbin": "", "host": ""}
-    large_pages = prefixes / f"{LARGE_PAGES}.so"
-    preloaded = str(large_pages) if large_pages.exists() else nvcc_steps.NOTHING
     return {**common_places(prefixes), "nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home()),
             "thrust": str(THRUST_DIR), **host, "prefixes": str(prefixes), "prefix": str(PREFIX_DIR),
-            "interpreter": sys.executable, "steps": nvcc_steps.__file__, "preloaded": preloaded}
+            "interpreter": sys.executable, "steps": nvcc_steps.__file__}
 
 
 def common_places(prefixes: Path) -> dict[str, str]:

@@ -27,8 +27,6 @@ HOST = (Expanded("$ccbin"), Expanded("$host"))
 """nvcc's host compiler where it is another than the one that it would take: nothing, or a flag and a path."""
 STEPS = (Expanded("$interpreter"), "-I", "-S", Expanded("$steps"))
 """Stands before NVCC: see harness.build.nvcc_steps."""
-PRELOADED = Expanded("$preloaded")
-"""The library for these steps, or what says that there is none."""
 PREFIXED = (Expanded("-I$prefixes"), Expanded("-I$prefix"), "-include")
 """Before any other header: a precompiled one counts only there."""
 TORCH_INCLUDES = (Expanded("$torch/include"), Expanded("$torch/include/torch/csrc/api/include"))

@@ -8,17 +8,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.build import nvcc_steps, toolchain
+from harness.build import toolchain
 from harness.build.cache import CPU_LIBRARIES
-from harness.build.nvcc_steps import Steps
-from harness.build.prefix import HOST_COMPILER, LARGE_PAGES, PREFIX_DIR
+from harness.build.prefix import HOST_COMPILER, PREFIX_DIR
 from harness.build.recipe import recipe
 from harness.build.request import BuildRequest
 from harness.build.service import BuildService
@@ -68,10 +66,6 @@ def compiled(request: BuildRequest, prefixes: Path, folder: Path) -> tuple[int, 
     return 0, done.stdout, {line[17:] for line in listed.splitlines() if line[17] in "TWVDB"}
 
 
-def large_pages(made: Path) -> Path:
-    return made / f"{LARGE_PAGES}.so"
-
-
 def reads_it(log: str, made: Path, level: str) -> bool:
     return f"! {made / level / 'prefix.h.gch'}" in log
 
@@ -102,49 +96,6 @@ def test_what_it_was_not_made_for_is_read_as_it_is(made: Path, tmp_path: Path) -
     status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, "-O1", "-D_FORTIFY_SOURCE=2")), made,
                               tmp_path)
     assert status == 0 and ".gch" not in log, log
-
-
-ASKING = """
-import mmap
-area = mmap.mmap(-1, {size}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-print("{size} bytes:", end=" ")
-address = __import__("ctypes").addressof(__import__("ctypes").c_char.from_buffer(area))
-lines = iter(open("/proc/self/smaps"))
-for line in lines:
-    begin, _, end = line.partition(" ")[0].partition("-")
-    if end and int(begin, 16) <= address < int(end, 16):
-        print(next(each for each in lines if each.startswith("VmFlags")))
-"""
-"""Prints what the system knows of memory that a process has asked for."""
-needs_smaps = pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage/enabled").exists(),
-                                 reason="no large pages")
-
-
-@needs_smaps
-@pytest.mark.parametrize(("preloaded", "size", "large"), [(True, 8 << 20, True), (True, 8192, False),
-                                                          (False, 8 << 20, False)])
-def test_large_pages_are_asked_for_much_memory(made: Path, preloaded: bool, size: int, large: bool) -> None:
-    environment = {"LD_PRELOAD": str(large_pages(made))} if preloaded else {}
-    done = subprocess.run([sys.executable, "-c", ASKING.format(size=size)], env={**os.environ, **environment},
-                          capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    assert (" hg " in done.stdout) == large, done.stdout
-
-
-@needs_smaps
-@pytest.mark.parametrize("preloaded", [True, False])
-def test_steps_have_large_pages_from_both(made: Path, tmp_path: Path, preloaded: bool,
-                                          monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without anything precompiled from glibc alone. What the user has set stays."""
-    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.perturb=1")
-    library = str(large_pages(made)) if preloaded else nvcc_steps.NOTHING
-    said = tmp_path / "said"
-    steps = Steps(("true",), ((f"env > {said}",),), ("false",), {}, "")
-    assert nvcc_steps.carry_out(steps, 1, library) == 1
-    variables = dict(line.partition("=")[::2] for line in said.read_text().splitlines())
-    assert variables["GLIBC_TUNABLES"].startswith("glibc.malloc.hugetlb=1:")
-    assert variables["GLIBC_TUNABLES"].endswith(":glibc.malloc.perturb=1")
-    assert variables.get("LD_PRELOAD") == (library if preloaded else None)
 
 
 def test_an_error_that_only_the_host_compiler_finds_names_the_author_s_line(made: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -111,8 +112,7 @@ def test_nvcc_is_run_where_its_list_is_not_understood(tmp_path: Path) -> None:
     nvcc = tmp_path / "nvcc"
     nvcc.write_text('#!/bin/sh\ncase "$*" in *--dryrun*) echo strange >&2 ;; *) echo compiled "$@"; exit 7 ;; esac\n')
     nvcc.chmod(0o755)
-    done = subprocess.run([sys.executable, "-I", "-S", nvcc_steps.__file__, "3", nvcc_steps.NOTHING, nvcc, "-c",
-                           "cuda.cu", "-o", "cuda.o"],
+    done = subprocess.run([sys.executable, "-I", "-S", nvcc_steps.__file__, "3", nvcc, "-c", "cuda.cu", "-o", "cuda.o"],
                           capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (7, "compiled --threads=3 -c cuda.cu -o cuda.o\n")
 
@@ -161,6 +161,98 @@ def test_an_object_of_which_the_machine_code_was_made_apart_is_nvcc_s(place: Pat
     run(*COMPILE)
     assert ours == linked()
     assert "T run" in ours[0] and len(ours[1]) > 1000
+
+
+def with_cicc(steps: Steps, folder: Path, script: str) -> Steps:
+    """The steps with another cicc; `$real` is the one that it stands before."""
+    folder.mkdir()
+    another = folder / "cicc"
+    another.write_text(f'#!/bin/sh\nreal="{folder / "real"}"\n{script}\n')
+    another.chmod(0o755)
+    places = {"TOP": steps.environment["TOP"], "CICC_PATH": steps.environment["CICC_PATH"]}
+    (folder / "real").symlink_to(Path(places["CICC_PATH"].replace("$TOP", places["TOP"])) / "cicc")
+    return Steps(steps.host, steps.devices, steps.rest, {**steps.environment, "CICC_PATH": str(folder)},
+                 steps.module_file)
+
+
+@with_nvcc
+def test_cicc_tells_when_the_host_compiler_has_what_it_needs(place: Path) -> None:
+    """Its stubs are what they are when it ends."""
+    steps = with_cicc(steps_here(), place / "tools", '"$real" "$@"')
+    assert carry_out(steps, 3) == 0
+    assert len(list(place.glob("front_end_done.*"))) == len(CODES)
+    ours = linked()
+    run(*COMPILE)
+    assert ours == linked()
+
+
+ASKING = """
+import ctypes, mmap
+area = mmap.mmap(-1, {size}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+address = ctypes.addressof(ctypes.c_char.from_buffer(area))
+lines = iter(open("/proc/self/smaps"))
+for line in lines:
+    begin, _, end = line.partition(" ")[0].partition("-")
+    if end and int(begin, 16) <= address < int(end, 16):
+        print(next(each for each in lines if each.startswith("VmFlags")))
+"""
+"""Prints what the system knows of memory that a process has asked for."""
+
+
+@pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage/enabled").exists(), reason="no large pages")
+@pytest.mark.parametrize(("preloaded", "size", "large"), [(True, 32 << 20, True), (True, 8192, False),
+                                                          (False, 32 << 20, False)])
+def test_large_pages_are_asked_for_much_memory(tmp_path: Path, preloaded: bool, size: int, large: bool) -> None:
+    library = tmp_path / "preloaded.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", nvcc_steps.PRELOADED, "-o",
+                    library], check=True)
+    done = subprocess.run([sys.executable, "-c", ASKING.format(size=size)], capture_output=True, text=True, check=True,
+                          env={**os.environ, "LD_PRELOAD": str(library) if preloaded else ""})
+    assert done.stderr == ""
+    assert (" hg " in done.stdout) == large, done.stdout
+
+
+@with_nvcc
+@pytest.mark.parametrize("compiler", ["gcc", "false"])
+def test_cicc_is_preloaded_and_what_the_user_has_set_stays(
+    place: Path, compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the library can't be made."""
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.perturb=1")
+    monkeypatch.setenv("LD_PRELOAD", "libc.so.6")
+    steps = with_cicc(steps_here(), place / "tools", f'env >> {place}/said; exit 1')
+    rest = (steps.rest[0], steps.rest[1].replace("gcc", compiler, 1))
+    assert carry_out(Steps(steps.host, steps.devices, rest, steps.environment, steps.module_file), 3) == 1
+    variables = dict(line.partition("=")[::2] for line in (place / "said").read_text().splitlines())
+    assert variables["GLIBC_TUNABLES"] == "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=268435456:glibc.malloc.perturb=1"
+    assert variables["LD_PRELOAD"] == {"gcc": "libc.so.6:./preloaded.so", "false": "libc.so.6"}[compiler]
+
+
+EARLY = '''
+for each; do case $each in *.stub.c) echo "{before}" > "$each" ;; esac; done
+: > front_end_done.$$
+n=0
+while [ ! -e ran ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done
+exec "$real" "$@"
+'''
+
+
+@with_nvcc
+@pytest.mark.parametrize("before", ["#error too early", "int too_early;"])
+def test_what_was_compiled_too_early_is_compiled_again(place: Path, before: str) -> None:
+    """With a cicc that tells before it has written what it will write, and waits until that was compiled."""
+    steps = with_cicc(steps_here(), place / "tools", EARLY.format(before=before))
+    compiler = place / "gcc"
+    compiler.write_text(f'#!/bin/sh\n{shutil.which("gcc")} "$@"\nstatus=$?\n'
+                        'case "$*" in *"-c -x c++"*) echo $status >> ran ;; esac\nexit $status\n')
+    compiler.chmod(0o755)
+    fatbinary, last = steps.rest
+    rest = (fatbinary, f'"{compiler}"{last.removeprefix("gcc")}')
+    assert carry_out(Steps(steps.host, steps.devices, rest, steps.environment, steps.module_file), 3) == 0
+    assert (place / "ran").read_text().split() == ["1" if "#error" in before else "0", "0"]
+    ours = linked()
+    run(*COMPILE)
+    assert ours == linked()
 
 
 @with_nvcc

@@ -6,8 +6,8 @@ the include path, and uses it only if the options fit; else, and as long as ther
 Where options matter that GCC doesn't look at (`fits_prefix`), a build has no such header. So what comes out is the
 same, and no key depends on it.
 
-For nvcc only the last of its steps can be helped so, see `host_compiler.sh`. The others and the linker are helped in
-other ways, see `large_pages.c` and `stand_ins.sh`.
+For nvcc only the last of its steps can be helped so, see `host_compiler.sh`. The linker is helped in its own way, see
+`stand_ins.sh`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ PREFIX_DIR = Path(__file__).resolve().parent
 KERNEL, BINDING = "inlinebench_kernel.h", "inlinebench_binding.h"
 HOST_COMPILER = "host_compiler.sh"
 STAND_INS = "stand_ins"
-LARGE_PAGES = "large_pages"
 WORTH_IT = 4
 """Builds from which on making both pays."""
 FOLDER = "prefix-"
