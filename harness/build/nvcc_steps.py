@@ -5,14 +5,13 @@
 nvcc compiles for a GPU only when cudafe++ is done with the host's part, although both begin with the same source and
 need nothing of each other but a name for the module: cudafe++ makes one up and leaves it in a file. With a name that is
 there before, they run side by side, which is a third of the time of a build; no more than AT_ONCE of them at a time.
+And each waits for the preprocessor, whose text it reads here while that is written.
 
-And nvcc's host compiler waits for the GPU's machine code, only to put it into the object as it is. Here it gets a file
+nvcc's host compiler waits for the GPU's machine code, only to put it into the object as it is. Here it gets a file
 that says where that will be, as if there were none yet, and the code is linked to the object when both are there. Of
 the GPU's part it needs what cicc writes for it, so it runs beside ptxas, and beside what cicc does when it has
-translated the source: a library that is preloaded into cicc (preloaded.c) has it tell when that is.
-
-cudafe++ and cicc take hundreds of megabytes, which costs time for each page. They get large pages, where the system has
-them, the one by a setting of glibc's, the other by that library.
+translated the source. cudafe++ and cicc take hundreds of megabytes, which costs time for each page: they get large
+pages, where the system has them. For all this a library is preloaded into them (preloaded.c).
 
 What the list has is checked: for what isn't as it is expected to be (other steps, another order, a toolkit that says it
 in another way), nvcc itself is run. It is run by ninja, without the harness's packages.
@@ -39,6 +38,9 @@ SETTINGS = ("TOP", "CICC_PATH", "NVVMIR_LIBRARY_DIR", "LD_LIBRARY_PATH", "PATH")
 NAMED_BY_ITSELF = "--gen_module_id_file"
 LARGE_PAGES = ("glibc.malloc.hugetlb=1", "glibc.malloc.top_pad=268435456")
 """And the heap is to grow by many at a time; what isn't used of it takes no memory."""
+READERS = ("cudafe++", "cicc")
+"""What reads preprocessed sources, and gets the library."""
+PREPROCESSED = re.compile(r'-o "([^"]+\.ii)"\s*$')
 CODE = "device_code"
 """The name of the files that hold the GPU's machine code alone."""
 EMBEDDED = re.compile(r'--embedded-fatbin="([^"]+)"')
@@ -50,7 +52,6 @@ STUBS = "*.cudafe1.stub.c"
 FRONT_END_DONE = "front_end_done.*"
 """Files that say of as many processes of cicc that their stubs are there."""
 MODULE = re.compile(r'--module_id_file_name\s+"([^"]+)"')
-
 
 PAUSE_S = 0.01
 Result = Future[tuple[int, str]]
@@ -77,8 +78,10 @@ def main(arguments: Sequence[str]) -> int:
     """The exit status that nvcc would have; `-c SOURCE -o OBJECT` come last."""
     at_once, command = int(arguments[0]), arguments[1:]
     source = command[-3]
-    listed = subprocess.run([*command, "--dryrun", "--keep", "--keep-dir", "."], capture_output=True, text=True,
-                            check=False)
+    with ThreadPoolExecutor(1) as meanwhile:
+        library = meanwhile.submit(preloaded)
+        listed = subprocess.run([*command, "--dryrun", "--keep", "--keep-dir", "."], capture_output=True, text=True,
+                                check=False)
     try:
         if listed.returncode:
             raise Unexpected("nvcc lists nothing")
@@ -87,7 +90,18 @@ def main(arguments: Sequence[str]) -> int:
         return subprocess.run([command[0], f"--threads={at_once}", *command[1:]], check=False).returncode
     digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
     Path(steps.module_file).write_text(f"_{digest[:8]}_{re.sub(r'[^A-Za-z0-9]', '_', source)}_{digest[8:16]}")
-    return carry_out(steps, at_once)
+    return carry_out(steps, at_once, library.result())
+
+
+def preloaded() -> str:
+    """The value of LD_PRELOAD for cudafe++ and cicc: the user's own, and our library; nothing if that can't be made."""
+    library = f"./{PRELOADED.stem}.so"
+    try:
+        made = subprocess.run(["gcc", "-shared", "-fPIC", "-O1", PRELOADED, "-o", library, "-ldl"], capture_output=True,
+                              check=False)
+    except OSError:
+        return ""
+    return "" if made.returncode else ":".join(filter(None, [os.environ.get("LD_PRELOAD"), library]))
 
 
 def read(listing: str) -> Steps:
@@ -128,17 +142,16 @@ def _grouped(commands: Sequence[str], environment: Mapping[str, str]) -> Steps:
     return Steps(host, tuple(map(tuple, devices)), tuple(commands[end:]), environment, modules.pop())
 
 
-def carry_out(steps: Steps, at_once: int) -> int:
+def carry_out(steps: Steps, at_once: int, library: str = "") -> int:
     """Runs the steps, so many at a time, and prints what they print, up to the first that fails: the others are ended
-    then. Gives its exit status, or 0."""
-    shell = _Shell({**os.environ, **steps.environment, "GLIBC_TUNABLES": _tunables()})
+    then. Gives its exit status, or 0. With what is `preloaded`, the host compiler begins and files are read earlier."""
+    shell = _Shell({**os.environ, **steps.environment, "GLIBC_TUNABLES": _tunables()}, library)
     for stale in Path().glob(FRONT_END_DONE):
         stale.unlink()
     with ThreadPoolExecutor(at_once) as pool, ThreadPoolExecutor(1) as waiting:
-        library = waiting.submit(_preloaded, shell, _program(steps.rest[-1]))
         host = pool.submit(shell.run, steps.host)
         fronts, backs = zip(*map(_halves, steps.devices), strict=True)
-        translated = [pool.submit(shell.run, front, library) for front in fronts]
+        translated = [pool.submit(shell.run, front) for front in fronts]
         assembled = [pool.submit(_then, shell, *each) for each in zip(translated, backs, strict=True)]
         apart = Apart.of(steps, shell)
         code = waiting.submit(apart.make_code, assembled) if apart else None
@@ -154,13 +167,6 @@ def carry_out(steps: Steps, at_once: int) -> int:
 def _tunables() -> str:
     """By which glibc's malloc takes large pages; what the user has set stays."""
     return ":".join([*LARGE_PAGES, *filter(None, [os.environ.get("GLIBC_TUNABLES")])])
-
-
-def _preloaded(shell: _Shell, compiler: str) -> str:
-    """The value of LD_PRELOAD with which cicc is run: the user's own, and our library if it can be made."""
-    library = f"./{PRELOADED.stem}.so"
-    status, _ = shell.run([f'{compiler} -shared -fPIC -O1 "{PRELOADED}" -o {library}'])
-    return ":".join(filter(None, [os.environ.get("LD_PRELOAD"), "" if status else library]))
 
 
 def _halves(device: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -266,34 +272,75 @@ def _without_code(text: str) -> str:
 
 
 class _Shell:
-    """Runs chains of commands, from several threads, until it is ended."""
+    """Runs chains of commands, from several threads, until it is ended. With a library for READERS, what they read is
+    written meanwhile."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
+    def __init__(self, environment: Mapping[str, str], library: str = "") -> None:
+        self._environment, self._library = environment, library
         self._lock = Lock()
         self._running: set[subprocess.Popen[str]] = set()
         self._ended = False
 
-    def run(self, commands: Sequence[str], preloaded: Future[str] | None = None) -> tuple[int, str]:
-        """The exit status of the first that fails, or 0, and what all of them printed; `preloaded` is for cicc."""
-        printed = ""
-        for command in commands:
-            environment = self._environment
-            if preloaded is not None and _tool(command) == "cicc":
-                environment = {**environment, "LD_PRELOAD": preloaded.result()}
-            with self._lock:
-                if self._ended:
-                    return 1, printed
-                process = subprocess.Popen(f"exec {command}", shell=True, env=environment, text=True,
-                                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                           errors="replace")
-                self._running.add(process)
-            printed += process.communicate()[0]
-            with self._lock:
-                self._running.discard(process)
-            if process.returncode:
-                return process.returncode, printed
+    def run(self, commands: Sequence[str]) -> tuple[int, str]:
+        """The exit status of the first that fails, or 0, and what all of them printed."""
+        printed, left = "", list(commands)
+        while left:
+            both = self._piped(left[0], left[1]) if self._library and _feeds(left) else None
+            status, more = both or self._finish(self._begin(left[0]))
+            printed += more
+            if status:
+                return status, printed
+            del left[:2 if both else 1]
         return 0, printed
+
+    def _piped(self, writer: str, reader: str) -> tuple[int, str] | None:
+        """Two commands at a time, the second of which reads what the first writes: the status of the second and what
+        both printed. None if not all was written and read: then they are to be run one after the other."""
+        found = PREPROCESSED.search(writer)
+        if found is None:
+            return None
+        pipe = Path(f"{found[1]}.pipe")
+        try:
+            Path(found[1]).touch()  # the reader looks whether it is there, and the library has it open the pipe
+            os.mkfifo(pipe)
+        except OSError:  # not in this place
+            return None
+        writing, reading = self._begin(PREPROCESSED.sub(f'-o "{pipe}"', writer)), self._begin(reader)
+        with ThreadPoolExecutor(1) as beside:
+            written = beside.submit(self._write, writing, reading)
+            status, read = self._finish(reading)
+            os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))  # lets go a writer that nobody reads of
+            failed, wrote = written.result()
+        pipe.unlink()
+        return None if failed or status < 0 else (status, wrote + read)
+
+    def _write(self, writing: subprocess.Popen[str] | None, reading: subprocess.Popen[str] | None) -> tuple[int, str]:
+        """What the writer gave. When it fails the reader may wait for it, or take what it has read for all."""
+        status, printed = self._finish(writing)
+        if status and reading is not None:
+            reading.kill()
+        return status, printed
+
+    def _begin(self, command: str) -> subprocess.Popen[str] | None:
+        """A process for the command; None if the shell was ended."""
+        ours = {"LD_PRELOAD": self._library} if self._library and _tool(command) in READERS else {}
+        with self._lock:
+            if self._ended:
+                return None
+            process = subprocess.Popen(f"exec {command}", shell=True, env={**self._environment, **ours}, text=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                       errors="replace")
+            self._running.add(process)
+        return process
+
+    def _finish(self, process: subprocess.Popen[str] | None) -> tuple[int, str]:
+        """The exit status and what was printed, when a process that was begun has ended."""
+        if process is None:
+            return 1, ""
+        printed = process.communicate()[0]
+        with self._lock:
+            self._running.discard(process)
+        return process.returncode, printed
 
     def end(self) -> None:
         """Kills what runs, and begins nothing more."""
@@ -301,6 +348,11 @@ class _Shell:
             self._ended = True
             for process in self._running:
                 process.kill()
+
+
+def _feeds(commands: Sequence[str]) -> bool:
+    """Whether the first of several is a preprocessor, and the second reads what it writes."""
+    return len(commands) > 1 and " -E " in commands[0] and _tool(commands[1]) in READERS
 
 
 def _tell(printed: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.build import nvcc_steps
-from harness.build.nvcc_steps import Steps, Unexpected, carry_out, read
+from harness.build.nvcc_steps import Steps, Unexpected, carry_out, preloaded, read
 
 LISTING = """\
 #$ _SPACE_=
@@ -155,7 +155,7 @@ def steps_here() -> Steps:
 
 @with_nvcc
 def test_an_object_of_which_the_machine_code_was_made_apart_is_nvcc_s(place: Path) -> None:
-    assert carry_out(steps_here(), 3) == 0
+    assert carry_out(steps_here(), 3, preloaded()) == 0
     ours = linked()
     assert (place / "device_code.o").exists()
     run(*COMPILE)
@@ -179,7 +179,7 @@ def with_cicc(steps: Steps, folder: Path, script: str) -> Steps:
 def test_cicc_tells_when_the_host_compiler_has_what_it_needs(place: Path) -> None:
     """Its stubs are what they are when it ends."""
     steps = with_cicc(steps_here(), place / "tools", '"$real" "$@"')
-    assert carry_out(steps, 3) == 0
+    assert carry_out(steps, 3, preloaded()) == 0
     assert len(list(place.glob("front_end_done.*"))) == len(CODES)
     ours = linked()
     run(*COMPILE)
@@ -213,19 +213,106 @@ def test_large_pages_are_asked_for_much_memory(tmp_path: Path, preloaded: bool, 
 
 
 @with_nvcc
-@pytest.mark.parametrize("compiler", ["gcc", "false"])
+@pytest.mark.parametrize("made", [True, False])
 def test_cicc_is_preloaded_and_what_the_user_has_set_stays(
-    place: Path, compiler: str, monkeypatch: pytest.MonkeyPatch
+    place: Path, made: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the library can't be made."""
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.perturb=1")
     monkeypatch.setenv("LD_PRELOAD", "libc.so.6")
-    steps = with_cicc(steps_here(), place / "tools", f'env >> {place}/said; exit 1')
-    rest = (steps.rest[0], steps.rest[1].replace("gcc", compiler, 1))
-    assert carry_out(Steps(steps.host, steps.devices, rest, steps.environment, steps.module_file), 3) == 1
+    if not made:
+        monkeypatch.setattr(nvcc_steps, "PRELOADED", place / "missing.c")
+    steps = with_cicc(steps_here(), place / "tools", f"env >> {place}/said; exit 1")
+    assert carry_out(steps, 3, preloaded()) == 1
     variables = dict(line.partition("=")[::2] for line in (place / "said").read_text().splitlines())
     assert variables["GLIBC_TUNABLES"] == "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=268435456:glibc.malloc.perturb=1"
-    assert variables["LD_PRELOAD"] == {"gcc": "libc.so.6:./preloaded.so", "false": "libc.so.6"}[compiler]
+    assert variables["LD_PRELOAD"] == ("libc.so.6:./preloaded.so" if made else "libc.so.6")
+
+
+WRITER = """import sys
+arguments = sys.argv
+with open(arguments[arguments.index("-o") + 1], "w") as file:
+    file.write("text " * 100_000)
+print("written")
+{end}
+"""
+READER = """import os, sys
+name = sys.argv[1] + ".pipe" * {piped}
+print(len(open(name).read()) if {reads} else "nothing")
+{end}
+"""
+KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+
+
+def piped(
+    place: Path, *, writer: str = "", reader: str = "", knows: bool = True, reads: bool = True
+) -> tuple[int, str]:
+    """What a shell gives of a preprocessor and a cicc that end so. One that doesn't know of pipes reads the file."""
+    (place / "write.py").write_text(WRITER.format(end=writer))
+    there = f"({knows} and os.path.exists(sys.argv[1] + '.pipe'))"
+    (place / "read.py").write_text(READER.format(end=reader, piped=there, reads=reads))
+    cicc = place / "cicc"
+    cicc.write_text(f'#!/bin/sh\nexec {sys.executable} {place}/read.py "$@"\n')
+    cicc.chmod(0o755)
+    shell = nvcc_steps._Shell(dict(os.environ), "./none.so")
+    status, printed = shell.run([f'{sys.executable} {place}/write.py -E -o "{place}/source.ii"',
+                                 f'{cicc} "{place}/source.ii"'])
+    assert not list(place.glob("*.pipe"))
+    return status, "".join(line for line in printed.splitlines(keepends=True) if "cannot be preloaded" not in line)
+
+
+def test_what_one_writes_the_other_reads_meanwhile(place: Path) -> None:
+    assert piped(place) == (0, "written\n500000\n")
+    assert (place / "source.ii").stat().st_size == 0, "there was a pipe"
+
+
+def test_a_reader_that_refuses_what_it_reads_is_heard_once(place: Path) -> None:
+    assert piped(place, reader="sys.exit(3)") == (3, "written\n500000\n")
+
+
+@pytest.mark.parametrize("ending", ["sys.exit(4)", KILLED])
+def test_when_the_writer_fails_nothing_is_read(place: Path, ending: str) -> None:
+    status, printed = piped(place, writer=ending)
+    assert status == (4 if "exit" in ending else -9) and "500000" not in printed
+
+
+def test_a_writer_that_fails_before_it_writes_holds_up_nobody(place: Path) -> None:
+    shell = nvcc_steps._Shell(dict(os.environ), "./none.so")
+    cicc = place / "cicc"
+    cicc.write_text('#!/bin/sh\nexec cat "$1.pipe"\n')
+    cicc.chmod(0o755)
+    status, _ = shell.run([f'sh -c "exit 5" -E -o "{place}/source.ii"', f'{cicc} "{place}/source.ii"'])
+    assert status == 5
+
+
+@pytest.mark.parametrize(("knows", "reads", "found"), [(False, True, "500000"), (True, False, "nothing")])
+def test_a_reader_that_leaves_the_pipe_alone_is_run_behind_the_writer(
+    place: Path, knows: bool, reads: bool, found: str
+) -> None:
+    """Another version, say, into which the library can't be loaded."""
+    assert piped(place, knows=knows, reads=reads) == (0, f"written\n{found}\n")
+    assert (place / "source.ii").stat().st_size == 500_000
+
+
+def test_a_reader_that_is_killed_is_run_once_more(place: Path) -> None:
+    once = f"""
+if not os.path.exists("{place}/died"):
+    open("{place}/died", "w")
+    {KILLED}"""
+    assert piped(place, reader=once) == (0, "written\n500000\n")
+
+
+@with_nvcc
+@pytest.mark.parametrize("broken", ["#include <no_such_header.h>\n", "__global__ void k() { unknown(); }\n"])
+def test_an_error_is_told_once_with_the_library_and_without(
+    place: Path, broken: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "cuda.cu").write_text(KERNEL + broken)
+    told = []
+    for library in ("", preloaded()):
+        assert carry_out(steps_here(), 3, library) != 0
+        told.append(capsys.readouterr().err)
+    assert told[0] == told[1] and told[0].count("error") <= 2
 
 
 EARLY = '''
@@ -276,5 +363,5 @@ def test_machine_code_in_another_form_is_compiled_as_nvcc_does_it(place: Path) -
 @with_nvcc
 def test_what_the_host_compiler_refuses_is_told_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "cuda.cu").write_text(KERNEL + 'void broken() { asm("notaninstruction"); }\n')
-    assert carry_out(steps_here(), 3) != 0
+    assert carry_out(steps_here(), 3, preloaded()) != 0
     assert capsys.readouterr().err.count("no such instruction") == 1
