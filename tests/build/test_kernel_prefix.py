@@ -84,9 +84,10 @@ def test_optimised_sources_have_their_own(made: Path, tmp_path: Path) -> None:
     assert status == 0 and reads_it(log, made, "O3"), log
 
 
-def test_flags_that_name_several_gpus_have_it_too(made: Path, tmp_path: Path) -> None:
-    """nvcc defines them as macros, and GCC takes a precompiled header only with the same ones."""
-    several = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in ("80", "90")]
+@pytest.mark.parametrize("named", [("80", "90"), ("90a",), ("80", "100f")])
+def test_flags_that_name_gpus_have_it_too(made: Path, tmp_path: Path, named: tuple[str, ...]) -> None:
+    """nvcc defines them as macros, and their families, and GCC takes a precompiled header only with the same ones."""
+    several = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in named]
     status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, *several)), made, tmp_path)
     assert status == 0 and reads_it(log, made, "plain"), log
 

@@ -33,7 +33,7 @@ architectures=
 for word; do  # all but the file, what is to be made of it, and the GPUs that it is for: GCC takes a precompiled header
   shift       # only with the same macros, and these are needed behind it
   case $word in
-    -D__CUDA_ARCH__=*|-D__CUDA_ARCH_LIST__=*) architectures="$architectures $word" ;;
+    -D__CUDA_ARCH_*) architectures="$architectures $word" ;;
     -o|"$source") ;;
     *) if [ "$before" = -o ]; then output=$word; else set -- "$@" "$word"; fi ;;
   esac
@@ -50,6 +50,7 @@ fi
 rest=${source%.cudafe1.cpp}.rest.cpp
 {
   for word in $architectures; do
+    case $word in *=*) ;; *) word=$word=1 ;; esac
     word=${word#-D}
     echo "#define ${word%%=*} ${word#*=}"
   done
