@@ -6,11 +6,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from harness import catalog, command_line, options
 from harness.errors import NoDevice, NoSandbox, UsageError
 from harness.run.answer import answered
-from harness.run.session import complain
+
+if TYPE_CHECKING:
+    from harness.run.judge_process import Scratch
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -21,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
         if wanted.list_only:
             return show_list(known)
         with answered(wanted) as wanted:
-            return build(wanted, known) if wanted.build_only else evaluate(wanted, known)
+            return build(wanted, known) if wanted.build_only else begin(wanted, known)
     except UsageError as error:
         complain(str(error))
         return 2
@@ -58,7 +61,15 @@ def build(wanted: options.Options, known: catalog.Catalog) -> int:
     return exit_status(rows, wanted.strict)
 
 
-def evaluate(wanted: options.Options, known: catalog.Catalog) -> int:
+def begin(wanted: options.Options, known: catalog.Catalog) -> int:
+    """Has a judge start, which takes longest, and goes on."""
+    from harness.run.judge_process import head_start
+
+    with head_start(wanted) as scratch:
+        return evaluate(wanted, known, scratch)
+
+
+def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch | None) -> int:
     """Chooses, evaluates, reports."""
     from harness.report.outputs import Outputs
     from harness.run.plan import choose
@@ -69,7 +80,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog) -> int:
     with (
         Outputs(wanted.out, wanted.junit, verbose=wanted.verbose, kernels=wanted.profile is not None) as outputs,
         Progress(wanted.quiet) as progress,
-        Session(wanted, choices, progress) as session,
+        Session(wanted, choices, progress, scratch) as session,
     ):
         for result in session.recalled:
             outputs.recall(result)
@@ -86,6 +97,11 @@ def show(text: str) -> None:
         print(text, flush=True)
     except BrokenPipeError:
         _forget_readers()
+
+
+def complain(message: str) -> None:
+    """One line for a person, on stderr."""
+    print(f"run_eval.py: {message}", file=sys.stderr)
 
 
 def _forget_readers() -> None:

@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.catalog import Solution
 from harness.errors import UsageError
 from harness.options import STANDARD_INPUT, Options
 from harness.report.text import one_line
-from harness.response import Block, NoSolution, choose, solutions
+
+if TYPE_CHECKING:
+    from harness.response import Block
 
 NAME = "answer"
 LONGEST_BYTES = 16 << 20
@@ -29,6 +32,8 @@ def answered(options: Options) -> Iterator[Options]:
     if options.response is None:
         yield options
         return
+    from harness.response import NoSolution
+
     text = _read(options.response)
     name = NAME if str(options.response) == STANDARD_INPUT else options.response.stem
     with tempfile.TemporaryDirectory(prefix="inlinebench-answer-") as folder:
@@ -42,6 +47,8 @@ def answered(options: Options) -> Iterator[Options]:
 
 def _blocks(text: str, name: str, *, every: bool) -> dict[str, Block]:
     """The blocks to evaluate, by the names that their solutions get. Raises NoSolution."""
+    from harness.response import choose, solutions
+
     if every:
         return {f"{name}_block_{block.index}": block for block in solutions(text)}
     chosen = choose(text)

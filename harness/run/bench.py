@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -20,6 +19,7 @@ from harness.options import HOST_MEMORY_SHARE, ROOT, Options
 from harness.result import Result, Verdict
 from harness.run import ncu
 from harness.run.identity import identity
+from harness.run.judge_process import Scratch
 from harness.run.lane import Lane
 from harness.run.places import places
 from harness.run.progress import Progress
@@ -40,14 +40,14 @@ class Bench:
     loses_workers = False
     """A judge that dies is replaced on the spot, and its evaluation has a result."""
 
-    def __init__(self, options: Options, progress: Progress) -> None:
+    def __init__(self, options: Options, progress: Progress, scratch: Scratch | None = None) -> None:
         self._options, self._progress = options, progress
+        self._given = scratch
         self._lock = Lock()
         self._init: dict[tuple[str, str, str], Init] = {}
 
     def __enter__(self) -> Bench:
-        # What a killed judge leaves behind goes with this folder.
-        self._scratch = tempfile.TemporaryDirectory(prefix="inlinebench-", ignore_cleanup_errors=True)
+        self._scratch = self._given or Scratch()
         self.lanes = self._start_lanes()  # which take seconds to import torch, while we look at the machine
         try:
             from harness.build.service import BuildService, default_jobs
@@ -110,13 +110,12 @@ class Bench:
             self._say(ncu.report(found, job, result, self._options))
 
     def _start_lanes(self) -> list[Lane]:
-        scratch = Path(self._scratch.name)
-        return [Lane(scratch, self._show, place.gpu, place.label) for place in places(self._options, os.environ)]
+        return [Lane(self._scratch, self._show, place.gpu, place.label) for place in places(self._options, os.environ)]
 
     def _end(self) -> None:
         for lane in self.lanes:
             lane.kill()
-        self._scratch.cleanup()
+        self._scratch.close()
 
     def _show(self, text: str) -> None:
         with self._lock:

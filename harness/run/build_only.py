@@ -7,7 +7,6 @@ from a judge on the CPU that sees none either. So the cache is what a run on the
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from harness.options import DEVICE, Options
 from harness.run.ahead import BuildAhead, Prebuilt
 from harness.run.bench import settings_for
 from harness.run.built import Built, State, summed_up
+from harness.run.judge_process import Scratch
 from harness.run.lane import Lane
 from harness.run.plan import Choice, plan
 from harness.run.progress import Progress
@@ -51,8 +51,8 @@ class BuildOnly:
         self.architectures = architectures(options)
 
     def __enter__(self) -> BuildOnly:
-        self._scratch = tempfile.TemporaryDirectory(prefix="inlinebench-", ignore_cleanup_errors=True)
-        self._lane = Lane(Path(self._scratch.name), self._progress.update, gpu=NO_GPU)
+        self._scratch = Scratch()
+        self._lane = Lane(self._scratch, self._progress.update, gpu=NO_GPU)
         options = self._options
         try:
             settings = replace(settings_for(options), device="cpu")
@@ -63,7 +63,7 @@ class BuildOnly:
             )
         except BaseException:
             self._lane.kill()
-            self._scratch.cleanup()
+            self._scratch.close()
             raise
         self._lane.use(self._service)
         self._ahead = BuildAhead(self._service, options.jobs, settings)
@@ -78,7 +78,7 @@ class BuildOnly:
             self._lane.kill()
         else:
             self._lane.kill()
-        self._scratch.cleanup()
+        self._scratch.close()
 
     def builds(self) -> Iterator[Built]:
         """What came of each solution, as it is known. References have nothing to build.

@@ -1,15 +1,9 @@
-"""The orchestrator's end of a judge: starts it, serves what it needs, and passes results on."""
+"""The orchestrator's end of a judge: tells it what to do, serves what it needs, and passes results on."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from multiprocessing.connection import Pipe
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.build.request import NoSupport, Support
@@ -27,40 +21,28 @@ from harness.judge.messages import (
     Settings,
 )
 from harness.result import Result
-from harness.sandbox.policy import clean_environment
-from harness.wire.processes import become_subreaper, bury, kill_tree
+from harness.run.judge_process import Scratch, environment
 
 if TYPE_CHECKING:
     from harness.build.service import BuildService
 
-LOG_TAIL_BYTES = 4096
-
 
 class JudgeClient:
-    """One judge process, whose temporary files lie below `scratch`, with more in its environment if that is given.
-
-    It starts at once and waits for its settings.
+    """One judge in its process, whose temporary files lie below `scratch`, with more in its environment if that is
+    given.
 
     `hello` raises NoDevice if its device can't be used; every method raises JudgeDied if the process ends.
     """
 
     def __init__(
-        self, scratch: Path, on_progress: Callable[[str], None], environment: Mapping[str, str] | None = None
+        self, scratch: Scratch, on_progress: Callable[[str], None], more: Mapping[str, str] | None = None
     ) -> None:
         self._on_progress = on_progress
         self.usable = True
-        become_subreaper()  # of what a judge that dies leaves
-        whole = {**_environment(scratch), **(environment or {})}
-        self._connection, theirs = Pipe()
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the judge lives
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "harness.judge", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
-            env=clean_environment(whole) | {"TMPDIR": str(scratch)}, start_new_session=True,
-        )
-        theirs.close()
+        self._process = scratch.process()
+        self._connection = self._process.connection
         with suppress(OSError):  # if it has ended, `hello` says so
-            self._connection.send(whole)
+            self._connection.send({**environment(scratch.path), **(more or {})})
         self._service: BuildService | None = None
 
     def hello(self, settings: Settings) -> Hello:
@@ -94,19 +76,11 @@ class JudgeClient:
 
     def log(self) -> str:
         """The tail of what the judge, the problems and the references printed."""
-        self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - LOG_TAIL_BYTES))
-        return self._log.read().decode(errors="replace").strip()
+        return self._process.log()
 
     def kill(self) -> None:
-        """Ends the judge with its rehearsal, its candidates and all that these started.
-
-        There is no gentler end: all that they write lies below `scratch`, and to take torch and CUDA down piece by
-        piece takes most of a second.
-        """
-        below = kill_tree(self._process.pid)
-        self._process.wait()
-        bury(below)
-        self._connection.close()
+        """Ends the judge, with all that it started."""
+        self._process.kill()
 
     def _ask(self, request: Any) -> Any:
         try:
@@ -144,9 +118,3 @@ def _support(service: BuildService) -> Support | str:
         return service.support()
     except NoSupport as error:
         return str(error)
-
-
-def _environment(scratch: Path) -> dict[str, str]:
-    package = str(Path(__file__).resolve().parent.parent.parent)
-    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, "PYTHONPATH": path, "TMPDIR": str(scratch)}

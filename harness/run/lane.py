@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import JudgeDied, NoDevice
 from harness.judge.messages import Evaluate, Hello, Init, ProblemAt, Settings
 from harness.result import Result, Verdict
 from harness.run.judge_client import JudgeClient
+from harness.run.judge_process import Scratch
 
 if TYPE_CHECKING:
     from harness.build.service import BuildService
@@ -23,7 +23,7 @@ class Lane:
     bear the name `label`.
     """
 
-    def __init__(self, scratch: Path, show: Callable[[str], None], gpu: str | None = None, label: str = "") -> None:
+    def __init__(self, scratch: Scratch, show: Callable[[str], None], gpu: str | None = None, label: str = "") -> None:
         self._scratch, self._show, self._gpu, self._label = scratch, show, gpu, label
         self._now = ""
         self._judge = self._start()

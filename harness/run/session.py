@@ -17,6 +17,7 @@ from harness.options import RAY, Options
 from harness.result import Result, Verdict
 from harness.run.against import Rivals
 from harness.run.bench import Bench
+from harness.run.judge_process import Scratch
 from harness.run.past import Past
 from harness.run.plan import Choice, plan
 from harness.run.progress import Progress
@@ -56,12 +57,15 @@ class Session:
     """Runs the choices on the devices that the options name; a context manager that leaves no process behind.
 
     Entering raises what `Bench` raises, and UsageError if what `--resume` names holds no results. `recalled` are the
-    results that an earlier run wrote.
+    results that an earlier run wrote. With `scratch` there is a head start.
     """
 
-    def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress) -> None:
+    def __init__(
+        self, options: Options, choices: Sequence[Choice], progress: Progress, scratch: Scratch | None = None
+    ) -> None:
         self._options, self._choices, self._progress = options, choices, progress
-        self._bench: Evaluating = RayBench(options, progress) if options.executor == RAY else Bench(options, progress)
+        self._bench: Evaluating = (
+            RayBench(options, progress) if options.executor == RAY else Bench(options, progress, scratch))
 
     def __enter__(self) -> Session:
         self._bench.__enter__()
@@ -149,8 +153,3 @@ def exit_status(results: Sequence[Result], strict: bool) -> int:
     """0 if everything passed (or was skipped, unless that counts as not passed), else 1."""
     fine = {Verdict.PASSED} if strict else {Verdict.PASSED, Verdict.SKIPPED}
     return 0 if all(result.verdict in fine for result in results) else 1
-
-
-def complain(message: str) -> None:
-    """One line for a person, on stderr."""
-    print(f"run_eval.py: {message}", file=sys.stderr)
