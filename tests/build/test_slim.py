@@ -5,6 +5,7 @@ Reading torch's own headers takes the compiler most of a minute for each file, s
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -118,10 +119,22 @@ def built_both_ways(request: BuildRequest, cache: Path, architectures: tuple[str
 
 
 def strong_symbols(library: Path) -> list[str]:
-    """What a library defines for others: functions, data, constants. Weak ones are inlined or not, as it happens."""
+    """What a library defines for others: functions, data, constants. Weak ones are inlined or not, as it happens; and
+    so is the C++ runtime, where the system links it as an archive."""
     listed = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
     symbols = [line.split()[-2:] for line in listed.stdout.splitlines()]
-    return sorted(f"{kind} {name}" for kind, name in symbols if kind in "TDBR")
+    return sorted(f"{kind} {name}" for kind, name in symbols if kind in "TDBR" and name not in runtime_symbols())
+
+
+@functools.cache
+def runtime_symbols() -> frozenset[str]:
+    """What the C++ runtime's archive defines, if there is one."""
+    archive = Path(subprocess.run([toolchain.cxx(), "-print-file-name=libstdc++.a"], capture_output=True, text=True,
+                                  check=True).stdout.strip())
+    if not archive.is_absolute():
+        return frozenset()
+    listed = subprocess.run(["nm", "--defined-only", str(archive)], capture_output=True, text=True, check=True)
+    return frozenset(line.split()[-1] for line in listed.stdout.splitlines() if len(line.split()) == 3)
 
 
 def says(request: BuildRequest, library: Path, calls: list[str]) -> list[str]:

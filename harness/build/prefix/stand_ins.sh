@@ -20,14 +20,22 @@ trap 'rm -rf "$work"' EXIT
 
 # Each name once, without its version, and what it is. Of what isn't a library, as a linker's script, there are none.
 names() {
-  while read -r each; do nm -D --defined-only "$each" 2> "$work/errors"; done |
+  while read -r each; do
+    case $each in
+      *.a) nm --defined-only "$each" ;;
+      *) nm -D --defined-only "$each" ;;
+    esac 2> "$work/errors"
+  done |
     awk 'NF == 3 { sub("@.*", "", $3); print $3, $2 ~ /[TWi]/ ? "function" : "object" }' | sort -u -k1,1
 }
 
 {
-  # What is linked to any library unasked.
-  "$cxx" -shared -Wl,-z,noexecstack -x assembler /dev/null -x none ${further:+"$further"} -o "$work/nothing.so" \
-    -Wl,--trace | grep -o '/[^ ()]*\.so[.0-9]*' | names | cut -d' ' -f1
+  # What is linked to any library unasked, and the archives that some systems have instead.
+  {
+    "$cxx" -shared -Wl,-z,noexecstack -x assembler /dev/null -x none ${further:+"$further"} -o "$work/nothing.so" \
+      -Wl,--trace | grep -o '/[^ ()]*\.so[.0-9]*'
+    for each in stdc++ gcc gcc_eh; do "$cxx" "-print-file-name=lib$each.a"; done
+  } | names | cut -d' ' -f1
   printf '%s\n' __bss_start _edata _end  # the linker's own: others may see them if a library has them that it reads
 } | sort -u > "$work/others"
 grep -q '^_ZNSo' "$work/others" || exit 0  # no C++ streams: these aren't all
