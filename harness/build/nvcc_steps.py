@@ -307,17 +307,22 @@ class _Shell:
             return None
         writing, reading = self._begin(PREPROCESSED.sub(f'-o "{pipe}"', writer)), self._begin(reader)
         with ThreadPoolExecutor(1) as beside:
-            written = beside.submit(self._write, writing, reading)
+            written = beside.submit(self._write, writing, reading, pipe)
             status, read = self._finish(reading)
-            os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))  # lets go a writer that nobody reads of
+            while not written.done():  # nobody reads any more: lets go a writer that waits for a reader, or will
+                os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+                wait([written], timeout=PAUSE_S)
             failed, wrote = written.result()
         pipe.unlink()
         return None if failed or status < 0 else (status, wrote + read)
 
-    def _write(self, writing: subprocess.Popen[str] | None, reading: subprocess.Popen[str] | None) -> tuple[int, str]:
-        """What the writer gave. When it fails the reader may wait for it, or take what it has read for all."""
+    def _write(
+        self, writing: subprocess.Popen[str] | None, reading: subprocess.Popen[str] | None, pipe: Path
+    ) -> tuple[int, str]:
+        """What the writer gave. When it fails, or has put a file in the pipe's place, the reader may wait for it, or
+        take what it has read for all."""
         status, printed = self._finish(writing)
-        if status and reading is not None:
+        if (status or not pipe.is_fifo()) and reading is not None:
             reading.kill()
         return status, printed
 

@@ -229,14 +229,16 @@ def test_cicc_is_preloaded_and_what_the_user_has_set_stays(
     assert variables["LD_PRELOAD"] == ("libc.so.6:./preloaded.so" if made else "libc.so.6")
 
 
-WRITER = """import sys
-arguments = sys.argv
-with open(arguments[arguments.index("-o") + 1], "w") as file:
+WRITER = """import os, sys, time
+output = sys.argv[sys.argv.index("-o") + 1]
+{begin}
+with open(output, "w") as file:
     file.write("text " * 100_000)
 print("written")
 {end}
 """
 READER = """import os, sys
+{begin}
 name = sys.argv[1] + ".pipe" * {piped}
 print(len(open(name).read()) if {reads} else "nothing")
 {end}
@@ -245,12 +247,14 @@ KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 
 
 def piped(
-    place: Path, *, writer: str = "", reader: str = "", knows: bool = True, reads: bool = True
+    place: Path, *, writer: str = "", reader: str = "", knows: bool = True, reads: bool = True,
+    begin: tuple[str, str] = ("", ""),
 ) -> tuple[int, str]:
-    """What a shell gives of a preprocessor and a cicc that end so. One that doesn't know of pipes reads the file."""
-    (place / "write.py").write_text(WRITER.format(end=writer))
+    """What a shell gives of a preprocessor and a cicc that begin and end so. One that doesn't know of pipes reads the
+    file."""
+    (place / "write.py").write_text(WRITER.format(begin=begin[0], end=writer))
     there = f"({knows} and os.path.exists(sys.argv[1] + '.pipe'))"
-    (place / "read.py").write_text(READER.format(end=reader, piped=there, reads=reads))
+    (place / "read.py").write_text(READER.format(begin=begin[1], end=reader, piped=there, reads=reads))
     cicc = place / "cicc"
     cicc.write_text(f'#!/bin/sh\nexec {sys.executable} {place}/read.py "$@"\n')
     cicc.chmod(0o755)
@@ -274,6 +278,16 @@ def test_a_reader_that_refuses_what_it_reads_is_heard_once(place: Path) -> None:
 def test_when_the_writer_fails_nothing_is_read(place: Path, ending: str) -> None:
     status, printed = piped(place, writer=ending)
     assert status == (4 if "exit" in ending else -9) and "500000" not in printed
+
+
+def test_a_reader_that_fails_before_the_writer_begins_is_heard_once(place: Path) -> None:
+    assert piped(place, begin=("time.sleep(0.7)", "sys.exit(7)")) == (7, "written\n")
+
+
+def test_a_writer_that_puts_a_file_in_the_pipe_s_place_is_run_alone(place: Path) -> None:
+    """As a compiler that writes its output elsewhere, and moves it when it is whole."""
+    moves = 'open(output + ".tmp", "w").write("text " * 100_000); os.replace(output + ".tmp", output); sys.exit()'
+    assert piped(place, begin=(moves, "")) == (0, "500000\n")
 
 
 def test_a_writer_that_fails_before_it_writes_holds_up_nobody(place: Path) -> None:
