@@ -113,7 +113,7 @@ def test_nvcc_is_run_where_its_list_is_not_understood(tmp_path: Path) -> None:
     nvcc.write_text('#!/bin/sh\ncase "$*" in *--dryrun*) echo strange >&2 ;; *) echo compiled "$@"; exit 7 ;; esac\n')
     nvcc.chmod(0o755)
     done = subprocess.run([sys.executable, "-I", "-S", nvcc_steps.__file__, "3", nvcc, "-c", "cuda.cu", "-o", "cuda.o"],
-                          capture_output=True, text=True, check=False)
+                          capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (7, "compiled --threads=3 -c cuda.cu -o cuda.o\n")
 
 
@@ -338,22 +338,35 @@ exec "$real" "$@"
 '''
 
 
-@with_nvcc
-@pytest.mark.parametrize("before", ["#error too early", "int too_early;"])
-def test_what_was_compiled_too_early_is_compiled_again(place: Path, before: str) -> None:
-    """With a cicc that tells before it has written what it will write, and waits until that was compiled."""
-    steps = with_cicc(steps_here(), place / "tools", EARLY.format(before=before))
+def with_counted_compiler(steps: Steps, place: Path) -> Steps:
+    """The steps with a host compiler that notes each compilation's exit status in `ran`."""
     compiler = place / "gcc"
     compiler.write_text(f'#!/bin/sh\n{shutil.which("gcc")} "$@"\nstatus=$?\n'
                         'case "$*" in *"-c -x c++"*) echo $status >> ran ;; esac\nexit $status\n')
     compiler.chmod(0o755)
     fatbinary, last = steps.rest
     rest = (fatbinary, f'"{compiler}"{last.removeprefix("gcc")}')
-    assert carry_out(Steps(steps.host, steps.devices, rest, steps.environment, steps.module_file), 3) == 0
+    return Steps(steps.host, steps.devices, rest, steps.environment, steps.module_file)
+
+
+@with_nvcc
+@pytest.mark.parametrize("before", ["#error too early", "int too_early;"])
+def test_what_was_compiled_too_early_is_compiled_again(place: Path, before: str) -> None:
+    """With a cicc that tells before it has written what it will write, and waits until that was compiled."""
+    steps = with_cicc(steps_here(), place / "tools", EARLY.format(before=before))
+    assert carry_out(with_counted_compiler(steps, place), 3) == 0
     assert (place / "ran").read_text().split() == ["1" if "#error" in before else "0", "0"]
     ours = linked()
     run(*COMPILE)
     assert ours == linked()
+
+
+@with_nvcc
+def test_what_an_earlier_run_has_told_does_not_count(place: Path) -> None:
+    for number in range(len(CODES)):
+        (place / f"front_end_done.{number}").touch()
+    assert carry_out(with_counted_compiler(steps_here(), place), 3) == 0
+    assert (place / "ran").read_text().split() == ["0"]
 
 
 @with_nvcc

@@ -29,16 +29,17 @@ names() {
     awk 'NF == 3 { sub("@.*", "", $3); print $3, $2 ~ /[TWi]/ ? "function" : "object" }' | sort -u -k1,1
 }
 
+# What is linked to any library unasked.
+"$cxx" -shared -Wl,-z,noexecstack -x assembler /dev/null -x none ${further:+"$further"} -o "$work/nothing.so" \
+  -Wl,--trace | grep -o '/[^ ()]*\.so[.0-9]*' > "$work/read"
+grep -q '/libc\.' "$work/read" || exit 0  # not even the C library: these aren't all
 {
-  # What is linked to any library unasked, and the archives that some systems have instead.
   {
-    "$cxx" -shared -Wl,-z,noexecstack -x assembler /dev/null -x none ${further:+"$further"} -o "$work/nothing.so" \
-      -Wl,--trace | grep -o '/[^ ()]*\.so[.0-9]*'
-    for each in stdc++ gcc gcc_eh; do "$cxx" "-print-file-name=lib$each.a"; done
+    cat "$work/read"
+    for each in stdc++ gcc gcc_eh; do "$cxx" "-print-file-name=lib$each.a"; done  # which some systems have instead
   } | names | cut -d' ' -f1
   printf '%s\n' __bss_start _edata _end  # the linker's own: others may see them if a library has them that it reads
 } | sort -u > "$work/others"
-grep -q '^_ZNSo' "$work/others" || exit 0  # no C++ streams: these aren't all
 
 mkdir "$folder" || exit
 for library; do
