@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import runpy
 import subprocess
 import sys
 import sysconfig
@@ -81,7 +82,7 @@ print(json.dumps([said(call) for call in calls]))
 
 
 class _Recorded(Exception):
-    """Ends a solution's import with the request that it made."""
+    """Ends a solution's import, or its construction, with the request that it made."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         super().__init__()
@@ -89,20 +90,21 @@ class _Recorded(Exception):
 
 
 def request_of(name: str) -> BuildRequest:
-    """What a bundled solution has built at its import."""
+    """What a bundled solution has built at its import, or when it is constructed."""
     import torch.utils.cpp_extension as extension
 
     def record(facts: dict[str, Any]) -> str:
         raise _Recorded(facts)
 
-    path = ROOT / "solutions" / f"{name}.py"
+    problem = runpy.run_path(str(ROOT / "problems" / f"{name.partition('/')[0]}.py"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(extension, "load_inline", _Loader(record, extension.load_inline).load_inline)
         try:
-            exec(compile(path.read_text(), str(path), "exec"), {"__name__": "solution", "__file__": str(path)})
+            solution = runpy.run_path(str(ROOT / "solutions" / f"{name}.py"))
+            solution["ModelNew"](*problem["get_init_inputs"]())
         except _Recorded as recorded:
             return BuildRequest.from_json(recorded.facts)
-    raise AssertionError(f"{name} has nothing built at its import")
+    raise AssertionError(f"{name} has nothing built")
 
 
 def built_both_ways(request: BuildRequest, cache: Path, architectures: tuple[str, ...] = ()) -> list[Path]:
