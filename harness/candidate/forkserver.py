@@ -22,6 +22,7 @@ import torch  # noqa: F401 - what all of it is for
 
 from harness.candidate import CANDIDATE, NVML_CHECK, REHEARSAL
 from harness.sandbox.policy import Policy, enter
+from harness.wire import bytecode
 from harness.wire.channel import Channel
 from harness.wire.processes import await_parent, become_subreaper, die_with_parent
 
@@ -120,6 +121,7 @@ def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
     os.close(log_fd)
+    bytecode.leave()
     os.chdir(order["folder"])
     parent = order.get("parent")
     if parent is not None:

@@ -51,6 +51,7 @@ from harness.timing.gpu import GpuClock
 from harness.timing.gpu_state import GpuWatch, NoGpuState
 from harness.timing.peaks import Peaks, cached, key_of, measure
 from harness.timing.profile import CuptiTracer, Tracer, open_tracer, torch_tracer
+from harness.wire import bytecode
 from harness.wire.arithmetic import exact_arithmetic
 
 PROGRESS_EVERY_S = 0.1
@@ -286,6 +287,7 @@ def serve(connection: Connection, settings: Settings, launcher: Launcher, rehear
     connection.send(Hello(str(device), environment, devices.architectures(device)))
     gc.freeze()  # what is loaded stays: collecting that, too, takes a tenth of a second each time
     judge = Judge(connection, settings, device, environment, launcher=launcher, rehearsal=rehearsal)
+    bytecode.leave()
     try:
         judge.serve()
     finally:

@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.candidate import CANDIDATE, NVML_CHECK, REHEARSAL
 from harness.sandbox.policy import Policy, Sandbox, clean_environment
+from harness.wire import bytecode
 from harness.wire.processes import Child, become_subreaper, close_all_but
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent
@@ -40,14 +41,16 @@ class Launcher:
     """Thread-safe. Makes this process a subreaper, because what it launches becomes its children.
 
     Candidates run in `sandbox`. With `fork` torch is imported here, and the forkserver is a copy of this process, which
-    must have nothing to hide; else it is a program of its own that imports it. Raises OSError if the kernel refuses.
+    must have nothing to hide; else it is a program of its own that imports it, with the help of a `cache` if one is
+    given. Raises OSError if the kernel refuses.
     """
 
-    def __init__(self, sandbox: Sandbox | None = None, *, fork: bool = False) -> None:
+    def __init__(self, sandbox: Sandbox | None = None, *, fork: bool = False, cache: Path | None = None) -> None:
         become_subreaper()
         self.sandbox = sandbox or Sandbox()
+        self._bytecode = {} if cache is None else bytecode.environment(cache)
         self._lock = Lock()
-        self._start(_fork if fork else _spawn)
+        self._start(_fork if fork else self._spawn)
 
     @property
     def pid(self) -> int:
@@ -77,7 +80,7 @@ class Launcher:
         message = json.dumps({**order, "parent": os.getpid()}).encode()
         with self._lock:
             if not self._forkserver.is_running():
-                self._start(_spawn)
+                self._start(self._spawn)
             socket.send_fds(self._orders, [message], list(descriptors))
             return int(json.loads(self._orders.recv(1 << 12))["pid"])
 
@@ -110,17 +113,16 @@ class Launcher:
         self._forkserver = Child(how(theirs))
         theirs.close()
 
-
-def _spawn(orders: socket.socket) -> int:
-    """Starts a forkserver as a program; gives its process number."""
-    path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "harness.candidate.forkserver", str(orders.fileno())],
-        pass_fds=[orders.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,
-        env={**clean_environment(os.environ), "PYTHONPATH": path},
-    )
-    process.returncode = 0  # nothing else is done with this object
-    return process.pid
+    def _spawn(self, orders: socket.socket) -> int:
+        """Starts a forkserver as a program; gives its process number."""
+        path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "harness.candidate.forkserver", str(orders.fileno())],
+            pass_fds=[orders.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,
+            env={**clean_environment(os.environ), "PYTHONPATH": path, **self._bytecode},
+        )
+        process.returncode = 0  # nothing else is done with this object
+        return process.pid
 
 
 def _fork(orders: socket.socket) -> int:

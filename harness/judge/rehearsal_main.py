@@ -7,6 +7,7 @@ from multiprocessing.connection import Connection
 
 import torch
 
+from harness.wire import bytecode
 from harness.wire.arithmetic import exact_arithmetic
 from harness.wire.wake import wake
 
@@ -23,6 +24,7 @@ def serve_judge(connection: Connection) -> None:
 
         from harness.judge.rehearsal import Done, rehearse
 
+        bytecode.leave()
         name, tf32 = connection.recv()
     except EOFError:
         return

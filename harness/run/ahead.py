@@ -64,7 +64,7 @@ class BuildAhead:
     def _get_launcher(self) -> Launcher:
         with self._lock:
             if self._launcher is None:
-                self._launcher = Launcher(self._settings.sandbox)
+                self._launcher = Launcher(self._settings.sandbox, cache=self._settings.cache)
             return self._launcher
 
     def close(self) -> None:

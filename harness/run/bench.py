@@ -47,7 +47,7 @@ class Bench:
         self._init: dict[tuple[str, str, str], Init] = {}
 
     def __enter__(self) -> Bench:
-        self._scratch = self._given or Scratch()
+        self._scratch = self._given or Scratch(self._options.cache)
         self.lanes = self._start_lanes()  # which take seconds to import torch, while we look at the machine
         try:
             from harness.build.service import BuildService, default_jobs

@@ -51,7 +51,7 @@ class BuildOnly:
         self.architectures = architectures(options)
 
     def __enter__(self) -> BuildOnly:
-        self._scratch = Scratch()
+        self._scratch = Scratch(self._options.cache)
         self._lane = Lane(self._scratch, self._progress.update, gpu=NO_GPU)
         options = self._options
         try:

@@ -13,22 +13,27 @@ from pathlib import Path
 
 from harness.options import RAY, Options
 from harness.sandbox.policy import clean_environment
+from harness.wire import bytecode
 from harness.wire.processes import become_subreaper, bury, kill_tree
 
 LOG_TAIL_BYTES = 4096
 
 
 class JudgeProcess:
-    """It runs from now on until `kill`; its temporary files lie below `scratch`. `connection` leads to it."""
+    """It runs from now on until `kill`; its temporary files lie below `scratch`. `connection` leads to it.
 
-    def __init__(self, scratch: Path) -> None:
+    In `cache` Python's modules are kept compiled, if they aren't anywhere else.
+    """
+
+    def __init__(self, scratch: Path, cache: Path) -> None:
         become_subreaper()  # of what a judge that dies leaves
         self.connection, theirs = Pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the judge lives
         self._process = subprocess.Popen(
             [sys.executable, "-m", "harness.judge", str(theirs.fileno())],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
-            env=clean_environment(environment(scratch)) | {"TMPDIR": str(scratch)}, start_new_session=True,
+            env=clean_environment(environment(scratch)) | {"TMPDIR": str(scratch)} | bytecode.environment(cache),
+            start_new_session=True,
         )
         theirs.close()
 
@@ -54,17 +59,21 @@ class JudgeProcess:
 
 
 class Scratch:
-    """A folder for what judges write, and the process of the first of them, started at once."""
+    """A folder for what judges write, and the process of the first of them, started at once.
 
-    def __init__(self) -> None:
+    In `cache` Python's modules are kept compiled, if they aren't anywhere else.
+    """
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
         self._folder = tempfile.TemporaryDirectory(prefix="inlinebench-", ignore_cleanup_errors=True)
         self.path = Path(self._folder.name)
-        self._first: JudgeProcess | None = JudgeProcess(self.path)
+        self._first: JudgeProcess | None = JudgeProcess(self.path, cache)
 
     def process(self) -> JudgeProcess:
         """The process of one more judge, which is the caller's to kill."""
         first, self._first = self._first, None
-        return first or JudgeProcess(self.path)
+        return first or JudgeProcess(self.path, self._cache)
 
     def close(self) -> None:
         """Removes the folder; to be called when all judges were killed."""
@@ -80,7 +89,7 @@ def head_start(options: Options) -> Iterator[Scratch | None]:
     if options.executor == RAY:
         yield None
         return
-    scratch = Scratch()
+    scratch = Scratch(options.cache)
     try:
         yield scratch
     finally:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.build.cache import Cache, contents
+from harness.build.cache.bytecode import make_folder
 from harness.build.cache.contents import Item
 from harness.build.cache.prune import IN_USE_S, LEFT_S, clear, least_recently_used, prune, take_away
 
@@ -225,6 +226,18 @@ def test_libraries_for_the_cpu_are_pruned_like_others_and_peaks_never(cache: Cac
     removed = prune(cache.folder, 0)
     assert (removed.libraries, removed.peaks) == (1, 0)
     assert not old.exists() and used.exists() and peaks.exists()
+
+
+def test_bytecode_is_pruned_as_one(cache: Cache) -> None:
+    folder = make_folder(cache.folder)
+    (folder / "torch").mkdir()
+    (folder / "torch" / "nn.pyc").write_bytes(b"x" * SIZE)
+    store(cache, "a", age=3 * IN_USE_S)
+    assert prune(cache.folder, 0).libraries == 1 and folder.exists()
+    grown_old(folder)
+    removed = prune(cache.folder, SIZE - 1)
+    assert (removed.libraries, removed.size, folder.exists()) == (1, SIZE, False)
+    assert not contents.strangers(cache.folder)
 
 
 def test_clear_leaves_only_what_runs_may_need(cache: Cache) -> None:

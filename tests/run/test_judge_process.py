@@ -23,8 +23,8 @@ def judges_below(scratch: Path) -> set[int]:
     return found - {os.getpid()}
 
 
-def test_the_first_that_is_asked_for_has_begun_before() -> None:
-    scratch = Scratch()
+def test_the_first_that_is_asked_for_has_begun_before(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path / "cache")
     begun = judges_below(scratch.path)
     assert len(begun) == 1
     first, second = scratch.process(), scratch.process()

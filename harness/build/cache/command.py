@@ -24,6 +24,7 @@ LARGEST = 5
 KINDS = {
     "built libraries": contents.entries,
     "CUDA on the CPU": contents.cpu_libraries,
+    "Python modules, compiled": contents.bytecode,
     "notes of what was built": contents.notes,
     "peaks of GPUs": contents.peaks,
     "work under way or left": contents.leftovers,

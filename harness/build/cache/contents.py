@@ -4,6 +4,7 @@
     cuda_on_cpu/*.so            the harness's own libraries for the CPU
     cuda_on_cpu/prefix-*/       headers that it precompiled, those for GPUs too
     built/<hash>                notes of which libraries a solution was built into
+    bytecode/                   Python modules in compiled form, where the installation keeps none
     peaks/*.json                what GPUs were measured to reach
     building-* entry-* gone-*   work under way, or left by a process that was killed
 """
@@ -22,12 +23,12 @@ from pathlib import Path
 FACTS = "facts.json"
 PREFIXES = r"prefix-[0-9a-f]{16}"
 BUILDING, ENTRY, GONE = "building-", "entry-", "gone-"
-NOTES, CPU_LIBRARIES, PEAKS = "built", "cuda_on_cpu", "peaks"
+NOTES, CPU_LIBRARIES, PEAKS, BYTECODE = "built", "cuda_on_cpu", "peaks", "bytecode"
 
 _SHELF, _HASH, _REST_OF_KEY = "[0-9a-f]{2}", "[0-9a-f]{64}", "[0-9a-f]{62}"
 _RANDOM = "[a-z0-9_]{8}"
 _WORK, _TEMPORARY, _GONE = f"({BUILDING}|{ENTRY}|{GONE}){_RANDOM}", f"tmp{_RANDOM}", GONE + _RANDOM
-_OF_A_CACHE = re.compile(f"{_SHELF}|{NOTES}|{CPU_LIBRARIES}|{PEAKS}|{_WORK}")
+_OF_A_CACHE = re.compile(f"{_SHELF}|{NOTES}|{CPU_LIBRARIES}|{PEAKS}|{BYTECODE}|{_WORK}")
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Item:
 
 
 def libraries(place: Path) -> list[Item]:
-    """All that counts towards the limit: entries, and the harness's own libraries for the CPU."""
-    return [*entries(place), *cpu_libraries(place)]
+    """All that counts towards the limit: entries, the harness's own libraries for the CPU, and bytecode."""
+    return [*entries(place), *cpu_libraries(place), *bytecode(place)]
 
 
 def entries(place: Path) -> list[Item]:
@@ -54,6 +55,11 @@ def cpu_libraries(place: Path) -> list[Item]:
     """The harness's own libraries for the CPU, and the headers that it precompiled."""
     room = place / CPU_LIBRARIES
     return [*_files(room, r"lib.*\.so"), *_folders(room, PREFIXES)]
+
+
+def bytecode(place: Path) -> list[Item]:
+    """Python modules in compiled form, all of them as one."""
+    return list(_folders(place, BYTECODE))
 
 
 def peaks(place: Path) -> list[Item]:
