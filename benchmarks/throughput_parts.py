@@ -35,7 +35,7 @@ from throughput_rows import Built, Further, Large, Shared, Suite, Undisturbed, W
 from harness.build import toolchain
 from harness.catalog import FULL, Solution
 from harness.options import Options
-from harness.wire import bytecode
+from harness.run import bytecode
 
 Note = Callable[[Row], None]
 """Called with a row that isn't finished, so that what is there so far is kept."""

@@ -17,7 +17,6 @@ from typing import Any
 
 from harness.candidate import CANDIDATE, NVML_CHECK, REHEARSAL
 from harness.sandbox.policy import Policy, Sandbox, clean_environment
-from harness.wire import bytecode
 from harness.wire.processes import Child, become_subreaper, close_all_but
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent
@@ -41,14 +40,16 @@ class Launcher:
     """Thread-safe. Makes this process a subreaper, because what it launches becomes its children.
 
     Candidates run in `sandbox`. With `fork` torch is imported here, and the forkserver is a copy of this process, which
-    must have nothing to hide; else it is a program of its own that imports it, with the help of a `cache` if one is
-    given. Raises OSError if the kernel refuses.
+    must have nothing to hide; else it is a program of its own that imports it, and in whose environment is what
+    says where modules are `compiled`. Raises OSError if the kernel refuses.
     """
 
-    def __init__(self, sandbox: Sandbox | None = None, *, fork: bool = False, cache: Path | None = None) -> None:
+    def __init__(
+        self, sandbox: Sandbox | None = None, *, fork: bool = False, compiled: Mapping[str, str] | None = None
+    ) -> None:
         become_subreaper()
         self.sandbox = sandbox or Sandbox()
-        self._bytecode = {} if cache is None else bytecode.environment(cache)
+        self._compiled = compiled or {}
         self._lock = Lock()
         self._start(_fork if fork else self._spawn)
 
@@ -119,7 +120,7 @@ class Launcher:
         process = subprocess.Popen(
             [sys.executable, "-m", "harness.candidate.forkserver", str(orders.fileno())],
             pass_fds=[orders.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,
-            env={**clean_environment(os.environ), "PYTHONPATH": path, **self._bytecode},
+            env={**clean_environment(os.environ), "PYTHONPATH": path, **self._compiled},
         )
         process.returncode = 0  # nothing else is done with this object
         return process.pid

@@ -25,6 +25,7 @@ from harness.judge.candidate_process import (
 )
 from harness.judge.launcher import Launcher
 from harness.judge.messages import CONSTRUCTION_SEED, Evaluate, Settings
+from harness.run import bytecode
 from harness.sandbox.policy import readable_for
 from harness.wire.channel import FrameTooLarge
 
@@ -64,7 +65,7 @@ class BuildAhead:
     def _get_launcher(self) -> Launcher:
         with self._lock:
             if self._launcher is None:
-                self._launcher = Launcher(self._settings.sandbox, cache=self._settings.cache)
+                self._launcher = Launcher(self._settings.sandbox, compiled=bytecode.environment(self._settings.cache))
             return self._launcher
 
     def close(self) -> None:

@@ -12,8 +12,8 @@ from multiprocessing.connection import Pipe
 from pathlib import Path
 
 from harness.options import RAY, Options
+from harness.run import bytecode
 from harness.sandbox.policy import clean_environment
-from harness.wire import bytecode
 from harness.wire.processes import become_subreaper, bury, kill_tree
 
 LOG_TAIL_BYTES = 4096
