@@ -140,7 +140,8 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--solutions", type=positive, default=16, metavar="N", help="of `suite` and `devices` (default 16)")
     add("--stock", type=positive, default=2, metavar="N", help="of them measured in the simple harness (default 2); "
         f"one builds beside `next` and `large` from {PLENTY_OF_CORES} cores on")
-    add("--evaluations", type=positive, default=8, metavar="N", help="of `undisturbed`, of each kind (default 8)")
+    add("--evaluations", type=positive, default=8, metavar="N", help="of `undisturbed`, of each "
+        "kind; three times as many at the shape `small` (default 8)")
     add("--builds", type=positive, default=8, metavar="N", help="at a time in `undisturbed` (default 8)")
     add("--out", type=Path, metavar="FILE", help="keep raw figures in FILE as JSON")
     add("--show", type=Path, metavar="FILE", help="measure nothing; print what is in FILE")
