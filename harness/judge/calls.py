@@ -28,6 +28,7 @@ from harness.judge.problem import ProblemError, describe
 from harness.judge.scrutiny import Scrutiny
 from harness.judge.stage import Stage, snapshot
 from harness.judge.timings import LEAST_MS, Timings, slowed_down
+from harness.judge.visits import Visits
 from harness.result import Timing, Verdict
 from harness.timing.call import Sample, timed_call
 from harness.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
@@ -64,6 +65,7 @@ class Calls:
         self._chance = random.Random(f"{settings.seed}/{name}")
         # A stream of its own for what is sent to the candidate, so that nothing follows from it about the inputs.
         self._public = random.Random(f"{settings.seed}/{name}/public")
+        self._visits = Visits(len(stage.sets), self._chance)
         stage.clear()
         self._fingerprint = Fingerprint(stage.arena.bytes.device, self._chance.getrandbits(62))
         self._model = stage.reference()
@@ -263,7 +265,7 @@ class Calls:
         chance, stage = self._chance, self._stage
         variant = stage.source.choose_variant(chance)
         input_seed, random_seed = chance.getrandbits(62), self._public.getrandbits(62)
-        place = number % len(stage.sets)  # elsewhere each time, see harness.timing.places
+        place = self._visits.next()
         others = stage.write_inputs(place, input_seed, variant)
         originals = {index: stage.inputs(place)[index].clone() for index in stage.rehearsed.mutated}
         before = self._input_sums(place)

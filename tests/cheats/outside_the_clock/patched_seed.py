@@ -1,6 +1,6 @@
 """Does the work when the harness seeds the generators, before the clock starts.
 
-Mechanism: `torch.manual_seed` is called between writing the inputs and the start event, and the caller's local
+Mechanism: torch's default generator is seeded between writing the inputs and the start event, and the caller's local
 variables hold the inputs. `forward` then makes one pass that looks like the work and returns what is there already.
 Caught because the judge clocks calls from outside, with all that belongs to them; a profiler shows the kernel before
 the start.
@@ -21,19 +21,26 @@ SHAPE = "full"
 SLOW_CYCLES = 2_000_000
 
 ready: list[torch.Tensor] = []
-plain_seed = torch.manual_seed
 
 
-def manual_seed(seed: int) -> torch.Generator:
-    """As torch's, after the work on the inputs that a caller has at hand."""
-    given = sys._getframe(2).f_locals.get("arguments", ())
-    if len(given) == 2:
-        kernels.spin(SLOW_CYCLES)
-        ready[:] = [kernels.scale_rows(*given)]
-    return plain_seed(seed)
+class Generator:
+    """Torch's, which does the work on the inputs that a caller has at hand when it is seeded."""
+
+    def __init__(self, plain: torch.Generator) -> None:
+        self._plain = plain
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._plain, name)
+
+    def manual_seed(self, seed: int) -> torch.Generator:
+        given = sys._getframe(2).f_locals.get("arguments", ())
+        if len(given) == 2:
+            kernels.spin(SLOW_CYCLES)
+            ready[:] = [kernels.scale_rows(*given)]
+        return self._plain.manual_seed(seed)
 
 
-torch.manual_seed = manual_seed
+torch.default_generator = Generator(torch.default_generator)
 
 
 class ModelNew(nn.Module):
