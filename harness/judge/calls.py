@@ -132,6 +132,10 @@ class Calls:
         """The median of the counted calls' times so far; None where none was usable."""
         return self._timings.solution_ms()
 
+    def in_doubt(self, reason: str) -> str:
+        """A reason that rests on times, with what may have made them longer than the solution did."""
+        return self._timings.in_doubt(reason)
+
     def take_outside_time(self, ms: float) -> None:
         """Has times count as the judge's clock saw them, where the solution's own are shorter."""
         self._timings.outside_ms = ms
@@ -157,8 +161,9 @@ class Calls:
         beside = self._attempt.timing.reference_ms.median
         if slowed_down(beside, median(alone)):
             self._attempt.timing = None
-            raise Failed(Verdict.REJECTED, f"the reference was slowed down: {beside:.4g} ms beside this solution, "
-                         f"{median(alone):.4g} ms without it")
+            raise Failed(Verdict.REJECTED, self.in_doubt(
+                f"the reference was slowed down: {beside:.4g} ms beside this solution, {median(alone):.4g} ms without "
+                "it"))
 
     def profile(self) -> tuple[Activity, ...]:
         """One more call, under the profiler, checked as any other; what the GPU did meanwhile. Raises Failed."""

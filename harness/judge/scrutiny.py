@@ -81,11 +81,13 @@ class Scrutiny:
             plausible = most_plausible_ms(calls, reported, beside)
             if took <= plausible:
                 return
-        raise Failed(
-            Verdict.REJECTED, f"its times don't add up: {calls} calls took {took:.4g} ms by the judge's clock; at the "
-            f"{reported:.4g} ms that were reported, {plausible:.4g} ms is the most" if took else
-            "its times don't add up: its calls could be queued in advance, but none when the judge took the time"
-        )
+        if not took:
+            raise Failed(Verdict.REJECTED, "its times don't add up: its calls could be queued in advance, but none "
+                         "when the judge took the time")
+        raise Failed(Verdict.REJECTED, self._calls.in_doubt(
+            f"its times don't add up: {calls} calls took {took:.4g} ms by the judge's clock; at the {reported:.4g} ms "
+            f"that were reported, {plausible:.4g} ms is the most"
+        ))
 
     def _look_at_kernels(self, reported: float | None) -> None:
         self._tools.progress("profiling")
@@ -103,7 +105,7 @@ class Scrutiny:
         for profile in profiles:
             self._look_at_order(profile)
         if reported is not None:
-            _compare(best.busy_ms, reported)
+            self._compare(best.busy_ms, reported)
         if not self._tools.settings.allow_library:
             self._look_at_owners(best)
 
@@ -112,6 +114,11 @@ class Scrutiny:
             raise Failed(Verdict.REJECTED, f"a kernel ran before the clock started: {profile.early[:80]}")
         if profile.late:
             raise Failed(Verdict.REJECTED, f"a kernel ran after the clock stopped: {profile.late[:80]}")
+
+    def _compare(self, profiled_ms: float, reported_ms: float) -> None:
+        if profiled_ms - reported_ms > max(PROFILE_TOLERANCE * reported_ms, PROFILE_SLACK_MS):
+            raise Failed(Verdict.REJECTED, self._calls.in_doubt(
+                f"its kernels take {profiled_ms:.4g} ms under the profiler; {reported_ms:.4g} ms were reported"))
 
     def _look_at_owners(self, profile: Profile) -> None:
         if profile.own_share == 0.0:
@@ -133,9 +140,3 @@ def is_fig_leaf(library: Mapping[str, float], reference: Mapping[str, float]) ->
     shared = sum(ms for name, ms in library.items() if name in reference)
     replaced = sum(ms for name, ms in reference.items() if name not in library)
     return shared >= REFERENCES_OWN * sum(library.values()) and replaced < FIG_LEAF * sum(reference.values())
-
-
-def _compare(profiled_ms: float, reported_ms: float) -> None:
-    if profiled_ms - reported_ms > max(PROFILE_TOLERANCE * reported_ms, PROFILE_SLACK_MS):
-        raise Failed(Verdict.REJECTED, f"its kernels take {profiled_ms:.4g} ms under the profiler; "
-                     f"{reported_ms:.4g} ms were reported")

@@ -7,7 +7,7 @@ from statistics import median
 
 from harness.result import Baseline, Floor, GpuState, Spread, Timing
 from harness.timing.call import Sample
-from harness.timing.gpu_state import GpuSample, drops, summarize
+from harness.timing.gpu_state import GpuSample, busy, drops, summarize
 from harness.timing.gpu_state import flags as gpu_flags
 from harness.timing.overhead import Overhead
 from harness.timing.statistics import median_interval, paired_ratios, quartiles, widen_by_clock
@@ -145,6 +145,11 @@ class Timings:
             _spread(self._references[1:]), solution, speedup, wall, self._compare(used), self.floor, empty,
             of_reference, of_solution, self.stopped_by, gpu, None if gpu else self.gpu_unknown, tuple(flags)
         )
+
+    def in_doubt(self, reason: str) -> str:
+        """A reason that rests on times, with what may have made them longer than the solution did."""
+        others = busy(self.other_processes)
+        return f"{reason}; but {others}, so try again without" if others else reason
 
     def _gpu(self) -> GpuState | None:
         known = [state for state in self._states if state is not None]

@@ -169,12 +169,17 @@ def summarize(samples: Sequence[GpuSample], other_processes: int | None) -> GpuS
     )
 
 
+def busy(other_processes: int | None) -> str:
+    """That others worked on the GPU; empty if none are known to have."""
+    if not other_processes:
+        return ""
+    others = "1 other process" if other_processes == 1 else f"{other_processes} other processes"
+    return f"the GPU was busy: {others} ran on it"
+
+
 def flags(state: GpuState) -> list[str]:
     """What a person should know before believing times that were taken in this state."""
-    found = []
-    if state.other_processes:
-        others = "1 other process" if state.other_processes == 1 else f"{state.other_processes} other processes"
-        found.append(f"the GPU was busy: {others} ran on it")
+    found = [text] if (text := busy(state.other_processes)) else []
     clock = state.sm_mhz
     if clock.low < STABLE_CLOCK * clock.median:
         found.append(f"unstable clocks: the SM clock fell to {clock.low:.0f} MHz, its median is {clock.median:.0f} MHz")

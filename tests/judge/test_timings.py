@@ -180,3 +180,13 @@ def test_a_doubtful_overhead_is_flagged() -> None:
     found.add_solution(sample(2.0), False, "as drawn")
     summary = found.summary(False, False)
     assert summary is not None and [flag for flag in summary.flags if "the judge's was taken off" in flag]
+
+
+def test_a_reason_that_rests_on_times_says_who_else_worked_there() -> None:
+    timings = Timings()
+    for others in (None, 0):
+        timings.other_processes = others
+        assert timings.in_doubt("too slow") == "too slow"
+    timings.other_processes = 2
+    assert timings.in_doubt("too slow") == (
+        "too slow; but the GPU was busy: 2 other processes ran on it, so try again without")
