@@ -59,7 +59,8 @@ class Caller:
     """One solution with its clock and the judge's buffers. `notes` collects what was accepted but converted.
 
     With `copied_to` the solution gets copies of the inputs on that device: on the CPU in memory whose ends the
-    allocator watches, on a GPU where the arena lies in the host's memory.
+    allocator watches, on a GPU where the arena lies in the host's memory. Every other call's lie where those of the
+    call before did: what was kept by address is stale then.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Caller:
         self._model, self._clock, self._arena, self._form, self._copied_to = model, clock, arena, form, copied_to
         self._device = copied_to or arena.device
         self._given: list[torch.Tensor] = []
+        self._copies: list[torch.Tensor] = []
         self._places = Places([spec.bytes for spec in form.sets[0].outputs], self._device)
         self._memory = KnownMemory(clock, self._device)
         with _NoTorchFunction():
@@ -154,10 +156,19 @@ class Caller:
 
     def _arguments(self, buffers: BufferSet, others: Sequence[Any]) -> Any:
         tensors = [view(self._arena, spec) for spec in buffers.inputs]
-        to = self._copied_to
-        self._given = tensors if to is None else [tensor.to(to, copy=True) for tensor in tensors]
+        self._given = tensors if self._copied_to is None else self._copied(tensors, self._copied_to)
         form = self._form
         return unflatten(form.input_skeleton, merge(form.input_is_tensor, self._given, copy.deepcopy(others)))
+
+    def _copied(self, tensors: Sequence[torch.Tensor], to: torch.device) -> list[torch.Tensor]:
+        """Copies of these, in new memory and in the same again by turns."""
+        copies, self._copies = self._copies, []
+        if copies:
+            for copied, tensor in zip(copies, tensors, strict=True):
+                copied.copy_(tensor)
+            return copies
+        self._copies = [tensor.to(to, copy=True) for tensor in tensors]
+        return [copied.detach() for copied in self._copies]  # what is done to the objects themselves shall not matter
 
     def _forward(self, buffers: BufferSet, arguments: Any) -> Handed:
         """`forward`, and its outputs and states in the judge's form, converted where need be: all inside the clock."""

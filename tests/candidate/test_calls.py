@@ -21,7 +21,9 @@ class Model(torch.nn.Module):
         self.forward = forward  # type: ignore[method-assign]
 
 
-def made(forward: Callable[[torch.Tensor], torch.Tensor]) -> tuple[Caller, torch.Tensor, list[BufferSet]]:
+def made(
+    forward: Callable[[torch.Tensor], torch.Tensor], copied_to: torch.device | None = None
+) -> tuple[Caller, torch.Tensor, list[BufferSet]]:
     """A caller, its memory, and three sets in it, with inputs of ones, twos and threes."""
     meta, sets, end = TensorMeta.of(torch.zeros(4)), list[BufferSet](), 0
     for _ in range(CALLS):
@@ -33,7 +35,7 @@ def made(forward: Callable[[torch.Tensor], torch.Tensor]) -> tuple[Caller, torch
         view(arena, buffers.inputs[0]).fill_(number + 1)
 
     form = Form(flatten((torch.zeros(4),))[0], (True,), flatten(torch.zeros(4))[0], (True,), tuple(sets), {}, False)
-    return Caller(Model(forward), CpuClock(), arena, form), arena, sets
+    return Caller(Model(forward), CpuClock(), arena, form, copied_to), arena, sets
 
 
 def looped(forward: Callable[[torch.Tensor], torch.Tensor]) -> tuple[float, list[bool], list[torch.Tensor]]:
@@ -81,3 +83,21 @@ def test_a_call_reads_and_writes_the_set_that_it_is_told() -> None:
 def test_specs_travel_as_frames() -> None:
     spec = TensorSpec("float32", (4,), (1,), 512)
     assert BufferSet.from_json(BufferSet((spec,), ()).to_json()) == BufferSet((spec,), ())
+
+
+def test_copies_lie_elsewhere_and_where_they_were_by_turns() -> None:
+    seen, kept = list[tuple[int, float]](), list[torch.Tensor]()
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        seen.append((x.data_ptr(), float(x[0])))
+        kept.append(x.clone())  # so that what the call before had isn't there by chance
+        return x * 10
+
+    caller, arena, sets = made(forward, copied_to=torch.device("cpu"))
+    for number in range(4):
+        view(arena, sets[0].inputs[0]).fill_(number)
+        caller.call((), 0, 0.0)
+        assert float(view(arena, sets[0].outputs[0])[0]) == number * 10
+    (one, first), (two, second), (three, third), (four, fourth) = seen
+    assert (first, second, third, fourth) == (0.0, 1.0, 2.0, 3.0)
+    assert one == two and three == four

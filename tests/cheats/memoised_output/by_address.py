@@ -1,8 +1,7 @@
 """Stores outputs by the addresses of the inputs.
 
 Mechanism: a harness that times one forward on the same tensors again and again gets the stored output from the second
-time on, and it is right. Caught because every call has fresh values in the same buffers. (On the CPU the solution
-gets copies, at addresses that don't come again.)
+time on, and it is right. Caught because every other call has fresh values in buffers that an earlier one had.
 """
 
 import torch
@@ -13,7 +12,6 @@ from tests.cheats.shared import kernels
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
 CAUGHT_BY = "elements differ"
-NEEDS_GPU = True
 
 
 class ModelNew(nn.Module):

@@ -1,8 +1,8 @@
 """Right for inputs at addresses it has not seen; half of the work for inputs that come again.
 
 Mechanism: a check draws inputs and throws them away, a timing loop gives the same tensors again and again, so an
-address seen before is a timed call. Caught because the judge's buffers are the same for every call, and every call is
-compared. (On the CPU the solution gets copies, at addresses that don't come again.)
+address seen before is a timed call. Caught because every other call has the buffers of an earlier one, and every call
+is compared.
 """
 
 import torch
@@ -13,7 +13,6 @@ from tests.cheats.shared import kernels
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
 CAUGHT_BY = "elements differ"
-NEEDS_GPU = True
 
 
 class ModelNew(nn.Module):
