@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from accuracy_bars import line  # noqa: E402
-from throughput_parts import PLENTY_OF_CORES, Parts, Skipped  # noqa: E402
+from throughput_parts import AT_SMALL, PLENTY_OF_CORES, Parts, Skipped  # noqa: E402
 from throughput_processes import Failed, Machine  # noqa: E402
 from throughput_rows import PARTS, Record, head, read_record, status_of  # noqa: E402
 
@@ -141,7 +141,7 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--stock", type=positive, default=2, metavar="N", help="of them measured in the simple harness (default 2); "
         f"one builds beside `next` and `large` from {PLENTY_OF_CORES} cores on")
     add("--evaluations", type=positive, default=8, metavar="N", help="of `undisturbed`, of each "
-        "kind; three times as many at the shape `small` (default 8)")
+        f"kind; {AT_SMALL} times as many at the shape `small` (default 8)")
     add("--builds", type=positive, default=8, metavar="N", help="at a time in `undisturbed` (default 8)")
     add("--out", type=Path, metavar="FILE", help="keep raw figures in FILE as JSON")
     add("--show", type=Path, metavar="FILE", help="measure nothing; print what is in FILE")

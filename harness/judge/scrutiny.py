@@ -81,12 +81,10 @@ class Scrutiny:
             plausible = most_plausible_ms(calls, reported, beside)
             if took <= plausible:
                 return
-        if not took:
-            raise Failed(Verdict.REJECTED, "its times don't add up: its calls could be queued in advance, but none "
-                         "when the judge took the time")
         raise Failed(Verdict.REJECTED, self._calls.in_doubt(
             f"its times don't add up: {calls} calls took {took:.4g} ms by the judge's clock; at the {reported:.4g} ms "
-            f"that were reported, {plausible:.4g} ms is the most"
+            f"that were reported, {plausible:.4g} ms is the most" if took else
+            "its times don't add up: its calls could be queued in advance, but none when the judge took the time"
         ))
 
     def _look_at_kernels(self, reported: float | None) -> None:

@@ -15,14 +15,10 @@ class Visits:
 
     def __init__(self, sets: int, chance: random.Random) -> None:
         self._sets, self._chance = sets, chance
-        self._calls = self._used = 0
+        self._calls = 0
 
     def next(self) -> int:
         """The number of the next call's set."""
         fresh, back = divmod(self._calls, 2)
         self._calls += 1
-        if back:
-            return self._chance.randrange(self._used)
-        place = fresh % self._sets
-        self._used = max(self._used, place + 1)
-        return place
+        return self._chance.randrange(min(fresh + 1, self._sets)) if back else fresh % self._sets
