@@ -1,12 +1,13 @@
 """Several calls with a set of buffers each: a batch behind one hold, or a loop as Python makes one.
 
-The inputs of a batch are written only when all is queued. Until then the buffers hold what earlier calls left there.
+The inputs of a batch are written only when all is queued. Until then there are others in the buffers: calls that can't
+be held work on those, and have to get them right as well.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -38,7 +39,8 @@ class Batch:
     """Prepares inputs for calls and has them made: `run` leaves the time in `time`, `loop` in `wall_ms`.
 
     `chance` is the secret stream, `public` that of what the candidate is sent. Without a `page` the batch isn't held.
-    `outputs` are those of each call, and `written_over` tells which of them a later call took the memory of.
+    `outputs` are those of each call, and `written_over` tells which of them a later call took the memory of. `known` is
+    whether it is certain which inputs the calls found.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Batch:
         self.calls: list[BatchCall] = []
         self.outputs: list[list[torch.Tensor]] = []
         self.written_over: tuple[bool, ...] = ()
+        self.known = True
         self.time: BatchTime
         self.wall_ms: float
 
@@ -57,6 +60,8 @@ class Batch:
         """Whether the hold lasted until it was released, and the outputs that are no tensors, for each call."""
         stage = self._stage
         self.calls = [self._prepare(number) for number in range(calls)]
+        instead = [] if self._page is None or len(stage.sets) == 1 else [self._stand_in(call) for call in self.calls]
+        self._write(instead)
         stage.poison(range(calls))
         stage.synchronize()
         stopwatch = Stopwatch(self._page, lambda: self._write(self.calls), PATIENCE_S)
@@ -70,7 +75,12 @@ class Batch:
         raise_failure(answer, stage.device)
         batched = read_batched(answer, calls)
         self.written_over = (False,) * calls
-        return batched.held or self._page is None, batched.others
+        held = stopwatch.wrote and (batched.held or self._page is None)
+        if not stopwatch.wrote and instead:
+            self.calls = instead
+        else:
+            self.known = held
+        return held, batched.others
 
     def loop(self, calls: int) -> tuple[tuple[str, ...], ...]:
         """The outputs that are no tensors, for each call of a loop."""
@@ -102,6 +112,13 @@ class Batch:
         variant = self._stage.source.choose_variant(self._chance)
         others = self._stage.source.write(self._chance.getrandbits(62), variant, tensors)
         return BatchCall(tensors, others, variant, self._public.getrandbits(62))
+
+    def _stand_in(self, call: BatchCall) -> BatchCall:
+        """The same call on other inputs."""
+        tensors = [torch.empty_like(tensor) for tensor in call.tensors]
+        variant = self._stage.source.choose_variant(self._chance)
+        self._stage.source.write(self._chance.getrandbits(62), variant, tensors)
+        return replace(call, tensors=tensors, variant=variant)
 
     def _write(self, calls: list[BatchCall]) -> None:
         for number, call in enumerate(calls):

@@ -183,12 +183,12 @@ class Calls:
     def batch(self, calls: int) -> tuple[Batch, bool]:
         """A batch of calls with its time by the judge's own clock, and whether its hold lasted until it was released.
 
-        If so, each of its calls is checked as any other. Raises Failed.
+        Each of its calls is checked as any other, if it is known on which inputs. Raises Failed.
         """
         page = None if self.synchronises else self._candidate.page
         batch = Batch(self._stage, self._candidate, self._chance, self._public, page)
         held, said = batch.run(calls)
-        if held:
+        if batch.known:
             self._check_batch(batch, said)
         return batch, held
 

@@ -19,6 +19,8 @@ from harness.timing.floor import Surroundings
 BATCH_MS = 4.0
 """What a batch should at least take by the reported times, so that what is off by a fixed amount matters little."""
 HOLD_MS = 500.0
+LATEST = 0.8
+"""Of a hold's time; after that its inputs are written no more, since it could run out meanwhile."""
 
 TOLERANCE, SLACK_MS = 0.25, 0.004
 """How far a call may exceed its reported time: the larger of a quarter and 4 µs. Calls of a batch take longer than
@@ -48,12 +50,14 @@ class Stopwatch:
     """Takes the time of a batch; `start` is called when the candidate has queued a held one.
 
     `patience` is how long to wait for the GPU's word, in seconds. Without a `page` the batch isn't held, and its time
-    runs from the making of this object.
+    runs from the making of this object. `wrote` tells whether the inputs were written: not if the hold had run out, as
+    the calls may have begun then.
     """
 
     def __init__(self, page: FlagPage | None, write_inputs: Callable[[], None], patience: float) -> None:
         self._page, self._write_inputs, self._patience = page, write_inputs, patience
         self._done: int | None = None
+        self.wrote = page is None
         if page is None:
             write_inputs()
         self._begin = time.perf_counter_ns()
@@ -62,7 +66,10 @@ class Stopwatch:
         """Writes the inputs, waits until the GPU is back at the hold, lets it go, and waits for its word."""
         if self._page is None:
             return
+        if self._page.ran_out or time.perf_counter_ns() - self._begin > LATEST * HOLD_MS * 1e6:
+            return  # it isn't released either: all of it is to run on the same inputs
         self._write_inputs()
+        self.wrote = True
         self._page.wait_until_running(HOLD_MS / 1e3)  # in vain for a hold that ran out: the answer says so
         self._begin = time.perf_counter_ns()
         self._page.release()

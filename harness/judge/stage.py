@@ -85,10 +85,10 @@ class Stage:
         """What timing and the outputs cost by themselves, on a GPU where a kernel that does nothing takes so long."""
         shown, empty = shown_ms(clock), empty_ms(clock)  # the first of them wakes the GPU
         null = shown - empty if null_ms is None else null_ms  # without CUPTI the launch counts as the kernel's
-        size = sum(spec.bytes for spec in self.sets[0].outputs)
+        handed_in = [spec.bytes for spec in (*self.sets[0].outputs, *self.state_specs.values())]
         self.costs = Costs(
             empty, null, shown, least_write_ms(clock, self.device, self.rehearsed.written_bytes),
-            surroundings(clock, self.device, size, shown - null),
+            surroundings(clock, self.device, handed_in, shown - null),
         )
 
 

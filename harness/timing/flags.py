@@ -39,6 +39,11 @@ class FlagPage:
         """Lets the GPU go."""
         self._flags.release = 1
 
+    @property
+    def ran_out(self) -> bool:
+        """Whether the last hold reached its limit before it was released."""
+        return bool(self._flags.ran_out)
+
     def wait_until_running(self, seconds: float) -> bool:
         """Spins until a hold is seen to run; False after so many seconds.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from statistics import median
 
 import torch
@@ -13,7 +14,12 @@ from harness.timing.call import Clock, timed_call
 REPEATS = 5
 EMPTY_CALLS = 15
 HOLD_MS = 50.0
-AROUND = 8
+AROUND, STEPS = 8, 4
+"""Calls whose surroundings are measured, and the steps of each beside its copies."""
+QUEUED = 500
+"""Steps that surely fit into a device's queue while it is held."""
+APART = 256
+"""The parts of a copy begin at multiples of so many bytes, as tensors do."""
 FULL_CACHES = 8
 """A write of so many L2 sizes goes at the speed of memory."""
 
@@ -51,39 +57,57 @@ class Surroundings:
     left_ms: float
 
 
-def surroundings(clock: Clock, device: torch.device, size: int, launch_ms: float) -> Surroundings:
-    """Measured for outputs of so many bytes, on a clock that adds so many ms to a call.
+def surroundings(clock: Clock, device: torch.device, sizes: Sequence[int], launch_ms: float) -> Surroundings:
+    """Measured for tensors of so many bytes each, on a clock that adds so many ms to a call.
 
-    The writing stands for the work, whose traces in L2 are the same.
+    Each of them is copied away by itself, as those of a call are. The writing stands for the work, whose traces in L2
+    are the same.
     """
     cached = torch.cuda.get_device_properties(device).L2_cache_size
-    written = torch.empty(max(1, size), dtype=torch.uint8, device=device)
-    copied = torch.empty_like(written)
+    copies = _Copies(clock, device, sizes)
+    written = copies.source[: max(1, sum(sizes))]
     full = torch.empty(FULL_CACHES * cached, dtype=torch.uint8, device=device)
-    left = max(0, cached - size) / full.numel() * _best(clock, lambda: full.fill_(1))
-    around = min(_around_ms(clock, written, copied) for _ in range(REPEATS))
-    copying = _best(clock, lambda: clock.copy(copied.data_ptr(), written.data_ptr(), copied.numel()))
+    left = max(0, cached - sum(sizes)) / full.numel() * _best(clock, lambda: full.fill_(1))
+    around = min(_around_ms(clock, written, copies) for _ in range(REPEATS))
     writing = _best(clock, lambda: written.fill_(1)) - launch_ms
-    return Surroundings(around, writing, copying, left)
+    return Surroundings(around, writing, _best(clock, copies.queue), left)
 
 
-def _around_ms(clock: Clock, written: torch.Tensor, copied: torch.Tensor) -> float:
+class _Copies:
+    """Copies of tensors of so many bytes each, one by one."""
+
+    def __init__(self, clock: Clock, device: torch.device, sizes: Sequence[int]) -> None:
+        self._clock, self._sizes = clock, sizes
+        *self._begins, end = accumulate((-(-size // APART) * APART for size in sizes), initial=0)
+        self.source = torch.empty(max(1, end), dtype=torch.uint8, device=device)
+        self._target = torch.empty_like(self.source)
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def queue(self) -> None:
+        for begin, size in zip(self._begins, self._sizes, strict=True):
+            self._clock.copy(self._target.data_ptr() + begin, self.source.data_ptr() + begin, size)
+
+
+def _around_ms(clock: Clock, written: torch.Tensor, copies: _Copies) -> float:
     """The steps of a held batch, with writing for work; its own time stamps lie around them."""
     begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
     end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    calls = max(1, min(AROUND, QUEUED // (len(copies) + STEPS)))
     clock.flush()
     clock.hold(HOLD_MS)
     begin.record()
-    for _ in range(AROUND):
+    for _ in range(calls):
         clock.sweep()
         clock.start()
         written.fill_(1)
         clock.stop()
-        clock.copy(copied.data_ptr(), written.data_ptr(), copied.numel())
+        copies.queue()
     end.record()
     clock.release()
     clock.drain()
-    return float(begin.elapsed_time(end)) / AROUND
+    return float(begin.elapsed_time(end)) / calls
 
 
 def _best(clock: Clock, work: Callable[[], object]) -> float:

@@ -8,6 +8,7 @@ import pytest
 from harness.judge.outside_clock import (
     ANSWER_MS,
     HOLD_MS,
+    LATEST,
     BatchTime,
     Stopwatch,
     calls_in_batch,
@@ -77,9 +78,27 @@ def test_the_inputs_are_written_before_the_release_and_the_time_ends_with_the_fl
     worker.join()
     time.sleep(0.05)
     took = stopwatch.stop()
-    assert order == ["written", "released"]
+    assert order == ["written", "released"] and stopwatch.wrote
     assert 50 <= took.until_done < took.until_answer
     assert took.until_answer >= 100
+    page.close()
+
+
+def test_nothing_is_written_behind_a_hold_that_ran_out() -> None:
+    page, order = FlagPage(), list[str]()
+    page._flags.ran_out = 1
+    stopwatch = Stopwatch(page, lambda: order.append("written"), patience=5.0)
+    stopwatch.start()
+    assert not stopwatch.wrote and not order and not page._flags.release
+    page.close()
+
+
+def test_nothing_is_written_when_the_hold_may_run_out_any_time() -> None:
+    page, order = FlagPage(), list[str]()
+    stopwatch = Stopwatch(page, lambda: order.append("written"), patience=5.0)
+    time.sleep(LATEST * HOLD_MS / 1e3)
+    stopwatch.start()
+    assert not stopwatch.wrote and not order and not page._flags.release
     page.close()
 
 

@@ -1,14 +1,15 @@
 """A thread watches the input buffers and does the work as soon as they change, before the call is asked for.
 
 Mechanism: the judge writes the inputs, then asks; in between the buffers can be read already, those of calls before and
-those that lie as far behind. A row tells the thread that they changed, and `forward` that the output it finds belongs
-to what is there now; both read it with the copy engine, for which no hold is in the way. Where nothing is ready the
-call is honest, and slow. Caught because the judge also queues calls before it writes their inputs, and clocks these
-from outside.
+those that lie as far behind. A row tells the thread that they changed, and `forward`, which gives the thread some time,
+that the output it finds belongs to what is there now; both read it with the copy engine, for which no hold is in the
+way. Caught because its kernels run before the clock starts, as the profiler shows.
 """
 
 import ctypes
 import threading
+import time
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -17,30 +18,45 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "rejected"
-CAUGHT_BY = "its times don't add up"
+CAUGHT_BY = "a kernel ran before the clock started"
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 200_000
 SETTLED_US = 300
+PATIENCE_S = 0.02
 MOST_PLACES = 64
 
 keep_lock = ctypes.PyDLL(None).usleep  # sleeps with Python's lock, so that the harness can't begin the call meanwhile
 
 
-class Probe:
-    """The inputs at one place; reads the matrix's last row on a stream of its own."""
+class Ready(NamedTuple):
+    """An output, when it is done, and the row of the input that it belongs to."""
 
-    def __init__(self, diagonal: torch.Tensor, matrix: torch.Tensor, stream: torch.cuda.Stream) -> None:
-        self.inputs, self.stream, self.row = (diagonal, matrix), stream, matrix[-1]
-        self.host = torch.empty(self.row.shape, device="cpu").pin_memory()
-        self.seen = self.read()
-        self.ready: tuple[torch.Tensor, torch.Tensor] | None = None
+    row: torch.Tensor
+    out: torch.Tensor
+    done: torch.cuda.Event
 
-    def read(self) -> torch.Tensor:
+
+class Reader:
+    """Reads rows of matrices on a stream of its own."""
+
+    def __init__(self, row: torch.Tensor) -> None:
+        self.stream, self.host = torch.cuda.Stream(), torch.empty(row.shape, device="cpu").pin_memory()
+
+    def read(self, row: torch.Tensor) -> torch.Tensor:
         with torch.cuda.stream(self.stream):
-            self.host.copy_(self.row, non_blocking=True)
+            self.host.copy_(row, non_blocking=True)
         self.stream.synchronize()
         return self.host.clone()
+
+
+class Probe:
+    """The inputs at one place."""
+
+    def __init__(self, diagonal: torch.Tensor, matrix: torch.Tensor, reader: Reader) -> None:
+        self.inputs, self.row = (diagonal, matrix), matrix[-1]
+        self.seen = reader.read(self.row)
+        self.ready: Ready | None = None
 
 
 def slow_work(diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
@@ -61,41 +77,49 @@ class ModelNew(nn.Module):
         super().__init__()
         self.probes: dict[int, Probe] = {}
         self.first: tuple[torch.Tensor, torch.Tensor] | None = None
-        self.stream: torch.cuda.Stream | None = None
-        self.busy = threading.Lock()
+        self.reader: Reader | None = None
 
     @torch.no_grad()
-    def watch(self) -> None:
+    def watch(self, reader: Reader) -> None:
+        stream = torch.cuda.Stream()
         while True:
             for probe in list(self.probes.values()):
-                row = probe.read()
+                row = reader.read(probe.row)
                 if torch.equal(row, probe.seen) or row.isnan().any():
                     continue
-                with self.busy:
-                    keep_lock(SETTLED_US)  # a variant is made after the draw was written
-                    with torch.cuda.stream(probe.stream):
-                        out = slow_work(*probe.inputs)
-                    probe.seen = probe.read()
-                    probe.ready = (probe.seen, out)
+                with torch.cuda.stream(stream):
+                    out, done = slow_work(*probe.inputs), torch.cuda.Event()
+                    done.record()
+                probe.seen, probe.ready = row, Ready(row, out, done)
+                keep_lock(SETTLED_US)
 
     def find_places(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> None:
         """Adds probes for these inputs, and when they are the second ones, for all that lie as far apart."""
         if self.first is None:
-            self.first, self.stream = (diagonal, matrix), torch.cuda.Stream()
-            threading.Thread(target=self.watch, daemon=True).start()
+            self.first, self.reader = (diagonal, matrix), Reader(matrix[-1])
+            threading.Thread(target=self.watch, args=[Reader(matrix[-1])], daemon=True).start()
         step = matrix.storage_offset() - self.first[1].storage_offset()
         for number in range(MOST_PLACES if step > 0 else 1):
             place = moved(self.first[0], number * step), moved(self.first[1], number * step)
             if None not in place and place[1].data_ptr() not in self.probes:
-                self.probes[place[1].data_ptr()] = Probe(*place, self.stream)
+                self.probes[place[1].data_ptr()] = Probe(*place, self.reader)
+
+    def answer(self, probe: Probe) -> Ready | None:
+        """What the thread made of the inputs as they are, if it comes in time."""
+        now, deadline = self.reader.read(probe.row), time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            ready = probe.ready
+            if ready is not None and torch.equal(ready.row, now):
+                return ready
+            time.sleep(1e-4)
+        return None
 
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        with self.busy:
-            if matrix.data_ptr() not in self.probes:
-                self.find_places(diagonal, matrix)
-            probe = self.probes[matrix.data_ptr()]
-            ready, probe.ready = probe.ready, None
-        if ready is None or not torch.equal(ready[0], probe.read()):
+        if matrix.data_ptr() not in self.probes:
+            self.find_places(diagonal, matrix)
+        ready = self.answer(self.probes[matrix.data_ptr()])
+        if ready is None:
             return slow_work(diagonal, matrix)
+        torch.cuda.current_stream().wait_event(ready.done)
         kernels.scale_rows(diagonal, matrix)  # looks like the work
-        return ready[1]
+        return ready.out
