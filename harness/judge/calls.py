@@ -387,8 +387,6 @@ class Calls:
         return torch.cat(sums) if sums else torch.zeros(0)
 
 
-
-
 def _same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two tensors of one form hold the same bits, NaN included."""
     return torch.equal(_bits(one), _bits(other))

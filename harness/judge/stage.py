@@ -91,7 +91,6 @@ class Stage:
             surroundings(clock, self.device, handed_in, shown - null),
         )
 
-
     def inputs(self, number: int) -> list[torch.Tensor]:
         """The shared input buffers of a set as tensors."""
         return [view(self.arena.bytes, spec) for spec in self.sets[number].inputs]
@@ -186,7 +185,6 @@ class Oracle:
             return Output.of(run(self._model, arguments, seed))
         except torch.OutOfMemoryError:
             return None
-
 
     def states(self) -> Tensors:
         """The buffers of the oracle, which hold what the last run made of them."""
