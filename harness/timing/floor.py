@@ -64,7 +64,7 @@ def surroundings(clock: Clock, device: torch.device, sizes: Sequence[int], launc
     are the same.
     """
     cached = torch.cuda.get_device_properties(device).L2_cache_size
-    copies = _Copies(clock, device, sizes)
+    copies = Copies(clock, device, sizes)
     written = copies.source[: max(1, sum(sizes))]
     full = torch.empty(FULL_CACHES * cached, dtype=torch.uint8, device=device)
     left = max(0, cached - sum(sizes)) / full.numel() * _best(clock, lambda: full.fill_(1))
@@ -73,8 +73,8 @@ def surroundings(clock: Clock, device: torch.device, sizes: Sequence[int], launc
     return Surroundings(around, writing, _best(clock, copies.queue), left)
 
 
-class _Copies:
-    """Copies of tensors of so many bytes each, one by one."""
+class Copies:
+    """Copies of tensors of so many bytes each, one by one; `source` holds them all."""
 
     def __init__(self, clock: Clock, device: torch.device, sizes: Sequence[int]) -> None:
         self._clock, self._sizes = clock, sizes
@@ -86,11 +86,12 @@ class _Copies:
         return len(self._sizes)
 
     def queue(self) -> None:
+        """Has the clock make all of them, in the order of the work."""
         for begin, size in zip(self._begins, self._sizes, strict=True):
             self._clock.copy(self._target.data_ptr() + begin, self.source.data_ptr() + begin, size)
 
 
-def _around_ms(clock: Clock, written: torch.Tensor, copies: _Copies) -> float:
+def _around_ms(clock: Clock, written: torch.Tensor, copies: Copies) -> float:
     """The steps of a held batch, with writing for work; its own time stamps lie around them."""
     begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
     end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
