@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.build import cuda_on_cpu, toolchain
 from harness.build.cuda_on_cpu import Unsupported
-from harness.build.linking import link_lines, stand_in_files, stand_in_lines
+from harness.build.linking import link_lines
 from harness.build.prefix import BINDING, KERNEL, PREFIX_DIR
 from harness.build.recipe import (
     Recipe,
@@ -59,7 +59,7 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, prefixes
     library = f"{request.name}.so"
     cpp, runtime_flags = request.cpp_sources, list[str]()
     folders = [*([SLIM] if slim else []), *TORCH_INCLUDES]
-    files, places = {}, common_places(prefixes)
+    files, places = {}, common_places()
     if request.uses_cuda:
         assert runtime is not None
         places |= {"cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "runtime": str(runtime.parent),
@@ -85,9 +85,8 @@ def prefix_recipe() -> Recipe:
         compile_header = command([*common, *flags, "-x", "c++-header", IN, "-o", OUT])
         lines += [f"rule header{number}", f"  command = {compile_header}", "",
                   f"build {name}.gch: header{number} $prefix/{name}", ""]
-    lines += stand_in_lines(cuda=False)
-    files = {"build.ninja": "\n".join(lines), **stand_in_files()}
-    places = {**common_places(PREFIX_DIR), "cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "prefix": str(PREFIX_DIR)}
+    files = {"build.ninja": "\n".join(lines)}
+    places = {**common_places(), "cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "prefix": str(PREFIX_DIR)}
     key = key_of(files, [toolchain.cxx()], _HEADERS)
     return Recipe({**files, PLACES: places_file(places)}, f"{KERNEL}.gch", key)
 
@@ -128,4 +127,4 @@ def _ninja_file(
         stem = source.removesuffix(".cpp")
         lines += [f"rule {stem}", f"  command = {rules[source]}", "", f"build {stem}.o: {stem} {source}", ""]
     objects = [source.removesuffix(".cpp") + ".o" for source in sources]
-    return "\n".join(lines + link_lines(request, library, objects, runtime_flags, cuda=False, slim=slim))
+    return "\n".join(lines + link_lines(request, library, objects, runtime_flags, cuda=False))

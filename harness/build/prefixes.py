@@ -100,6 +100,6 @@ class Prefixes:
 
 def _write_through(folder: Path) -> None:
     """Has what lies in a folder reach the disk: one that a power failure cut off would fail every build."""
-    for path in [*folder.rglob("*.gch"), *folder.rglob("*.so")]:
+    for path in folder.rglob("*.gch"):
         with path.open("rb") as file:
             os.fsync(file.fileno())

@@ -12,14 +12,13 @@ import json
 import os
 import platform
 import re
-import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.build import architecture, nvcc_steps, toolchain
-from harness.build.linking import libraries_place, link_lines, stand_in_files, stand_in_lines
+from harness.build import architecture, toolchain
+from harness.build.linking import link_lines
 from harness.build.prefix import BINDING, HOST_COMPILER, PREFIX_DIR
 from harness.build.request import BuildRequest
 from harness.build.slim import SLIM_DIR, THRUST_DIR, further_headers, needs_thrust
@@ -32,7 +31,6 @@ from harness.build.words import (
     PLACES,
     PREFIXED,
     SLIM,
-    STEPS,
     THRUST,
     TORCH_INCLUDES,
     Expanded,
@@ -41,7 +39,7 @@ from harness.build.words import (
     split,
 )
 
-RECIPE = 3
+RECIPE = 4
 """Part of every key: raised when the commands below change what comes out."""
 FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 """Flags that nvcc takes from the environment."""
@@ -95,17 +93,16 @@ def kernel_prefix_recipe(architectures: Sequence[str]) -> Recipe:
     compile_binding = command([CXX, *common, "-fPIC", toolchain.torch().cxx_standard, "-x", "c++-header", IN, "-o",
                                OUT])
     lines = [f"include {PLACES}", "rule binding", f"  command = {compile_binding}", "",
-             f"build {BINDING}.gch: binding $prefix/{BINDING}", "", *stand_in_lines(cuda=True)]
+             f"build {BINDING}.gch: binding $prefix/{BINDING}", ""]
     own = f"./{HOST_COMPILER}"
     request = BuildRequest("inlinebench_prefix", (), (_NOTHING,))
     for name, flags in _OPTIMIZATIONS.items() if _leaves_host_compiler(request) else ():
         request = replace(request, extra_cuda_cflags=flags)
-        compile_kernel = _nvcc_command(request, ["-isystem", THRUST, *common], architectures, ["-ccbin", own],
-                                       steps=False)
+        compile_kernel = _nvcc_command(request, ["-isystem", THRUST, *common], architectures, ["-ccbin", own])
         lines += [f"rule {name}", f"  command = chmod +x {own} && INLINEBENCH_MAKE_PREFIX={name} {compile_kernel} && "
                   f"test -e {name}/prefix.h.gch", "", f"build {name}.o: {name} cuda.cu", ""]
     files = {"cuda.cu": cuda_source(request, request.cuda_sources, slim=True), "build.ninja": "\n".join(lines),
-             HOST_COMPILER: (PREFIX_DIR / HOST_COMPILER).read_text(encoding="utf-8"), **stand_in_files()}
+             HOST_COMPILER: (PREFIX_DIR / HOST_COMPILER).read_text(encoding="utf-8")}
     key = key_of(files, _compilers(request), _HEADERS)
     return Recipe({**files, PLACES: places_file(_places(request, PREFIX_DIR))}, f"{BINDING}.gch", key)
 
@@ -178,10 +175,10 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
         without_thrust = slim and not needs_thrust(request.cuda_sources)
         common = common_flags(request, [*([THRUST] if without_thrust else []), *folders])
         host = HOST if prefixed and _leaves_host_compiler(request) and fits_prefix(request.extra_cuda_cflags) else ()
-        compile_cuda = _nvcc_command(request, common, architectures, host, steps=slim)
+        compile_cuda = _nvcc_command(request, common, architectures, host)
         lines += ["rule nvcc", f"  command = {compile_cuda}", "", "build cuda.o: nvcc cuda.cu", ""]
         objects.append("cuda.o")
-    return "\n".join(lines + link_lines(request, library, objects, cuda=request.uses_cuda, slim=slim))
+    return "\n".join(lines + link_lines(request, library, objects, cuda=request.uses_cuda))
 
 
 def _leaves_host_compiler(request: BuildRequest) -> bool:
@@ -198,20 +195,16 @@ def fits_prefix(flags: Sequence[str]) -> bool:
 
 
 def _nvcc_command(
-    request: BuildRequest, common: Sequence[str], architectures: Sequence[str], host: Sequence[str], *, steps: bool
+    request: BuildRequest, common: Sequence[str], architectures: Sequence[str], host: Sequence[str]
 ) -> str:
     own = _without_native(split(request.extra_cuda_cflags))
     chosen = any("arch" in flag or flag.startswith("-gencode") for flag in own)
     standard = [] if any(flag.startswith("-std=") for flag in own) else [toolchain.torch().cxx_standard]
     threads = any(flag.startswith(("-t", "--threads")) for flag in own)
     named = {arch for flag in own for arch in re.findall(r"arch=(\w+)", flag)} if chosen else architectures
-    at_once = str(max(1, len(named)) + 1)  # the host's part, and that of each GPU
-    if threads:
-        first: list[str] = [NVCC]
-    else:
-        first = [*STEPS, at_once, NVCC] if steps else [NVCC, f"--threads={at_once}"]
+    parallel = [] if threads else [f"--threads={max(1, len(named))}"]
     return command([
-        *first, *host, *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)),
+        NVCC, *parallel, *host, *common, *NVCC_FLAGS, *([] if chosen else _gencode(architectures)),
         "--compiler-options", "-fPIC", *own, *standard, "-c", IN, "-o", OUT,
     ])
 
@@ -255,20 +248,18 @@ def _compilers(request: BuildRequest) -> list[str]:
 
 def _places(request: BuildRequest, prefixes: Path) -> dict[str, str]:
     if not request.uses_cuda:
-        return common_places(prefixes)
+        return common_places()
     own = prefixes / HOST_COMPILER
     there = prefixes != PREFIX_DIR and own.exists()
     host = {"ccbin": "-ccbin", "host": str(own)} if there else {"ccbin": "", "host": ""}
-    return {**common_places(prefixes), "nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home()),
-            "thrust": str(THRUST_DIR), **host, "prefixes": str(prefixes), "prefix": str(PREFIX_DIR),
-            "interpreter": sys.executable, "steps": nvcc_steps.__file__}
+    return {**common_places(), "nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home()),
+            "thrust": str(THRUST_DIR), **host, "prefixes": str(prefixes), "prefix": str(PREFIX_DIR)}
 
 
-def common_places(prefixes: Path) -> dict[str, str]:
-    """Where the C++ compiler, our headers, torch, the linker's libraries and Python's headers lie. Raises
-    MissingTool."""
+def common_places() -> dict[str, str]:
+    """Where the C++ compiler, our headers, torch and Python's headers lie. Raises MissingTool."""
     return {"cxx": toolchain.cxx(), "slim": str(SLIM_DIR), "torch": str(toolchain.torch().root),
-            "libraries": libraries_place(prefixes), "python": sysconfig.get_path("include")}
+            "python": sysconfig.get_path("include")}
 
 
 def key_of(files: Mapping[str, str], compilers: Sequence[str], headers: Sequence[Path] = (SLIM_DIR,)) -> str:

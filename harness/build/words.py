@@ -25,8 +25,6 @@ IN, OUT, CXX, NVCC, SLIM = map(Expanded, ("$in", "$out", "$cxx", "$nvcc", "$slim
 THRUST = Expanded("$thrust")
 HOST = (Expanded("$ccbin"), Expanded("$host"))
 """nvcc's host compiler where it is another than the one that it would take: nothing, or a flag and a path."""
-STEPS = (Expanded("$interpreter"), "-I", "-S", Expanded("$steps"))
-"""Stands before NVCC: see harness.build.nvcc_steps."""
 PREFIXED = (Expanded("-I$prefixes"), Expanded("-I$prefix"), "-include")
 """Before any other header: a precompiled one counts only there."""
 TORCH_INCLUDES = (Expanded("$torch/include"), Expanded("$torch/include/torch/csrc/api/include"))

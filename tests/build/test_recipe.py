@@ -150,10 +150,10 @@ def test_the_native_architecture_is_the_one_that_is_built_for(toolkit: Path, fla
 
 
 @pytest.mark.parametrize(("own", "found"), [
-    ((), ["--threads=3"]), (("-t 4",), ["-t"]), (("--threads=5",), ["--threads=5"]),
-    (("-arch=sm_90",), ["--threads=2"]),
+    ((), ["--threads=2"]), (("-t 4",), ["-t"]), (("--threads=5",), ["--threads=5"]),
+    (("-arch=sm_90",), ["--threads=1"]),
     (tuple(f"-gencode=arch=compute_{name}" for name in ("80,code=sm_80", "80,code=compute_80", "89,code=sm_89",
-                                                        "90a,code=sm_90a")), ["--threads=4"]),
+                                                        "90a,code=sm_90a")), ["--threads=3"]),
 ])
 def test_passes_of_the_cuda_compiler_run_side_by_side(toolkit: Path, own: tuple[str, ...], found: list[str]) -> None:
     line = nvcc_line(BuildRequest("extension", (), ("",), extra_cuda_cflags=own), ("80", "90"))
