@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -260,6 +261,35 @@ def test_a_build_that_starts_too_many_processes_is_stopped(shut_in: BuildService
     script = 'i=0; while [ $i -lt 400 ]; do sleep 20 & i=$((i+1)); done; wait; exec "$@"\n'
     outcome = shut_in.build(wrapped(tmp_path / "tools", script))
     assert outcome.library is None and "more than 256 processes" in outcome.reason
+
+
+LEAVES = """
+setsid sleep {seconds} < /dev/null > /dev/null 2>&1 &
+(trap '' TERM HUP; exec sleep {seconds}) < /dev/null > /dev/null 2>&1 &
+exec "$@"
+"""
+"""A wrapper around the compiler that leaves two processes behind, one of them in a session of its own."""
+
+
+def running(argument: str) -> list[int]:
+    """The processes that were started with this argument."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if argument.encode() in (process / "cmdline").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return found
+
+
+@pytest.mark.parametrize("sandboxed", [True, False])
+def test_what_a_build_leaves_running_is_dead_before_its_library_is_used(
+    sandboxed: bool, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    builder = request.getfixturevalue("shut_in" if sandboxed else "service")
+    seconds = f"86390.{os.getpid()}{int(sandboxed)}"
+    outcome = builder.build(wrapped(tmp_path / "tools", LEAVES.format(seconds=seconds)))
+    assert outcome.library is not None, outcome.log
+    assert running(seconds) == []
 
 
 def test_only_a_plain_file_is_taken_for_a_library(tmp_path: Path) -> None:
