@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import inspect
+import os
 import re
 import types
 from collections.abc import Callable, Sequence
@@ -77,7 +78,7 @@ class _Loader:
             "cuda_sources": cuda,
             "functions": functions,
             "extra_cflags": _flags(given.get("extra_cflags")),
-            "extra_cuda_cflags": _flags(given.get("extra_cuda_cflags")),
+            "extra_cuda_cflags": _with_architectures(_flags(given.get("extra_cuda_cflags"))),
             "extra_ldflags": _flags(given.get("extra_ldflags")),
             "extra_include_paths": _flags(given.get("extra_include_paths")),
             "with_cuda": given.get("with_cuda"),
@@ -116,6 +117,16 @@ def _texts(value: str | Sequence[str] | None) -> list[str]:
 
 def _flags(value: str | Sequence[str] | None) -> list[str]:
     return [flag.strip() for flag in _texts(value) if flag.strip()]
+
+
+def _with_architectures(flags: list[str]) -> list[str]:
+    """The flags, with those that torch adds for TORCH_CUDA_ARCH_LIST where the solution has set that variable.
+
+    Raises ValueError for an architecture that torch does not know.
+    """
+    if (os.environ.get("TORCH_CUDA_ARCH_LIST") or "native") == "native":
+        return flags  # the build service knows the GPU
+    return [*flags, *torch.utils.cpp_extension._get_cuda_arch_flags(flags)]
 
 
 def _functions(value: str | Sequence[str] | dict[str, str] | None) -> dict[str, str] | None:

@@ -34,6 +34,8 @@ _KEPT_VARIABLES = frozenset({
     *_PATH_VARIABLES, "LANG", "LANGUAGE", "TERM", "TZ", "CC", "CXX", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS",
     "PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS", "VIRTUAL_ENV",
 })
+_DROPPED_VARIABLES = frozenset({"TORCH_CUDA_ARCH_LIST"})
+"""The harness builds for the GPU that is there, or for `--arch`; a solution may still set it for its own builds."""
 _KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "PYTORCH_", "TORCH_", "TRITON_", "CUBLAS_",
                   "CUDNN_", "LC_")
 
@@ -152,4 +154,4 @@ def devices(gpus: bool) -> tuple[str, ...]:
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that builds and CUDA read; everything else, tokens and keys among it, stays out."""
     return {name: value for name, value in environment.items()
-            if name in _KEPT_VARIABLES or name.startswith(_KEPT_PREFIXES)}
+            if name in _KEPT_VARIABLES or (name.startswith(_KEPT_PREFIXES) and name not in _DROPPED_VARIABLES)}

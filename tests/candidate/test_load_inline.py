@@ -63,6 +63,28 @@ def test_empty_flags_are_dropped(asked: list[dict[str, Any]]) -> None:
     assert (request.extra_cflags, request.extra_ldflags, request.extra_cuda_cflags) == ((), (), ())
 
 
+@pytest.mark.parametrize(("listed", "flags", "expected"), [
+    ("9.0a", [], ["-gencode=arch=compute_90a,code=sm_90a"]),
+    ("8.0;9.0+PTX", ["-O3"], ["-O3", "-gencode=arch=compute_80,code=sm_80",
+                              "-gencode=arch=compute_90,code=compute_90", "-gencode=arch=compute_90,code=sm_90"]),
+    ("9.0a", ["-arch=sm_80"], ["-arch=sm_80"]), ("native", ["-O3"], ["-O3"]), ("", [], []),
+])
+def test_the_architectures_that_a_solution_sets_are_built_for(
+    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, listed: str, flags: list[str], expected: list[str]
+) -> None:
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", listed)
+    request = request_of(asked, name="name", cpp_sources="", cuda_sources="", extra_cuda_cflags=flags)
+    assert list(request.extra_cuda_cflags) == expected
+
+
+def test_an_architecture_that_torch_does_not_know_raises_as_in_torch(
+    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.9")
+    with pytest.raises(ValueError, match="9.9"):
+        torch.utils.cpp_extension.load_inline(name="name", cpp_sources="", cuda_sources="")
+
+
 def test_a_name_that_is_no_identifier_becomes_one(asked: list[dict[str, Any]]) -> None:
     assert request_of(asked, name="my-kernel.v2", cpp_sources="").name == "my_kernel_v2"
 

@@ -145,7 +145,8 @@ def test_a_protection_that_cannot_be_switched_on_ends_the_program(scratch: Path)
 
 def test_the_environment_keeps_what_builds_need_and_no_secrets() -> None:
     given = {"PATH": "/bin", "CUDA_HOME": "/cuda", "LC_ALL": "C", "CXX": "g++", "AWS_SECRET_ACCESS_KEY": "s",
-             "GITHUB_TOKEN": "t", "HF_TOKEN": "h", "SSH_AUTH_SOCK": "/s", "HOME": "/home/me", "LD_PRELOAD": "x.so"}
+             "GITHUB_TOKEN": "t", "HF_TOKEN": "h", "SSH_AUTH_SOCK": "/s", "HOME": "/home/me", "LD_PRELOAD": "x.so",
+             "TORCH_CUDA_ARCH_LIST": "7.5 8.0 9.0"}
     assert set(clean_environment(given)) == {"PATH", "CUDA_HOME", "LC_ALL", "CXX"}
 
 
