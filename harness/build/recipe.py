@@ -259,7 +259,7 @@ def _places(request: BuildRequest, prefixes: Path) -> dict[str, str]:
 def common_places() -> dict[str, str]:
     """Where the C++ compiler, our headers, torch and Python's headers lie. Raises MissingTool."""
     return {"cxx": toolchain.cxx(), "slim": str(SLIM_DIR), "torch": str(toolchain.torch().root),
-            "python": sysconfig.get_path("include")}
+            "python": str(toolchain.python_include())}
 
 
 def key_of(files: Mapping[str, str], compilers: Sequence[str], headers: Sequence[Path] = (SLIM_DIR,)) -> str:

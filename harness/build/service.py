@@ -24,7 +24,7 @@ from harness.build.prefix import PREFIX_DIR
 from harness.build.prefixes import Prefixes
 from harness.build.recipe import Recipe, clock_recipe, recipe, trace_recipe
 from harness.build.request import BadRequest, BuildOutcome, BuildRequest, NoSupport, Support
-from harness.build.slim import lacks_something
+from harness.build.slim.fallback import needs_full_headers
 from harness.sandbox.policy import Sandbox, clean_environment
 from harness.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
 from harness.wire.processes import forks_so_far, kill_tree
@@ -78,10 +78,16 @@ class BuildService:
         if self._is_cached(request, slim=False) and not self._is_cached(request, slim=True):
             return replace(self._build(request, slim=False), headers="full, as in an earlier run")
         outcome = self._build(request, slim=True)
-        if outcome.library is not None or outcome.timed_out or not lacks_something(outcome.log):
+        if outcome.library is not None or outcome.timed_out or not self._may_need_full_headers(request, outcome.log):
             return replace(outcome, headers="slim")
         full = self._build(request, slim=False)
         return replace(full, headers=f"full, because with slim ones: {outcome.reason}") if full.library else full
+
+    def _may_need_full_headers(self, request: BuildRequest, log: str) -> bool:
+        try:
+            return needs_full_headers(log, (*request.cpp_sources, *request.cuda_sources))
+        except toolchain.MissingTool:
+            return False  # without a compiler a second try ends as the first
 
     def _recipe(self, request: BuildRequest, slim: bool) -> Recipe:
         """Raises MissingTool, BadRequest, CannotTranslate or NoSupport."""

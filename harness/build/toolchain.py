@@ -69,6 +69,11 @@ def cxx() -> str:
     raise MissingTool("no C++ compiler: install g++ (apt-get install g++), or set CXX")
 
 
+def python_include() -> Path:
+    """The folder of Python's own headers."""
+    return Path(sysconfig.get_path("include"))
+
+
 @cache
 def nvcc_takes_gcc_from_the_path() -> bool:
     """Whether nvcc, if nothing else is said, takes the gcc on the path for the host's part of a source: unless its own

@@ -299,3 +299,15 @@ def test_only_a_plain_file_is_taken_for_a_library(tmp_path: Path) -> None:
     link.symlink_to("/dev/zero")
     assert _is_library(plain)
     assert not any(map(_is_library, (pipe, link, tmp_path / "missing")))
+
+
+def test_a_source_with_an_error_of_its_own_is_compiled_once(service: BuildService) -> None:
+    """With torch's headers on the way: a second try with the full ones would be told apart by its log."""
+    outcome = service.build(BuildRequest("small", ("int f() { return no_such_name; }",)))
+    assert outcome.library is None and outcome.headers == "slim"
+
+
+def test_torch_s_version_is_known_to_sources(service: BuildService) -> None:
+    source = "#if TORCH_VERSION_MAJOR < 2\n#error unknown\n#endif"
+    outcome = service.build(BuildRequest("small", (source,)))
+    assert outcome.headers == "slim" and outcome.library is not None, outcome.log

@@ -18,13 +18,10 @@ _OWN = {
     re.compile(r"\bdevice_of\b"): "inlinebench/device_of.h",
     re.compile(r"\bglobalContext\b"): "inlinebench/context.h",
     re.compile(r"\brequires_grad\b"): "inlinebench/requires_grad.h",
+    re.compile(r"\bTORCH_LIBRARY"): "torch/library.h",
 }
 """What a source may say of what few need, and the header that brings it."""
 _THRUST = re.compile(r"\b(?:thrust|cub|cccl|cuda/std)\b|complex", re.IGNORECASE)
-_MISSING = re.compile(
-    r"not a member of|has no member|was not declared|is undefined|incomplete type|does not name a|no match for|"
-    r"no matching function|no instance of|No such file|has not been declared|no operator|is not a template"
-)
 
 
 def further_headers(sources: Sequence[str], include_dir: Path) -> list[str]:
@@ -40,8 +37,3 @@ def further_headers(sources: Sequence[str], include_dir: Path) -> list[str]:
 def needs_thrust(sources: Sequence[str]) -> bool:
     """Whether sources may use thrust's complex numbers, directly or by way of torch's or of another library."""
     return any(_THRUST.search(source) for source in sources)
-
-
-def lacks_something(log: str) -> bool:
-    """Whether a compiler's errors may come from what the slim headers don't bring."""
-    return bool(_MISSING.search(log))

@@ -2,3 +2,4 @@
 #pragma once
 
 #include <torch/types.h>
+#include <torch/version.h>
