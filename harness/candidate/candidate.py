@@ -18,6 +18,8 @@ from harness.candidate import load_inline, solution, weights
 from harness.candidate.calls import Caller, Form, Mismatch
 from harness.candidate.files import Files
 from harness.candidate.includes import for_build
+from harness.sandbox import refusal
+from harness.sandbox.policy import Policy
 from harness.timing.call import Clock, Sample
 from harness.timing.cpu import CpuClock
 from harness.timing.flags import FlagPage
@@ -32,17 +34,17 @@ LONGEST_MESSAGE = 4000
 
 
 class Candidate:
-    """The state of this process between requests.
+    """The state of this process between requests. It is in a sandbox with this policy.
 
     Of the judge's memory it was given the page of flags for a GPU's clock, and an arena in the host's memory, where
     there is one.
     """
 
     def __init__(
-        self, channel: Channel, files: Files, page_fd: int | None, arena_fd: int | None
+        self, channel: Channel, policy: Policy, files: Files, page_fd: int | None, arena_fd: int | None
     ) -> None:
         self._channel, self._page_fd, self._arena_fd = channel, page_fd, arena_fd
-        self._files = files
+        self._policy, self._files = policy, files
         self._path = Path()
         self._model: torch.nn.Module | None = None
         self._caller: Caller | None = None
@@ -69,16 +71,17 @@ class Candidate:
         try:
             return dict(operation(request))
         except solution.Unusable as error:
-            return self._failed(error)
+            return self._failed(error, error)
         except Mismatch as error:
             return {"op": "mismatch", "message": str(error)[:LONGEST_MESSAGE]}
         except Exception as error:  # noqa: BLE001
             # Whatever a solution raises is an answer to the judge; the traceback goes to the log.
-            return self._failed(solution.failure(error, "exception", self._path))
+            return self._failed(solution.failure(error, "exception", self._path), error)
 
-    def _failed(self, unusable: solution.Unusable) -> dict[str, Any]:
-        """A failure in the author's names of files."""
-        message = self._files.by_author(str(unusable))
+    def _failed(self, unusable: solution.Unusable, error: Exception) -> dict[str, Any]:
+        """A failure in the author's names of files; where the sandbox is why, that is said."""
+        refused = refusal.describe(error, self._policy)
+        message = self._files.by_author("; ".join(filter(None, (str(unusable), refused))))
         return {"op": "failed", "kind": unusable.kind, "message": message[:LONGEST_MESSAGE]}
 
     def _prebuild(self, request: dict[str, Any]) -> dict[str, Any]:

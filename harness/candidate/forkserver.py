@@ -127,7 +127,8 @@ def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
     parent = order.get("parent")
     if parent is not None:
         await_parent(parent)
-    enter(Policy.from_json(order["policy"]))
+    policy = Policy.from_json(order["policy"])
+    enter(policy)
     die_with_parent(parent)
     become_subreaper()  # what its children orphan stays below it, where it can be killed
     from harness.candidate.candidate import Candidate
@@ -135,7 +136,7 @@ def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
 
     given = dict(zip(order["shared"], shared, strict=True))
     channel, files = Channel(read_fd, write_fd), Files(Path(order["folder"]))
-    Candidate(channel, files, given.get("page"), given.get("arena")).serve()
+    Candidate(channel, policy, files, given.get("page"), given.get("arena")).serve()
 
 
 def run(orders: socket.socket) -> None:
