@@ -70,6 +70,7 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, prefixes
         runtime_flags += map(Expanded, cuda_on_cpu.link_flags(Path("$runtime") / runtime.name))
     files["main.cpp"] = cpp_source(request, cpp, slim)
     files["build.ninja"] = _ninja_file(request, library, list(files), folders, runtime_flags, slim=slim)
+    files |= request.headers
     headers = _HEADERS if request.uses_cuda else (SLIM_DIR,)
     return Recipe({**files, PLACES: places_file(places)}, library, key_of(files, [toolchain.cxx()], headers))
 

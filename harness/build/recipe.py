@@ -79,7 +79,7 @@ def recipe(
     Raises MissingTool, or BadRequest for flags that no command can hold.
     """
     library = f"{request.name}.so"
-    files = {"main.cpp": cpp_source(request, request.cpp_sources, slim)}
+    files = {**request.headers, "main.cpp": cpp_source(request, request.cpp_sources, slim)}
     if request.cuda_sources:
         files["cuda.cu"] = cuda_source(request, request.cuda_sources, slim)
     files["build.ninja"] = _ninja_file(request, library, architectures, slim)

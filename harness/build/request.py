@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass, field, fields
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 
@@ -16,7 +16,8 @@ class BadRequest(ValueError):
 class BuildRequest:
     """The arguments of `load_inline`, with sources and flags as tuples of strings.
 
-    `functions` maps function names to docstrings; None means that the source brings its own PYBIND11_MODULE.
+    `functions` maps function names to docstrings; None means that the source brings its own PYBIND11_MODULE. `headers`
+    are texts of files that sources include, by names relative to where the build runs, in a folder there.
     """
 
     name: str
@@ -31,17 +32,22 @@ class BuildRequest:
     is_python_module: bool = True
     with_pytorch_error_handling: bool = True
     no_implicit_headers: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
             raise BadRequest(f"the extension name {self.name[:80]!r} is no identifier")
+        for name in self.headers:
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts or len(path.parts) < 2 or "\0" in name:
+                raise BadRequest(f"the header {name[:80]!r} doesn't lie in a folder of the build")
 
     @property
     def uses_cuda(self) -> bool:
         return bool(self.cuda_sources) or bool(self.with_cuda)
 
     def to_json(self) -> dict[str, Any]:
-        facts = {field.name: getattr(self, field.name) for field in fields(self)}
+        facts = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: list(fact) if isinstance(fact, tuple) else fact for name, fact in facts.items()}
 
     @classmethod
@@ -50,7 +56,7 @@ class BuildRequest:
         texts = ("cpp_sources", "cuda_sources", "extra_cflags", "extra_cuda_cflags", "extra_ldflags",
                  "extra_include_paths")
         switches = ("is_python_module", "with_pytorch_error_handling", "no_implicit_headers")
-        if set(data) != {field.name for field in fields(cls)} or not isinstance(data["name"], str):
+        if set(data) != {each.name for each in fields(cls)} or not isinstance(data["name"], str):
             raise BadRequest("a build request has exactly the fields of BuildRequest")
         for name in texts:
             if not isinstance(data[name], list) or not all(isinstance(item, str) for item in data[name]):
@@ -60,6 +66,9 @@ class BuildRequest:
             isinstance(functions, dict) and all(isinstance(text, str) for text in functions.values())
         ):
             raise BadRequest("functions maps names to docstrings")
+        headers = data["headers"]
+        if not isinstance(headers, dict) or not all(isinstance(text, str) for text in headers.values()):
+            raise BadRequest("headers maps names to texts")
         if not all(isinstance(data[name], bool) for name in switches) or data["with_cuda"] not in (None, True, False):
             raise BadRequest("switches are true or false")
         tuples = {name: tuple(data[name]) for name in texts}

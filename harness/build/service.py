@@ -221,6 +221,7 @@ class BuildService:
     def _run(self, planned: Recipe) -> BuildOutcome:
         with self._cache.workshop() as folder:
             for name, text in planned.files.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_text(text, encoding="utf-8")
             status, log, breach = self._ninja(folder)
             if breach is not None:

@@ -16,6 +16,10 @@ import torch
 from harness.build.cuda_on_cpu import python_side
 from harness.candidate import load_inline, solution, weights
 from harness.candidate.calls import Caller, Form, Mismatch
+from harness.candidate.files import Files
+from harness.candidate.includes import for_build
+from harness.sandbox import refusal
+from harness.sandbox.policy import Policy
 from harness.timing.call import Clock, Sample
 from harness.timing.cpu import CpuClock
 from harness.timing.flags import FlagPage
@@ -30,14 +34,17 @@ LONGEST_MESSAGE = 4000
 
 
 class Candidate:
-    """The state of this process between requests.
+    """The state of this process between requests. It is in a sandbox with this policy.
 
     Of the judge's memory it was given the page of flags for a GPU's clock, and an arena in the host's memory, where
     there is one.
     """
 
-    def __init__(self, channel: Channel, page_fd: int | None, arena_fd: int | None) -> None:
+    def __init__(
+        self, channel: Channel, policy: Policy, files: Files, page_fd: int | None, arena_fd: int | None
+    ) -> None:
         self._channel, self._page_fd, self._arena_fd = channel, page_fd, arena_fd
+        self._policy, self._files = policy, files
         self._path = Path()
         self._model: torch.nn.Module | None = None
         self._caller: Caller | None = None
@@ -64,13 +71,18 @@ class Candidate:
         try:
             return dict(operation(request))
         except solution.Unusable as error:
-            return {"op": "failed", "kind": error.kind, "message": str(error)[:LONGEST_MESSAGE]}
+            return self._failed(error, error)
         except Mismatch as error:
             return {"op": "mismatch", "message": str(error)[:LONGEST_MESSAGE]}
         except Exception as error:  # noqa: BLE001
             # Whatever a solution raises is an answer to the judge; the traceback goes to the log.
-            unusable = solution.failure(error, "exception", self._path)
-            return {"op": "failed", "kind": unusable.kind, "message": str(unusable)[:LONGEST_MESSAGE]}
+            return self._failed(solution.failure(error, "exception", self._path), error)
+
+    def _failed(self, unusable: solution.Unusable, error: Exception) -> dict[str, Any]:
+        """A failure in the author's names of files; where the sandbox is why, that is said."""
+        refused = refusal.describe(error, self._policy)
+        message = self._files.by_author("; ".join(filter(None, (str(unusable), refused))))
+        return {"op": "failed", "kind": unusable.kind, "message": message[:LONGEST_MESSAGE]}
 
     def _prebuild(self, request: dict[str, Any]) -> dict[str, Any]:
         """Imports and constructs the solution, for the builds that it asks for on the way."""
@@ -78,7 +90,7 @@ class Candidate:
         return {"op": "prebuilt"}
 
     def _construct(self, request: dict[str, Any]) -> torch.nn.Module:
-        self._path = Path(request["solution"])
+        self._path = self._files.copy(Path(request["solution"]), map(Path, request["readable"]))
         if "runtime" in request["support"]:
             self._runtime = Path(request["support"]["runtime"])
             python_side.install(Path(request["support"]["allocator"]))
@@ -182,7 +194,7 @@ class Candidate:
 
     def _build(self, facts: dict[str, Any]) -> str:
         """Asks the judge for a library. Raises RuntimeError with the reason why there is none."""
-        self._channel.send({"op": "build", "request": facts})
+        self._channel.send({"op": "build", "request": for_build(facts, self._files)})
         answer = self._channel.receive()
         if answer["reason"]:
             raise RuntimeError(f"the extension {facts['name']} was not built: {answer['reason']}")

@@ -16,6 +16,7 @@ import sys
 import traceback
 import warnings
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import torch  # noqa: F401 - what all of it is for
@@ -126,13 +127,16 @@ def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
     parent = order.get("parent")
     if parent is not None:
         await_parent(parent)
-    enter(Policy.from_json(order["policy"]))
+    policy = Policy.from_json(order["policy"])
+    enter(policy)
     die_with_parent(parent)
     become_subreaper()  # what its children orphan stays below it, where it can be killed
     from harness.candidate.candidate import Candidate
+    from harness.candidate.files import Files
 
     given = dict(zip(order["shared"], shared, strict=True))
-    Candidate(Channel(read_fd, write_fd), given.get("page"), given.get("arena")).serve()
+    channel, files = Channel(read_fd, write_fd), Files(Path(order["folder"]))
+    Candidate(channel, policy, files, given.get("page"), given.get("arena")).serve()
 
 
 def run(orders: socket.socket) -> None:

@@ -85,6 +85,7 @@ class _Loader:
             "is_python_module": bool(given.get("is_python_module", True)),
             "with_pytorch_error_handling": bool(given.get("with_pytorch_error_handling", True)),
             "no_implicit_headers": bool(given.get("no_implicit_headers", False)),
+            "headers": {},
         }
         name = self._numbered(name, repr(facts))
         library = self._build({"name": name, **facts})

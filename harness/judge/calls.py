@@ -30,6 +30,7 @@ from harness.judge.stage import Stage, snapshot
 from harness.judge.timings import LEAST_MS, Timings, slowed_down
 from harness.judge.visits import Visits
 from harness.result import Timing, Verdict
+from harness.sandbox.policy import readable_for
 from harness.timing.call import Sample, timed_call
 from harness.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from harness.timing.hold import HoldPolicy
@@ -231,9 +232,9 @@ class Calls:
         self._tools.progress("loading")
         path, class_name = self._solution_file()
         answer = self._candidate.ask(
-            "load", solution=str(path), transfer=transfer, support=tools.support.to_json(), init=self._init_arguments(),
-            seed=CONSTRUCTION_SEED, weights=str(stage.weights), class_name=class_name,
-            precision=stage.problem.precision,
+            "load", solution=str(path), readable=list(map(str, readable_for(path))), transfer=transfer,
+            support=tools.support.to_json(), init=self._init_arguments(), seed=CONSTRUCTION_SEED,
+            weights=str(stage.weights), class_name=class_name, precision=stage.problem.precision,
         )
         raise_failure(answer, self._stage.device)
         ready = read_ready(answer)

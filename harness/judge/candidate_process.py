@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.build.request import BadRequest, BuildOutcome, BuildRequest
+from harness.candidate import FILES
 from harness.judge.launcher import PACKAGE, Launcher, Start
 from harness.sandbox.policy import Sandbox, clean_environment
 from harness.sandbox.watchdog import Breach, Limits, Watchdog
@@ -75,7 +76,7 @@ class CandidateProcess:
         self._status: int | None = None
         self._stopped: list[int] = []
         self._killed: set[int] = set()
-        self.scratch = Path(tempfile.mkdtemp(prefix="inlinebench-"))
+        self.scratch = Path(tempfile.mkdtemp(prefix="inlinebench-")).resolve()
         # Not in the scratch folder, where the candidate could put a link in its place.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the candidate lives
         ours_in, theirs_out = os.pipe()
@@ -178,10 +179,10 @@ class CandidateProcess:
         self._wait(patience)
 
     def log(self) -> str:
-        """The tail of what the candidate and its children printed."""
+        """The tail of what the candidate and its children printed, with the author's names of the solution's files."""
         size = os.fstat(self._log.fileno()).st_size
         tail = os.pread(self._log.fileno(), LOG_TAIL_BYTES, max(0, size - LOG_TAIL_BYTES))
-        return tail.decode(errors="replace").strip()
+        return tail.decode(errors="replace").strip().replace(f"{self.scratch / FILES}/", "/")
 
     def kill(self) -> None:
         """Ends the candidate with everything that it started, and removes its scratch directory."""

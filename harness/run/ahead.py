@@ -92,18 +92,19 @@ class BuildAhead:
             launcher = self._get_launcher()
         except (NoSupport, OSError) as error:
             return Prebuilt(failure=str(error))
-        settings = self._settings
+        settings, readable = self._settings, readable_for(solution)
         with CandidateProcess(
-            launcher, settings.timeout, settings.limits, self._service.build, readable=readable_for(solution),
-            gpus=False,
+            launcher, settings.timeout, settings.limits, self._service.build, readable=readable, gpus=False,
         ) as candidate:
             with self._lock:
                 if self._closed:
                     return Prebuilt(failure="the run has ended")
                 self._running.add(candidate)
             try:
-                answer = candidate.ask("prebuild", solution=str(solution), init=base64.b64encode(init).decode(),
-                                       seed=CONSTRUCTION_SEED, support=support, class_name="ModelNew")
+                answer = candidate.ask(
+                    "prebuild", solution=str(solution), readable=list(map(str, readable)), support=support,
+                    init=base64.b64encode(init).decode(), seed=CONSTRUCTION_SEED, class_name="ModelNew",
+                )
             except (CandidateTimedOut, CandidateDied, CandidateCheated, CandidateOverran, FrameTooLarge) as error:
                 return Prebuilt(tuple(candidate.builds), _describe(error, settings), candidate.log())
             finally:

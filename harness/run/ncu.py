@@ -35,8 +35,8 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> str:
     options.profile.mkdir(parents=True, exist_ok=True)
     order = {
         "problem": str(job.problem.path), "shape": job.problem.shape, "constants": dict(job.problem.constants),
-        "solution": str(job.solution), "device": result.device, "cache": str(options.cache), "tf32": options.tf32,
-        "full_headers": options.full_headers, "precision": job.problem.precision,
+        "solution": str(job.solution), "device": result.device, "cache": str(options.cache.absolute()),
+        "tf32": options.tf32, "full_headers": options.full_headers, "precision": job.problem.precision,
     }
     command = [ncu, "--profile-from-start", "off", "--set", "full", "--force-overwrite", "--export", str(target),
                sys.executable, "-m", "harness.run.one_call", json.dumps(order)]

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,13 @@ import torch
 from harness.build.request import BuildRequest
 from harness.build.service import BuildService
 from harness.candidate import load_inline, solution
+from harness.candidate.files import Files
+from harness.candidate.includes import for_build
 from harness.judge import device as devices
 from harness.judge import problem as problem_file
 from harness.judge.inputs import Draw, draw
 from harness.judge.messages import CONSTRUCTION_SEED, ProblemAt
+from harness.sandbox.policy import readable_for
 from harness.wire.arithmetic import cast, exact_arithmetic
 from harness.wire.tree import merge, unflatten
 
@@ -27,8 +32,9 @@ BUILD_TIMEOUT_S = 600.0
 SEED = 4
 
 
-def main(order: dict[str, Any]) -> None:
-    """Loads, calls, and calls again between the marks."""
+def main(order: dict[str, Any], scratch: Path) -> None:
+    """Loads, calls, and calls again between the marks. The solution works on a copy of its files in `scratch`."""
+    files = Files(scratch)
     device = torch.device(order["device"])
     exact_arithmetic(tf32=order["tf32"])
     torch.cuda.set_device(device)
@@ -39,14 +45,15 @@ def main(order: dict[str, Any]) -> None:
     )
 
     def build(facts: dict[str, Any]) -> str:
-        outcome = service.build(BuildRequest.from_json(facts))
+        outcome = service.build(BuildRequest.from_json(for_build(facts, files)))
         if outcome.library is None:
             raise RuntimeError(outcome.reason)
         return str(outcome.library)
 
     load_inline.install(build)
     arguments, named = problem_file.init_inputs(module)
-    path = Path(order["solution"])
+    os.chdir(scratch)
+    path = files.copy(Path(order["solution"]), readable_for(Path(order["solution"])))
     model = solution.construct(solution.import_class(path, "ModelNew"), path, arguments, named, CONSTRUCTION_SEED)
     if at.precision is not None:
         cast(model, at.precision)
@@ -70,4 +77,5 @@ def _arguments(drawn: Draw) -> Any:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    with tempfile.TemporaryDirectory() as folder:
+        main(json.loads(sys.argv[1]), Path(folder).resolve())

@@ -222,3 +222,11 @@ def test_a_missing_nvcc_is_named_with_what_to_do(tmp_path: Path, monkeypatch: py
     toolchain.cuda_home.cache_clear()
     with pytest.raises(MissingTool, match=r"nowhere.*install the CUDA toolkit"):
         recipe(BuildRequest("extension", (), ("",)), ("90",), slim=False)
+
+
+@pytest.mark.parametrize("make", [lambda request: recipe(request, (), slim=True),
+                                  lambda request: cpu_recipe(request, None, slim=True)])
+def test_a_header_that_travels_is_written_and_counts(make: Any) -> None:
+    plans = [make(BuildRequest(**{**vars(REQUEST), "headers": {"own/a.h": text}})) for text in ("one", "other")]
+    assert [plan.files["own/a.h"] for plan in plans] == ["one", "other"]
+    assert len({plan.key for plan in plans} | {make(REQUEST).key}) == 3

@@ -18,6 +18,7 @@ requests = st.builds(
     extra_cflags=_texts, extra_cuda_cflags=_texts, extra_ldflags=_texts, extra_include_paths=_texts,
     with_cuda=st.none() | st.booleans(), is_python_module=st.booleans(),
     with_pytorch_error_handling=st.booleans(), no_implicit_headers=st.booleans(),
+    headers=st.dictionaries(st.sampled_from(["own/a.h", "own/b/c.cuh"]), st.text()),
 )
 
 
@@ -32,7 +33,16 @@ def test_a_name_that_is_no_identifier_is_refused(name: str) -> None:
         BuildRequest(name)
 
 
+@pytest.mark.parametrize("name", [
+    "", "a.h", "./build.ninja", "/etc/passwd", "../a.h", "own/../../a.h", "own/..", "own/a\0",
+])
+def test_a_header_outside_of_the_build_s_folders_is_refused(name: str) -> None:
+    with pytest.raises(BadRequest, match="doesn't lie in a folder"):
+        BuildRequest("good", headers={name: ""})
+
+
 @pytest.mark.parametrize("change", [
+    {"headers": ["own/a.h"]}, {"headers": {"own/a.h": 1}},
     {"name": 1}, {"name": "a/b"}, {"cpp_sources": "text"}, {"cpp_sources": [1]}, {"extra_cflags": None},
     {"functions": ["f"]}, {"functions": {"f": 1}}, {"is_python_module": 1}, {"with_cuda": "yes"}, {"command": "rm"},
 ])

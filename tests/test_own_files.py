@@ -1,0 +1,134 @@
+"""What solutions do with files, by `run_eval.py`: their own folder is a copy, and the reason says what was refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.result import Verdict
+from harness.sandbox.policy import REQUIRED
+from harness.sandbox.probe import available
+
+from .running import TESTS, Run, run_eval
+
+in_a_sandbox = pytest.mark.skipif(
+    not set(REQUIRED) <= set(available()), reason="this machine offers no whole sandbox"
+)
+BEGIN = """
+import os
+from pathlib import Path
+import torch
+HERE = Path(__file__).resolve().parent
+"""
+MODEL = """
+class ModelNew(torch.nn.Module):
+    def forward(self, a, b):
+        return torch.matmul(a, b)
+"""
+HONEST = {
+    "writes": """# cpp_extension: so that it is also constructed ahead of its evaluation
+for path in ("build", "left.txt"):
+    assert not (HERE / path).exists(), f"another process left {path}"
+os.makedirs(os.path.join(os.path.dirname(__file__), "build"))
+os.makedirs("cuda_extensions")
+(HERE / "left.txt").write_text("left")
+(HERE / "data.txt").write_text("changed")
+(HERE / "folder" / "inner.txt").unlink()
+torch.utils.cpp_extension._get_build_directory("name", False)
+""",
+    "reads": """
+import sys
+assert (HERE / "data.txt").read_text() == "data" and (HERE / "folder" / "inner.txt").read_text() == "inner"
+assert (HERE / ".." / "shared.txt").read_text() == "shared"
+sys.path.insert(0, str(HERE))
+import _helper
+assert _helper.VALUE == 3
+""",
+}
+"""Each at all shapes; with and without a sandbox."""
+REFUSED = {
+    "writes_the_real_folder": ("open(SOLUTIONS + '/level1_matmul/data.txt', 'w')", "may write only to its own folder"),
+    "makes_a_folder_there": ("os.mkdir(SOLUTIONS + '/level1_matmul/new')", "may write only to its own folder"),
+    "reads_elsewhere": ("open(ELSEWHERE).read()", "may read only its own folder"),
+    "reads_by_a_link": ("(HERE / 'link').symlink_to(ELSEWHERE); (HERE / 'link').read_text()", "may read only"),
+    "raises_its_own": ("try:\n    open(ELSEWHERE)\nexcept OSError:\n    raise RuntimeError('no data')", "may read"),
+}
+NOT_REFUSED = {
+    "by_its_own_mode": "os.mkdir(HERE / 'shut', 0o500); open(HERE / 'shut' / 'file', 'w')",
+    "raised_by_itself": "raise PermissionError(13, 'Permission denied', str(HERE / 'data.txt'))",
+    "not_there": "open('/nowhere')",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of solutions with a few other files, and one outside of it."""
+    place = tmp_path_factory.mktemp("files")
+    own = place / "solutions" / "level1_matmul"
+    (own / "folder").mkdir(parents=True)
+    (own / "data.txt").write_text("data")
+    (own / "folder" / "inner.txt").write_text("inner")
+    (own / "_helper.py").write_text("VALUE = 3\n")
+    (own.parent / "shared.txt").write_text("shared")
+    (place / "elsewhere").mkdir()
+    (place / "elsewhere" / "other.py").write_text("token")
+    names = f"SOLUTIONS, ELSEWHERE = {str(own.parent)!r}, {str(place / 'elsewhere' / 'other.py')!r}\n"
+    bodies = {**HONEST, **{name: body for name, (body, _) in REFUSED.items()}, **NOT_REFUSED}
+    for name, body in bodies.items():
+        (own / f"{name}.py").write_text(f"{BEGIN}{names}{body}\n{MODEL}")
+    return place
+
+
+def evaluate(folder: Path, cache: Path, out: str, *arguments: str) -> Run:
+    """A run, and the check that it left the folder of solutions as it was."""
+    before = tree(folder / "solutions")
+    run = run_eval(*arguments, "--problems", TESTS / "problems", "--solutions", folder / "solutions", "--device", "cpu",
+                   "--check", "--calls", "3", "--allow-library", "--cache", cache, out=folder / out)
+    assert tree(folder / "solutions") == before
+    return run
+
+
+def tree(folder: Path) -> dict[Path, str]:
+    return {path: path.read_text() if path.is_file() else "" for path in folder.rglob("*")}
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path, cache: Path) -> Run:
+    return evaluate(folder, cache, "out.jsonl", "level1_matmul")
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_a_solution_reads_and_writes_what_lies_beside_it(run: Run, name: str) -> None:
+    row = run.row("level1_matmul", name)
+    assert row.verdict is Verdict.PASSED, row.reason
+
+
+def test_without_a_sandbox_it_is_the_same(folder: Path, cache: Path) -> None:
+    names = [f"level1_matmul/{name}" for name in HONEST]
+    run = evaluate(folder, cache, "trusted.jsonl", *names, "--trust")
+    assert [row.verdict for row in run.results] == [Verdict.PASSED] * len(names), [row.reason for row in run.results]
+
+
+@in_a_sandbox
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_sandbox_refuses_is_said_to_be_its_doing(run: Run, name: str) -> None:
+    row = run.row("level1_matmul", name)
+    assert row.verdict is Verdict.INVALID
+    assert f"({name}.py, line " in row.reason and "the sandbox refused '" in row.reason
+    assert REFUSED[name][1] in row.reason
+
+
+@in_a_sandbox
+@pytest.mark.parametrize("name", NOT_REFUSED)
+def test_what_would_fail_anyway_is_not(run: Run, name: str) -> None:
+    row = run.row("level1_matmul", name)
+    assert row.verdict is Verdict.INVALID
+    assert "Error: " in row.reason and "sandbox" not in row.reason
+
+
+def test_files_have_the_author_s_names_in_reasons_and_logs(run: Run, folder: Path) -> None:
+    row = run.row("level1_matmul", "raised_by_itself")
+    own = folder / "solutions" / "level1_matmul"
+    assert f"'{own / 'data.txt'}'" in row.reason
+    assert f'File "{own / "raised_by_itself.py"}", line ' in (row.log or "")
