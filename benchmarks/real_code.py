@@ -37,6 +37,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,12 +84,15 @@ def build_all(task: Task, names: Sequence[str], beside: Sequence[str], record: R
 
     All by the harness goes into one cache.
     """
-    for build in by_stock(task, record.missing(Maker.STOCK, beside), folder / "stock"):
-        record.put(build)
     rest = [name for name in names if name not in set(beside)]
-    for group in (beside, rest):
-        for build in by_harness(task, record.missing(Maker.HARNESS, group), folder / "cache"):
-            record.put(build)
+    for build in chain(
+        by_stock(task, record.missing(Maker.STOCK, beside), folder / "stock"),
+        by_harness(task, record.missing(Maker.HARNESS, beside), folder / "cache"),
+        by_harness(task, record.missing(Maker.HARNESS, rest), folder / "cache"),
+    ):
+        record.put(build)
+        print(f"{build.maker.value}: {build.solution}: {build.end.value}, {build.seconds:.1f} s", file=sys.stderr,
+              flush=True)
 
 
 def target(given: argparse.Namespace) -> tuple[str, ...]:
@@ -152,7 +156,8 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--jobs", type=int, metavar="N", help="builds side by side (default: as the harness chooses)")
     add("--timeout", type=float, default=BUILD_TIMEOUT_S, metavar="S", help="for one build; what takes longer counts "
         f"as hung (default {BUILD_TIMEOUT_S:g})")
-    add("--time-limit", type=float, default=float("inf"), metavar="S", help="begin no build after so many seconds")
+    add("--time-limit", type=float, default=float("inf"), metavar="S", help="begin no build after so many seconds; "
+        "those that run are finished")
     add("--out", type=Path, metavar="FILE", help="append each build to FILE as a line of JSON; what it has from the "
         "same setup is not built again")
     return parser.parse_args(arguments)

@@ -96,7 +96,7 @@ def by_harness(task: Task, names: Sequence[str], cache: Path) -> Iterator[Build]
     choices = choose(options, catalog.read(options.problems, options.solutions))
     # No part of a run tells what a solution waits for a build, so the service is replaced by one that measures it.
     timed = patch.object(build_only, "BuildService", partial(TimedService, task.until))
-    with timed, Progress() as progress, BuildOnly(options, choices, progress) as session:
+    with timed, Progress(quiet=True) as progress, BuildOnly(options, choices, progress) as session:
         for built in session.builds():
             if not any(outcome.reason == OUT_OF_TIME for outcome in built.builds):
                 yield of_harness(built)
@@ -151,7 +151,6 @@ def _stock(task: Task, name: str, folder: Path) -> Build | None:
         kill_tree(process.pid)
         said, _ = process.communicate()
     shutil.rmtree(folder, ignore_errors=True)
-    print(f"stock: {name}", file=sys.stderr, flush=True)
     return of_stock(name, said, task.timeout if hung else None, process.returncode)
 
 
