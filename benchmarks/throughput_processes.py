@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -224,7 +225,7 @@ def stock_environment(environment: Mapping[str, str], folder: Path, architecture
     path = os.pathsep.join([sysconfig.get_path("scripts"), environment.get("PATH", os.defpath)])
     taken |= {"TORCH_EXTENSIONS_DIR": str(folder / "extensions"), "PATH": path}
     if architectures:
-        taken["TORCH_CUDA_ARCH_LIST"] = ";".join(f"{each[:-1]}.{each[-1]}" for each in architectures)
+        taken["TORCH_CUDA_ARCH_LIST"] = ";".join(re.sub(r"(?=\d[af]?$)", ".", each) for each in architectures)
         taken.setdefault("CUDA_HOME", str(toolchain.cuda_home()))
     return taken
 

@@ -1,0 +1,167 @@
+"""Has the harness build code that isn't in this repository, and compares its builds with stock `load_inline`.
+
+    python benchmarks/real_code.py FOLDER --arch 90              all solutions, and 60 of them by stock torch, too
+    python benchmarks/real_code.py FOLDER --arch 90 --stock 0    by the harness only
+    python benchmarks/real_code.py FOLDER --out FILE.jsonl --time-limit 480
+                                                                 keep what is done, begin nothing after 480 s; the same
+                                                                 call again goes on, and then prints the tables
+
+The folder holds `problems/<problem>.py`, `solutions/<problem>/<name>.py`, and perhaps `verdicts.tsv`: what was said of
+the solutions where they come from, with the columns problem, solution and verdict below a line with these names. A
+verdict is `passed`, `failed` (it was built, and raised, crashed or gave wrong values), `build_failed`, or `unknown`.
+
+1. Some solutions are built by torch's own `load_inline` and `load`, each in a process of its own with an empty
+   TORCH_EXTENSIONS_DIR. **These processes run the solutions' code without a sandbox.**
+2. The same ones are built by the harness, as `run_eval.py --build-only` does it, from an empty cache, with as many
+   builds side by side.
+3. The rest is built by the harness.
+
+Only time inside `load_inline` and `load` counts, as a solution sees it. No GPU is needed with --arch, and none is seen
+by the solutions; what they build when they are called is not built here.
+
+| what                                            | bar                        |
+| ----------------------------------------------- | -------------------------- |
+| solutions whose builds hang in the harness      | 0                          |
+| solutions that stock builds and the harness not | 0                          |
+| solutions that take no longer than with stock   | 95 %                       |
+| the longest, divided by the time of stock       | 1.2; 2.0 with a second try |
+
+A second try is one with torch's full headers, where the harness's slim ones lack something. Exit status: 1 if a bar is
+missed, else 2 if something is left to do, else 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from real_code_builds import Task, by_harness, by_stock, verdicts  # noqa: E402
+from real_code_rows import Maker, Record, bars, report  # noqa: E402
+
+from harness import catalog  # noqa: E402
+from harness.build import driver, toolchain  # noqa: E402
+from harness.build.service import default_jobs  # noqa: E402
+from harness.errors import NoDevice, NoSandbox, UsageError  # noqa: E402
+
+STOCK = 60
+BUILD_TIMEOUT_S = 300.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = read_options(arguments)
+    begin = time.monotonic()
+    try:
+        task = Task(given.folder.resolve(), target(given), given.jobs or default_jobs(), given.timeout,
+                    begin + given.time_limit)
+        names = [str(each) for each in catalog.read(task.problems, task.solutions).solutions]
+        beside = chosen(names, given, task.architectures)
+        with tempfile.TemporaryDirectory(prefix="inlinebench-") as folder:
+            record = Record(given.out, setup(task))
+            build_all(task, names, beside, record, Path(folder))
+    except (NoDevice, NoSandbox, UsageError, toolchain.MissingTool, OSError) as error:
+        print(f"real_code.py: {error}", file=sys.stderr)
+        return 2
+    left = len(record.missing(Maker.STOCK, beside)) + len(record.missing(Maker.HARNESS, names))
+    ours, pairs = record.of(Maker.HARNESS, names), record.pairs(beside)
+    print(f"{setup(task)}; {len(names)} solutions, {len(beside)} of them beside stock\n")
+    print(report(ours, pairs, verdicts(task.folder / "verdicts.tsv"), left))
+    print(f"\n{time.monotonic() - begin:.0f} s")
+    if any(bar.met is False for bar in bars(ours, pairs)):
+        return 1
+    return 2 if left else 0
+
+
+def build_all(task: Task, names: Sequence[str], beside: Sequence[str], record: Record, folder: Path) -> None:
+    """Builds what the record lacks: by stock, the same by the harness, then the rest.
+
+    All by the harness goes into one cache.
+    """
+    rest = [name for name in names if name not in set(beside)]
+    for build in chain(
+        by_stock(task, record.missing(Maker.STOCK, beside), folder / "stock"),
+        by_harness(task, record.missing(Maker.HARNESS, beside), folder / "cache"),
+        by_harness(task, record.missing(Maker.HARNESS, rest), folder / "cache"),
+    ):
+        record.put(build)
+        print(f"{build.maker.value}: {build.solution}: {build.end.value}, {build.seconds:.1f} s", file=sys.stderr,
+              flush=True)
+
+
+def target(given: argparse.Namespace) -> tuple[str, ...]:
+    """What to build for: --arch, else the GPU that is there, else the CPU."""
+    if given.arch:
+        return tuple(given.arch.split(","))
+    try:
+        return (driver.ask(0),)
+    except driver.NoGpu as error:
+        print(f"real_code.py: {error}: building for the CPU", file=sys.stderr)
+        return ()
+
+
+def chosen(names: Sequence[str], given: argparse.Namespace, architectures: Sequence[str]) -> list[str]:
+    """Those to compare with stock, spread evenly over all or over those that are listed. Raises UsageError."""
+    if given.stock_list is not None:
+        names = listed(given.stock_list, names)
+    wanted = given.stock if given.stock is not None else len(names) if given.stock_list else STOCK
+    if wanted and (cause := not_comparable(architectures)):
+        if given.stock or given.stock_list:
+            raise UsageError(f"{cause}: leave out --stock and --stock-list")
+        print(f"real_code.py: {cause}; going on with the harness only", file=sys.stderr)
+        return []
+    wanted = min(wanted, len(names))
+    return [names[number * len(names) // wanted] for number in range(wanted)]
+
+
+def listed(path: Path, names: Sequence[str]) -> list[str]:
+    """The lines of a file, which have to be names of solutions. Raises UsageError."""
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    found = [line for line in lines if line and not line.startswith("#")]
+    if unknown := set(found) - set(names):
+        raise UsageError(f"{path}: no solution {min(unknown)}")
+    return found
+
+
+def not_comparable(architectures: Sequence[str]) -> str:
+    """Why stock torch can't build here what the harness builds; empty if it can."""
+    if not architectures:
+        return "stock torch builds no CUDA for the CPU, so there is nothing to compare with"
+    if toolchain.torch().cuda is None:
+        return f"torch {toolchain.torch().version} is a build without CUDA, which can't build CUDA code"
+    return ""
+
+
+def setup(task: Task) -> str:
+    """What figures depend on, beside the machine: those of another setup don't belong with these."""
+    built_for = ", ".join(f"sm_{each}" for each in task.architectures) or "the CPU"
+    return f"torch {toolchain.torch().version}, {built_for}, {task.jobs} side by side, {task.timeout:g} s each"
+
+
+def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("folder", type=Path, help="with problems/ and solutions/ in it")
+    add("--arch", metavar="LIST", help="compute capabilities, such as 90 or 80,90a (default: that of the GPU that is "
+        "there, or the CPU)")
+    add("--stock", type=int, metavar="K", help="build K of them by stock torch as well, evenly spread (default "
+        f"{STOCK})")
+    add("--stock-list", type=Path, metavar="FILE", help="build these by stock torch: lines with problem/solution")
+    add("--jobs", type=int, metavar="N", help="builds side by side (default: as the harness chooses)")
+    add("--timeout", type=float, default=BUILD_TIMEOUT_S, metavar="S", help="for one build; what takes longer counts "
+        f"as hung (default {BUILD_TIMEOUT_S:g})")
+    add("--time-limit", type=float, default=float("inf"), metavar="S", help="begin no build after so many seconds; "
+        "those that run are finished")
+    add("--out", type=Path, metavar="FILE", help="append each build to FILE as a line of JSON; what it has from the "
+        "same setup is not built again")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""Builds solutions for real_code.py: by the harness's `--build-only`, and by stock torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from real_code_rows import Build, End, Maker
+from throughput_processes import stock_environment
+
+from harness import catalog, command_line
+from harness.build.log import first_errors
+from harness.build.request import BuildOutcome, BuildRequest
+from harness.build.service import BuildService
+from harness.run import build_only
+from harness.run.build_only import BuildOnly
+from harness.run.built import Built
+from harness.run.plan import choose
+from harness.run.progress import Progress
+from harness.wire.processes import kill_tree
+
+OUT_OF_TIME = "real_code.py: not started within --time-limit"
+NO_ANSWER = "no answer within"
+"""How the harness says that a constructor took too long."""
+UNLOADABLE = re.compile(r"undefined symbol|cannot open shared object|ImportError")
+"""What stock `load_inline` raises itself, when it imports what it built."""
+LONGEST_REASON = 2000
+STOCK = Path(__file__).with_name("real_code_stock.py")
+
+
+@dataclass(frozen=True)
+class Task:
+    """Where the code lies, what to build it for, and how.
+
+    `architectures` are as nvcc writes them; none means the CPU. `jobs` builds run side by side, each for `timeout`
+    seconds at most. After `until` (by `time.monotonic()`) none begins.
+    """
+
+    folder: Path
+    architectures: tuple[str, ...]
+    jobs: int
+    timeout: float
+    until: float
+
+    @property
+    def problems(self) -> Path:
+        return self.folder / "problems"
+
+    @property
+    def solutions(self) -> Path:
+        return self.folder / "solutions"
+
+
+class TimedService(BuildService):
+    """The build service, which gives as seconds how long a solution waits for its library.
+
+    That is more than the service's own figure: a second try counts as well, and precompiling headers.
+    """
+
+    def __init__(self, until: float, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._until = until
+
+    def build(self, request: BuildRequest) -> BuildOutcome:
+        if time.monotonic() >= self._until:
+            return BuildOutcome(None, OUT_OF_TIME)
+        begin = time.monotonic()
+        outcome = super().build(request)
+        return replace(outcome, seconds=time.monotonic() - begin)
+
+
+def by_harness(task: Task, names: Sequence[str], cache: Path) -> Iterator[Build]:
+    """Builds solutions as `run_eval.py --build-only` does; gives those that were begun in time.
+
+    Raises what `BuildOnly` raises.
+    """
+    if not names or time.monotonic() >= task.until:
+        return
+    target = ["--arch", ",".join(task.architectures)] if task.architectures else ["--device", "cpu"]
+    options = command_line.parse([
+        *names, "--build-only", *target, "--problems", str(task.problems), "--solutions", str(task.solutions),
+        "--cache", str(cache), "--jobs", str(task.jobs), "--build-timeout", str(task.timeout),
+    ])
+    choices = choose(options, catalog.read(options.problems, options.solutions))
+    # No part of a run tells what a solution waits for a build, so the service is replaced by one that measures it.
+    timed = patch.object(build_only, "BuildService", partial(TimedService, task.until))
+    with timed, Progress(quiet=True) as progress, BuildOnly(options, choices, progress) as session:
+        for built in session.builds():
+            if not any(outcome.reason == OUT_OF_TIME for outcome in built.builds):
+                yield of_harness(built)
+
+
+def of_harness(built: Built) -> Build:
+    """What `--build-only` says of a solution."""
+    headers = dict.fromkeys(outcome.headers.partition(",")[0] for outcome in built.builds)
+    return Build(
+        Maker.HARNESS, f"{built.problem}/{built.solution}", _end(built), sum(each.seconds for each in built.builds),
+        len(built.builds), built.reason[:LONGEST_REASON], ", ".join(headers),
+        second_try=any(each.headers.startswith("full") for each in built.builds),
+        cached=any(each.cached for each in built.builds), state=str(built.state),
+    )
+
+
+def _end(built: Built) -> End:
+    if any(outcome.timed_out for outcome in built.builds) or built.reason.startswith(NO_ANSWER):
+        return End.HUNG
+    if any(outcome.library is None for outcome in built.builds):
+        return End.FAILED
+    if not built.builds:
+        return End.NONE
+    return End.FAILED if UNLOADABLE.search(built.reason) else End.BUILT
+
+
+def by_stock(task: Task, names: Iterable[str], folder: Path) -> Iterator[Build]:
+    """Builds each solution by torch's own `load_inline`, with nothing cached; gives those that were begun in time."""
+    with ThreadPoolExecutor(task.jobs) as pool:
+        for done in pool.map(lambda name: _stock(task, name, folder / name.replace("/", "-")), names):
+            if done is not None:
+                yield done
+
+
+def _stock(task: Task, name: str, folder: Path) -> Build | None:
+    if time.monotonic() >= task.until:
+        return None
+    folder.mkdir(parents=True)
+    problem = task.problems / f"{name.partition('/')[0]}.py"
+    command = [sys.executable, str(STOCK), str(task.solutions / f"{name}.py"), str(problem)]
+    # As in the harness's candidates no GPU is seen, so that solutions that ask for one end alike.
+    environment = {**stock_environment(os.environ, folder, task.architectures), "CUDA_VISIBLE_DEVICES": ""}
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env=environment, cwd=folder, start_new_session=True,
+    )
+    hung = False
+    try:
+        said, _ = process.communicate(timeout=task.timeout)
+    except subprocess.TimeoutExpired:
+        hung = True
+        kill_tree(process.pid)
+        said, _ = process.communicate()
+    shutil.rmtree(folder, ignore_errors=True)
+    return of_stock(name, said, task.timeout if hung else None, process.returncode)
+
+
+def of_stock(name: str, said: str, timeout: float | None, status: int) -> Build:
+    """What real_code_stock.py said of a solution; `timeout` is set if it was killed after so many seconds."""
+    facts = [json.loads(line) for line in said.splitlines() if line.endswith("}")]
+    calls = [each for each in facts if "seconds" in each]
+    errors = [each["error"] for each in calls if each["error"]]
+    raised = "".join(each["raised"] for each in facts if "raised" in each)
+    if timeout is not None:
+        end, reason = End.HUNG, f"killed after {timeout:g} s"
+    elif errors:
+        end, reason = End.FAILED, first_errors(errors[0])
+    else:
+        end = End.BUILT if calls else End.NONE
+        reason = first_errors(raised) if raised else "" if facts and "raised" in facts[-1] else f"left with {status}"
+    return Build(Maker.STOCK, name, end, sum(each["seconds"] for each in calls), len(calls), reason[:LONGEST_REASON])
+
+
+def verdicts(path: Path) -> Mapping[str, str]:
+    """The verdicts of a folder by solution, as real_code.py describes them; none where there is no such file."""
+    if not path.exists():
+        return {}
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+    return {f"{row[0]}/{row[1]}": row[2] for row in rows if len(row) == 3}
