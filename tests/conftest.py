@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
@@ -26,11 +27,29 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips the tests marked `gpu` where they can't run."""
-    marked = [item for item in items if item.get_closest_marker("gpu")]
-    if marked and (missing := _missing_for_gpu()):
+    """Skips the tests marked `gpu` and `nvcc` where they cannot run.
+
+    Where INLINEBENCH_EXPECT_NVCC is set, the tests marked `nvcc` run all the same, and fail without it.
+    """
+    _skip(items, "gpu", _missing_for_gpu)
+    if not os.environ.get("INLINEBENCH_EXPECT_NVCC"):
+        _skip(items, "nvcc", _missing_nvcc)
+
+
+def _skip(items: list[pytest.Item], marker: str, missing: Callable[[], str]) -> None:
+    marked = [item for item in items if item.get_closest_marker(marker)]
+    if marked and (reason := missing()):
         for item in marked:
-            item.add_marker(pytest.mark.skip(reason=missing))
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _missing_nvcc() -> str:
+    """What a test that needs nvcc lacks here. Empty if nothing."""
+    try:
+        toolchain.nvcc()
+    except toolchain.MissingTool as error:
+        return str(error)
+    return ""
 
 
 def _missing_for_gpu() -> str:
@@ -42,8 +61,4 @@ def _missing_for_gpu() -> str:
     count = ctypes.c_int()
     if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
         return "no CUDA device"
-    try:
-        toolchain.nvcc()
-    except toolchain.MissingTool as error:
-        return str(error)
-    return ""
+    return _missing_nvcc()

@@ -8,21 +8,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.build import toolchain
-from harness.build.cache import CPU_LIBRARIES
 from harness.build.prefix import HOST_COMPILER, PREFIX_DIR
 from harness.build.recipe import recipe
 from harness.build.request import BuildRequest
-from harness.build.service import BuildService
 from harness.build.slim import needs_thrust
 
-pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+pytestmark = pytest.mark.nvcc
 
 ARCHITECTURES = ("90",)
 CUDA = """
@@ -43,18 +40,6 @@ REQUEST = BuildRequest("twice", ("torch::Tensor run(torch::Tensor x);",), (CUDA,
                        extra_cuda_cflags=LISTING)
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of what is precompiled."""
-    place = tmp_path_factory.mktemp("prefixes")
-    service = BuildService(place, ARCHITECTURES, timeout=600)
-    assert service.precompile()
-    service.close()
-    (folder,) = (place / CPU_LIBRARIES).glob("prefix-*")
-    yield folder
-    shutil.rmtree(place)  # 500 MB
-
-
 def compiled(request: BuildRequest, prefixes: Path, folder: Path) -> tuple[int, str, set[str]]:
     """The exit status, what was printed, and the symbols of the object that nvcc makes."""
     for name, text in recipe(request, ARCHITECTURES, slim=True, prefixes=prefixes).files.items():
@@ -66,58 +51,58 @@ def compiled(request: BuildRequest, prefixes: Path, folder: Path) -> tuple[int, 
     return 0, done.stdout, {line[17:] for line in listed.splitlines() if line[17] in "TWVDB"}
 
 
-def reads_it(log: str, made: Path, level: str) -> bool:
-    return f"! {made / level / 'prefix.h.gch'}" in log
+def reads_it(log: str, gpu_prefixes: Path, level: str) -> bool:
+    return f"! {gpu_prefixes / level / 'prefix.h.gch'}" in log
 
 
-def test_the_object_is_the_same(made: Path, tmp_path: Path) -> None:
-    status, log, symbols = compiled(REQUEST, made, tmp_path)
-    assert status == 0 and reads_it(log, made, "plain"), log
+def test_the_object_is_the_same(gpu_prefixes: Path, tmp_path: Path) -> None:
+    status, log, symbols = compiled(REQUEST, gpu_prefixes, tmp_path)
+    assert status == 0 and reads_it(log, gpu_prefixes, "plain"), log
     status, log, plain = compiled(REQUEST, PREFIX_DIR, tmp_path)
-    assert status == 0 and not reads_it(log, made, "plain"), log
+    assert status == 0 and not reads_it(log, gpu_prefixes, "plain"), log
     assert symbols == plain
     assert any("3run" in symbol for symbol in symbols)
 
 
-def test_optimised_sources_have_their_own(made: Path, tmp_path: Path) -> None:
-    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, "-O3")), made, tmp_path)
-    assert status == 0 and reads_it(log, made, "O3"), log
+def test_optimised_sources_have_their_own(gpu_prefixes: Path, tmp_path: Path) -> None:
+    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, "-O3")), gpu_prefixes, tmp_path)
+    assert status == 0 and reads_it(log, gpu_prefixes, "O3"), log
 
 
 @pytest.mark.parametrize("named", [("80", "90"), ("90a",), ("80", "100f")])
-def test_flags_that_name_gpus_have_it_too(made: Path, tmp_path: Path, named: tuple[str, ...]) -> None:
+def test_flags_that_name_gpus_have_it_too(gpu_prefixes: Path, tmp_path: Path, named: tuple[str, ...]) -> None:
     """nvcc defines them as macros, and their families, and GCC takes a precompiled header only with the same ones."""
     several = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in named]
-    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, *several)), made, tmp_path)
-    assert status == 0 and reads_it(log, made, "plain"), log
+    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, *several)), gpu_prefixes, tmp_path)
+    assert status == 0 and reads_it(log, gpu_prefixes, "plain"), log
 
 
-def test_what_it_was_not_made_for_is_read_as_it_is(made: Path, tmp_path: Path) -> None:
+def test_what_it_was_not_made_for_is_read_as_it_is(gpu_prefixes: Path, tmp_path: Path) -> None:
     """These flags change the headers' text."""
-    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, "-O1", "-D_FORTIFY_SOURCE=2")), made,
-                              tmp_path)
+    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, "-O1", "-D_FORTIFY_SOURCE=2")),
+                              gpu_prefixes, tmp_path)
     assert status == 0 and ".gch" not in log, log
 
 
-def test_an_error_that_only_the_host_compiler_finds_names_the_author_s_line(made: Path, tmp_path: Path) -> None:
+def test_an_error_that_only_the_host_compiler_finds_names_the_author_s_line(gpu_prefixes: Path, tmp_path: Path) -> None:
     broken = CUDA.replace("  auto y =", '  asm("notaninstruction");\n  auto y =')
-    status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), made, tmp_path)
+    status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), gpu_prefixes, tmp_path)
     assert status != 0
     assert log.count("cuda_sources:7: Error") == 1, log
 
 
-def test_an_error_in_a_kernel_is_told_once_with_the_author_s_line(made: Path, tmp_path: Path) -> None:
+def test_an_error_in_a_kernel_is_told_once_with_the_author_s_line(gpu_prefixes: Path, tmp_path: Path) -> None:
     broken = CUDA.replace("y[threadIdx.x] = 2", "unknown[threadIdx.x] = 2")
-    status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), made, tmp_path)
+    status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), gpu_prefixes, tmp_path)
     assert status != 0
     assert log.count("cuda_sources(3): error") == 1, log
 
 
-def test_one_that_the_compiler_refuses_keeps_nobody_from_building(made: Path, tmp_path: Path) -> None:
+def test_one_that_the_compiler_refuses_keeps_nobody_from_building(gpu_prefixes: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     (damaged / "plain").mkdir(parents=True)
-    shutil.copy(made / HOST_COMPILER, damaged)
-    os.link(made / "plain" / "prefix.h", damaged / "plain" / "prefix.h")
+    shutil.copy(gpu_prefixes / HOST_COMPILER, damaged)
+    os.link(gpu_prefixes / "plain" / "prefix.h", damaged / "plain" / "prefix.h")
     (damaged / "plain" / "prefix.h.gch").write_bytes(b"planted")
     folder = tmp_path / "build"
     folder.mkdir()

@@ -81,7 +81,7 @@ def test_an_architecture_that_torch_does_not_know_raises_as_in_torch(
     asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.9")
-    with pytest.raises(ValueError, match="9.9"):
+    with pytest.raises(ValueError, match=r"9\.9"):
         torch.utils.cpp_extension.load_inline(name="name", cpp_sources="", cuda_sources="")
 
 
