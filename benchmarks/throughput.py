@@ -9,7 +9,7 @@
 
 | part        | what                                                                 | bar                          |
 | ----------- | -------------------------------------------------------------------- | ---------------------------- |
-| builds      | cold builds of 8 bundled solutions against stock `load_inline`       | 5 times as fast, each        |
+| builds      | cold builds of 8 bundled solutions against stock `load_inline`       | 3.5 times as fast; median 4  |
 | warm        | one built solution with `--check`, process start to exit             | 6 s; 1.5 s over import torch |
 | next        | each further built solution of a run                                 | 1.5 s checked, 4 s timed     |
 | large       | an evaluation of 50 calls with 6 GiB of inputs                       | 20 s                         |

@@ -162,14 +162,17 @@ class Parts:
             requests = list(pool.map(request_of, solutions))
         at_once = max(1, self._machine.cores // COMPILERS)
         together = service(self._folder / "together", self._machine.architectures, at_once)
-        precompiling_s = precompile(together)
+        precompiling_s, ratios = precompile(together), list[float]()
         for begin in range(0, len(solutions), at_once):
             group = slice(begin, begin + at_once)
             rows = self._stock_builds(solutions[group], note)
             with ThreadPoolExecutor(at_once) as pool:
                 built = pool.map(lambda each: build(together, each), requests[group])
-                for row, (ours_s, headers) in zip(rows, built, strict=True):
-                    yield replace(row, precompiling_s=precompiling_s, ours_s=ours_s, headers=headers)
+                for stock, (ours_s, headers) in zip(rows, built, strict=True):
+                    row = replace(stock, precompiling_s=precompiling_s, ours_s=ours_s, headers=headers)
+                    ratios.append(row.faster)
+                    yield row
+        yield Built(f"median of {len(ratios)}", ratios=ratios)
         alone = Built(f"{solutions[0]}, alone", stock_s=self._stock.figures(0).build_s)
         note(alone)
         ours_s, headers = build(together, numbered_request(requests[0], 0))  # under another number it is a cold one

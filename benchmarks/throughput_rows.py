@@ -17,7 +17,9 @@ from typing import Any, ClassVar
 
 from accuracy_bars import Row, middle, number, percent
 
-BUILD_RATIO, SUITE_RATIO, DEVICES_RATIO = 5.0, 10.0, 1.8
+MEDIAN_RATIO, EACH_RATIO, FIRST_RATIO = 4.0, 3.5, 3.0
+"""Builds are at least so many times as fast: their median, each, and the first of a cache."""
+SUITE_RATIO, DEVICES_RATIO = 10.0, 1.8
 """At least so many times as fast."""
 WARM_S, BEYOND_IMPORT_S = 6.0, 1.5
 NEXT_CHECKED_S, NEXT_TIMED_S = 1.5, 4.0
@@ -30,8 +32,8 @@ UNDISTURBED = 0.02
 class Built(Row):
     """One cold build by torch's own `load_inline` and by the harness, with so many others beside it in both cases.
 
-    `precompiling_s` is what making the headers took that the harness reads in precompiled form, where that was done
-    before.
+    `precompiling_s` is the time to make the headers that the harness reads in precompiled form, where that was done
+    before. `ratios` are those of several builds; the row is then their median.
     """
 
     COLUMNS: ClassVar[tuple[str, ...]] = (
@@ -43,19 +45,27 @@ class Built(Row):
     precompiling_s: float | None = None
     ours_s: float | None = None
     headers: str = ""
+    ratios: list[float] = field(default_factory=list)
 
     @property
     def faster(self) -> float:
-        return ratio(self.stock_s, self.ours_s)
+        return statistics.median(self.ratios) if self.ratios else ratio(self.stock_s, self.ours_s)
+
+    @property
+    def at_least(self) -> float:
+        """The bar."""
+        if self.ratios:
+            return MEDIAN_RATIO
+        return FIRST_RATIO if self.precompiling_s is None else EACH_RATIO
 
     @property
     def cells(self) -> tuple[str, ...]:
         return (self.what, str(self.beside), seconds(self.stock_s), seconds(self.precompiling_s), seconds(self.ours_s),
-                self.headers or "-", times(self.faster), times(BUILD_RATIO))
+                self.headers or "-", times(self.faster), times(self.at_least))
 
     @property
     def met(self) -> bool:
-        return self.faster >= BUILD_RATIO
+        return self.faster >= self.at_least
 
 
 @dataclass(frozen=True)

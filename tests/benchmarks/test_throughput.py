@@ -44,7 +44,8 @@ from throughput_rows import (
 )
 
 MET: dict[str, list[Row]] = {
-    "builds": [Built("a", 4, 65.0, 20.0, 13.0, "slim"), Built("b", 0, 64.0, None, 12.0, "slim")],
+    "builds": [Built("a", 4, 65.0, 20.0, 13.0, "slim"), Built("b", 0, 36.0, None, 12.0, "slim"),
+               Built("c", 4, 42.0, 20.0, 12.0, "slim"), Built("median", ratios=[3.5, 4.0, 9.0])],
     "warm": [Warm("a", [5.9, 4.0, 9.0, 5.0, 4.5], [4.0, 3.6, 4.1, 3.5, 9.0], 7.0)],
     "next": [Further("--check", False, 8, 6.0, 17.9), Further("with times", True, 8, 8.0, 39.9)],
     "large": [Large("a", 6.0, 55, 19.9)],
@@ -54,7 +55,8 @@ MET: dict[str, list[Row]] = {
                     Undisturbed("b", [70.0, 71.0], [69.5, 69.3], 8)],
 }
 MISSED: list[tuple[str, Row]] = [
-    ("builds", Built("a", 4, 65.0, 20.0, 13.1, "slim")),
+    ("builds", Built("a", 4, 41.9, 20.0, 12.0, "slim")), ("builds", Built("median", ratios=[3.5, 3.9, 9.0])),
+    ("builds", Built("the first", 0, 35.9, None, 12.0, "slim")),
     ("warm", Warm("slow", [6.1, 6.2, 4.0], [5.5, 5.5, 5.5])),
     ("warm", Warm("far beyond the import", [5.1, 5.2, 5.3], [3.6, 3.6, 3.6])),
     ("next", Further("--check", False, 8, 6.0, 18.1)),
@@ -105,7 +107,7 @@ def test_rows_have_a_cell_for_each_column(part: str) -> None:
 
 
 def test_the_printed_figures() -> None:
-    assert line(MET["builds"][0]) == "| a | 4 | 65.00 | 20.00 | 13.00 | slim | 5.00x | 5.00x | met |"
+    assert line(MET["builds"][0]) == "| a | 4 | 65.00 | 20.00 | 13.00 | slim | 5.00x | 3.50x | met |"
     assert line(MET["warm"][0]) == "| a | 5 | 4.00 | 5.00 | 6.00 | 7.00 | 3.50 | 4.00 | 1.00 | 1.50 | met |"
     assert line(MET["next"][0]) == "| --check | 6.00 | 17.90 | 8 | 1.49 | 1.50 | met |"
     assert line(MET["suite"][0]) == "| a | 120.00 | 74.00, 76.00 | 1 of 2 | 1200 | 10.00x | 10.00x | met |"
@@ -426,10 +428,11 @@ def test_builds_are_compared_side_by_side_and_alone(
     at_once, left = 5, len(names) % 5  # three compilers for each, on 16 cores
     beside = [at_once - 1] * (len(names) - left) + [left - 1] * left
     assert rows == [*(Built(name, each, 60.0, 20.0, 15.0, "slim") for name, each in zip(names, beside, strict=True)),
+                    Built(f"median of {len(names)}", ratios=[4.0] * len(names)),
                     Built(f"{names[0]}, alone", 0, 60.0, 20.0, 15.0, "slim"),
                     Built(f"{names[0]}, alone, the first of a cache", 0, 60.0, None, 11.0, "slim")]
     assert services == [at_once, 1]
-    assert noted == [replace(row, precompiling_s=None, ours_s=None, headers="") for row in rows[:-1]]
+    assert noted == [replace(row, precompiling_s=None, ours_s=None, headers="") for row in rows[:-1] if not row.ratios]
     assert all(each[1:] == ["built", "close"] for each in told[: len(names)])  # they leave the GPU alone
     assert len(told) == len(names) + 1
 
