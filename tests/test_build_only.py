@@ -89,6 +89,9 @@ SOLUTIONS: Mapping[str, tuple[str, str, str]] = {
     "on_a_gpu": (solution("build('on_a_gpu')", "self.x = torch.zeros(1, device='cuda')"), "later", "needs a GPU"),
     "asserts": (solution("assert torch.cuda.is_available()"), "later", "needs a GPU"),
     "broken": (solution("build('broken', 'wrong')"), "failed", "cpp_sources:1"),
+    "not_linked": (solution("""build('not_linked', 'namespace at::cuda { int nowhere(int); }\\n' +
+                            SOURCE.replace('return ', 'at::cuda::nowhere(1); return '))"""),
+                   "failed", "undefined symbol at::cuda::nowhere(int): declared, but defined neither"),
     "raises": (solution(init="1 / 0"), "failed", "ZeroDivisionError"),
     "no_class": ("x = 1", "failed", "no class ModelNew"),
     "leaves": (solution("sys.exit(3)"), "failed", "exit status 3"),

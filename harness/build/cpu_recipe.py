@@ -72,7 +72,8 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, prefixes
     files["build.ninja"] = _ninja_file(request, library, list(files), folders, runtime_flags, slim=slim)
     files |= request.headers
     headers = _HEADERS if request.uses_cuda else (SLIM_DIR,)
-    return Recipe({**files, PLACES: places_file(places)}, library, key_of(files, [toolchain.cxx()], headers))
+    key = key_of(files, [toolchain.cxx()], headers)
+    return Recipe({**files, PLACES: places_file(places)}, library, key, request)
 
 
 def prefix_recipe() -> Recipe:

@@ -1,21 +1,167 @@
-"""Finds the lines of a compiler's log that say what is wrong."""
+"""Finds the errors in what compilers, assemblers, linkers and ninja printed."""
 
 from __future__ import annotations
 
 import re
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-SHOWN = 3
-_ERROR = re.compile(
-    r"(\berror\s*:|\bfatal error\b|\berror #\d+|undefined reference|cannot find -l|\bptxas (fatal|error)\b)",
+LONGEST = 1000
+"""A message is cut after so many characters: the names of templates have no limit."""
+MOST_DETAILS = 2
+_NUMBER = r"\d{1,9}"
+_SEVERITY = r"(?:(?:[a-z-]+ ){0,2}error\b(?: #[\w-]+)?|Error|Fatal error|sorry, unimplemented)\s*: *"
+_LINKER = r"\S*\bld(?:\.\w+)?: "
+
+_LOCATED = re.compile(  # GCC, Clang and assemblers write `file:line:column: error: `, nvcc's compilers `file(line): `
+    rf"(?P<label>[^\s:][^:]*?)(?:\((?P<nvcc>{_NUMBER})\)|:(?P<line>{_NUMBER})(?::(?P<column>{_NUMBER}))?): "
+    rf"{_SEVERITY}(?P<text>.*)"
+)
+_PTXAS = re.compile(rf"ptxas \S.*, line (?P<line>{_NUMBER}); (?P<severity>error|fatal)\s*: *(?P<text>.*)")
+_UNLOCATED = re.compile(
+    r"[\w+./-]+ (?:error|fatal)\s*: "  # nvcc and its steps
+    r"|[^\s:]+: (?:(?:[a-z-]+ ){0,2}error|fatal): |(?:[^\s:]+: )?Fatal error: |(?:Command-line|Catastrophic) error: "
+    rf"|{_LINKER}(?!.*: in function |use the --help|skipping incompatible)"
+    r"|\S.*(?:undefined reference to|multiple definition of) "
+    r"|LLVM ERROR: |\S+: (?:virtual memory exhausted|out of memory)"
+)
+_NO_ERROR = re.compile(r"[^\"'`\u2018]*?\b(?:warning|note|remark|info)\b(?: #[\w-]+)?\s*:", re.IGNORECASE)
+_ECHO = re.compile(
+    r"ninja: build stopped|FAILED: |collect2: error: ld returned|.*Ptx assembly aborted|fatbinary fatal"
+    r"|compilation terminated|\d+ (?:catastrophic )?errors? detected|cc1(?:plus)?: (?:all|some) warnings being treated"
+    r"|.*final link failed: (?!No space)|Assembler messages:|.*returned \d+ exit status|Remark: |\s",
     re.IGNORECASE,
 )
+"""Lines that say that there was an error, or where, but not which."""
+
+_FAILED = re.compile(rf"FAILED: (?:\[code=(?P<code>{_NUMBER})\] )?(?P<target>.*)")
+_SCOPE = re.compile(r"(?P<label>[^\s:][^:]*): (?:In|At) .*:$")
+_INCLUDED = re.compile(rf"(?:In file included|\s+) ?from (?P<label>[^:]+):(?P<line>{_NUMBER})(?::{_NUMBER})?[:,]?$")
+_REQUIRED = re.compile(
+    rf"(?P<label>[^\s:][^:]*):(?P<line>{_NUMBER}):(?P<column>{_NUMBER}):\s+(?:note:\s+)?"
+    r"(?:recursively )?required (?:from|by)"
+)
+_WARNED = re.compile(rf"(?P<label>[^\s:][^:]*):{_NUMBER}:")
+_INSTANTIATED = re.compile(rf"\s.*\bat line (?P<line>{_NUMBER})(?: of (?P<label>.+))?$")
+_CARET = re.compile(r"\s*\^\s*$")
+_ADDRESS = re.compile(r":?\(\.[^()]*\)")
 
 
-def first_errors(log: str) -> str:
-    """The first error lines, at most three, joined by `; `; the log's last line where none looks like an error."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    errors = list(dict.fromkeys(line for line in lines if _ERROR.search(line)))
-    if not errors:
-        return lines[-1] if lines else "the compiler said nothing"
-    more = f" (and {len(errors) - SHOWN} more errors)" if len(errors) > SHOWN else ""
-    return "; ".join(errors[:SHOWN]) + more
+@dataclass(frozen=True)
+class Place:
+    """A line of a file as the compiler names it. `column` is 0 if it says none."""
+
+    label: str
+    line: int
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class Error:
+    """One error, which may have a place.
+
+    `rest` is the source line from the place on, as nvcc quotes it: when it was preprocessed. `details` are further
+    lines of the message. `origins` are the lines that include the file or instantiate the template which the error is
+    in, the outermost last.
+    """
+
+    text: str
+    place: Place | None = None
+    rest: str = ""
+    details: tuple[str, ...] = ()
+    origins: tuple[Place, ...] = ()
+
+
+def errors(log: str) -> tuple[Error, ...]:
+    """The errors of a log, each once, in order."""
+    lines = log.splitlines()
+    found: dict[tuple[str, Place | None], Error] = {}
+    included: dict[str, tuple[Place, ...]] = {}  # how the compiler came to a file: it says so once
+    chain, required = list[Place](), list[Place]()
+    for number, line in enumerate(lines):
+        if number and lines[number - 1].startswith("FAILED: "):
+            continue  # the command that failed
+        if match := _INCLUDED.match(line):
+            chain = [*([] if line[0] == "I" else chain), _place(match)]
+        elif match := _REQUIRED.match(line):
+            required.append(_place(match, int(match["column"])))
+        elif match := _SCOPE.match(line):
+            chain = _note(included, match["label"], chain)
+            required = []
+        elif match := _LOCATED.match(line):
+            chain = _note(included, match["label"], chain)
+            one = _located(match, lines[number + 1 :] if match["nvcc"] else ())
+            before = tuple(required) or included.get(match["label"], ())
+            one = Error(one.text, one.place, one.rest, one.details, one.origins or before)
+            found.setdefault((one.text, one.place and Place(one.place.label, one.place.line)), one)
+        elif chain and (match := _WARNED.match(line)):
+            chain = _note(included, match["label"], chain)
+        elif text := _unlocated(line):
+            found.setdefault((text, None), Error(text))
+    return tuple(found.values())
+
+
+def last_words(log: str) -> str:
+    """What a log without errors says at its end, in one line."""
+    lines = log.splitlines()
+    commands = {number + 1 for number, line in enumerate(lines) if line.startswith("FAILED: ")}
+    said = [line for number, line in enumerate(lines) if line.strip() and number not in commands]
+    if spoken := [line for line in said if not _ECHO.match(line)]:
+        return _clean(spoken[-1])
+    failed = next(filter(None, map(_FAILED.match, said)), None)
+    if failed and failed["code"]:
+        return _clean(f"{failed['target']}: its command ended with {_status(int(failed['code']))} and said nothing")
+    return _clean(said[-1]) if said else "the compiler said nothing"
+
+
+def _note(included: dict[str, tuple[Place, ...]], label: str, chain: Sequence[Place]) -> list[Place]:
+    """Notes how the compiler came to the file, if it has just said so; the chain that follows is empty."""
+    if chain:
+        included[label] = tuple(chain)
+    return []
+
+
+def _located(match: re.Match[str], behind: Sequence[str]) -> Error:
+    place = _place(match, int(match["column"] or 0)) if match["line"] else Place(match["label"], int(match["nvcc"]))
+    rest, details, origins = "", list[str](), list[Place]()
+    quoted = False
+    for number, line in enumerate(behind):
+        if not line.strip() or (not line[0].isspace() and not _NO_ERROR.match(line)):
+            break
+        if not line[0].isspace():
+            quoted = True  # a note, with a quotation of its own
+        elif found := _INSTANTIATED.match(line):
+            origins.append(Place(found["label"] or place.label, int(found["line"])))
+        elif not quoted and _CARET.match(line) and number:
+            rest, quoted = behind[number - 1][line.index("^") :].rstrip(), True
+            details = details[:-1]
+        elif not quoted:
+            details.append(_clean(line))
+    return Error(_clean(match["text"]) or "error", place, rest, tuple(details[:MOST_DETAILS]) if rest else (),
+                 tuple(origins))
+
+
+def _unlocated(line: str) -> str:
+    """The message of an error that is in no line of a source; empty if a line is none."""
+    if match := _PTXAS.match(line):
+        return "" if _ECHO.match(line) else _clean(f"ptxas {match['severity']} : {match['text']} "
+                                                   f"(line {match['line']} of the PTX)")
+    if not _UNLOCATED.match(line) or _NO_ERROR.match(line) or _ECHO.match(line):
+        return ""
+    return _clean(_ADDRESS.sub("", re.sub(f"^{_LINKER}", "ld: ", line)))
+
+
+def _place(match: re.Match[str], column: int = 0) -> Place:
+    return Place(match["label"], int(match["line"]), column)
+
+
+def _status(code: int) -> str:
+    """An exit status as a shell gives it: a signal is 128 and its number."""
+    named = code - 128 in set(signal.Signals)
+    return signal.Signals(code - 128).name if named else f"exit status {code}"
+
+
+def _clean(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"

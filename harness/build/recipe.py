@@ -43,6 +43,8 @@ RECIPE = 4
 """Part of every key: raised when the commands below change what comes out."""
 FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 """Flags that nvcc takes from the environment."""
+FUNCTIONS = "functions"
+"""What compilers call the lines that bind `functions` to Python; the first function is in line 2."""
 _HEADERS = (SLIM_DIR, THRUST_DIR, PREFIX_DIR)
 _NOTHING = "int inlinebench_nothing;"
 _OPTIMIZATIONS = {"plain": (), "O3": ("-O3",)}
@@ -63,11 +65,13 @@ NVCC_FLAGS = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """Files by name, among them `build.ninja`, the name of the library that ninja makes, and the content's key."""
+    """Files by name, among them `build.ninja`, the name of the library that ninja makes, the content's key, and the
+    request that it is for, if it is for one."""
 
     files: dict[str, str]
     library: str
     key: str
+    request: BuildRequest | None = None
 
 
 def recipe(
@@ -84,7 +88,7 @@ def recipe(
         files["cuda.cu"] = cuda_source(request, request.cuda_sources, slim)
     files["build.ninja"] = _ninja_file(request, library, architectures, slim)
     key = key_of(files, _compilers(request), _HEADERS)
-    return Recipe({**files, PLACES: places_file(_places(request, prefixes))}, library, key)
+    return Recipe({**files, PLACES: places_file(_places(request, prefixes))}, library, key, request)
 
 
 def kernel_prefix_recipe(architectures: Sequence[str]) -> Recipe:
@@ -132,8 +136,9 @@ def trace_recipe(source: Path) -> Recipe:
 def cpp_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> str:
     """The C++ file: torch's header, the sources, and the bindings that `functions` asks for."""
     parts = _includes(request, ["torch/extension.h"], sources, slim)
-    parts += _labelled(sources, "cpp_sources")
+    parts += labelled(sources, "cpp_sources")
     if request.functions is not None:
+        parts.append(f'#line 1 "{FUNCTIONS}"')
         parts.append("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {")
         for name, docstring in request.functions.items():
             function = f"torch::wrap_pybind_function({name})" if request.with_pytorch_error_handling else name
@@ -145,7 +150,7 @@ def cpp_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> str
 def cuda_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> str:
     """The CUDA file: the headers that torch puts first, and the sources."""
     parts = _includes(request, ["torch/types.h", "cuda.h", "cuda_runtime.h"], sources, slim)
-    return "\n".join([*parts, *_labelled(sources, "cuda_sources")]) + "\n"
+    return "\n".join([*parts, *labelled(sources, "cuda_sources")]) + "\n"
 
 
 def _includes(request: BuildRequest, headers: Sequence[str], sources: Sequence[str], slim: bool) -> list[str]:
@@ -155,7 +160,7 @@ def _includes(request: BuildRequest, headers: Sequence[str], sources: Sequence[s
     return [f"#include <{header}>" for header in (*headers, *called)]
 
 
-def _labelled(sources: Sequence[str], name: str) -> list[str]:
+def labelled(sources: Sequence[str], name: str) -> list[str]:
     """The sources, each with the name and the line numbers that its author knows it by."""
     several = len(sources) > 1
     labels = (f"{name}[{index}]" if several else name for index in range(len(sources)))

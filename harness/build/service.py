@@ -19,9 +19,9 @@ from harness.build import architecture, toolchain
 from harness.build.cache import CPU_LIBRARIES, Cache
 from harness.build.cpu_recipe import CannotTranslate, cpu_recipe
 from harness.build.cuda_on_cpu import allocator_library, runtime_library
-from harness.build.log import first_errors
 from harness.build.prefix import PREFIX_DIR
 from harness.build.prefixes import Prefixes
+from harness.build.reasons import reason
 from harness.build.recipe import Recipe, clock_recipe, recipe, trace_recipe
 from harness.build.request import BadRequest, BuildOutcome, BuildRequest, NoSupport, Support
 from harness.build.slim.fallback import needs_full_headers
@@ -81,7 +81,8 @@ class BuildService:
         if outcome.library is not None or outcome.timed_out or not self._may_need_full_headers(request, outcome.log):
             return replace(outcome, headers="slim")
         full = self._build(request, slim=False)
-        return replace(full, headers=f"full, because with slim ones: {outcome.reason}") if full.library else full
+        lacking = outcome.reason.partition("\n")[0]
+        return replace(full, headers=f"full, because with slim ones: {lacking}") if full.library else full
 
     def _may_need_full_headers(self, request: BuildRequest, log: str) -> bool:
         try:
@@ -230,7 +231,7 @@ class BuildService:
                 return BuildOutcome(None, f"the build took longer than {self._timeout:g} s (--build-timeout raises the "
                                     "limit)", log, timed_out=True)
             if status:
-                return BuildOutcome(None, first_errors(log), log)
+                return BuildOutcome(None, reason(log, planned), log)
             if not _is_library(folder / planned.library):
                 return BuildOutcome(None, "the build left no library of a reasonable size behind", log)
             return BuildOutcome(self._cache.store(planned.key, folder / planned.library), log=log)
@@ -274,9 +275,10 @@ def _is_library(path: Path) -> bool:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """What compilers read of ours, with their temporary files in the folder of the build."""
+    """What compilers read of ours, with their temporary files in the folder of the build, and errors in English."""
     here = {name: str(folder) for name in ("HOME", "TMPDIR")}
-    return {**clean_environment(os.environ), **here, "PYTHONPATH": str(PACKAGE)}
+    english = {"LC_ALL": "C.UTF-8", "LANGUAGE": ""}
+    return {**clean_environment(os.environ), **here, **english, "PYTHONPATH": str(PACKAGE)}
 
 
 def default_jobs(judges: int = 0) -> int:

@@ -10,15 +10,23 @@ import re
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.utils.cpp_extension
 
+T = TypeVar("T")
 BuildLibrary = Callable[[dict[str, Any]], str]
 """Takes the facts of a build request and gives the path of the library; raises RuntimeError with the reason."""
 
 CUDA_SUFFIXES = (".cu", ".cuh")
+
+
+class NotLinked(ImportError):
+    """A library needs what neither its sources nor the libraries that it is linked with define.
+
+    The linker leaves that open, because the process that loads the library may have it; loading finds out.
+    """
 
 
 def install(build: BuildLibrary) -> None:
@@ -43,7 +51,7 @@ class _Loader:
         return f"{name}_v{number}" if number else name
 
     def load_inline(self, *arguments: Any, **named: Any) -> types.ModuleType | str:
-        """As `torch.utils.cpp_extension.load_inline`. Raises RuntimeError with the compiler's errors."""
+        """As `torch.utils.cpp_extension.load_inline`. Raises RuntimeError with the compiler's errors, or NotLinked."""
         given = self._bind(arguments, named)
         _refuse_sycl(given)
         return self._load(given, _texts(given["cpp_sources"]), _texts(given["cuda_sources"]),
@@ -90,9 +98,23 @@ class _Loader:
         name = self._numbered(name, repr(facts))
         library = self._build({"name": name, **facts})
         if given.get("is_python_module", True):
-            return _import(name, library)
-        torch.ops.load_library(library)  # type: ignore[no-untyped-call, unused-ignore]
+            return _linked(library, lambda: _import(name, library))
+        _linked(library, lambda: torch.ops.load_library(library))  # type: ignore[no-untyped-call, unused-ignore]
         return library
+
+
+def _linked(library: str, load: Callable[[], T]) -> T:
+    """What `load` gives. Raises NotLinked where the dynamic loader misses a name, as ImportError or OSError."""
+    try:
+        return load()
+    except (ImportError, OSError) as error:
+        said = f"{error}\n{error.__cause__}"  # torch.ops.load_library says itself only that it failed
+        missing = re.search(rf"{re.escape(library)}: undefined symbol: ([^\s,]+)", said)
+        if missing is None:
+            raise
+        name = torch._C._demangle(missing[1])  # type: ignore[attr-defined, unused-ignore]
+        raise NotLinked(f"undefined symbol {name}: declared, but defined neither in the sources nor in a library that "
+                        "they are linked with") from error
 
 
 def _import(name: str, library: str) -> types.ModuleType:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from harness.candidate.load_inline import NotLinked
 from harness.wire.arithmetic import seed_all
 from harness.wire.shortage import is_out_of_memory
 
@@ -69,4 +70,6 @@ def failure(error: Exception, kind: str, path: Path) -> Unusable:
     if isinstance(error, SyntaxError) and error.filename == str(path):
         where, text = f" ({path.name}, line {error.lineno})", error.msg
     first = text.strip().partition("\n")[0]
+    if isinstance(error, NotLinked):
+        return Unusable("not_linked", f"{first}{where}")
     return Unusable("out_of_memory" if is_out_of_memory(error) else kind, f"{type(error).__name__}: {first}{where}")

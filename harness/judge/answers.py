@@ -13,6 +13,7 @@ LONGEST_MESSAGE = 4000
 
 FAILURES = {
     "import": Verdict.INVALID,
+    "not_linked": Verdict.BUILD_FAILED,
     "signature": Verdict.INVALID,
     "constructor": Verdict.CRASHED,
     "exception": Verdict.CRASHED,

@@ -6,17 +6,17 @@ Whatever it says comes from the result. What strangers wrote is made fit for a t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from harness.report.diagnostics import diagnostics
-from harness.report.log_end import end_of_log
+from harness.report.log_end import TRACEBACK, end_of_log
 from harness.report.table import NO_SPEEDUP
-from harness.report.text import one_line, significant
+from harness.report.text import laid_out, one_line, significant
 from harness.result import Floor, Kernels, Mismatch, Result, Spread, Timing, Verdict
 
 MOST_LINES, MOST_CHARACTERS = 60, 6000
 LONGEST_LINE, LONGEST_VALUE, LONGEST_NAME = 240, 40, 80
-ERRORS, KERNELS, PATTERNS, REMARKS = 5, 5, 6, 8
-LOG_LINES, LITTLE_LOG = 15, 6
+KERNELS, PATTERNS, REMARKS = 5, 6, 8
+LOG_LINES, REASON_LINES, LITTLE_LOG = 15, 20, 6
 CUT = "… (cut)"
 _NEXT = {
     Verdict.REJECTED:
@@ -110,21 +110,13 @@ def _seed(result: Result) -> Iterator[str]:
 
 
 def _build_failed(result: Result) -> Iterator[str]:
-    errors = diagnostics(result.log or "")
-    if not errors:
-        yield from _lines(result.reason, LOG_LINES)
-        yield from _end_of_log(result, LOG_LINES)
-        return
-    for error in errors[:ERRORS]:
-        place = f"{one_line(error.place)}: " if error.place else ""
-        yield f"{place}{one_line(error.text)}"
-        yield from (f"    {one_line(detail)}" for detail in error.details)
-        if error.source:
-            yield f"    > {one_line(error.source)}"
-    if len(errors) > ERRORS:
-        yield f"and {len(errors) - ERRORS} more"
-    if any(error.place.startswith(("cpp_sources", "cuda_sources")) for error in errors[:ERRORS]):
+    lines = laid_out(result.reason, LONGEST_LINE)
+    yield from lines[:REASON_LINES]
+    if any(line.startswith(("cpp_sources", "cuda_sources")) for line in lines):
         yield "Lines are those of the strings that were given as cpp_sources and cuda_sources; the first is line 1."
+    else:
+        compilers = (result.log or "").partition(TRACEBACK)[0]  # the solution's only says again that it was not built
+        yield from _end_of_log(replace(result, log=compilers), LITTLE_LOG)
 
 
 def _failed(result: Result) -> Iterator[str]:

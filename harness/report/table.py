@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.order import natural
-from harness.report.text import ABSENT, grid, one_line, significant
+from harness.report.text import ABSENT, grid, one_line, quoted, significant
 from harness.result import Check, Result, Spread, Timing, Verdict
 
 NO_SPEEDUP = "No speedup on the CPU: only a GPU can say how fast a CUDA kernel is."
@@ -56,8 +56,9 @@ def table(results: Sequence[Result], verbose: bool = False) -> str:
 
 
 def failure(result: Result, with_shape: bool) -> str:
-    """`problem/solution (shape): verdict: reason`, of the reason only its first line."""
-    return f"{_name(result, with_shape)}: {result.verdict}: {one_line(result.reason) or 'no reason was given'}"
+    """`problem/solution (shape): verdict: reason`, of the reason only its first line and what that quotes."""
+    lines = quoted(result.reason) or ["no reason was given"]
+    return "\n".join([f"{_name(result, with_shape)}: {result.verdict}: {lines[0]}", *lines[1:]])
 
 
 def remarks(result: Result, with_shape: bool) -> list[str]:

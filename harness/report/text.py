@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 ABSENT = "—"
+QUOTED = 4
+"""Lines below the first one of a reason that are shown with it."""
 _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\))")
 """Terminal control sequences: colours, cursor movement (CSI), titles and links (OSC)."""
 
@@ -17,7 +20,24 @@ def one_line(text: str, limit: int = 500) -> str:
     that they can't rewrite what stands on the screen.
     """
     lines = (" ".join(line.split()) for line in _ESCAPES.sub("", text).splitlines())
-    line = next(filter(None, lines), "")
+    return _fit(next(filter(None, lines), ""), limit)
+
+
+def laid_out(text: str, limit: int = 500) -> list[str]:
+    """The lines of `text` that aren't blank, with their white space, so that a caret stays below what it marks; else as
+    `one_line`."""
+    lines = (line.expandtabs().rstrip() for line in _ESCAPES.sub("", text).splitlines())
+    return [_fit(line, limit) for line in lines if line]
+
+
+def quoted(reason: str) -> list[str]:
+    """The first line of a reason, and below it what is indented there: the source line that it is about."""
+    lines = laid_out(reason)[: 1 + QUOTED]
+    behind = takewhile(lambda line: line.startswith(" "), lines[1:])
+    return [one_line(reason), *behind] if lines else []
+
+
+def _fit(line: str, limit: int) -> str:
     line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line)
     return line if len(line) <= limit else line[: limit - 1] + "…"
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from enum import Enum
 
 from harness.build.request import BuildOutcome
-from harness.report.text import ABSENT, grid, one_line
+from harness.report.text import ABSENT, grid, one_line, quoted
 from harness.run.ahead import Prebuilt
 
 LATER = "needs a GPU to be constructed; it is built when it is evaluated"
 NOTHING = "asked for no build when it was constructed; what it builds later is built when it is evaluated"
 _TRACEBACK = "Traceback (most recent call last)"
 _OF_A_GPU = re.compile(r"\b(lib)?cuda\b|\bgpus?\b|nvidia|nvml|\bdrivers?\b", re.IGNORECASE)
-_WHATEVER_THE_MACHINE = re.compile(r"(SyntaxError|IndentationError|NameError|ModuleNotFoundError)\b")
+_WHATEVER_THE_MACHINE = re.compile(r"(undefined symbol|SyntaxError|IndentationError|NameError|ModuleNotFoundError)\b")
 _COLUMNS = {"problem": "left", "solution": "left", "build": "left", "seconds": "right", "cached": "left",
             "headers": "left"}
 
@@ -81,7 +81,7 @@ def table(rows: Iterable[Built], notes: Sequence[str] = ()) -> str:
     """Every solution as a row, with the seconds that its compilers took now; then a line for each that there is more to
     say about, and the notes."""
     ordered = sorted(rows, key=lambda row: (row.problem, row.solution))
-    said = [f"{one_line(row.problem)}/{one_line(row.solution)}: {row.state}: {one_line(row.reason)}"
+    said = [f"{one_line(row.problem)}/{one_line(row.solution)}: {row.state}: " + "\n".join(quoted(row.reason))
             for row in ordered if row.reason]
     cells = [_cells(row) for row in ordered]
     blocks = [grid(list(_COLUMNS), cells, list(_COLUMNS.values())), "\n".join(said), "\n".join(notes)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 import torch.utils.cpp_extension
 
 from harness.build.request import BuildRequest
-from harness.candidate import load_inline
+from harness.candidate import load_inline, solution
 
 
 class NotBuilt(Exception):
@@ -119,3 +121,45 @@ def test_another_source_under_a_name_that_is_taken_gets_a_number_as_in_torch(ask
     sources = ["one", "other", "one", "third"]
     names = [request_of(asked, name="kernels", cpp_sources=source).name for source in sources]
     assert names == ["kernels", "kernels_v1", "kernels", "kernels_v2"]
+
+
+OPEN = """
+struct Tensor { int x; };
+Tensor add(Tensor a, int b);
+extern "C" void *PyInit_open_name() { add({1}, 2); return nullptr; }
+"""
+
+
+@pytest.fixture(scope="module")
+def open_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that needs a function which nobody defines."""
+    library = tmp_path_factory.mktemp("open") / "open_name.so"
+    source = library.with_suffix(".cpp")
+    source.write_text(OPEN)
+    subprocess.run([shutil.which("c++") or "g++", "-shared", "-fPIC", source, "-o", library], check=True)
+    return library
+
+
+@pytest.mark.parametrize("is_python_module", [True, False])
+def test_a_function_that_is_declared_but_not_defined_is_named_as_it_was_declared(
+    open_library: Path, is_python_module: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.utils.cpp_extension, "load_inline", torch.utils.cpp_extension.load_inline)
+    monkeypatch.setattr(torch.utils.cpp_extension, "load", torch.utils.cpp_extension.load)
+    load_inline.install(lambda facts: str(open_library))
+    with pytest.raises(load_inline.NotLinked, match=r"undefined symbol add\(Tensor, int\): declared, but defined "):
+        torch.utils.cpp_extension.load_inline("open_name", "", is_python_module=is_python_module)
+
+
+def test_a_library_that_misses_another_one_is_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ImportError) as raised:
+        load_inline._linked(str(tmp_path / "a.so"), lambda: load_inline._import("a", str(tmp_path / "a.so")))
+    assert not isinstance(raised.value, load_inline.NotLinked)
+
+
+def test_what_is_not_linked_is_a_failure_of_its_own_kind(tmp_path: Path) -> None:
+    path = tmp_path / "solution.py"
+    path.write_text("from harness.candidate.load_inline import NotLinked\nraise NotLinked('undefined symbol f')\n")
+    with pytest.raises(solution.Unusable, match=r"^undefined symbol f \(solution.py, line 2\)$") as raised:
+        solution.import_class(path, "ModelNew")
+    assert raised.value.kind == "not_linked"

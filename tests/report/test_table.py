@@ -130,4 +130,11 @@ def test_any_results_make_a_table_with_a_line_for_each_failure(results: list[Res
     assert all(line.isprintable() for line in text.split("\n"))
     failed = [found for found in results if found.verdict is not Verdict.PASSED]
     if failed:
-        assert len(text.split("\n\n")[-1].split("\n")) == len(failed)
+        lines = text.split("\n\n")[-1].split("\n")
+        assert len([line for line in lines if not line.startswith(" ")]) == len(failed)
+
+
+def test_the_source_line_that_a_reason_quotes_stands_below_it() -> None:
+    reason = "a:2:5: error: x\n    2 |   \ty;\x1b[2J\n      |   ^\nb:3: error: y\n    3 | z"
+    text = table([result("p/s", Verdict.BUILD_FAILED, reason=reason)])
+    assert text.endswith("p/s: build_failed: a:2:5: error: x\n    2 |         y;\n      |   ^")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.text import grid, one_line, significant
+from harness.report.text import grid, laid_out, one_line, quoted, significant
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,19 @@ def test_three_digits_say_enough_and_integers_stay_whole(value: float, shown: st
 @given(st.floats(1e-6, 1e6))
 def test_what_is_shown_is_within_half_a_percent(value: float) -> None:
     assert float(significant(value)) == pytest.approx(value, rel=0.005)
+
+
+def test_what_is_laid_out_keeps_its_blanks_and_nothing_that_moves_a_cursor() -> None:
+    assert laid_out("a\n\n  \t b  c\x1b[2J\x07 \n") == ["a", "         b  c\N{REPLACEMENT CHARACTER}"]
+    assert quoted("\n a  b\n  2 | c\n    | ^\nd\n  e") == ["a b", "  2 | c", "    | ^"]
+    assert quoted(" \n") == []
+
+
+@given(st.text())
+def test_the_first_line_of_what_is_quoted_is_the_one_that_is_shown_alone(reason: str) -> None:
+    lines = quoted(reason)
+    assert (lines[0] if lines else "") == one_line(reason)
+    assert all(line.isprintable() and line.startswith(" ") for line in lines[1:])
 
 
 def test_a_reason_shows_only_its_first_line_that_says_something() -> None:
