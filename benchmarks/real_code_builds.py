@@ -21,7 +21,8 @@ from real_code_rows import Build, End, Maker
 from throughput_processes import stock_environment
 
 from harness import catalog, command_line
-from harness.build.log import first_errors
+from harness.build.log import errors as errors_in
+from harness.build.log import last_words
 from harness.build.request import BuildOutcome, BuildRequest
 from harness.build.service import BuildService
 from harness.run import build_only
@@ -163,11 +164,17 @@ def of_stock(name: str, said: str, timeout: float | None, status: int) -> Build:
     if timeout is not None:
         end, reason = End.HUNG, f"killed after {timeout:g} s"
     elif errors:
-        end, reason = End.FAILED, first_errors(errors[0])
+        end, reason = End.FAILED, first_error(errors[0])
     else:
         end = End.BUILT if calls else End.NONE
-        reason = first_errors(raised) if raised else "" if facts and "raised" in facts[-1] else f"left with {status}"
+        reason = first_error(raised) if raised else "" if facts and "raised" in facts[-1] else f"left with {status}"
     return Build(Maker.STOCK, name, end, sum(each["seconds"] for each in calls), len(calls), reason[:LONGEST_REASON])
+
+
+def first_error(text: str) -> str:
+    """What a compiler's output, or an exception's text, says first or last."""
+    found = errors_in(text)
+    return found[0].text if found else last_words(text)
 
 
 def verdicts(path: Path) -> Mapping[str, str]:
