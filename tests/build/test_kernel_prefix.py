@@ -35,53 +35,70 @@ torch::Tensor run(torch::Tensor x) {
   return y;
 }
 """
-LISTING = ("-Xcompiler", "-H")
+STRICT = ("-Xcompiler", "-Winvalid-pch")
+"""GCC warns if it cannot use a precompiled header, and what prints anything is compiled again without one."""
+RECORDER = '#!/bin/sh\nprintf "%s\\n" "$*" >> "{calls}"\nexec {gcc} "$@"\n'
 REQUEST = BuildRequest("twice", ("torch::Tensor run(torch::Tensor x);",), (CUDA,), {"run": ""},
-                       extra_cuda_cflags=LISTING)
+                       extra_cuda_cflags=STRICT)
 
 
 def compiled(request: BuildRequest, prefixes: Path, folder: Path) -> tuple[int, str, set[str]]:
     """The exit status, what was printed, and the symbols of the object that nvcc makes."""
+    tools, calls = folder / "tools", folder / "calls"
+    tools.mkdir(exist_ok=True)
+    calls.write_text("")
+    (tools / "gcc").write_text(RECORDER.format(calls=calls, gcc=shutil.which("gcc")))
+    (tools / "gcc").chmod(0o755)
     for name, text in recipe(request, ARCHITECTURES, slim=True, prefixes=prefixes).files.items():
         (folder / name).write_text(text)
-    done = subprocess.run([toolchain.ninja(), "-C", folder, "cuda.o"], capture_output=True, text=True, check=False)
+    done = subprocess.run([toolchain.ninja(), "-C", folder, "cuda.o"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
     if done.returncode:
         return done.returncode, done.stdout, set()
     listed = subprocess.run(["nm", folder / "cuda.o"], capture_output=True, text=True, check=True).stdout
     return 0, done.stdout, {line[17:] for line in listed.splitlines() if line[17] in "TWVDB"}
 
 
-def reads_it(log: str, gpu_prefixes: Path, level: str) -> bool:
-    return f"! {gpu_prefixes / level / 'prefix.h.gch'}" in log
+def reads_it(folder: Path, gpu_prefixes: Path, level: str) -> bool:
+    """Whether the last call of GCC for the build in a folder read the precompiled header."""
+    return f"-include {gpu_prefixes / level / 'prefix.h'} " in (folder / "calls").read_text().splitlines()[-1]
 
 
 def test_the_object_is_the_same(gpu_prefixes: Path, tmp_path: Path) -> None:
     status, log, symbols = compiled(REQUEST, gpu_prefixes, tmp_path)
-    assert status == 0 and reads_it(log, gpu_prefixes, "plain"), log
+    assert status == 0 and reads_it(tmp_path, gpu_prefixes, "plain"), log
     status, log, plain = compiled(REQUEST, PREFIX_DIR, tmp_path)
-    assert status == 0 and not reads_it(log, gpu_prefixes, "plain"), log
+    assert status == 0 and not reads_it(tmp_path, gpu_prefixes, "plain"), log
     assert symbols == plain
     assert any("3run" in symbol for symbol in symbols)
 
 
 def test_optimised_sources_have_their_own(gpu_prefixes: Path, tmp_path: Path) -> None:
-    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, "-O3")), gpu_prefixes, tmp_path)
-    assert status == 0 and reads_it(log, gpu_prefixes, "O3"), log
+    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*STRICT, "-O3")), gpu_prefixes, tmp_path)
+    assert status == 0 and reads_it(tmp_path, gpu_prefixes, "O3"), log
 
 
 @pytest.mark.parametrize("named", [("80", "90"), ("90a",), ("80", "100f")])
 def test_flags_that_name_gpus_have_it_too(gpu_prefixes: Path, tmp_path: Path, named: tuple[str, ...]) -> None:
     """nvcc defines them as macros, and their families, and GCC takes a precompiled header only with the same ones."""
     several = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in named]
-    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, *several)), gpu_prefixes, tmp_path)
-    assert status == 0 and reads_it(log, gpu_prefixes, "plain"), log
+    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*STRICT, *several)), gpu_prefixes, tmp_path)
+    assert status == 0 and reads_it(tmp_path, gpu_prefixes, "plain"), log
 
 
 def test_what_it_was_not_made_for_is_read_as_it_is(gpu_prefixes: Path, tmp_path: Path) -> None:
     """These flags change the headers' text."""
-    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*LISTING, "-O1", "-D_FORTIFY_SOURCE=2")),
+    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*STRICT, "-O1", "-D_FORTIFY_SOURCE=2")),
                               gpu_prefixes, tmp_path)
-    assert status == 0 and ".gch" not in log, log
+    assert status == 0 and "prefix.h" not in (tmp_path / "calls").read_text(), log
+
+
+def test_what_gcc_warns_about_is_compiled_as_it_is(gpu_prefixes: Path, tmp_path: Path) -> None:
+    """The text that cudafe++ writes switches warnings off, and GCC forgets that in precompiled form."""
+    warned = CUDA.replace("  auto y =", "  x.data<float>();\n  auto y =")
+    status, log, _ = compiled(replace(REQUEST, cuda_sources=(warned,)), gpu_prefixes, tmp_path)
+    assert status == 0 and not reads_it(tmp_path, gpu_prefixes, "plain"), log
+    assert log.count("deprecated") >= 1, log
 
 
 def test_an_error_that_only_the_host_compiler_finds_names_the_author_s_line(gpu_prefixes: Path, tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 #!/bin/sh
-# nvcc's host compiler: gcc, for which the begin of the file that cudafe++ writes is precompiled.
+# nvcc's host compiler: gcc, with the start of the file that cudafe++ writes in precompiled form.
 #
-# What cudafe++ makes of the headers that every kernel's source begins with is the same text each time, for one level of
-# optimisation. It lies in folders beside this script as prefix.h, with GCC's precompiled form. A file that begins with
-# one of these texts is compiled without it, with `-include prefix.h`. Any other, and one in which that fails, is
-# compiled as it is.
+# cudafe++ makes the same text of torch's headers each time, for one level of optimisation. The text is prefix.h, in
+# folders beside this script, with GCC's precompiled form. If a file starts with one of these texts, byte for byte, the
+# rest of it is compiled with `-include prefix.h`. Every other file is compiled as it is, and so is one where that fails
+# or prints anything: GCC does not keep in precompiled form which warnings the text switches off.
 #
-# With INLINEBENCH_MAKE_PREFIX the file has nothing but these headers, and prefix.h is made of it in a folder of that
-# name.
+# With INLINEBENCH_MAKE_PREFIX the file has nothing but these headers. The script then makes prefix.h of it, in a folder
+# of that name.
 
 source=
 for word; do
@@ -30,8 +30,8 @@ fi
 output=
 before=
 architectures=
-for word; do  # all but the file, what is to be made of it, and the GPUs that it is for: GCC takes a precompiled header
-  shift       # only with the same macros, and these are needed behind it
+for word; do  # all but the file, the output, and the macros that name GPUs: GCC uses a precompiled header only with
+  shift       # the same macros, and these are defined after it
   case $word in
     -D__CUDA_ARCH_*) architectures="$architectures $word" ;;
     -o|"$source") ;;
@@ -56,5 +56,5 @@ rest=${source%.cudafe1.cpp}.rest.cpp
   done
   tail -c +$((size + 1)) "$source"
 } > "$rest" &&
-  gcc "$@" -include "$prefix" "$rest" -o "$output" 2> "$rest.log" && cat "$rest.log" >&2 && exit
+  gcc "$@" -include "$prefix" "$rest" -o "$output" > "$rest.log" 2>&1 && [ ! -s "$rest.log" ] && exit
 exec gcc "$@" $architectures "$source" -o "$output"
