@@ -33,8 +33,6 @@ from harness.run.progress import Progress
 from harness.wire.processes import kill_tree
 
 OUT_OF_TIME = "real_code.py: not started within --time-limit"
-NO_ANSWER = "no answer within"
-"""How the harness says that a constructor took too long."""
 UNLOADABLE = re.compile(r"undefined symbol|cannot open shared object|ImportError")
 """What stock `load_inline` raises itself, when it imports what it built."""
 LONGEST_REASON = 2000
@@ -93,6 +91,7 @@ def by_harness(task: Task, names: Sequence[str], cache: Path) -> Iterator[Build]
     options = command_line.parse([
         *names, "--build-only", *target, "--problems", str(task.problems), "--solutions", str(task.solutions),
         "--cache", str(cache), "--jobs", str(task.jobs), "--build-timeout", str(task.timeout),
+        "--timeout", str(task.timeout),
     ])
     choices = choose(options, catalog.read(options.problems, options.solutions))
     # No part of a run tells what a solution waits for a build, so the service is replaced by one that measures it.
@@ -115,7 +114,7 @@ def of_harness(built: Built) -> Build:
 
 
 def _end(built: Built) -> End:
-    if any(outcome.timed_out for outcome in built.builds) or built.reason.startswith(NO_ANSWER):
+    if any(outcome.timed_out for outcome in built.builds):
         return End.HUNG
     if any(outcome.library is None for outcome in built.builds):
         return End.FAILED
@@ -156,12 +155,15 @@ def _stock(task: Task, name: str, folder: Path) -> Build | None:
 
 
 def of_stock(name: str, said: str, timeout: float | None, status: int) -> Build:
-    """What real_code_stock.py said of a solution; `timeout` is set if it was killed after so many seconds."""
+    """What real_code_stock.py said of a solution; `timeout` is set if it was killed after so many seconds.
+
+    A solution that is killed between its builds did not hang in one: some constructors take minutes.
+    """
     facts = [json.loads(line) for line in said.splitlines() if line.endswith("}")]
     calls = [each for each in facts if "seconds" in each]
     errors = [each["error"] for each in calls if each["error"]]
     raised = "".join(each["raised"] for each in facts if "raised" in each)
-    if timeout is not None:
+    if timeout is not None and sum("begun" in each for each in facts) > len(calls):
         end, reason = End.HUNG, f"killed after {timeout:g} s"
     elif errors:
         end, reason = End.FAILED, first_error(errors[0])

@@ -2,8 +2,9 @@
 
     python benchmarks/real_code_stock.py SOLUTION PROBLEM
 
-Imports both files and constructs the solution. Each call of `load_inline` and `load` is a line of JSON on stdout: the
-seconds inside it, and what it raised, if it did. A last line says what import and constructor raised, if they did.
+Imports both files and constructs the solution. Each call of `load_inline` and `load` is two lines of JSON on stdout: one
+when it begins, and one with the seconds inside it and what it raised, if it did. A last line says what import and
+constructor raised, if they did.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def noted(build: Callable[..., Any], answers: TextIO) -> Callable[..., Any]:
 
     def told(*arguments: Any, **named: Any) -> Any:
         error = ""
+        say(answers, begun=True)
         try:
             return timed(*arguments, **named)
         except BaseException as raised:

@@ -121,9 +121,16 @@ def test_stock_builds_each_solution_in_a_process_of_its_own(
     assert capsys.readouterr().out.count("| SAME |") == len(record.pairs(SOLUTIONS)) == len(SOLUTIONS)
 
 
-def test_a_stock_build_that_takes_too_long_hung(folder: Path) -> None:
+def test_a_stock_process_that_takes_too_long_is_killed(folder: Path) -> None:
     task = builds.Task(folder, (), 1, 0.1, float("inf"))
-    assert [build.end for build in builds.by_stock(task, ["double/twice"], folder / "stock")] == [End.HUNG]
+    assert [build.end for build in builds.by_stock(task, ["double/twice"], folder / "stock")] == [End.NONE]
+
+
+@pytest.mark.parametrize("said, end", [
+    (['{"begun": true}'], End.HUNG), (['{"begun": true}', '{"seconds": 2.0, "error": ""}'], End.BUILT), ([], End.NONE),
+])
+def test_a_killed_stock_process_hung_only_inside_a_build(said: list[str], end: End) -> None:
+    assert builds.of_stock("p/s", "\n".join(said), 150.0, -9).end is end
 
 
 @pytest.mark.parametrize("wanted, expected", [(0, []), (2, ["a", "c"]), (3, ["a", "b", "c"]), (9, list("abcd"))])
@@ -140,7 +147,7 @@ def test_those_beside_stock_are_spread_evenly(
     ([BuildOutcome(Path("a.so")), BuildOutcome(None, "wrong")], State.BUILT, "does without", End.FAILED),
     ([BuildOutcome(Path("a.so"))], State.FAILED, "ImportError: a.so: undefined symbol: f", End.FAILED),
     ([BuildOutcome(Path("a.so"))], State.LATER, "needs a GPU", End.BUILT),
-    ([], State.FAILED, "no answer within 300 s", End.HUNG),
+    ([], State.FAILED, "no answer within 300 s", End.NONE),
     ([], State.FAILED, "SyntaxError", End.NONE),
 ])
 def test_the_end_is_that_of_the_builds(outcomes: list[BuildOutcome], state: State, reason: str, end: End) -> None:
