@@ -2,8 +2,8 @@
 
     python benchmarks/real_code_stock.py SOLUTION PROBLEM
 
-Imports both files and constructs the solution. Each call of `load_inline` and `load` is two lines of JSON on stdout: one
-when it begins, and one with the seconds inside it and what it raised, if it did. A last line says what import and
+Imports both files and constructs the solution. Each call of `load_inline` and `load` is two lines of JSON on stdout:
+one when it begins, and one with the seconds inside it and what it raised, if it did. A last line says what import and
 constructor raised, if they did.
 """
 
