@@ -15,16 +15,16 @@ from typing import Any, cast
 import torch
 from accuracy_bars import Flushed, Spun, Traced, middle, spin_for
 
-from harness.build import toolchain
-from harness.build.service import BuildService
-from harness.judge.device import architectures
-from harness.judge.kernels import HARNESS, HOLD, STOP
-from harness.timing.call import Clock, timed_call
-from harness.timing.flags import FlagPage
-from harness.timing.gpu import GpuClock
-from harness.timing.overhead import null_ms, shown_ms
-from harness.timing.profile import Activity, CuptiTracer
-from harness.wire.arithmetic import exact_arithmetic
+from inlinebench.build import toolchain
+from inlinebench.build.service import BuildService
+from inlinebench.judge.device import architectures
+from inlinebench.judge.kernels import HARNESS, HOLD, STOP
+from inlinebench.timing.call import Clock, timed_call
+from inlinebench.timing.flags import FlagPage
+from inlinebench.timing.gpu import GpuClock
+from inlinebench.timing.overhead import null_ms, shown_ms
+from inlinebench.timing.profile import Activity, CuptiTracer
+from inlinebench.wire.arithmetic import exact_arithmetic
 
 HOLD_MS = 50.0
 BUILD_TIMEOUT_S = 600.0

@@ -13,13 +13,13 @@ import torch
 from accuracy_bars import DIFFER_BY, Differing, Evaluated, Repeated, SelfCompared
 from accuracy_gpu import SPIN_KERNEL, Bench, Failed, Work, calibrate
 
-from harness import catalog, command_line
-from harness.judge import problem as problem_file
-from harness.options import ROOT, Options
-from harness.result import Result, from_json
-from harness.run.plan import Choice, choose
-from harness.run.progress import Progress
-from harness.run.session import Session
+from inlinebench import catalog, command_line
+from inlinebench.judge import problem as problem_file
+from inlinebench.options import ROOT, Options
+from inlinebench.result import Result, from_json
+from inlinebench.run.plan import Choice, choose
+from inlinebench.run.progress import Progress
+from inlinebench.run.session import Session
 
 Note = Callable[[Evaluated | Repeated], None]
 """Called with a row that isn't finished, so that what is there so far is kept."""

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT / "harness"), str(ROOT)]
 
-from harness.result import Result  # noqa: E402
+from inlinebench.result import Result  # noqa: E402
 from tests.planted import Planted, evaluate_all, read_all  # noqa: E402
 
 CHEATS, HONEST = "cheats", "honest"

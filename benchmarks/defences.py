@@ -21,12 +21,12 @@ from typing import Any
 from tabulate import tabulate
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT / "harness"), str(ROOT)]
 
-from harness import catalog, command_line  # noqa: E402
-from harness.result import Verdict  # noqa: E402
-from harness.run.plan import choose  # noqa: E402
-from harness.run.session import Session  # noqa: E402
+from inlinebench import catalog, command_line  # noqa: E402
+from inlinebench.result import Verdict  # noqa: E402
+from inlinebench.run.plan import choose  # noqa: E402
+from inlinebench.run.session import Session  # noqa: E402
 
 NAMES = ("matmul_diag/naive", "gemm_scale_batchnorm/naive")
 REPEATS = 4

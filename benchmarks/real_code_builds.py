@@ -20,17 +20,17 @@ from unittest.mock import patch
 from real_code_rows import Build, End, Maker
 from throughput_processes import stock_environment
 
-from harness import catalog, command_line
-from harness.build.log import errors as errors_in
-from harness.build.log import last_words
-from harness.build.request import BuildOutcome, BuildRequest
-from harness.build.service import BuildService
-from harness.run import build_only
-from harness.run.build_only import BuildOnly
-from harness.run.built import Built
-from harness.run.plan import choose
-from harness.run.progress import Progress
-from harness.wire.processes import kill_tree
+from inlinebench import catalog, command_line
+from inlinebench.build.log import errors as errors_in
+from inlinebench.build.log import last_words
+from inlinebench.build.request import BuildOutcome, BuildRequest
+from inlinebench.build.service import BuildService
+from inlinebench.run import build_only
+from inlinebench.run.build_only import BuildOnly
+from inlinebench.run.built import Built
+from inlinebench.run.plan import choose
+from inlinebench.run.progress import Progress
+from inlinebench.wire.processes import kill_tree
 
 OUT_OF_TIME = "real_code.py: not started within --time-limit"
 UNLOADABLE = re.compile(r"undefined symbol|cannot open shared object|ImportError")

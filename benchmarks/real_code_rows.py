@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 
-from harness.report.text import one_line
+from inlinebench.report.text import one_line
 
 USUAL_RATIO, USUAL_SHARE = 1.0, 0.95
 """At least this share of builds takes no longer than stock's."""

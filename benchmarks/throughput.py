@@ -34,15 +34,15 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "harness"))
 
 from accuracy_bars import line  # noqa: E402
 from throughput_parts import AT_SMALL, PLENTY_OF_CORES, Parts, Skipped  # noqa: E402
 from throughput_processes import Failed, Machine  # noqa: E402
 from throughput_rows import PARTS, Record, head, read_record, status_of  # noqa: E402
 
-from harness.build.toolchain import MissingTool  # noqa: E402
-from harness.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
+from inlinebench.build.toolchain import MissingTool  # noqa: E402
+from inlinebench.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
 
 BESIDE = ("next", "large")
 """Parts beside which one stock build runs, where `suite` follows."""

@@ -7,10 +7,10 @@ import re
 import shutil
 from pathlib import Path
 
-from harness import catalog
-from harness.build.request import BuildRequest
-from harness.catalog import Solution
-from harness.options import Options
+from inlinebench import catalog
+from inlinebench.build.request import BuildRequest
+from inlinebench.catalog import Solution
+from inlinebench.options import Options
 
 PROBLEM, SOLUTION = "matmul_diag", "naive"
 """The bundled solution that is evaluated again and again."""

@@ -21,19 +21,19 @@ from typing import Any
 
 from throughput_planted import numbered_request, problem_of
 
-from harness import catalog, command_line
-from harness.build import toolchain
-from harness.build.request import BuildRequest
-from harness.build.service import BuildService
-from harness.catalog import Solution
-from harness.options import ROOT
-from harness.result import Result, Verdict
-from harness.run.plan import choose
-from harness.run.progress import Progress
-from harness.run.session import Session
-from harness.sandbox.policy import Sandbox
-from harness.sandbox.probe import available
-from harness.wire.processes import kill_tree
+from inlinebench import catalog, command_line
+from inlinebench.build import toolchain
+from inlinebench.build.request import BuildRequest
+from inlinebench.build.service import BuildService
+from inlinebench.catalog import Solution
+from inlinebench.options import ROOT
+from inlinebench.result import Result, Verdict
+from inlinebench.run.plan import choose
+from inlinebench.run.progress import Progress
+from inlinebench.run.session import Session
+from inlinebench.sandbox.policy import Sandbox
+from inlinebench.sandbox.probe import available
+from inlinebench.wire.processes import kill_tree
 
 LONGEST_S = 400.0
 """For one process or one build."""
@@ -46,7 +46,7 @@ FACTS = """
 import json, sys
 from dataclasses import asdict
 import torch
-from harness.judge import device as devices
+from inlinebench.judge import device as devices
 try:
     device = devices.resolve(sys.argv[1])
 except devices.Unusable as error:
@@ -57,7 +57,7 @@ print(json.dumps([environment, devices.architectures(device), gpus]))
 """
 RECORD = """
 import json, runpy, sys
-from harness.candidate import load_inline
+from inlinebench.candidate import load_inline
 def build(facts):
     print(json.dumps(facts), flush=True)
     sys.exit(0)  # out of the solution's import or constructor
@@ -287,7 +287,7 @@ def _run(
     command: Sequence[str | Path], environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Raises Failed if it doesn't leave with status 0."""
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    path = os.pathsep.join(filter(None, [str(ROOT / "harness"), os.environ.get("PYTHONPATH", "")]))
     words = [str(each) for each in command]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LONGEST_S,
                           stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path, **(environment or {})})

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "harness"))
 
 import torch  # noqa: E402
 from accuracy_bars import FEWEST, KINDS, Row, head, line, read_row  # noqa: E402
@@ -48,12 +48,12 @@ from accuracy_gpu import Bench, Failed, flush, spin, trace  # noqa: E402
 from accuracy_plot import plot  # noqa: E402
 from accuracy_runs import against_itself, differ, repeat  # noqa: E402
 
-from harness.build.request import NoSupport  # noqa: E402
-from harness.build.toolchain import MissingTool  # noqa: E402
-from harness.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
-from harness.judge import device as devices  # noqa: E402
-from harness.judge.problem import ProblemError  # noqa: E402
-from harness.options import default_cache  # noqa: E402
+from inlinebench.build.request import NoSupport  # noqa: E402
+from inlinebench.build.toolchain import MissingTool  # noqa: E402
+from inlinebench.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
+from inlinebench.judge import device as devices  # noqa: E402
+from inlinebench.judge.problem import ProblemError  # noqa: E402
+from inlinebench.options import default_cache  # noqa: E402
 
 OTHERS = "others"
 PARTS = ("cupti", OTHERS, "spin", "flush", "repeat", "aa", "differ")

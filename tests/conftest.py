@@ -10,7 +10,11 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from harness.build import toolchain
+from inlinebench.build import toolchain
+
+from .running import PYTHONPATH
+
+os.environ["PYTHONPATH"] = PYTHONPATH
 
 # What else a machine does decides how long an example takes; nothing here is about that.
 hypothesis.settings.register_profile("untimed", deadline=None)

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.result import Result, from_json
+from inlinebench.result import Result, from_json
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 LONGEST_S = 900.0
+PYTHONPATH = os.pathsep.join([str(ROOT / "harness"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+"""For processes: the package of this checkout, and `tests`, which solutions of the tests import."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,6 @@ def run_eval(*arguments: str | Path, out: Path | None = None, environment: Mappi
     """One run from start to end."""
     line = command(*arguments, *([] if out is None else ["--out", out]))
     done = subprocess.run(line, capture_output=True, text=True, timeout=LONGEST_S, check=False,
-                          stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})})
+                          stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": PYTHONPATH, **(environment or {})})
     results = [from_json(text) for text in out.read_text().splitlines()] if out is not None and out.exists() else []
     return Run(done.returncode, done.stdout, done.stderr, results)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.jsonl import read
-from harness.result import Result, Verdict
+from inlinebench.report.jsonl import read
+from inlinebench.result import Result, Verdict
 
 from .running import LONGEST_S, TESTS, command
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.build import driver, toolchain
-from harness.build.request import BuildRequest
-from harness.build.service import BuildService
-from harness.result import Verdict
+from inlinebench.build import driver, toolchain
+from inlinebench.build.request import BuildRequest
+from inlinebench.build.service import BuildService
+from inlinebench.result import Verdict
 
 from .build.test_driver import stand_in
 from .running import Run, run_eval

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.table import NO_SPEEDUP
-from harness.result import Verdict
+from inlinebench.report.table import NO_SPEEDUP
+from inlinebench.result import Verdict
 
 from .running import ROOT, Run, run_eval
 

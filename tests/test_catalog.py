@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog import Catalog, read, read_problem
-from harness.errors import UsageError
-from harness.order import natural
-from harness.selection import find_problem, select
+from inlinebench.catalog import Catalog, read, read_problem
+from inlinebench.errors import UsageError
+from inlinebench.order import natural
+from inlinebench.selection import find_problem, select
 
 from .running import ROOT, TESTS
 

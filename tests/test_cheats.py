@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.result import Result
-from harness.sandbox.policy import REQUIRED
-from harness.sandbox.probe import available
+from inlinebench.result import Result
+from inlinebench.sandbox.policy import REQUIRED
+from inlinebench.sandbox.probe import available
 
 from .planted import Planted, evaluate_all, read_all
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import __version__
-from harness.command_line import parse
-from harness.errors import UsageError
-from harness.options import CALLS, MOST_CALLS, SANITIZED_CALLS, Options
+from inlinebench import __version__
+from inlinebench.command_line import parse
+from inlinebench.errors import UsageError
+from inlinebench.options import CALLS, MOST_CALLS, SANITIZED_CALLS, Options
 
 
 def test_without_arguments_everything_has_its_default() -> None:

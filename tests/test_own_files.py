@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.result import Verdict
-from harness.sandbox.policy import REQUIRED
-from harness.sandbox.probe import available
+from inlinebench.result import Verdict
+from inlinebench.sandbox.policy import REQUIRED
+from inlinebench.sandbox.probe import available
 
 from .running import TESTS, Run, run_eval
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.jsonl import read
-from harness.result import Result, Verdict
+from inlinebench.report.jsonl import read
+from inlinebench.result import Result, Verdict
 
 from .running import LONGEST_S, command, run_eval
 
@@ -87,10 +87,10 @@ def test_a_worker_that_has_not_the_files_gets_them(folder: Path, cache: Path) ->
     check = """
 import sys
 from pathlib import Path
-from harness.judge.messages import Evaluate, ProblemAt
-from harness.options import Options
-from harness.run.identity import sources
-from harness.run.ray_worker import Worker
+from inlinebench.judge.messages import Evaluate, ProblemAt
+from inlinebench.options import Options
+from inlinebench.run.identity import sources
+from inlinebench.run.ray_worker import Worker
 problem, solution = Path(sys.argv[1]), Path(sys.argv[2])
 texts = sources(problem), sources(solution)
 assert len(texts[1]) == 2

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
-from harness.response import NoSolution, blocks, choose, solutions
+from inlinebench.errors import UsageError
+from inlinebench.response import NoSolution, blocks, choose, solutions
 
 FOLDER = Path(__file__).resolve().parent / "responses"
 INDENTED = {"list_item": "   ", "list_mark": "  ", "quotation": "> ?"}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.response import NoSolution, blocks, choose, scan, solutions
+from inlinebench.response import NoSolution, blocks, choose, scan, solutions
 
 MODEL = "class ModelNew(Base):\n    def forward(self, x):\n        return x\n"
 ANY_CHARACTER = st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")

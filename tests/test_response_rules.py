@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.response import Block, NoSolution, blocks, choose
-from harness.response.python import read, string_after
+from inlinebench.response import Block, NoSolution, blocks, choose
+from inlinebench.response.python import read, string_after
 
 M = "class ModelNew: pass\n"
 RULES = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.result import (
+from inlinebench.result import (
     SCHEMA,
     Baseline,
     Build,

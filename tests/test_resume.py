@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.commands.merge import merge
-from harness.report.jsonl import read
-from harness.result import Result, Verdict
+from inlinebench.commands.merge import merge
+from inlinebench.report.jsonl import read
+from inlinebench.result import Result, Verdict
 
 from .running import LONGEST_S, TESTS, command, run_eval
 

@@ -17,8 +17,8 @@ import real_code
 import real_code_builds as builds
 from real_code_rows import Build, End, Maker, Pair, Record, bars, report
 
-from harness.build.request import BuildOutcome
-from harness.run.built import Built, State
+from inlinebench.build.request import BuildOutcome
+from inlinebench.run.built import Built, State
 
 PROBLEM = """
 import torch

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.result import Check, Result, Spread, Timing, Verdict
-from harness.timing.profile import Activity
+from inlinebench.result import Check, Result, Spread, Timing, Verdict
+from inlinebench.timing.profile import Activity
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))  # scripts, not a package
 

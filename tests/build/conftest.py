@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.build.cache import CPU_LIBRARIES
-from harness.build.prefix import HOST_COMPILER
-from harness.build.service import BuildService
+from inlinebench.build.cache import CPU_LIBRARIES
+from inlinebench.build.prefix import HOST_COMPILER
+from inlinebench.build.service import BuildService
 
 PATIENCE_S = 600
 

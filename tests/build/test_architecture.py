@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.build.architecture import for_newer, in_order, runs_on
+from inlinebench.build.architecture import for_newer, in_order, runs_on
 
 
 def test_they_are_ordered_by_age_each_once() -> None:

@@ -6,8 +6,8 @@ from threading import Thread
 
 import pytest
 
-from harness.build.cache import FACTS, Cache
-from harness.errors import UsageError
+from inlinebench.build.cache import FACTS, Cache
+from inlinebench.errors import UsageError
 
 KEY = "ab" * 32
 

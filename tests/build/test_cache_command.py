@@ -1,4 +1,4 @@
-"""`python -m harness.build.cache`, and the limit that a run is given."""
+"""`python -m inlinebench.build.cache`, and the limit that a run is given."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.build.cache import Cache
-from harness.build.cache.command import main, size_text
-from harness.build.cache.prune import IN_USE_S
-from harness.command_line import parse
-from harness.errors import UsageError
-from harness.options import CACHE_LIMIT_GIB, Options
+from inlinebench.build.cache import Cache
+from inlinebench.build.cache.command import main, size_text
+from inlinebench.build.cache.prune import IN_USE_S
+from inlinebench.command_line import parse
+from inlinebench.errors import UsageError
+from inlinebench.options import CACHE_LIMIT_GIB, Options
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MIB = 2**20
@@ -131,18 +131,18 @@ def test_what_cannot_be_meant_leaves_with_status_2(arguments: list[str], capsys:
     with pytest.raises(SystemExit) as left:
         main(arguments, {})
     assert left.value.code == 2
-    assert "python -m harness.build.cache" in capsys.readouterr().err
+    assert "python -m inlinebench.build.cache" in capsys.readouterr().err
 
 
 def test_as_a_command_it_answers_without_torch(folder: Path) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "harness.build.cache", "show", "--cache", str(folder)]
+    command = [sys.executable, "-X", "importtime", "-m", "inlinebench.build.cache", "show", "--cache", str(folder)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "kernel3.so" in run.stdout
     assert "tabulate" in run.stderr and "torch" not in run.stderr
 
 
 def test_a_reader_who_stops_reading_is_no_error(folder: Path) -> None:
-    command = f"{sys.executable} -m harness.build.cache show --cache {folder} | true; exit ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m inlinebench.build.cache show --cache {folder} | true; exit ${{PIPESTATUS[0]}}"
     run = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.build.cache import FACTS, Cache
-from harness.build.cache.place import is_closed, is_own
-from harness.errors import UsageError
+from inlinebench.build.cache import FACTS, Cache
+from inlinebench.build.cache.place import is_closed, is_own
+from inlinebench.errors import UsageError
 
 KEY, OTHER_KEY = "ab" * 32, "cd" * 32
 USER, STRANGER = 12345, 54321

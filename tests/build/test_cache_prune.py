@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.build.cache import Cache, contents
-from harness.build.cache.bytecode import make_folder
-from harness.build.cache.contents import Item
-from harness.build.cache.prune import IN_USE_S, LEFT_S, clear, least_recently_used, prune, take_away
+from inlinebench.build.cache import Cache, contents
+from inlinebench.build.cache.bytecode import make_folder
+from inlinebench.build.cache.contents import Item
+from inlinebench.build.cache.prune import IN_USE_S, LEFT_S, clear, least_recently_used, prune, take_away
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NOW = 1e9
@@ -264,8 +264,8 @@ START = """\
 import os, random, sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from harness.build.cache import Cache
-from harness.build.cache.prune import clear, prune
+from inlinebench.build.cache import Cache
+from inlinebench.build.cache.prune import clear, prune
 """
 READ = """\
 cache, keys, found = Cache(Path(sys.argv[1])), sys.argv[3].split(), []
@@ -312,7 +312,7 @@ for _ in range(500):
 def together(place: Path, *programs: tuple[str, str]) -> list[str]:
     """What processes that work on a cache at once print."""
     running = [
-        subprocess.Popen([sys.executable, "-c", START + text, str(place), str(ROOT), argument],
+        subprocess.Popen([sys.executable, "-c", START + text, str(place), str(ROOT / "harness"), argument],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for text, argument in programs]
     said = [process.communicate(timeout=100) for process in running]
     assert [errors for _, errors in said] == [""] * len(running)

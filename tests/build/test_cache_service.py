@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.build.cache import Cache
-from harness.build.cache.prune import IN_USE_S, prune
-from harness.build.request import BuildRequest
-from harness.build.service import BuildService
+from inlinebench.build.cache import Cache
+from inlinebench.build.cache.prune import IN_USE_S, prune
+from inlinebench.build.request import BuildRequest
+from inlinebench.build.service import BuildService
 
 
 def request(answer: int) -> BuildRequest:

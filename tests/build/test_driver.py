@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.build import driver, toolchain
+from inlinebench.build import driver, toolchain
 
 DRIVER = """
 int cuInit(unsigned flags) { return INIT; }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.build import toolchain
-from harness.build.slim.fallback import needs_full_headers
+from inlinebench.build import toolchain
+from inlinebench.build.slim.fallback import needs_full_headers
 
 TORCH = str(toolchain.torch().root)
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.build import toolchain
-from harness.build.prefix import HOST_COMPILER, PREFIX_DIR
-from harness.build.recipe import recipe
-from harness.build.request import BuildRequest
-from harness.build.slim import needs_thrust
+from inlinebench.build import toolchain
+from inlinebench.build.prefix import HOST_COMPILER, PREFIX_DIR
+from inlinebench.build.recipe import recipe
+from inlinebench.build.request import BuildRequest
+from inlinebench.build.slim import needs_thrust
 
 pytestmark = pytest.mark.nvcc
 

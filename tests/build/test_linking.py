@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.build.request import BuildRequest
-from harness.build.service import BuildService
+from inlinebench.build.request import BuildRequest
+from inlinebench.build.service import BuildService
 
 TORCH = "#include <ATen/ATen.h>\nauto f() { return at::empty({1}); }"
 OPEN = 'extern "C" int nobody_has_this(); extern "C" int run() { return nobody_has_this(); }'

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.build.log import Error, Place, errors, last_words
+from inlinebench.build.log import Error, Place, errors, last_words
 
 GCC = """\
 [1/2] c++ -c main.cpp

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.build import toolchain
-from harness.build.recipe import NVCC_FLAGS, recipe
-from harness.build.request import BuildRequest
-from harness.build.slim import SLIM_DIR
+from inlinebench.build import toolchain
+from inlinebench.build.recipe import NVCC_FLAGS, recipe
+from inlinebench.build.request import BuildRequest
+from inlinebench.build.slim import SLIM_DIR
 
 from .nvcc_sources import IN_EVERY_RUN, SLOW, Case
 

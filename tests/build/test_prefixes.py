@@ -15,11 +15,11 @@ from threading import Event
 
 import pytest
 
-from harness.build.cache import CPU_LIBRARIES, Cache
-from harness.build.prefix import BINDING, KERNEL, PREFIX_DIR, WORTH_IT
-from harness.build.prefixes import Prefixes
-from harness.build.request import BuildRequest
-from harness.build.service import BuildService
+from inlinebench.build.cache import CPU_LIBRARIES, Cache
+from inlinebench.build.prefix import BINDING, KERNEL, PREFIX_DIR, WORTH_IT
+from inlinebench.build.prefixes import Prefixes
+from inlinebench.build.request import BuildRequest
+from inlinebench.build.service import BuildService
 
 CUDA = """
 __global__ void twice(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.build import toolchain
-from harness.build.cpu_recipe import cpu_recipe
-from harness.build.reasons import reason
-from harness.build.recipe import Recipe, cuda_source
-from harness.build.request import BuildRequest
-from harness.build.service import BuildService
+from inlinebench.build import toolchain
+from inlinebench.build.cpu_recipe import cpu_recipe
+from inlinebench.build.reasons import reason
+from inlinebench.build.recipe import Recipe, cuda_source
+from inlinebench.build.request import BuildRequest
+from inlinebench.build.service import BuildService
 
 with_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 PYBIND = '#include <pybind11/pybind11.h>\n#line 1 "cpp_sources"\n'

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.build import recipe as recipes
-from harness.build import toolchain
-from harness.build.cpu_recipe import cpu_recipe
-from harness.build.recipe import clock_recipe, recipe
-from harness.build.request import BuildRequest
-from harness.build.toolchain import MissingTool
-from harness.build.words import PLACES
+from inlinebench.build import recipe as recipes
+from inlinebench.build import toolchain
+from inlinebench.build.cpu_recipe import cpu_recipe
+from inlinebench.build.recipe import clock_recipe, recipe
+from inlinebench.build.request import BuildRequest
+from inlinebench.build.toolchain import MissingTool
+from inlinebench.build.words import PLACES
 
 REQUEST = BuildRequest("extension", ("int f();",), functions={"f": "doc"})
 

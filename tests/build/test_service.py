@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from harness.build import toolchain
-from harness.build.request import BuildOutcome, BuildRequest
-from harness.build.service import BuildService, _is_library
-from harness.sandbox.policy import REQUIRED, Sandbox
-from harness.sandbox.probe import available
+from inlinebench.build import toolchain
+from inlinebench.build.request import BuildOutcome, BuildRequest
+from inlinebench.build.service import BuildService, _is_library
+from inlinebench.sandbox.policy import REQUIRED, Sandbox
+from inlinebench.sandbox.probe import available
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from harness.build import driver, toolchain
-from harness.build.request import BuildRequest
-from harness.build.service import BuildService
-from harness.build.slim import SLIM_DIR, further_headers
-from harness.candidate.load_inline import _Loader
+from inlinebench.build import driver, toolchain
+from inlinebench.build.request import BuildRequest
+from inlinebench.build.service import BuildService
+from inlinebench.build.slim import SLIM_DIR, further_headers
+from inlinebench.candidate.load_inline import _Loader
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUNDLED = sorted(f"{path.parent.name}/{path.stem}" for path in (ROOT / "solutions").glob("*/*.py"))

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from harness.candidate.calls import Caller, Form, Mismatch
-from harness.timing.cpu import CpuClock
-from harness.wire.arena import BufferSet, TensorMeta, TensorSpec, lay_out, view
-from harness.wire.tree import flatten
+from inlinebench.candidate.calls import Caller, Form, Mismatch
+from inlinebench.timing.cpu import CpuClock
+from inlinebench.wire.arena import BufferSet, TensorMeta, TensorSpec, lay_out, view
+from inlinebench.wire.tree import flatten
 
 CALLS = 3
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.candidate import files as module
-from harness.candidate.files import Files
+from inlinebench.candidate import files as module
+from inlinebench.candidate.files import Files
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness.build.request import BuildRequest
-from harness.candidate.files import Files
-from harness.candidate.includes import LARGEST_HEADER, OWN, for_build
+from inlinebench.build.request import BuildRequest
+from inlinebench.candidate.files import Files
+from inlinebench.candidate.includes import LARGEST_HEADER, OWN, for_build
 
 FOLDER = Path("/work/p")
 

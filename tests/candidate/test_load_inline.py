@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch.utils.cpp_extension
 
-from harness.build.request import BuildRequest
-from harness.candidate import load_inline, solution
+from inlinebench.build.request import BuildRequest
+from inlinebench.candidate import load_inline, solution
 
 
 class NotBuilt(Exception):
@@ -159,7 +159,7 @@ def test_a_library_that_misses_another_one_is_as_it_is(tmp_path: Path) -> None:
 
 def test_what_is_not_linked_is_a_failure_of_its_own_kind(tmp_path: Path) -> None:
     path = tmp_path / "solution.py"
-    path.write_text("from harness.candidate.load_inline import NotLinked\nraise NotLinked('undefined symbol f')\n")
+    path.write_text("from inlinebench.candidate.load_inline import NotLinked\nraise NotLinked('undefined symbol f')\n")
     with pytest.raises(solution.Unusable, match=r"^undefined symbol f \(solution.py, line 2\)$") as raised:
         solution.import_class(path, "ModelNew")
     assert raised.value.kind == "not_linked"

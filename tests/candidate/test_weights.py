@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from harness.candidate.weights import Match, match, transfer
+from inlinebench.candidate.weights import Match, match, transfer
 
 Tensors = dict[str, Tensor]
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.commands.main import COMMANDS
-from harness.report.jsonl import read
-from harness.result import Environment, Result, Verdict, to_json
+from inlinebench.commands.main import COMMANDS
+from inlinebench.report.jsonl import read
+from inlinebench.result import Environment, Result, Verdict, to_json
 
 from ..report.samples import result
 from ..running import ROOT
 
 
 def inlinebench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "harness.commands.main", *map(str, arguments)], cwd=ROOT, check=False,
-                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    return subprocess.run([sys.executable, "-m", "inlinebench.commands.main", *map(str, arguments)], cwd=ROOT,
+                          check=False, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
 
 
 def write(path: Path, *results: Result, tail: str = "") -> Path:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from harness.judge.batch import Batch
-from harness.judge.variants import Variant
-from harness.timing.flags import FlagPage
+from inlinebench.judge.batch import Batch
+from inlinebench.judge.variants import Variant
+from inlinebench.timing.flags import FlagPage
 
 CALLS, SETS = 3, 8
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.build.request import BuildOutcome, BuildRequest, Support
-from harness.judge.candidates import Candidates, NoCandidate, Waiting
-from harness.judge.launcher import Launcher
-from harness.judge.messages import Settings
-from harness.options import Options
-from harness.run.bench import settings_for
+from inlinebench.build.request import BuildOutcome, BuildRequest, Support
+from inlinebench.judge.candidates import Candidates, NoCandidate, Waiting
+from inlinebench.judge.launcher import Launcher
+from inlinebench.judge.messages import Settings
+from inlinebench.options import Options
+from inlinebench.run.bench import settings_for
 
 TIMEOUT_S = 77.0
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from harness.judge.checking import CallCheck, Checker
-from harness.judge.forward import Output
+from inlinebench.judge.checking import CallCheck, Checker
+from inlinebench.judge.forward import Output
 
 
 class FakeStage:
@@ -93,7 +93,7 @@ class Rounded:
 
 def test_what_an_oracle_told_of_clamped_values_loosens_no_later_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call whose values are nearly all clamped, and then one without an oracle whose values are not."""
-    monkeypatch.setattr("harness.judge.checking.ORACLE_SHARE", 0.0)
+    monkeypatch.setattr("inlinebench.judge.checking.ORACLE_SHARE", 0.0)
     oracle = Rounded()
     stage = FakeStage(oracle)
     values = torch.rand(100_000, dtype=torch.float64)

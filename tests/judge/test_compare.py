@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from harness.judge import compare as module
-from harness.judge.compare import Comparison, Scale, compare, default_tolerance, measure_scale
+from inlinebench.judge import compare as module
+from inlinebench.judge.compare import Comparison, Scale, compare, default_tolerance, measure_scale
 
 NAN, INF = math.nan, math.inf
 

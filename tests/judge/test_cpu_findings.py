@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import torch
 
-from harness.judge.answers import verdict_of
-from harness.result import Verdict
+from inlinebench.judge.answers import verdict_of
+from inlinebench.result import Verdict
 
 CLAIM = "RuntimeError: inlinebench: unsupported: CUDA graphs"
 

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.judge import fingerprint
-from harness.judge.fingerprint import Fingerprint
+from inlinebench.judge import fingerprint
+from inlinebench.judge.fingerprint import Fingerprint
 
 CPU = torch.device("cpu")
 

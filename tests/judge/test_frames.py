@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.judge.candidate_process import CandidateCheated
-from harness.judge.frames import (
+from inlinebench.judge.candidate_process import CandidateCheated
+from inlinebench.judge.frames import (
     LONGEST_NOTE,
     MOST_NOTES,
     read_batched,
@@ -18,7 +18,7 @@ from harness.judge.frames import (
     read_looped,
     read_ready,
 )
-from harness.timing.profile import Activity
+from inlinebench.timing.profile import Activity
 
 READY = {"op": "ready", "nonce": "n", "weights": "by name", "changed": False, "buffers": {"own": "theirs"}}
 CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "held": True, "others": ["1"], "notes": [],

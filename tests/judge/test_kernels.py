@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.judge.kernels import COPY, LIBRARY, OWN, TRITON, Origins, read_profile
-from harness.timing.profile import Activity
+from inlinebench.judge.kernels import COPY, LIBRARY, OWN, TRITON, Origins, read_profile
+from inlinebench.timing.profile import Activity
 
 TEXT = '''
 @triton.jit

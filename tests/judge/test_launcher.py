@@ -8,7 +8,7 @@ import sys
 FORKS = """
 import os
 from pathlib import Path
-from harness.judge.launcher import Launcher
+from inlinebench.judge.launcher import Launcher
 theirs, ours = os.pipe()  # as the judge has a connection to the orchestrator
 os.set_inheritable(theirs, True)
 launcher = Launcher(fork=True)

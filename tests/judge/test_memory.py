@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from harness.judge.memory import host_refuses_more_than
-from harness.wire.shortage import is_out_of_memory
+from inlinebench.judge.memory import host_refuses_more_than
+from inlinebench.wire.shortage import is_out_of_memory
 
 MIB = 1 << 20
 

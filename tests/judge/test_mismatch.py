@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from harness.judge import checking, compare, index_sets
-from harness.judge.checking import CallCheck, Checker
-from harness.judge.compare import Scale, default_tolerance, measure_scale
-from harness.judge.forward import Output
-from harness.judge.index_sets import Form, IndexSet
-from harness.judge.mismatch import find_mismatch
-from harness.judge.places import axes, ordinal, where
-from harness.report.feedback import feedback
-from harness.result import Element, Mismatch, Result, Verdict
+from inlinebench.judge import checking, compare, index_sets
+from inlinebench.judge.checking import CallCheck, Checker
+from inlinebench.judge.compare import Scale, default_tolerance, measure_scale
+from inlinebench.judge.forward import Output
+from inlinebench.judge.index_sets import Form, IndexSet
+from inlinebench.judge.mismatch import find_mismatch
+from inlinebench.judge.places import axes, ordinal, where
+from inlinebench.report.feedback import feedback
+from inlinebench.result import Element, Mismatch, Result, Verdict
 
 from ..running import TESTS, Run, run_eval
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness.judge.outside_clock import (
+from inlinebench.judge.outside_clock import (
     ANSWER_MS,
     HOLD_MS,
     LATEST,
@@ -15,8 +15,8 @@ from harness.judge.outside_clock import (
     most_plausible_ms,
     outside_ms,
 )
-from harness.timing.flags import FlagPage
-from harness.timing.floor import Surroundings
+from inlinebench.timing.flags import FlagPage
+from inlinebench.timing.floor import Surroundings
 
 QUIET = Surroundings(around_ms=0.12, writing_ms=0.02, copy_ms=0.0, left_ms=0.0)
 

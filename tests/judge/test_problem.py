@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.judge.problem import ProblemError, construct, init_inputs, inputs, load, source_at, twin
+from inlinebench.judge.problem import ProblemError, construct, init_inputs, inputs, load, source_at, twin
 
 Write = Callable[[str], Path]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.judge import rehearsal
-from harness.judge.messages import ProblemAt
-from harness.judge.rehearsal import Rehearsed, rehearse
-from harness.judge.variants import Variant
-from harness.result import Verdict
+from inlinebench.judge import rehearsal
+from inlinebench.judge.messages import ProblemAt
+from inlinebench.judge.rehearsal import Rehearsed, rehearse
+from inlinebench.judge.variants import Variant
+from inlinebench.result import Verdict
 
 from ..running import Run, run_eval
 

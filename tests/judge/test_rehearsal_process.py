@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge.messages import ProblemAt
-from harness.judge.rehearsal_process import RehearsalProcess
+from inlinebench.judge.messages import ProblemAt
+from inlinebench.judge.rehearsal_process import RehearsalProcess
 
 
 class Recorded(RehearsalProcess):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.judge.sanitizer import NoReport, describe
+from inlinebench.judge.sanitizer import NoReport, describe
 
 MEMCHECK = """========= COMPUTE-SANITIZER
 ========= Invalid __global__ write of size 4 bytes

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from harness.judge.attempt import Attempt, Failed
-from harness.judge.scrutiny import Scrutiny, is_fig_leaf
-from harness.result import Verdict
-from harness.timing.floor import Surroundings
+from inlinebench.judge.attempt import Attempt, Failed
+from inlinebench.judge.scrutiny import Scrutiny, is_fig_leaf
+from inlinebench.result import Verdict
+from inlinebench.timing.floor import Surroundings
 
 REFERENCE = {"gemm": 2.68, "scale": 0.02, "normalise": 0.02}
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.judge.timings import Timings, slowed_down
-from harness.timing.call import Sample
-from harness.timing.gpu_state import GpuSample
-from harness.timing.overhead import Overhead
+from inlinebench.judge.timings import Timings, slowed_down
+from inlinebench.timing.call import Sample
+from inlinebench.timing.gpu_state import GpuSample
+from inlinebench.timing.overhead import Overhead
 
 
 def sample(milliseconds: float, held: bool = True) -> Sample:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from harness.judge.variants import CHANGING, Variant, apply_variant, blur, is_continuous
+from inlinebench.judge.variants import CHANGING, Variant, apply_variant, blur, is_continuous
 
 changing = pytest.mark.parametrize("variant", CHANGING, ids=lambda variant: variant.name.lower())
 

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.judge.visits import Visits
+from inlinebench.judge.visits import Visits
 
 
 def places(sets: int, calls: int, seed: int = 0) -> list[int]:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from torch.nn.parameter import is_lazy
 from torch.utils import flop_counter
 
-from harness.judge import problem as problem_file
-from harness.judge import work as module
-from harness.judge.forward import InputForm, Output, run
-from harness.judge.inputs import draw
-from harness.judge.problem import ProblemError
-from harness.judge.work import memory_bytes, stated, work_of
-from harness.timing.roofline import Work
+from inlinebench.judge import problem as problem_file
+from inlinebench.judge import work as module
+from inlinebench.judge.forward import InputForm, Output, run
+from inlinebench.judge.inputs import draw
+from inlinebench.judge.problem import ProblemError
+from inlinebench.judge.work import memory_bytes, stated, work_of
+from inlinebench.timing.roofline import Work
 
 CPU = torch.device("cpu")
 ROOT = Path(__file__).parents[2]
@@ -370,7 +370,7 @@ def test_convolutions_and_batched_products_count_as_the_counter_says(counted: Co
 
 def test_counting_does_not_import_what_takes_seconds() -> None:
     program = (
-        "import sys, torch; from torch.utils.flop_counter import FlopCounterMode; from harness.judge import work\n"
+        "import sys, torch; from torch.utils.flop_counter import FlopCounterMode; from inlinebench.judge import work\n"
         "work._spare_dynamo()\n"
         "with torch.no_grad(), FlopCounterMode(display=False) as counter: torch.ones(4, 4) @ torch.ones(4, 4)\n"
         "sys.exit(counter.get_total_flops() != 128 or 'torch._dynamo' in sys.modules)"

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from harness.result import (
+from inlinebench.result import (
     MOST_FIRST,
     Build,
     Check,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.report import changes
-from harness.report.comparison import WORSE, Change, Compared, compare, latest
-from harness.result import Environment, Result, Spread, Timing, Verdict
+from inlinebench.errors import UsageError
+from inlinebench.report import changes
+from inlinebench.report.comparison import WORSE, Change, Compared, compare, latest
+from inlinebench.result import Environment, Result, Spread, Timing, Verdict
 
 from .samples import any_result, result
 

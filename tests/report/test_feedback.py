@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from harness.report.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
-from harness.report.log_end import end_of_log
-from harness.result import Baseline, Check, Element, Floor, Kernels, KernelShare, Result, Spread, Verdict
+from inlinebench.report.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
+from inlinebench.report.log_end import end_of_log
+from inlinebench.result import Baseline, Check, Element, Floor, Kernels, KernelShare, Result, Spread, Verdict
 
 from .samples import FAILURES, any_result, check, mismatch, result, timing
 
@@ -24,7 +24,7 @@ and 2 more errors"""
 TRACEBACK = """\
 building
 Traceback (most recent call last):
-  File "a/harness/candidate/candidate.py", line 90, in _answer
+  File "a/harness/inlinebench/candidate/candidate.py", line 90, in _answer
     return dict(operation(request))
                 ^^^^^^^^^^^^^^^^^^
   File "a/solutions/p/s.py", line 8, in forward

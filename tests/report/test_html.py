@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.report.html import page
-from harness.report.page.foreign import clean
-from harness.report.page.render import render
-from harness.report.rows import arrange
-from harness.result import (
+from inlinebench.report.html import page
+from inlinebench.report.page.foreign import clean
+from inlinebench.report.page.render import render
+from inlinebench.report.rows import arrange
+from inlinebench.result import (
     Baseline,
     Build,
     Environment,
@@ -226,7 +226,7 @@ def test_a_page_of_thirty_results_is_small() -> None:
 def test_a_missing_package_is_named_with_what_to_install(package: str) -> None:
     script = (
         f"import sys; sys.modules[{package!r}] = None\n"
-        "from harness.errors import UsageError\nfrom harness.report.html import page\n"
+        "from inlinebench.errors import UsageError\nfrom inlinebench.report.html import page\n"
         "try:\n    page([], 't')\nexcept UsageError as error:\n    print(error)\n"
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.report.jsonl import JsonLines, read
-from harness.result import Result, Verdict, from_json, to_json
+from inlinebench.errors import UsageError
+from inlinebench.report.jsonl import JsonLines, read
+from inlinebench.result import Result, Verdict, from_json, to_json
 
 from .samples import any_result, result
 

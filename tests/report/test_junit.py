@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
-from harness.report.junit import check_place, write
-from harness.result import Result, Verdict
+from inlinebench.errors import UsageError
+from inlinebench.report.junit import check_place, write
+from inlinebench.result import Result, Verdict
 
 from .samples import FAILURES, any_result, result
 

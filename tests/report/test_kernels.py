@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from harness.report.kernels import kernel_tables
-from harness.result import Kernels, KernelShare
+from inlinebench.report.kernels import kernel_tables
+from inlinebench.result import Kernels, KernelShare
 
 from .samples import result
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.summary import NOT_TRIED, THRESHOLDS, SolutionSummary, render, summary
-from harness.result import Result, Verdict
+from inlinebench.report.summary import NOT_TRIED, THRESHOLDS, SolutionSummary, render, summary
+from inlinebench.result import Result, Verdict
 
 from .samples import FAILURES, any_result, result
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.table import NO_SPEEDUP, table
-from harness.result import Baseline, Floor, Kernels, Result, Spread, Timing, Verdict
+from inlinebench.report.table import NO_SPEEDUP, table
+from inlinebench.result import Baseline, Floor, Kernels, Result, Spread, Timing, Verdict
 
 from .samples import FAILURES, any_result, check, result
 

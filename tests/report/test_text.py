@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.text import grid, laid_out, one_line, quoted, significant
+from inlinebench.report.text import grid, laid_out, one_line, quoted, significant
 
 
 @pytest.mark.parametrize(

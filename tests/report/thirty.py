@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.result import (
+from inlinebench.result import (
     Baseline,
     Build,
     Check,

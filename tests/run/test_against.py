@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from harness import catalog
-from harness.command_line import parse
-from harness.errors import UsageError
-from harness.judge.messages import Evaluate, ProblemAt
-from harness.result import Check, Result, Spread, Timing, Verdict
-from harness.run.against import Rivals, over
-from harness.run.plan import choose
+from inlinebench import catalog
+from inlinebench.command_line import parse
+from inlinebench.errors import UsageError
+from inlinebench.judge.messages import Evaluate, ProblemAt
+from inlinebench.result import Check, Result, Spread, Timing, Verdict
+from inlinebench.run.against import Rivals, over
+from inlinebench.run.plan import choose
 
 CHECK = Check(calls=20, tolerance=1e-4, oracle="float64", weights="by name")
 

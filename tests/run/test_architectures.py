@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from harness.errors import UsageError
-from harness.judge.messages import Hello
-from harness.options import Options
-from harness.result import Environment
-from harness.run.bench import _architectures
+from inlinebench.errors import UsageError
+from inlinebench.judge.messages import Hello
+from inlinebench.options import Options
+from inlinebench.result import Environment
+from inlinebench.run.bench import _architectures
 
 
 def hello(*architectures: str) -> Hello:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.build.request import BuildOutcome
-from harness.run.ahead import Prebuilt
-from harness.run.built import LATER, NOTHING, Built, State, exit_status, summed_up, table
+from inlinebench.build.request import BuildOutcome
+from inlinebench.run.ahead import Prebuilt
+from inlinebench.run.built import LATER, NOTHING, Built, State, exit_status, summed_up, table
 
 LIBRARY = BuildOutcome(Path("/cache/a.so"), seconds=2.0, headers="slim")
 CACHED = BuildOutcome(Path("/cache/b.so"), cached=True, headers="full, because with slim ones: x")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.build.cache.contents import BYTECODE
-from harness.run import bytecode
-from harness.wire.bytecode import DO_NOT_WRITE, FOLDER
+from inlinebench.build.cache.contents import BYTECODE
+from inlinebench.run import bytecode
+from inlinebench.wire.bytecode import DO_NOT_WRITE, FOLDER
 from tests.running import run_eval
 
 PACKAGE = "compiled_anew"
@@ -80,7 +80,7 @@ def test_what_is_kept_is_used_as_long_as_its_source_is_the_same(cache: Path) -> 
 
 def test_nothing_is_kept_of_what_comes_after_our_own_code(cache: Path) -> None:
     (cache.parent / "foreign.py").write_text("")
-    run(cache, f"import os, {PACKAGE}; from harness.wire import bytecode; bytecode.leave(); import foreign; "
+    run(cache, f"import os, {PACKAGE}; from inlinebench.wire import bytecode; bytecode.leave(); import foreign; "
                f"assert {FOLDER!r} not in os.environ and foreign.__cached__.startswith({str(cache.parent)!r})")
     assert kept(cache) == ["__init__"] and not (cache.parent / "__pycache__").exists()
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge.messages import Evaluate, ProblemAt
-from harness.options import Options
-from harness.result import Environment
-from harness.run.identity import DECIDING, identity
+from inlinebench.judge.messages import Evaluate, ProblemAt
+from inlinebench.options import Options
+from inlinebench.result import Environment
+from inlinebench.run.identity import DECIDING, identity
 
 ON = Environment("2.11", "0.1", gpu="H100", driver="580", cuda="13.0")
 

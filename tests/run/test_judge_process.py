@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
-from harness.options import RAY, Options
-from harness.run.judge_process import Scratch, head_start
+from inlinebench.errors import UsageError
+from inlinebench.options import RAY, Options
+from inlinebench.run.judge_process import Scratch, head_start
 
 
 def judges_below(scratch: Path) -> set[int]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.command_line import parse
-from harness.judge.messages import Evaluate, ProblemAt
-from harness.options import Options
-from harness.result import Check, Result, Verdict
-from harness.run import ncu
+from inlinebench.command_line import parse
+from inlinebench.judge.messages import Evaluate, ProblemAt
+from inlinebench.options import Options
+from inlinebench.result import Check, Result, Verdict
+from inlinebench.run import ncu
 
 JOB = Evaluate("p", "s", ProblemAt(Path("/p.py"), "full", {"N": 3}), Path("/s.py"), "full")
 RESULT = Result("p", "s", "full", "cuda:0", Verdict.PASSED, check=Check(1, 1e-4, "float64", "by name"))

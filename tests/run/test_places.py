@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.command_line import parse
-from harness.errors import NoDevice, UsageError
-from harness.run.places import Place, places
+from inlinebench.command_line import parse
+from inlinebench.errors import NoDevice, UsageError
+from inlinebench.run.places import Place, places
 
 
 @pytest.fixture

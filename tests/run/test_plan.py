@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog import Catalog, Problem, Solution
-from harness.errors import UsageError
-from harness.options import Options
-from harness.result import Verdict
-from harness.run.plan import choose, plan, shapes
-from harness.run.session import exit_status
+from inlinebench.catalog import Catalog, Problem, Solution
+from inlinebench.errors import UsageError
+from inlinebench.options import Options
+from inlinebench.result import Verdict
+from inlinebench.run.plan import choose, plan, shapes
+from inlinebench.run.session import exit_status
 
 from ..report.samples import FAILURES, result
 

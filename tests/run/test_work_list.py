@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.judge.messages import Evaluate, ProblemAt
-from harness.run.work_list import WorkList
+from inlinebench.judge.messages import Evaluate, ProblemAt
+from inlinebench.run.work_list import WorkList
 
 
 def job(problem: str, solution: str = "s", shape: str = "full") -> Evaluate:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.sandbox.policy import REQUIRED, Policy, Sandbox, clean_environment, is_narrow, readable_for
-from harness.sandbox.probe import available
+from inlinebench.sandbox.policy import REQUIRED, Policy, Sandbox, clean_environment, is_narrow, readable_for
+from inlinebench.sandbox.probe import available
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROTECTIONS = tuple(map(str, available()))
@@ -26,10 +26,9 @@ pytestmark = pytest.mark.skipif(
 def run(code: str, scratch: Path, *, readable: tuple[Path, ...] = (), policy: Policy | None = None) -> str:
     """The last line of what a Python program says inside the sandbox: its output, or the exception that ended it."""
     policy = policy or Sandbox(PROTECTIONS, (str(ROOT / "harness"),)).policy(scratch, readable, (os.getpid(),), False)
-    command = [sys.executable, "-m", "harness.sandbox", json.dumps(policy.to_json()), sys.executable, "-c", code]
+    command = [sys.executable, "-m", "inlinebench.sandbox", json.dumps(policy.to_json()), sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=scratch,
-                          start_new_session=True,
-                          env={**clean_environment(os.environ), "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)})
+                          start_new_session=True, env={**clean_environment(os.environ), "TMPDIR": str(scratch)})
     return (done.stdout + done.stderr).strip().rpartition("\n")[2]
 
 
@@ -138,7 +137,7 @@ def test_a_file_can_only_grow_so_far(scratch: Path) -> None:
 
 def test_a_protection_that_cannot_be_switched_on_ends_the_program(scratch: Path) -> None:
     twice = Sandbox(PROTECTIONS, (str(ROOT / "harness"),)).policy(scratch, (), (), False)
-    code = (f"import json; from harness.sandbox.policy import Policy, enter; "
+    code = (f"import json; from inlinebench.sandbox.policy import Policy, enter; "
             f"enter(Policy.from_json(json.loads({json.dumps(twice.to_json())!r}))); print('inside')")
     assert "PermissionError" in run(code, scratch)
 

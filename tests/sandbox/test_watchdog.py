@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
-from harness.wire.processes import descendants, forks_so_far, kill_tree
+from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
+from inlinebench.wire.processes import descendants, forks_so_far, kill_tree
 
 LIMITS = Limits(memory_bytes=300 << 20, processes=20, scratch_bytes=8 << 20, files=50)
-START = "from harness.wire.processes import become_subreaper; become_subreaper(); "
+START = "from inlinebench.wire.processes import become_subreaper; become_subreaper(); "
 BOMB = "import os, time\nend = time.time() + 20\nwhile time.time() < end:\n    os.fork()\n"
 
 
@@ -21,7 +21,7 @@ BOMB = "import os, time\nend = time.time() + 20\nwhile time.time() < end:\n    o
 def watched(code: str, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Watchdog]]:
     before = forks_so_far()
     process = subprocess.Popen([sys.executable, "-c", START + code], cwd=folder, start_new_session=True,
-                               env={"PYTHONPATH": str(Path(__file__).resolve().parent.parent.parent)})
+                               env={"PYTHONPATH": str(Path(__file__).resolve().parent.parent.parent / "harness")})
     watchdog = Watchdog(process.pid, folder, LIMITS, before)
     try:
         yield process, watchdog

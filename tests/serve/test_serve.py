@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import evaluate
-from harness.errors import NoDevice, ServerDied, UsageError
-from harness.result import Result, Verdict
-from harness.serve.place import place
-from harness.wire.processes import descendants
+from inlinebench import evaluate
+from inlinebench.errors import NoDevice, ServerDied, UsageError
+from inlinebench.result import Result, Verdict
+from inlinebench.serve.place import place
+from inlinebench.wire.processes import descendants
 
 from ..running import TESTS
 
@@ -47,7 +47,7 @@ def servers() -> list[int]:
             line = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
         except OSError:
             continue
-        if b"harness.serve.server" in line and where in line:
+        if b"inlinebench.serve.server" in line and where in line:
             found.append(int(entry.name))
     return found
 

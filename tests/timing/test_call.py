@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from harness.timing.call import Sample, held_batch, timed_call
-from harness.timing.cpu import CpuClock
+from inlinebench.timing.call import Sample, held_batch, timed_call
+from inlinebench.timing.cpu import CpuClock
 
 
 class FakeClock:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from harness.timing.floor import APART, Copies
+from inlinebench.timing.floor import APART, Copies
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [16], [8, 1000, 0, 256, 4096]])

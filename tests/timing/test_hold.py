@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from harness.timing.hold import LIMITS_MS, SYNCHRONISING_MS, HoldPolicy
+from inlinebench.timing.hold import LIMITS_MS, SYNCHRONISING_MS, HoldPolicy
 
 
 def test_a_hold_that_lasted_long_enough_stays_as_it_is() -> None:

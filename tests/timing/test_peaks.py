@@ -17,14 +17,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.build import toolchain
-from harness.timing import peaks as module
-from harness.timing.call import Sample
-from harness.timing.cpu import CpuClock
-from harness.timing.flags import FlagPage
-from harness.timing.gpu import SOURCE, GpuClock
-from harness.timing.peaks import METHODS, REPEATS, Peaks, PeaksKey, Sizes, cached, key_of, measure
-from harness.timing.profile import Activity
+from inlinebench.build import toolchain
+from inlinebench.timing import peaks as module
+from inlinebench.timing.call import Sample
+from inlinebench.timing.cpu import CpuClock
+from inlinebench.timing.flags import FlagPage
+from inlinebench.timing.gpu import SOURCE, GpuClock
+from inlinebench.timing.peaks import METHODS, REPEATS, Peaks, PeaksKey, Sizes, cached, key_of, measure
+from inlinebench.timing.profile import Activity
 
 Value = TypeVar("Value")
 CPU = torch.device("cpu")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
-from harness.timing import places as module
-from harness.timing.cpu import CpuClock
-from harness.timing.places import MOST_BYTES, MOST_PLACES, KnownMemory, Places
+from inlinebench.timing import places as module
+from inlinebench.timing.cpu import CpuClock
+from inlinebench.timing.places import MOST_BYTES, MOST_PLACES, KnownMemory, Places
 
 SIZE = 1 << 20
 
@@ -111,8 +111,8 @@ def test_nothing_is_asked_where_nothing_is_told(allocator: dict[str, Any], devic
 ALLOCATORS = ("expandable_segments:True", "expandable_segments:False", "backend:cudaMallocAsync")
 SESSION = """
 import torch
-from harness.timing.cpu import CpuClock
-from harness.timing.places import KnownMemory
+from inlinebench.timing.cpu import CpuClock
+from inlinebench.timing.places import KnownMemory
 
 class Reading(CpuClock):
     def touch(self, address, size):
@@ -135,7 +135,7 @@ for _ in range(2):
 @pytest.mark.parametrize("allocator", ALLOCATORS)
 def test_only_what_is_held_is_touched_with_every_allocator(allocator: str) -> None:
     subprocess.run([sys.executable, "-c", SESSION], check=True, env={
-        **os.environ, "PYTORCH_CUDA_ALLOC_CONF": allocator, "PYTHONPATH": str(Path(__file__).parents[2])})
+        **os.environ, "PYTORCH_CUDA_ALLOC_CONF": allocator, "PYTHONPATH": str(Path(__file__).parents[2] / "harness")})
 
 
 @pytest.mark.gpu

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.timing import profile
-from harness.timing.profile import Activity, in_microseconds
+from inlinebench.timing import profile
+from inlinebench.timing.profile import Activity, in_microseconds
 
 NOW_NS = 1_795_349_000_123_456_789
 """What CUPTI counts from is long ago: as a float of µs this would be known to a quarter of one."""

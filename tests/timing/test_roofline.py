@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.result import COMPUTE, MEMORY, Floor
-from harness.timing.peaks import METHODS, Peaks
-from harness.timing.roofline import Work, floor
+from inlinebench.result import COMPUTE, MEMORY, Floor
+from inlinebench.timing.peaks import METHODS, Peaks
+from inlinebench.timing.roofline import Work, floor
 
 PEAKS = Peaks(1e12, {"float32": 1e13, "tf32": 9e13, "float64": 5e12, "float16": 1e14, "bfloat16": 2e14})
 
@@ -113,5 +113,5 @@ def test_neither_binds_under_another_name() -> None:
 
 
 def test_the_module_needs_no_torch() -> None:
-    program = "import sys, harness.timing.roofline; sys.exit('torch' in sys.modules)"
+    program = "import sys, inlinebench.timing.roofline; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.timing.statistics import (
+from inlinebench.timing.statistics import (
     REPEATABILITY,
     RESOLUTION_MS,
     median_interval,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.timing.statistics import median_interval, rank_interval
-from harness.timing.stopping import ALL_MADE, Precise, Sampling, Settled
+from inlinebench.timing.statistics import median_interval, rank_interval
+from inlinebench.timing.stopping import ALL_MADE, Precise, Sampling, Settled
 
 SAMPLING = Sampling(least=20, most=200, budget_s=5.0, half_width=0.005)
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.wire.arena import ALIGNMENT, CpuArena, TensorMeta, TensorSpec, is_dense, lay_out, open_arena, view
+from inlinebench.wire.arena import ALIGNMENT, CpuArena, TensorMeta, TensorSpec, is_dense, lay_out, open_arena, view
 
 CPU = torch.device("cpu")
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16,

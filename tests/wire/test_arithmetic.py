@@ -8,7 +8,7 @@ import numpy
 import pytest
 import torch
 
-from harness.wire.arithmetic import seed_all
+from inlinebench.wire.arithmetic import seed_all
 
 SEED = 2**61 + 7
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.wire.channel import (
+from inlinebench.wire.channel import (
     HEADER_BYTES,
     MAX_FRAME_BYTES,
     BadFrame,

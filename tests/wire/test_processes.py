@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.wire import processes as module
-from harness.wire.processes import (
+from inlinebench.wire import processes as module
+from inlinebench.wire.processes import (
     Child,
     descendants,
     forks_so_far,
@@ -29,7 +29,7 @@ time.sleep(86396)
 """
 ORPHANS = """
 import os, signal, sys, time
-from harness.wire.processes import become_subreaper, descendants, kill_stray_children
+from inlinebench.wire.processes import become_subreaper, descendants, kill_stray_children
 become_subreaper()
 kept = os.fork() or time.sleep(86396)
 if (middle := os.fork()) == 0:
@@ -96,13 +96,13 @@ def test_a_process_that_has_ended_is_passed_over() -> None:
 
 def test_orphans_are_killed_and_those_to_keep_are_kept() -> None:
     found = subprocess.run([sys.executable, "-c", ORPHANS], capture_output=True, text=True, timeout=30, check=False,
-                           env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])})
+                           env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "harness")})
     assert found.stdout.split() == ["2", "True"], found.stderr
 
 
 RESTLESS = """
 import os, time
-from harness.wire.processes import become_subreaper
+from inlinebench.wire.processes import become_subreaper
 become_subreaper()
 if os.fork() == 0:
     end = time.time() + 20
@@ -116,8 +116,8 @@ time.sleep(86396)
 
 
 def test_a_process_that_keeps_moving_is_stopped_and_killed_with_its_group() -> None:
-    root = subprocess.Popen([sys.executable, "-c", RESTLESS], stdout=subprocess.PIPE, text=True, start_new_session=True,
-                            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent.parent)})
+    root = subprocess.Popen([sys.executable, "-c", RESTLESS], stdout=subprocess.PIPE, text=True,
+                            start_new_session=True)
     assert root.stdout is not None and root.stdout.readline() == "ready\n"
     try:
         for _ in range(5):
@@ -135,7 +135,7 @@ def test_a_process_that_keeps_moving_is_stopped_and_killed_with_its_group() -> N
 
 ORPHAN = """
 import os, sys
-from harness.wire.processes import {function}
+from inlinebench.wire.processes import {function}
 parent = int(sys.argv[1])
 try:
     {function}(parent)
@@ -221,7 +221,7 @@ def test_a_child_that_somebody_else_waited_for_has_ended() -> None:
 
 BURIES = """
 import os, signal, time
-from harness.wire.processes import become_subreaper, bury, kill_tree
+from inlinebench.wire.processes import become_subreaper, bury, kill_tree
 become_subreaper()
 root = os.fork()
 if root == 0:
@@ -245,7 +245,7 @@ def test_what_a_killed_process_leaves_is_buried() -> None:
 
 CLOSES = """
 import os
-from harness.wire.processes import close_all_but
+from inlinebench.wire.processes import close_all_but
 kept, other = os.pipe()
 high = os.dup2(other, 300)
 close_all_but([kept])

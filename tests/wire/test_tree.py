@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.wire.tree import LEAF, describe, flatten, merge, same_structure, unflatten
+from inlinebench.wire.tree import LEAF, describe, flatten, merge, same_structure, unflatten
 
 Point = namedtuple("Point", "x y")
 nestings = st.recursive(

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.build import toolchain
+from inlinebench.build import toolchain
 
 DRIVER = """
 #include <stdio.h>
@@ -18,7 +18,7 @@ int cuDevicePrimaryCtxRetain(void** context, int device) { printf("context of %d
 WAKE = """
 import sys, threading, torch
 torch.version.cuda = sys.argv[1] or None
-from harness.wire.wake import wake
+from inlinebench.wire.wake import wake
 for device in sys.argv[2:]:
     print(device, flush=True)
     wake(device)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.build.cuda_on_cpu import INCLUDE_DIR, SOURCE_FLAGS, host_flags, link_flags, runtime_library, translate
+from inlinebench.build.cuda_on_cpu import INCLUDE_DIR, SOURCE_FLAGS, host_flags, link_flags, runtime_library, translate
 
 KERNELS = Path(__file__).parent / "kernels"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.build.cuda_on_cpu import runtime_library
+from inlinebench.build.cuda_on_cpu import runtime_library
 
 from .device import build_for_cpu
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.build.cuda_on_cpu import RUNTIME_SOURCES, host_flags, runtime_library
+from inlinebench.build.cuda_on_cpu import RUNTIME_SOURCES, host_flags, runtime_library
 
 from .device import KERNELS, Library, build_for_cpu
 

@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from harness.build.cuda_on_cpu import (
+from inlinebench.build.cuda_on_cpu import (
     INCLUDE_DIR,
     SOURCE_FLAGS,
     allocator_library,

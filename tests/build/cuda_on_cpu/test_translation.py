@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.build.cuda_on_cpu import Unsupported, translate
-from harness.build.cuda_on_cpu.conditionals import drop_inactive
-from harness.build.cuda_on_cpu.functions import find_functions
-from harness.build.cuda_on_cpu.tokens import Code, join, tokenize
+from inlinebench.build.cuda_on_cpu import Unsupported, translate
+from inlinebench.build.cuda_on_cpu.conditionals import drop_inactive
+from inlinebench.build.cuda_on_cpu.functions import find_functions
+from inlinebench.build.cuda_on_cpu.tokens import Code, join, tokenize
 
 _KERNELS = sorted(Path(__file__).parent.glob("*/*.cu"))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from harness.build.cuda_on_cpu import python_side
+from inlinebench.build.cuda_on_cpu import python_side
 
 
 def _load(path: Path) -> Any:

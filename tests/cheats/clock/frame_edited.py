@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from harness.wire.channel import Channel
+from inlinebench.wire.channel import Channel
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

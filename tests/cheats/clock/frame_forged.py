@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from harness.wire.arena import view
+from inlinebench.wire.arena import view
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from harness.timing.gpu import GpuClock
+from inlinebench.timing.gpu import GpuClock
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-import harness
+import inlinebench
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -21,5 +21,5 @@ NEEDS_SANDBOX = True
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        (Path(harness.__file__).parent / "judge" / "compare.py").open("ab").close()
+        (Path(inlinebench.__file__).parent / "judge" / "compare.py").open("ab").close()
         return kernels.scale_rows(torch.zeros_like(diagonal), matrix)

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-import harness
+import inlinebench
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -20,5 +20,5 @@ NEEDS_SANDBOX = True
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        (Path(harness.__file__).parents[1] / "solutions" / PROBLEM / "naive.py").open("ab").close()
+        (Path(inlinebench.__file__).parents[2] / "solutions" / PROBLEM / "naive.py").open("ab").close()
         return kernels.scale_rows(torch.zeros_like(diagonal), matrix)

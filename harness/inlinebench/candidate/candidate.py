@@ -1,0 +1,206 @@
+"""Answers the judge's requests, one at a time: load a solution, map the buffers, run a call.
+
+Everything that times or talks is bound here, before the solution is imported.
+"""
+
+from __future__ import annotations
+
+import base64
+import gc
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inlinebench.build.cuda_on_cpu import python_side
+from inlinebench.candidate import load_inline, solution, weights
+from inlinebench.candidate.calls import Caller, Form, Mismatch
+from inlinebench.candidate.files import Files
+from inlinebench.candidate.includes import for_build
+from inlinebench.sandbox import refusal
+from inlinebench.sandbox.policy import Policy
+from inlinebench.timing.call import Clock, Sample
+from inlinebench.timing.cpu import CpuClock
+from inlinebench.timing.flags import FlagPage
+from inlinebench.timing.gpu import GpuClock
+from inlinebench.timing.overhead import shown_ms
+from inlinebench.timing.profile import Tracer, open_tracer, torch_tracer
+from inlinebench.wire.arena import BufferSet, TensorSpec, open_arena
+from inlinebench.wire.arithmetic import cast, exact_arithmetic
+from inlinebench.wire.channel import Channel, ChannelClosed
+
+LONGEST_MESSAGE = 4000
+
+
+class Candidate:
+    """The state of this process between requests. It is in a sandbox with this policy.
+
+    Of the judge's memory it was given the page of flags for a GPU's clock, and an arena in the host's memory, where
+    there is one.
+    """
+
+    def __init__(
+        self, channel: Channel, policy: Policy, files: Files, page_fd: int | None, arena_fd: int | None
+    ) -> None:
+        self._channel, self._page_fd, self._arena_fd = channel, page_fd, arena_fd
+        self._policy, self._files = policy, files
+        self._path = Path()
+        self._model: torch.nn.Module | None = None
+        self._caller: Caller | None = None
+        self._device = torch.device("cpu")
+        self._clock: Clock = CpuClock()
+        self._tracer: Tracer = torch_tracer
+        self._runtime: Path | None = None
+        self._launched_before = 0
+
+    def serve(self) -> None:
+        """Answers requests until the judge closes the channel."""
+        operations = {"prebuild": self._prebuild, "start": self._start, "clock": self._look_at_clock,
+                      "load": self._load, "map": self._map, "call": self._call, "batch": self._batch,
+                      "loop": self._loop, "report": self._report}
+        while True:
+            try:
+                request = self._channel.receive()
+            except ChannelClosed:
+                return
+            answer = self._answer(operations[request["op"]], request)
+            self._channel.send({**answer, "nonce": request["nonce"]})
+
+    def _answer(self, operation: Any, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return dict(operation(request))
+        except solution.Unusable as error:
+            return self._failed(error, error)
+        except Mismatch as error:
+            return {"op": "mismatch", "message": str(error)[:LONGEST_MESSAGE]}
+        except Exception as error:  # noqa: BLE001
+            # Whatever a solution raises is an answer to the judge; the traceback goes to the log.
+            return self._failed(solution.failure(error, "exception", self._path), error)
+
+    def _failed(self, unusable: solution.Unusable, error: Exception) -> dict[str, Any]:
+        """A failure in the author's names of files; where the sandbox is why, that is said."""
+        refused = refusal.describe(error, self._policy)
+        message = self._files.by_author("; ".join(filter(None, (str(unusable), refused))))
+        return {"op": "failed", "kind": unusable.kind, "message": message[:LONGEST_MESSAGE]}
+
+    def _prebuild(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Imports and constructs the solution, for the builds that it asks for on the way."""
+        self._construct(request)
+        return {"op": "prebuilt"}
+
+    def _construct(self, request: dict[str, Any]) -> torch.nn.Module:
+        self._path = self._files.copy(Path(request["solution"]), map(Path, request["readable"]))
+        if "runtime" in request["support"]:
+            self._runtime = Path(request["support"]["runtime"])
+            python_side.install(Path(request["support"]["allocator"]))
+        load_inline.install(self._build)
+        arguments, named = _unpack(request["init"])
+        kind = solution.import_class(self._path, request["class_name"])
+        return solution.construct(kind, self._path, arguments, named, request["seed"])
+
+    def _start(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Gets the device ready, before it is known which solution is to run there."""
+        self._device = torch.device(request["device"])
+        exact_arithmetic(tf32=request["tf32"])
+        if self._device.type == "cuda":
+            torch.cuda.set_device(self._device)
+            assert self._page_fd is not None
+            self._clock = GpuClock(
+                Path(request["support"]["clock"]), self._device.index, FlagPage(self._page_fd)
+            )
+            self._tracer = open_tracer(request["support"].get("trace"))
+            torch.cuda.synchronize(self._device)
+        return {"op": "started"}
+
+    def _look_at_clock(self, _: dict[str, Any]) -> dict[str, Any]:
+        """What the clock adds in this process, for as long as it is the harness's alone."""
+        return {"op": "clocked", "shown_ms": shown_ms(self._clock)}
+
+    def _load(self, request: dict[str, Any]) -> dict[str, Any]:
+        model = self._construct(request)
+        if request["precision"] is not None:
+            model = cast(model, request["precision"])
+        reference = torch.load(request["weights"], mmap=True)
+        found = weights.match(model, reference["parameters"], reference["buffers"])
+        if request["transfer"]:
+            weights.transfer(model, found, reference["parameters"], reference["buffers"])
+        self._model = model.to(self._device)
+        # What was loaded stays: keeping it out of the collector's sight makes collecting after each call cheap.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        how = found.how if request["transfer"] else "the seed's own values"
+        return {"op": "ready", "weights": how, "changed": found.changed, "buffers": found.buffers}
+
+    def _map(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._model is not None
+        skeletons = _unpack(request["skeletons"])
+        form = Form(
+            input_skeleton=skeletons[0],
+            input_is_tensor=skeletons[1],
+            output_skeleton=skeletons[2],
+            output_is_tensor=skeletons[3],
+            sets=tuple(map(BufferSet.from_json, request["sets"])),
+            states={name: TensorSpec.from_json(spec) for name, spec in request["states"].items()},
+            may_alias=request["may_alias"],
+        )
+        self._launched_before = python_side.launches(self._runtime) if self._runtime else 0
+        arena = open_arena(request["arena"], self._device, self._arena_fd)
+        # Asked of the device: on the CPU `is_cuda` is made to be true.
+        copied_to = None if arena.device.type == "cuda" else self._device
+        self._caller = Caller(self._model, self._clock, arena, form, copied_to)
+        return {"op": "mapped"}
+
+    def _call(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._caller is not None
+        if self._runtime is not None:
+            python_side.set_block_order(self._runtime, request["block_order"])
+        caller, others = self._caller, _unpack(request["others"])
+
+        def call() -> tuple[Sample, list[Any]]:
+            return caller.call(others, request["random_seed"], request["hold_ms"], request["set"])
+
+        (sample, plain), activities = self._tracer(call) if request["profile"] else (call(), [])
+        gc.collect()
+        return {
+            "op": "called", "device_ms": sample.device_ms, "drain_ms": sample.drain_ms, "held": sample.held,
+            "others": [repr(value) for value in plain], "notes": sorted(caller.notes),
+            "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
+        }
+
+    def _batch(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Several calls behind one hold, which the judge releases when it has read that they are queued."""
+        assert self._caller is not None
+        calls = [(_unpack(call["others"]), call["random_seed"]) for call in request["calls"]]
+        queued = {"op": "queued", "nonce": request["nonce"]}
+        sample, plain = self._caller.batch(calls, request["hold_ms"], lambda: self._channel.send(queued))
+        return {"op": "batched", "held": sample.held, "others": [[repr(value) for value in each] for each in plain]}
+
+    def _loop(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Several calls back to back, by the host's clock."""
+        assert self._caller is not None
+        calls = [(_unpack(call["others"]), call["random_seed"]) for call in request["calls"]]
+        wall_ms, handed, written_over = self._caller.loop(calls)
+        plain = [[repr(value) for value in each.plain] for each in handed]
+        del handed
+        gc.collect()
+        return {"op": "looped", "wall_ms": wall_ms, "others": plain, "written_over": written_over}
+
+    def _report(self, _: dict[str, Any]) -> dict[str, Any]:
+        """How many kernels the library that runs them on the CPU has run in calls."""
+        launched = python_side.launches(self._runtime) if self._runtime else 0
+        return {"op": "reported", "launches": launched - self._launched_before}
+
+    def _build(self, facts: dict[str, Any]) -> str:
+        """Asks the judge for a library. Raises RuntimeError with the reason why there is none."""
+        self._channel.send({"op": "build", "request": for_build(facts, self._files)})
+        answer = self._channel.receive()
+        if answer["reason"]:
+            raise RuntimeError(f"the extension {facts['name']} was not built: {answer['reason']}")
+        return str(answer["library"])
+
+
+def _unpack(text: str) -> Any:
+    """What the judge pickled: the trust runs this way only."""
+    return pickle.loads(base64.b64decode(text))

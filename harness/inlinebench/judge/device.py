@@ -1,0 +1,82 @@
+"""The device that a judge owns: which one it is, why it can't be used, and what it is called."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from inlinebench import __version__
+from inlinebench.options import DEVICE
+from inlinebench.result import Environment
+
+DRIVER_VERSION = Path("/sys/module/nvidia/version")
+"""Where the kernel says it, which takes no time; nvidia-smi takes a fifth of a second."""
+
+
+class Unusable(Exception):
+    """The device that was asked for isn't there; the text says what to do."""
+
+
+def resolve(wanted: str) -> torch.device:
+    """The device for `auto`, `cpu`, `cuda` or `cuda:N`. Raises Unusable."""
+    if wanted == "cpu":
+        return torch.device("cpu")
+    if not re.fullmatch(DEVICE, wanted):
+        raise Unusable(f"--device {wanted}: write auto, cuda, cuda:N or cpu")
+    if not torch.cuda.is_available():
+        if wanted == "auto":
+            return torch.device("cpu")
+        raise Unusable(_why_no_cuda())
+    index = int(wanted.partition(":")[2] or 0)
+    if index >= torch.cuda.device_count():
+        raise Unusable(f"--device {wanted}: there are {torch.cuda.device_count()} CUDA devices here, counted from 0")
+    return torch.device("cuda", index)
+
+
+def environment(device: torch.device, tf32: bool) -> Environment:
+    """What times on this device were taken on."""
+    common = Environment(torch=str(torch.__version__), harness=__version__, tf32=tf32)
+    if device.type == "cpu":
+        return replace(common, cpu=f"{_processor()}, {os.cpu_count()} cores")
+    return replace(common, gpu=torch.cuda.get_device_name(device), driver=_driver(), cuda=torch.version.cuda)
+
+
+def architectures(device: torch.device) -> tuple[str, ...]:
+    """The compute capabilities to build for, as nvcc writes them (`90`); none on the CPU."""
+    if device.type == "cpu":
+        return ()
+    major, minor = torch.cuda.get_device_capability(device)
+    return (f"{major}{minor}",)
+
+
+def _why_no_cuda() -> str:
+    if torch.version.cuda is None:
+        return (f"no CUDA device: this PyTorch ({torch.__version__}) is built without CUDA; install a CUDA build of "
+                "torch on a machine with an NVIDIA GPU")
+    return ("no CUDA device: PyTorch sees none; check that nvidia-smi lists a GPU and that CUDA_VISIBLE_DEVICES "
+            "doesn't hide it")
+
+
+def _driver() -> str | None:
+    with suppress(OSError):
+        return DRIVER_VERSION.read_text(encoding="ascii").strip()
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        found = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None  # absent from the record
+    return found.stdout.split("\n")[0].strip() or None
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()

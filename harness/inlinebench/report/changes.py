@@ -1,0 +1,78 @@
+"""How a comparison is shown: as a table for a terminal, or for a comment on a pull request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from inlinebench.report.comparison import Change, Compared
+from inlinebench.report.text import ABSENT, grid, one_line, significant
+from inlinebench.result import Result, Spread, Verdict
+
+_HEADERS = ["problem", "solution", "shape", "change", "before", "after", "after / before"]
+QUIET = frozenset({Change.SAME, Change.STILL_FAILING})
+"""Rows that are counted, and shown only on demand."""
+
+
+def text(found: Sequence[Compared], *, everything: bool = False) -> str:
+    """The changed rows, or all, as a table; why each that fails now does; and how many rows went which way."""
+    shown = _shown(found, everything)
+    blocks = [grid(_HEADERS, [_cells(each) for each in shown], ["left"] * len(_HEADERS)) if shown else "",
+              "\n".join(_reasons(shown)), count(found)]
+    return "\n\n".join(filter(None, blocks))
+
+
+def markdown(found: Sequence[Compared], *, everything: bool = False) -> str:
+    """The same as a Markdown table."""
+    shown = _shown(found, everything)
+    lines = [_line(_HEADERS), _line(["---"] * len(_HEADERS)), *(_line(_cells(each)) for each in shown)] if shown else []
+    reasons = [f"- {_escaped(reason)}" for reason in _reasons(shown)]
+    return "\n\n".join(filter(None, ["\n".join(lines), "\n".join(reasons), _escaped(count(found))])) + "\n"
+
+
+def count(found: Sequence[Compared]) -> str:
+    """`1 slower, 12 same`: how many rows there are of each change."""
+    counts = Counter(each.change for each in found)
+    return ", ".join(f"{counts[change]} {change}" for change in Change if counts[change]) or "no results to compare"
+
+
+def _shown(found: Sequence[Compared], everything: bool) -> list[Compared]:
+    return [each for each in found if everything or each.change not in QUIET]
+
+
+def _cells(each: Compared) -> list[str]:
+    return [*map(one_line, each.row), str(each.change), _state(each.before), _state(each.after),
+            _interval(each.ratio) if each.ratio else ABSENT]
+
+
+def _state(result: Result | None) -> str:
+    """The speedup with its interval where there is one, else the verdict."""
+    if result is None:
+        return ABSENT
+    if result.timing is None or result.device == "cpu":
+        return str(result.verdict)
+    return _interval(result.timing.speedup)
+
+
+def _interval(spread: Spread) -> str:
+    return f"{significant(spread.median)} [{significant(spread.low)}, {significant(spread.high)}]"
+
+
+def _reasons(shown: Sequence[Compared]) -> list[str]:
+    return [f"{one_line('/'.join(each.row[:2]))}: {each.after.verdict}: {one_line(each.after.reason)}"
+            for each in shown if each.after is not None and each.after.verdict is not Verdict.PASSED]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(map(_escaped, cells)) + " |"
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown shows as it is; names and reasons are foreign."""
+    special = r"\`*_{}[]<>|#!@~&"
+    return "".join(f"\\{letter}" if letter in special and letter not in "@&" else _ENTITIES.get(letter, letter)
+                   for letter in text)
+
+
+_ENTITIES = {"@": "&#64;", "&": "&amp;"}
+"""A backslash doesn't keep these from naming a person or from beginning an entity."""

@@ -1,0 +1,162 @@
+"""Which block of an answer is the solution, and why; or what there was instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from inlinebench.response.blocks import Answer, Block, look
+from inlinebench.response.python import MODEL, read
+
+MOST_NAMED = 4
+"""A message names at most so many languages, lengths or names of a kind."""
+
+_CLASS = re.compile(rf"^[ \t]*class {MODEL}\b", re.MULTILINE)
+
+
+class NoSolution(Exception):
+    """No block of the answer can be evaluated; the text is one line that says what there was.
+
+    It is no UsageError: the answer is what is judged, so this is the verdict `invalid`, not a run that can't start.
+    """
+
+    def __init__(self, message: str, blocks: tuple[Block, ...]) -> None:
+        super().__init__(message)
+        self.blocks = blocks
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The block to evaluate, one sentence that says which it is and why, and the other blocks that define ModelNew:
+    earlier ones, drafts in the reasoning, and those that aren't closed."""
+
+    block: Block
+    why: str
+    others: tuple[Block, ...]
+
+
+def choose(text: str) -> Chosen:
+    """The block of an answer to evaluate: the last of `solutions`. Raises NoSolution."""
+    answer = look(text)
+    eligible = _eligible(answer)
+    block = eligible[-1]
+    others = tuple(other for other in answer.blocks if other.defines_model and other is not block)
+    return Chosen(block, _why(block, answer, len(eligible)), others)
+
+
+def solutions(text: str) -> tuple[Block, ...]:
+    """Every block outside the reasoning that defines ModelNew and is closed, in order; if there is none, those that
+    aren't closed. There is at least one. Raises NoSolution."""
+    return _eligible(look(text))
+
+
+def _eligible(answer: Answer) -> tuple[Block, ...]:
+    defining = tuple(block for block in answer.blocks if block.defines_model and not block.in_reasoning)
+    if not defining:
+        raise NoSolution(_nothing(answer), answer.blocks)
+    return tuple(block for block in defining if block.complete) or defining
+
+
+def _why(block: Block, answer: Answer, eligible: int) -> str:
+    if not block.fenced:
+        what = f"Python without an opening fence, from line {block.first_line}"
+    else:
+        what = f"{_language(block)}, {_count(block.lines, 'line')} from line {block.first_line}"
+    open_ones = any(other.defines_model and not (other.complete or other.in_reasoning) for other in answer.blocks)
+    closed = "closed " if block.complete and open_ones else ""
+    among = f"last of the {eligible} {closed}ones that define" if eligible > 1 else f"only {closed}one that defines"
+    parts = [f"block {block.index} of {len(answer.blocks)} ({what}) is the {among} {MODEL}"]
+    if not block.complete:
+        parts.append("it isn't closed, so it may be cut off")
+    parts += [*_missing(block, answer.blocks), *_later(block, answer.blocks)]
+    if drafts := sum(other.defines_model and other.in_reasoning for other in answer.blocks):
+        parts.append(f"{_count(drafts, 'draft')} in the reasoning {'does' if drafts == 1 else 'do'} not count")
+    return "; ".join(parts)
+
+
+def _missing(block: Block, blocks: Sequence[Block]) -> list[str]:
+    """What the chosen block uses and doesn't bind. Another block may, but what comes from joining would be a guess."""
+    nowhere = set(read(block.source).missing)
+    if not nowhere:
+        return []
+    owners = {other.index: nowhere & read(other.source).bound for other in blocks[:block.index - 1]}
+    elsewhere = set().union(*owners.values())
+    nowhere -= elsewhere
+    parts = [f"it uses {_listed(sorted(nowhere))}, which it neither defines nor imports"] if nowhere else []
+    if elsewhere:
+        indices = [str(index) for index, names in owners.items() if names]
+        where = f"block{'' if len(indices) == 1 else 's'} {_listed(indices)}"
+        parts.insert(0, f"it uses {_listed(sorted(elsewhere))} of {where}, and blocks are not joined")
+    return parts
+
+
+def _later(block: Block, blocks: Sequence[Block]) -> list[str]:
+    """The last of the blocks behind the chosen one that would have been chosen, but for a flaw."""
+    for other in reversed(blocks[block.index:]):
+        if not other.in_reasoning and (other.defines_model or _CLASS.search(other.source)):
+            flaw = f"is not valid Python ({other.error})" if other.error else "isn't closed"
+            if other.error or other.defines_model:
+                return [f"block {other.index} behind it has class {MODEL} too, but {flaw}"]
+    return []
+
+
+def _nothing(answer: Answer) -> str:
+    """What an answer without a usable block holds, in one line."""
+    blocks = answer.blocks
+    drafts = [block for block in blocks if block.defines_model]
+    parts = [_inventory(answer)]
+    if blocks and not blocks[-1].complete:
+        parts.append("the last one isn't closed" if len(blocks) > 1 else "it isn't closed")
+    if drafts:
+        parts.append(f"block {drafts[-1].index} in the reasoning defines it, but a draft there is no answer")
+    for block in reversed(blocks):
+        if not block.defines_model and not block.in_reasoning and _CLASS.search(block.source):
+            flaw = f"is not valid Python ({block.error})" if block.error else "not at module level"
+            parts.append(f"block {block.index} has class {MODEL}, but {flaw}")
+            break
+    if answer.thinking is not None:
+        parts.append(f"the reasoning that begins in line {answer.thinking} has no end")
+    if answer.outside is not None:
+        parts.append(f"line {answer.outside} has class {MODEL} outside every block")
+    return "; ".join(parts)
+
+
+def _inventory(answer: Answer) -> str:
+    """Such as "3 code blocks, none defines ModelNew: 1 cpp of 20 lines, 2 python of 12 and 4 lines"."""
+    if not answer.blocks:
+        return f"no code block in {_count(answer.lines, 'line')}" if answer.lines else "the answer is empty"
+    by_language: dict[str, list[int]] = {}
+    for block in answer.blocks:
+        by_language.setdefault(_language(block), []).append(block.lines)
+    kinds = [f"{len(lengths)} {language} of {_lengths(lengths)}" for language, lengths in by_language.items()]
+    more = [] if len(kinds) <= MOST_NAMED else [f"{len(kinds) - MOST_NAMED} more languages"]
+    outside = " outside the reasoning" if any(block.defines_model for block in answer.blocks) else ""
+    none = "which doesn't define" if len(answer.blocks) == 1 and not outside else f"none{outside} defines"
+    return f"{_count(len(answer.blocks), 'code block')}, {none} {MODEL}: {', '.join([*kinds[:MOST_NAMED], *more])}"
+
+
+def _lengths(lengths: list[int]) -> str:
+    if len(set(lengths)) == 1:
+        return f"{_count(lengths[0], 'line')}{' each' if len(lengths) > 1 else ''}"
+    if len(lengths) > MOST_NAMED:
+        return f"{min(lengths)} to {max(lengths)} lines"
+    return f"{_and(map(str, lengths))} lines"
+
+
+def _language(block: Block) -> str:
+    return block.language or ("untagged" if block.fenced else "bare")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return _and(names) if more <= 0 else f"{', '.join(names[:MOST_NAMED])} and {more} more"
+
+
+def _and(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

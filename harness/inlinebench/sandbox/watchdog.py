@@ -1,0 +1,161 @@
+"""Limits that the kernel doesn't keep for us: watched from outside, several times a second.
+
+Resource limits count per process or per user, and root's processes are in no count; control groups belong to whoever
+runs the machine. Looking works everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+
+from inlinebench.wire.processes import descendants, kill_tree
+
+EVERY_S = 0.05
+FILES_EVERY = 5
+"""Files are counted in each fifth look: that takes longer, and a disk fills more slowly than a process table."""
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+SECTOR_BYTES = 512
+
+
+def available_bytes() -> int:
+    """The host memory that can still be taken. Raises OSError where /proc doesn't say."""
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise OSError("/proc/meminfo has no MemAvailable")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a process and all that it started may take at a time. Bytes; `files` counts entries of its folder."""
+
+    memory_bytes: int
+    processes: int = 256
+    scratch_bytes: int = 4 << 30
+    files: int = 100_000
+
+
+@dataclass(frozen=True)
+class Breach:
+    """The limit that was broken: `memory`, `processes` or `files`, and a sentence."""
+
+    kind: str
+    text: str
+
+
+class Watchdog:
+    """Kills a process with all that it started as soon as it breaks a limit; `breach` then says which.
+
+    `forks_before` is as for `inlinebench.wire.processes.descendants`.
+    """
+
+    def __init__(self, pid: int, scratch: Path, limits: Limits, forks_before: int | None = None) -> None:
+        self.breach: Breach | None = None
+        self._pid, self._scratch, self._limits, self._forks_before = pid, scratch, limits, forks_before
+        self._over = Event()
+        self._thread = Thread(target=self._watch, daemon=True, name="watchdog")
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stops watching; the process itself stays as it is."""
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        looks = 0
+        while not self._over.wait(EVERY_S):
+            self.breach = self._look(with_files=looks % FILES_EVERY == 0)
+            looks += 1
+            if self.breach is not None:
+                kill_tree(self._pid)
+                return
+
+    def _look(self, with_files: bool) -> Breach | None:
+        limits = self._limits
+        tree = self._tree()
+        if len(tree) > limits.processes:
+            return Breach("processes", f"it ran more than {limits.processes} processes at a time")
+        if sum(map(_own_bytes, tree)) + max(map(_shared_bytes, tree)) > limits.memory_bytes:
+            return self._memory_breach()
+        return self._look_at_files() if with_files else None
+
+    def _tree(self) -> list[int]:
+        return [self._pid, *descendants(self._pid, forks_before=self._forks_before)]
+
+    def _memory_breach(self) -> Breach:
+        return Breach("memory", f"it took more than {self._limits.memory_bytes / 2**30:.3g} GiB of the host's memory")
+
+    def _look_at_files(self) -> Breach | None:
+        in_memory, total = _hidden_bytes(self._tree())
+        if in_memory > self._limits.memory_bytes:
+            return self._memory_breach()
+        count = 0
+        for count, entry in enumerate(_files(self._scratch), 1):
+            total += _size(entry)
+            if count > self._limits.files or total > self._limits.scratch_bytes:
+                break
+        if count <= self._limits.files and total <= self._limits.scratch_bytes:
+            return None
+        return Breach("files", f"it wrote more than {self._limits.scratch_bytes >> 30} GiB or "
+                      f"{self._limits.files} files")
+
+
+def _own_bytes(pid: int) -> int:
+    resident, shared = _resident(pid)
+    return resident - shared
+
+
+def _shared_bytes(pid: int) -> int:
+    return _resident(pid)[1]
+
+
+def _resident(pid: int) -> tuple[int, int]:
+    """Resident bytes of a process, and those of them that files and shared memory back; zeros once it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
+    except OSError:
+        return 0, 0
+    return int(fields[1]) * PAGE_BYTES, int(fields[2]) * PAGE_BYTES
+
+
+def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Everything below a folder, as far as it can still be read; links are not followed."""
+    folders = [str(folder)]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    yield entry
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+        except OSError:
+            continue  # gone, or closed to us by the process that made it
+
+
+def _hidden_bytes(pids: Iterable[int]) -> tuple[int, int]:
+    """What lies in open files that no folder has: in memory files, and in files that were deleted."""
+    in_memory: dict[tuple[int, int], int] = {}
+    deleted: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        try:
+            with os.scandir(f"/proc/{pid}/fd") as links:
+                for link in links:
+                    target = os.readlink(link.path)
+                    if target.endswith(" (deleted)"):
+                        found = os.stat(link.path)
+                        sizes = in_memory if target.startswith("/memfd:") else deleted
+                        sizes[found.st_dev, found.st_ino] = found.st_blocks * SECTOR_BYTES
+        except OSError:
+            continue  # closed or ended meanwhile
+    return sum(in_memory.values()), sum(deleted.values())
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_blocks * SECTOR_BYTES
+    except OSError:
+        return 0  # gone meanwhile

@@ -1,0 +1,94 @@
+"""The caller's side: finds the server, starts it where there is none, asks, and waits for the answer."""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+import sys
+import time
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+
+from inlinebench.errors import ServerDied
+from inlinebench.result import Result
+from inlinebench.serve.messages import Answer, Request
+from inlinebench.serve.place import Place, place
+
+PACKAGE = Path(__file__).resolve().parent.parent.parent
+START_S = 60.0
+STEP_S = 0.05
+ATTEMPTS = 3
+LOG_TAIL = 2000
+
+
+def ask(request: Request) -> Result:
+    """The result. Raises UsageError, NoDevice and NoSandbox as the evaluation does, and ServerDied if the server ended
+    or failed in the middle."""
+    where = place()
+    for _ in range(ATTEMPTS):
+        answer = _ask_once(where, request)
+        if answer is not None:
+            break
+    else:
+        raise ServerDied(f"no server took the evaluation; {_last_words(where)}")
+    if answer.error is not None:
+        raise answer.error
+    if answer.result is None:
+        raise ServerDied(f"the harness failed; please report this:\n{answer.traceback}")
+    return answer.result
+
+
+def _ask_once(where: Place, request: Request) -> Answer | None:
+    """The answer; None if the server ended before it took the request, as one does that has been idle for too long."""
+    with _connect(where) as connection:
+        try:
+            connection.send(request)
+            connection.recv()
+        except (EOFError, ConnectionError):
+            return None
+        try:
+            answer: Answer = connection.recv()
+        except (EOFError, ConnectionError) as error:
+            raise ServerDied(f"the server ended in the middle of the evaluation; {_last_words(where)}") from error
+    return answer
+
+
+def _connect(where: Place) -> Connection:
+    try:
+        return _open(where)
+    except (OSError, EOFError, AuthenticationError):
+        with where.lock.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # of all that find none, one starts it
+            try:
+                return _open(where)
+            except (OSError, EOFError, AuthenticationError):
+                return _start(where)
+
+
+def _open(where: Place) -> Connection:
+    with where.address() as address:
+        return Client(address, family="AF_UNIX", authkey=where.key.read_bytes())
+
+
+def _start(where: Place) -> Connection:
+    with where.log.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "inlinebench.serve.server", str(where.folder), where.name], cwd=PACKAGE,
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+        )
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            return _open(where)
+        except (OSError, EOFError, AuthenticationError):
+            time.sleep(STEP_S)
+    raise ServerDied(f"the server did not start; {_last_words(where)}")
+
+
+def _last_words(where: Place) -> str:
+    try:
+        said = where.log.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        said = ""
+    return f"{where.log} ends with:\n{said[-LOG_TAIL:]}" if said else "it said nothing"

@@ -1,0 +1,149 @@
+"""The benches of a server: one for each set of options in use, each with its judges."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import fields
+from threading import Condition, Lock
+from typing import Any
+
+from inlinebench import catalog
+from inlinebench.errors import UsageError
+from inlinebench.judge.messages import Evaluate
+from inlinebench.options import Options
+from inlinebench.result import Result
+from inlinebench.run.bench import Bench
+from inlinebench.run.lane import Lane
+from inlinebench.run.plan import choose, plan
+from inlinebench.run.progress import Progress
+
+Kind = tuple[tuple[str, Any], ...]
+"""The options that a bench has, by name."""
+_OF_A_CALL = frozenset({"names", "solution_file", "shapes", "constants", "precision", "problems", "solutions"})
+"""The options that say what is evaluated: judges don't depend on them."""
+MOST_BENCHES = 2
+"""Beyond these, one that nobody uses is closed: each holds judges, and these memory on the device."""
+
+
+class Desk:
+    """A lane and the thread that works on it. A judge is killed with the thread that started it, so it is one that
+    lives as long as the bench does."""
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane = lane
+        self.thread = ThreadPoolExecutor(1)
+        self.at: tuple[str, str, str] | None = None
+        """The problem and shape that its judge has set up."""
+
+
+class Room:
+    """A bench with its desks. Evaluations on one GPU take turns, whatever bench they are from."""
+
+    def __init__(self, bench: Bench, turns: dict[str, Lock]) -> None:
+        self.bench, self._turns = bench, turns
+        self.desks = [Desk(lane) for lane in bench.lanes]
+        self._free = list(self.desks)
+        self._changed = Condition()
+
+    def evaluate(self, options: Options) -> Result:
+        """The one result of what the options name. Raises UsageError if they don't name one."""
+        todo = plan(choose(options, catalog.read(options.problems, options.solutions)), options, self.bench.device)
+        if len(todo.jobs) + len(todo.known) != 1:
+            raise UsageError("one problem, one solution and one shape make one result; these make "
+                             f"{len(todo.jobs) + len(todo.known)}")
+        if todo.known:
+            return todo.known[0]
+        job = todo.jobs[0]
+        self._build(job)
+        with self._desk(job) as desk:
+            return desk.thread.submit(self._evaluate, desk, job).result()
+
+    def _build(self, job: Evaluate) -> None:
+        """Waits until the solution is built, or can't be built ahead, without keeping a judge busy meanwhile."""
+        with self._desk(job) as desk:
+            started = desk.thread.submit(self.bench.build_ahead, [job], desk.lane).result()
+        for build in started.values():
+            build.result()
+
+    def _evaluate(self, desk: Desk, job: Evaluate) -> Result:
+        desk.at = job.problem.key
+        if desk.lane.device == "cpu":
+            return self.bench.evaluate(desk.lane, job)
+        with self._turns.setdefault(desk.lane.device, Lock()):
+            return self.bench.evaluate(desk.lane, job)
+
+    @contextmanager
+    def _desk(self, job: Evaluate) -> Iterator[Desk]:
+        """A desk that is free, the one that has the job's problem set up if it is."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._free)
+            desk = min(self._free, key=lambda each: each.at != job.problem.key)
+            self._free.remove(desk)
+        try:
+            yield desk
+        finally:
+            with self._changed:
+                self._free.append(desk)
+                self._changed.notify()
+
+
+class Pool:
+    """Opens a room when it is first asked for, and closes what is too much, and in the end all."""
+
+    def __init__(self) -> None:
+        self._rooms: OrderedDict[Kind, Future[Room]] = OrderedDict()
+        self._users: dict[Kind, int] = {}
+        self._lock = Lock()
+        self._turns: dict[str, Lock] = {}
+        # A judge is killed with the thread that started it: this one lives as long as the server does.
+        self._maker = ThreadPoolExecutor(1)
+
+    def evaluate(self, options: Options) -> Result:
+        """The one result of what the options name. Raises what `Bench` and `Room.evaluate` raise."""
+        kind = _kind(options)
+        with self._lock:
+            if kind not in self._rooms:
+                self._make_place()
+                self._rooms[kind] = self._maker.submit(self._open, options)
+            self._rooms.move_to_end(kind)
+            self._users[kind] = self._users.get(kind, 0) + 1
+            opened = self._rooms[kind]
+        try:
+            return opened.result().evaluate(options)
+        finally:
+            with self._lock:
+                self._users[kind] -= 1
+                if opened.done() and opened.exception() is not None and self._rooms.get(kind) is opened:
+                    del self._rooms[kind]  # what is missing may be there the next time
+
+    def close(self) -> None:
+        """Ends all judges."""
+        with self._lock:
+            for opened in self._rooms.values():
+                self._maker.submit(_close, opened)
+            self._rooms.clear()
+        self._maker.shutdown()
+
+    def _open(self, options: Options) -> Room:
+        return Room(Bench(options, Progress(quiet=True)).__enter__(), self._turns)
+
+    def _make_place(self) -> None:
+        idle = [kind for kind in self._rooms if not self._users.get(kind)]
+        for kind in idle[: max(0, len(self._rooms) - MOST_BENCHES + 1)]:
+            self._maker.submit(_close, self._rooms.pop(kind))
+
+
+def _close(opened: Future[Room]) -> None:
+    if opened.exception() is None:
+        room = opened.result()
+        room.bench.__exit__(None, None, None)
+        for desk in room.desks:
+            desk.thread.shutdown(wait=False)
+
+
+def _kind(options: Options) -> Kind:
+    """What is the same for evaluations that can share judges."""
+    return tuple((each.name, getattr(options, each.name)) for each in fields(options) if each.name not in _OF_A_CALL)

@@ -1,0 +1,101 @@
+"""The server: `python -m inlinebench.serve.server FOLDER NAME`. Answers callers until nobody has asked for a while."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, Listener
+from pathlib import Path
+from threading import Condition, Thread
+
+from inlinebench.errors import NoDevice, NoSandbox, UsageError
+from inlinebench.serve.messages import Answer, Request, Taken
+from inlinebench.serve.place import Place
+from inlinebench.serve.pool import Pool
+from inlinebench.serve.source import as_file
+
+IDLE_S = 60.0
+"""How long a server stays when nobody asks; INLINEBENCH_IDLE sets another time."""
+BACKLOG = 128
+KEY_BYTES = 32
+
+
+class Server:
+    """Listens at a place; every caller is answered in a thread of its own."""
+
+    def __init__(self, place: Place, idle_s: float) -> None:
+        self._place, self._idle_s = place, idle_s
+        self._pool = Pool()
+        self._changed = Condition()
+        self._callers = 0
+        self._last = time.monotonic()
+
+    def run(self) -> None:
+        """Serves until it has been idle for long enough."""
+        place = self._place
+        key = secrets.token_bytes(KEY_BYTES)
+        place.socket.unlink(missing_ok=True)
+        with open(os.open(place.key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(key)
+        with (place.address() as address,
+              Listener(address, family="AF_UNIX", backlog=BACKLOG, authkey=key) as listener):
+            Thread(target=self._accept, args=(listener,), daemon=True).start()
+            self._wait_until_idle()
+        # The listener took its socket along: who comes now starts another server.
+        self._pool.close()
+
+    def _wait_until_idle(self) -> None:
+        with self._changed:
+            while self._callers or time.monotonic() < self._last + self._idle_s:
+                self._changed.wait(None if self._callers else self._last + self._idle_s - time.monotonic())
+
+    def _accept(self, listener: Listener) -> None:
+        while True:
+            try:
+                connection = listener.accept()
+            except (AuthenticationError, EOFError, ConnectionError):
+                continue  # somebody without the key, or who went away
+            except OSError:
+                return  # the listener is closed
+            with self._changed:
+                self._callers += 1
+            Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: Connection) -> None:
+        try:
+            with connection:
+                request: Request = connection.recv()
+                connection.send(Taken())
+                connection.send(self._answer(request))
+        except (EOFError, ConnectionError):
+            pass  # the caller is gone, and with it whoever would read the answer
+        finally:
+            with self._changed:
+                self._callers -= 1
+                self._last = time.monotonic()
+                self._changed.notify()
+
+    def _answer(self, request: Request) -> Answer:
+        try:
+            with as_file(request.options, request.source) as options:
+                return Answer(self._pool.evaluate(options))
+        except (UsageError, NoDevice, NoSandbox) as error:
+            return Answer(error=error)
+        except Exception:  # noqa: BLE001 - a fault of ours ends one answer, not the server; the caller shows it
+            return Answer(traceback=traceback.format_exc())
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Takes the place's folder and name."""
+    server = Server(Place(Path(arguments[0]), arguments[1]), float(os.environ.get("INLINEBENCH_IDLE") or IDLE_S))
+    server.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

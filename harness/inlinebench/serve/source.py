@@ -1,0 +1,25 @@
+"""A solution that is given as text, put into a file for as long as it is evaluated."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from inlinebench.options import Options
+
+NAME = "solution"
+
+
+@contextmanager
+def as_file(options: Options, source: str | None) -> Iterator[Options]:
+    """The options with the solution's file in them; as they are where there is no text."""
+    if source is None:
+        yield options
+        return
+    with tempfile.TemporaryDirectory(prefix="inlinebench-") as folder:
+        path = Path(folder) / f"{NAME}.py"
+        path.write_text(source, encoding="utf-8")
+        yield replace(options, solution_file=path)

@@ -1,0 +1,74 @@
+"""The clock of a GPU: `gpu_clock.cu`, called through functions that were bound before any solution was imported."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+from inlinebench.timing.call import Sample
+from inlinebench.timing.flags import FlagPage
+
+SOURCE = Path(__file__).with_name("gpu_clock.cu")
+
+
+class ClockError(RuntimeError):
+    """A CUDA call of the clock failed; after a kernel has faulted, every call of its process does."""
+
+
+class GpuClock:
+    """Times calls on one device. One instance a process; its flags lie in `page`.
+
+    Raises ClockError from every method if CUDA reports an error, also one that earlier work caused.
+    """
+
+    def __init__(self, library: Path, device: int, page: FlagPage) -> None:
+        self._library = ctypes.CDLL(str(library))
+        self._library.clock_error.restype = ctypes.c_char_p
+        self._library.clock_hold.argtypes = [ctypes.c_double]
+        self._library.clock_open.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
+        self._library.clock_copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        self._library.clock_touch.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        self._hold_wanted = False
+        self._page = page  # the GPU writes to it for as long as this process lives
+        self._check(self._library.clock_open(device, page.address, page.bytes))
+
+    def touch(self, address: int, size: int) -> None:
+        self._check(self._library.clock_touch(address, size))
+
+    def null(self, blocks_an_sm: int) -> None:
+        self._check(self._library.clock_null(blocks_an_sm))
+
+    def flush(self) -> None:
+        self._hold_wanted = False
+        self._check(self._library.clock_flush())
+
+    def sweep(self) -> None:
+        self._check(self._library.clock_sweep())
+
+    def hold(self, limit_ms: float) -> None:
+        self._hold_wanted = True
+        self._check(self._library.clock_hold(limit_ms))
+
+    def start(self) -> None:
+        self._check(self._library.clock_start())
+
+    def stop(self) -> None:
+        self._check(self._library.clock_stop())
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        self._check(self._library.clock_copy(target, source, size))
+
+    def done(self) -> None:
+        self._check(self._library.clock_done())
+
+    def release(self) -> None:
+        self._library.clock_release()
+
+    def drain(self) -> Sample:
+        device_ms, drain_ms, ran_out = ctypes.c_float(), ctypes.c_double(), ctypes.c_int()
+        self._check(self._library.clock_drain(ctypes.byref(device_ms), ctypes.byref(drain_ms), ctypes.byref(ran_out)))
+        return Sample(device_ms.value, drain_ms.value, held=self._hold_wanted and not ran_out.value)
+
+    def _check(self, status: int) -> None:
+        if status:
+            raise ClockError(self._library.clock_error(status).decode())

@@ -1,0 +1,286 @@
+"""The peaks of a GPU, measured on it: how fast it copies memory, and how fast it multiplies at each accuracy.
+
+What a data sheet says is reached by no program, and differs with clocks and power limit. So both are taken from the
+best that PyTorch's own copies and matrix products do here, and kept in a file for as long as nothing changes that they
+depend on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inlinebench.timing.call import Clock, timed_call
+from inlinebench.timing.overhead import null_ms
+from inlinebench.timing.profile import Tracer
+
+_DOUBLE = (("float64", 1),)
+_SINGLE = (("float32", 1), ("tf32", 3), ("float16", 3), ("bfloat16", 6), *_DOUBLE)
+_HALF = (("tf32", 1), ("float16", 1), *_SINGLE)
+METHODS: Mapping[str, tuple[tuple[str, int], ...]] = {
+    "float64": _DOUBLE, "float32": _SINGLE, "tf32": _HALF, "float16": _HALF, "bfloat16": (("bfloat16", 1), *_HALF),
+}
+"""How each accuracy can be had: a kind of matrix product, and how many of them make one. More than is needed will do.
+
+Operands of float32 split into two parts of TF32 or (scaled into its range) of float16 need three products, into three
+parts of bfloat16 six; the products of the smallest parts don't matter (Ootomo and Yokota, "Recovering single precision
+accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance", 2022). TF32 and float16 have equally
+long mantissas. Not here: float64 out of many products of small integers, which can be faster where a GPU has few
+float64 units.
+"""
+
+REPEATS = 10
+ENOUGH_MS = 300.0
+"""A slow work is not repeated any more when its repeats took so long."""
+HOLD_MS = 50.0
+TENSOR_CORES_FOR_ALL = 8
+"""The major compute capability from which on there are TF32 and bfloat16."""
+SMALLEST_SIDE = 256
+
+PROCEDURE = 2
+"""Part of every cache entry's key; to be raised when `measure` measures something else."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Floating-point operations per second, and by which method."""
+
+    flops_s: float
+    method: str
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """What a device reached. `copy_bytes_s` counts the bytes read plus those written, per second.
+
+    `matmul` has the floating-point operations per second of plain matrix products by kind (`float32` without TF32,
+    `tf32`, `float64`, `float16`, `bfloat16`; without those that the device lacks). `null_ms` is what a kernel that does
+    nothing takes; None where CUPTI can't tell. Raises ValueError for a kind of no known name, and for what is no speed.
+    """
+
+    copy_bytes_s: float
+    matmul: Mapping[str, float]
+    null_ms: float | None = None
+
+    def __post_init__(self) -> None:
+        if unknown := sorted(set(self.matmul) - set(METHODS)):
+            raise ValueError(f"no kind of matrix product: {', '.join(unknown)}")
+        times = () if self.null_ms is None else (self.null_ms,)
+        for value in (self.copy_bytes_s, *self.matmul.values(), *times):
+            if not isinstance(value, float) or not 0 < value < math.inf:
+                raise ValueError(f"{value!r} is no speed or time")
+
+    def fastest(self, accuracy: str) -> Rate | None:
+        """The best rate at which products of this accuracy (a name as in `METHODS`) can be had; None if unknown."""
+        rates = [
+            Rate(self.matmul[kind] / products, kind if products == 1 else f"{products} products of {kind}")
+            for kind, products in METHODS.get(accuracy, ()) if kind in self.matmul
+        ]
+        return max(rates, key=lambda rate: rate.flops_s, default=None)
+
+    def __str__(self) -> str:
+        """In one line, for a person."""
+        rates = [(accuracy, rate) for accuracy in METHODS if (rate := self.fastest(accuracy))]
+        told = [
+            f"{accuracy} {rate.flops_s / 1e12:.3g} TFLOP/s" + (f" ({rate.method})" if rate.method != accuracy else "")
+            for accuracy, rate in rates
+        ]
+        null = "unknown" if self.null_ms is None else f"{self.null_ms * 1e3:.3g} µs"
+        told.append(f"a kernel that does nothing: {null}")
+        return ", ".join([f"copy {self.copy_bytes_s / 1e9:.4g} GB/s read and written", *told])
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is measured: bytes to copy, and the sides of square matrices, of float64 and of all other kinds."""
+
+    copy_bytes: int = 1 << 30
+    side: int = 8192
+    double_side: int = 4096
+
+    def within(self, free: int) -> Sizes:
+        """The same, or smaller so that each measurement takes no more than half of so many free bytes."""
+        room = free // 2
+        side, double_side = _side(self.side, 4, room), _side(self.double_side, 8, room)
+        return Sizes(max(4, min(self.copy_bytes, room // 2)), side, double_side)
+
+
+def measure(
+    clock: Clock, device: torch.device, sizes: Sizes | None = None, tracer: Tracer | None = None
+) -> Peaks:
+    """Measures a device, in about a second on a large GPU; leaves TF32 and all random generators as they were.
+
+    `tracer` is CUPTI's, where there is one. Raises torch.OutOfMemoryError where not even small matrices fit, and
+    whatever the clock raises.
+    """
+    if sizes is None:
+        sizes = Sizes().within(torch.cuda.mem_get_info(device)[0])
+    # float32 products come first: they take longest, and bring the clocks up for what follows.
+    matmul = {kind: _matmul_flops_s(clock, device, kind, sizes) for kind in _kinds(device)}
+    copied = _copy_bytes_s(clock, device, sizes.copy_bytes)
+    if device.type == "cuda":
+        torch.cuda.empty_cache()  # other processes need the memory
+    return Peaks(copied, matmul, None if tracer is None else null_ms(clock, tracer))
+
+
+def _kinds(device: torch.device) -> tuple[str, ...]:
+    if device.type == "cuda" and torch.cuda.get_device_capability(device)[0] < TENSOR_CORES_FOR_ALL:
+        return ("float32", "float16", "float64")
+    return ("float32", "tf32", "float16", "bfloat16", "float64")
+
+
+def _matmul_flops_s(clock: Clock, device: torch.device, kind: str, sizes: Sizes) -> float:
+    dtype = getattr(torch, "float32" if kind == "tf32" else kind)
+    side = sizes.double_side if kind == "float64" else sizes.side
+    generator = torch.Generator(device).manual_seed(0)
+    left, right = (torch.rand(side, side, dtype=dtype, device=device, generator=generator) for _ in range(2))
+    product = torch.empty_like(left)
+    # Which layout is faster differs: Hopper's tensor cores take TF32 only with the summed dimension innermost.
+    works = [lambda: torch.matmul(left, right, out=product), lambda: torch.matmul(left, right.t(), out=product)]
+    with _tf32(kind == "tf32"):
+        return 2 * side**3 / _best_s(clock, works)
+
+
+def _copy_bytes_s(clock: Clock, device: torch.device, size: int) -> float:
+    source = torch.rand(size // 4, device=device, generator=torch.Generator(device).manual_seed(0))
+    target = torch.empty_like(source)
+    # The driver's copy and an elementwise kernel: either may be the faster one.
+    works = [lambda: target.copy_(source), lambda: torch.neg(source, out=target)]
+    return 2 * source.numel() * source.element_size() / _best_s(clock, works)
+
+
+def _best_s(clock: Clock, works: Sequence[Callable[[], object]]) -> float:
+    return min(_best_ms(clock, work) for work in works) / 1e3
+
+
+def _best_ms(clock: Clock, work: Callable[[], object]) -> float:
+    work()  # loads kernels and allocates, which would wait behind a hold
+    best, spent = math.inf, 0.0
+    for _ in range(REPEATS):
+        taken = timed_call(clock, work, lambda _: None, HOLD_MS)[1].device_ms
+        best, spent = min(best, taken), spent + taken
+        if spent > ENOUGH_MS:
+            break
+    return best
+
+
+def _side(wanted: int, item_bytes: int, room: int) -> int:
+    """The wanted side of three square matrices, halved until they fit."""
+    while wanted > SMALLEST_SIDE and 3 * wanted * wanted * item_bytes > room:
+        wanted //= 2
+    return wanted
+
+
+@contextmanager
+def _tf32(allowed: bool) -> Iterator[None]:
+    """Through the older of torch's two interfaces, as everywhere here: mixing both raises."""
+    found = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = found
+
+
+@dataclass(frozen=True)
+class PeaksKey:
+    """All that peaks depend on, as far as it is known. Clocks in MHz: the highest ones, and those set for
+    applications; the power limit in W. `cupti` says whether CUPTI can be asked."""
+
+    uuid: str
+    gpu: str
+    torch: str
+    driver: str | None = None
+    max_sm_mhz: int | None = None
+    max_memory_mhz: int | None = None
+    set_sm_mhz: int | None = None
+    set_memory_mhz: int | None = None
+    power_w: int | None = None
+    cupti: bool = field(default=False, kw_only=True)
+
+
+QUERY = ("driver_version", "clocks.max.sm", "clocks.max.memory", "clocks.applications.graphics",
+         "clocks.applications.memory", "enforced.power.limit")
+
+
+def key_of(device: torch.device) -> PeaksKey:
+    """The key of a GPU's peaks; what nvidia-smi doesn't tell is unknown."""
+    properties = torch.cuda.get_device_properties(device)
+    uuid = str(properties.uuid)
+    driver, *numbers = _ask_nvidia_smi(uuid)
+    return PeaksKey(uuid, properties.name, str(torch.__version__), driver or None, *map(_number, numbers))
+
+
+def _ask_nvidia_smi(uuid: str) -> list[str]:
+    named = uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
+    command = ["nvidia-smi", f"--id={named}", f"--query-gpu={','.join(QUERY)}", "--format=csv,noheader,nounits"]
+    unknown = [""] * len(QUERY)
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return unknown
+    facts = [fact.strip() for fact in found.stdout.partition("\n")[0].split(",")]
+    return facts if len(facts) == len(QUERY) else unknown
+
+
+def _number(fact: str) -> int | None:
+    try:
+        return round(float(fact))
+    except (ValueError, OverflowError):  # "[N/A]"; an old driver writes other words
+        return None
+
+
+def cached(folder: Path, key: PeaksKey, measure: Callable[[], Peaks]) -> Peaks:
+    """The peaks in the key's file below a folder, or measured and written there.
+
+    A file that is damaged, or another key's, is measured anew and replaced; so many processes may use the folder at
+    once. Raises only what `measure` raises: where nothing can be written, the next run measures again.
+    """
+    facts = {"procedure": PROCEDURE, **asdict(key)}
+    path = folder / f"{_digest(facts)}.json"
+    if (kept := _read(path, facts)) is not None:
+        return kept
+    peaks = measure()
+    if key.cupti and peaks.null_ms is None:
+        return peaks  # CUPTI refused, as it does while another tool asks it: not for ever
+    with suppress(OSError):
+        _write(path, facts, peaks)
+    return peaks
+
+
+def _read(path: Path, facts: Mapping[str, Any]) -> Peaks | None:
+    try:
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        if entry["key"] != facts or entry["sha256"] != _digest(entry["peaks"]):
+            return None
+        return Peaks(**entry["peaks"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _write(path: Path, facts: Mapping[str, Any], peaks: Peaks) -> None:
+    measured = {"copy_bytes_s": peaks.copy_bytes_s, "matmul": dict(peaks.matmul), "null_ms": peaks.null_ms}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        try:
+            json.dump({"key": facts, "peaks": measured, "sha256": _digest(measured)}, file)
+            file.flush()
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def _digest(facts: object) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
