@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inlinebench.api import evaluate
+    from inlinebench.result import Result, Verdict
 
 # Torch does without NumPy, and so does the harness; torch says so whenever it is imported.
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
 
-__version__ = "0.2.0"
-__all__ = ["__version__", "evaluate"]
+__version__ = "0.3.0"
+__all__ = ["Result", "Verdict", "__version__", "evaluate"]
+_HOMES = {"evaluate": "inlinebench.api", "Result": "inlinebench.result", "Verdict": "inlinebench.result"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "evaluate":
-        return import_module("inlinebench.api").evaluate
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

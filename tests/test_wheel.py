@@ -1,0 +1,63 @@
+"""The wheel: what it brings, and that it runs where nothing else is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from .running import ROOT
+
+PROBLEM = "N = 4\n"
+TYPES = "import inlinebench; from inlinebench import Result, Verdict; print(Verdict.PASSED, inlinebench.__file__)"
+
+
+def pip(*arguments: str | Path) -> None:
+    """Runs pip, which must not take this checkout on PYTHONPATH for an installation."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([sys.executable, "-m", "pip", *arguments], check=True, capture_output=True, env=environment)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout, built with what is installed here."""
+    folder, copy = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("checkout")  # building leaves files
+    shutil.copytree(ROOT / "harness", copy / "harness", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    pip("wheel", "--no-deps", "--no-build-isolation", "-w", folder, copy)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with nothing but the wheel."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False)
+    pip("--python", folder / "bin" / "python", "install", "--no-deps", wheel)
+    return folder
+
+
+def test_nothing_but_the_package_is_in_the_wheel(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"inlinebench"}
+    for needed in ("py.typed", "timing/gpu_clock.cu", "build/prefix/host_compiler.sh", "build/slim/torch/types.h"):
+        assert f"inlinebench/{needed}" in names
+
+
+def test_the_wheel_runs_where_nothing_else_is_installed(environment: Path, tmp_path: Path) -> None:
+    (tmp_path / "problems").mkdir()
+    (tmp_path / "problems" / "mine.py").write_text(PROBLEM)
+    done = subprocess.run([environment / "bin" / "inlinebench", "--version"], cwd=tmp_path, check=True, text=True,
+                          capture_output=True, env={})
+    assert done.stdout.startswith("inlinebench ")
+    done = subprocess.run([environment / "bin" / "python", "-c", TYPES], cwd=tmp_path, check=True, text=True,
+                          capture_output=True, env={})
+    assert done.stdout.startswith(f"passed {environment}")
