@@ -16,7 +16,7 @@ import pytest
 
 from inlinebench.build import toolchain
 from inlinebench.build.request import BuildOutcome, BuildRequest
-from inlinebench.build.service import BuildService, _is_library
+from inlinebench.build.service import LOG_BYTES, BuildService, _is_library
 from inlinebench.sandbox.policy import REQUIRED, Sandbox
 from inlinebench.sandbox.probe import available
 
@@ -290,6 +290,28 @@ def test_what_a_build_leaves_running_is_dead_before_its_library_is_used(
     outcome = builder.build(wrapped(tmp_path / "tools", LEAVES.format(seconds=seconds)))
     assert outcome.library is not None, outcome.log
     assert running(seconds) == []
+
+
+SIGNALS_ITS_GROUP = """
+trap '' TERM
+(sleep {seconds} < /dev/null > /dev/null 2>&1 &)
+kill -TERM 0
+exec "$@"
+"""
+
+
+def test_a_build_that_signals_its_group_leaves_nothing_running(service: BuildService, tmp_path: Path) -> None:
+    """The process that kills what is left is in that group."""
+    seconds = f"86380.{os.getpid()}"
+    service.build(wrapped(tmp_path / "tools", SIGNALS_ITS_GROUP.format(seconds=seconds)))
+    assert running(seconds) == []
+
+
+def test_of_what_a_compiler_prints_without_end_the_start_is_kept(service: BuildService, tmp_path: Path) -> None:
+    script = 'echo "cpp_sources:1:1: error: planted" >&2; yes | head -c 20000000 >&2; exit 1\n'
+    outcome = service.build(wrapped(tmp_path / "tools", script))
+    assert outcome.library is None and outcome.reason.startswith("cpp_sources:1:1: error: planted")
+    assert len(outcome.log) <= LOG_BYTES
 
 
 def test_only_a_plain_file_is_taken_for_a_library(tmp_path: Path) -> None:

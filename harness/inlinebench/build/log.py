@@ -10,6 +10,9 @@ from dataclasses import dataclass
 LONGEST = 1000
 """A message is cut after so many characters: the names of templates have no limit."""
 MOST_DETAILS = 2
+MOST_ERRORS, MOST_ORIGINS = 100, 32
+LOOKED_AT = 32
+"""Lines below an error of nvcc that may belong to it."""
 _NUMBER = r"\d{1,9}"
 _SEVERITY = r"(?:(?:[a-z-]+ ){0,2}error\b(?: #[\w-]+)?|Error|Fatal error|sorry, unimplemented)\s*: *"
 _LINKER = r"\S*\bld(?:\.\w+)?: "
@@ -83,18 +86,21 @@ def errors(log: str) -> tuple[Error, ...]:
         if number and lines[number - 1].startswith("FAILED: "):
             continue  # the command that failed
         if match := _INCLUDED.match(line):
-            chain = [*([] if line[0] == "I" else chain), _place(match)]
+            chain = [*([] if line[0] == "I" else chain[-MOST_ORIGINS:]), _place(match)]
         elif match := _REQUIRED.match(line):
-            required.append(_place(match, int(match["column"])))
+            required = [*required[-MOST_ORIGINS:], _place(match, int(match["column"]))]
         elif match := _SCOPE.match(line):
             chain = _note(included, match["label"], chain)
             required = []
         elif match := _LOCATED.match(line):
             chain = _note(included, match["label"], chain)
-            one = _located(match, lines[number + 1 :] if match["nvcc"] else ())
+            one = _located(match, lines[number + 1 : number + 1 + LOOKED_AT] if match["nvcc"] else ())
             before = tuple(required) or included.get(match["label"], ())
             one = Error(one.text, one.place, one.rest, one.details, one.origins or before)
             found.setdefault((one.text, one.place and Place(one.place.label, one.place.line)), one)
+            required = []
+            if len(found) == MOST_ERRORS:
+                break
         elif chain and (match := _WARNED.match(line)):
             chain = _note(included, match["label"], chain)
         elif text := _unlocated(line):

@@ -156,7 +156,7 @@ def cuda_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> st
 def _includes(request: BuildRequest, headers: Sequence[str], sources: Sequence[str], slim: bool) -> list[str]:
     if request.no_implicit_headers:
         return []
-    called = further_headers(sources, toolchain.torch().include_dirs[0]) if slim else []
+    called = further_headers((*sources, *request.headers.values()), toolchain.torch().include_dirs[0]) if slim else []
     return [f"#include <{header}>" for header in (*headers, *called)]
 
 
@@ -177,7 +177,7 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
     lines = [f"include {PLACES}", "rule cxx", f"  command = {compile_cxx}", "", "build main.o: cxx main.cpp", ""]
     objects = ["main.o"]
     if request.cuda_sources:
-        without_thrust = slim and not needs_thrust(request.cuda_sources)
+        without_thrust = slim and not needs_thrust(request.texts)
         common = common_flags(request, [*([THRUST] if without_thrust else []), *folders])
         host = HOST if prefixed and _leaves_host_compiler(request) and fits_prefix(request.extra_cuda_cflags) else ()
         compile_cuda = _nvcc_command(request, common, architectures, host)

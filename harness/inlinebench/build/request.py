@@ -46,6 +46,11 @@ class BuildRequest:
     def uses_cuda(self) -> bool:
         return bool(self.cuda_sources) or bool(self.with_cuda)
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that the author wrote: sources, and headers that they include."""
+        return (*self.cpp_sources, *self.cuda_sources, *self.headers.values())
+
     def to_json(self) -> dict[str, Any]:
         facts = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: list(fact) if isinstance(fact, tuple) else fact for name, fact in facts.items()}

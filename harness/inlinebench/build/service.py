@@ -8,12 +8,14 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
+from typing import IO
 
 from inlinebench.build import architecture, toolchain
 from inlinebench.build.cache import CPU_LIBRARIES, Cache
@@ -34,6 +36,8 @@ CLOCK_SOURCE, TRACE_SOURCE = TIMING / "gpu_clock.cu", TIMING / "gpu_trace.cpp"
 PACKAGE = Path(__file__).resolve().parent.parent.parent
 BUILD_BYTES = 4 << 30
 """What the files of one build may take while it runs."""
+LOG_BYTES = 4 << 20
+"""What is kept of a build's output. The first error is at its start."""
 CORES_OF_A_JUDGE, PLENTY = 2, 3
 """Left to a judge and its candidate, where there are so many times more."""
 BYTES_PER_BUILD = 3 << 30
@@ -86,7 +90,7 @@ class BuildService:
 
     def _may_need_full_headers(self, request: BuildRequest, log: str) -> bool:
         try:
-            return needs_full_headers(log, (*request.cpp_sources, *request.cuda_sources))
+            return needs_full_headers(log, request.texts)
         except toolchain.MissingTool:
             return False  # without a compiler a second try ends as the first
 
@@ -242,9 +246,10 @@ class BuildService:
         # Without site-packages, whose hooks take their time; where the harness lies is in the environment.
         inside = [sys.executable, "-S", "-m", "inlinebench.sandbox", json.dumps(policy.to_json())]
         before = forks_so_far()
+        log = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below; the watchdog bounds it
         process = subprocess.Popen(
-            [*inside, toolchain.ninja(), "-C", str(folder), "--quiet"], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, env=_environment(folder),
+            [*inside, toolchain.ninja(), "-C", str(folder), "--quiet"], stdin=subprocess.DEVNULL, stdout=log,
+            stderr=subprocess.STDOUT, start_new_session=True, env=_environment(folder),
         )
         watchdog = Watchdog(process.pid, folder, Limits(available_bytes(), scratch_bytes=BUILD_BYTES), before)
         with self._lock:
@@ -253,16 +258,23 @@ class BuildService:
         if closed:
             kill_tree(process.pid)
         try:
-            output, _ = process.communicate(timeout=self._timeout)
-            return process.returncode, output.decode(errors="replace"), watchdog.breach
+            process.wait(self._timeout)
+            return process.returncode, _start_of(log), watchdog.breach
         except subprocess.TimeoutExpired:
             kill_tree(process.pid)  # not its group: ninja gives each compiler one of its own
-            output, _ = process.communicate()
-            return None, output.decode(errors="replace"), watchdog.breach
+            process.wait()
+            return None, _start_of(log), watchdog.breach
         finally:
+            log.close()
             watchdog.close()
             with self._lock:
                 self._running.discard(process.pid)
+
+
+def _start_of(log: IO[bytes]) -> str:
+    """What a build printed, up to a limit: flags can have a compiler print without end."""
+    log.seek(0)
+    return log.read(LOG_BYTES).decode(errors="replace")
 
 
 def _is_library(path: Path) -> bool:

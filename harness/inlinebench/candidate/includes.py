@@ -22,7 +22,7 @@ LARGEST_HEADER = 1 << 20
 """Bytes. A larger one is read where the author has it."""
 _INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*[<"])([^>"\n]+)', re.MULTILINE)
 _LINE = re.compile(r'^([ \t]*#[ \t]*line[ \t]+\d+[ \t]*")([^"\n]+)', re.MULTILINE)
-_FOLDER = re.compile(r"-I\s*(\S+)")
+_FOLDER = re.compile(r"-(?:I|isystem|iquote|idirafter)\s*(\S+)")
 _SOURCES = ("cpp_sources", "cuda_sources")
 _FLAGS = ("extra_cflags", "extra_cuda_cflags", "extra_ldflags")
 
@@ -81,7 +81,10 @@ def _headers(texts: Sequence[str], folders: Sequence[Path], files: Files) -> dic
 
 
 def _is_header(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size <= LARGEST_HEADER and os.access(path, os.R_OK)
+    try:
+        return path.is_file() and path.stat().st_size <= LARGEST_HEADER and os.access(path, os.R_OK)
+    except (OSError, ValueError):  # what stands there is not the name of a file
+        return False
 
 
 def _with_names(text: str, files: Files, headers: Collection[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from dataclasses import replace
 
@@ -27,8 +28,11 @@ def main() -> int:
     die_with_parent()
     become_subreaper()
     supervisor = os.getpid()
+    # The program's group is this process's, too, so that a signal to the group would end it before its work is done.
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     program = os.fork()
     if program == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
         enter(replace(policy, protected=(*policy.protected, supervisor)))
         die_with_parent(supervisor)
         os.execvp(sys.argv[2], sys.argv[2:])

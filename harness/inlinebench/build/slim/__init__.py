@@ -21,7 +21,7 @@ _OWN = {
     re.compile(r"\bTORCH_LIBRARY"): "torch/library.h",
 }
 """What a source may say of what few need, and the header that brings it."""
-_THRUST = re.compile(r"\b(?:thrust|cub|cccl|cuda/std)\b|complex", re.IGNORECASE)
+_THRUST = re.compile(r"\b(?:thrust|cub|cccl|cuda/std|cuda\s*::\s*std)\b|complex", re.IGNORECASE)
 
 
 def further_headers(sources: Sequence[str], include_dir: Path) -> list[str]:
