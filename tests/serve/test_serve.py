@@ -59,7 +59,7 @@ def judges() -> list[int]:
 
 
 def is_judge(pid: int) -> bool:
-    return b"\0harness.judge\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b"\0inlinebench.judge\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def ask(body: str, cache: Path, **settings: object) -> Result:
