@@ -11,7 +11,7 @@ from inlinebench.build.request import BuildRequest
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import LARGEST_HEADER, OWN, for_build
 
-FOLDER = Path("/work/p")
+FOLDER = Path("/home/me/p")
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def files(tmp_path: Path) -> Files:
 
 @pytest.fixture
 def private(tmp_path: Path) -> Path:
-    place = tmp_path / "files" / "work" / "p"
+    place = tmp_path / "files" / "home" / "me" / "p"
     place.mkdir(parents=True)
     return place
 

@@ -1,7 +1,7 @@
 """A solution's own files: a private copy of its folder, which it may write to.
 
-The copy of `/work/softmax/fast.py` is `SCRATCH/files/work/softmax/fast.py`, so the author's name of a file is its name
-here without what stands before it.
+The copy of `/home/me/softmax/fast.py` is `SCRATCH/files/home/me/softmax/fast.py`, so the author's name of a file is its
+name here without what stands before it.
 """
 
 from __future__ import annotations
