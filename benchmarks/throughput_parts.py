@@ -47,7 +47,7 @@ CALLS = 50
 BLOCK = 2
 """Evaluations of `undisturbed` in turn without and with builds, so that a drift of the machine cancels."""
 COMPILERS = 3
-"""Processes of a build at a time: bindings, host and GPU."""
+"""Cores for each build: one for the bindings, one for nvcc's step, and one to spare."""
 AT_SMALL = 3
 """Times as many evaluations of `undisturbed` at the shape `small`: of a kernel of 1.5 us some processes make 1.7."""
 PLENTY_OF_CORES = 12

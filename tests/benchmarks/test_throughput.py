@@ -425,7 +425,7 @@ def test_builds_are_compared_side_by_side_and_alone(
     noted: list[Row] = []
     names = [str(solution) for solution in planted.bundled()]
     rows = list(Parts(options("--bundled", "999"), machine(), tmp_path).builds(noted.append))
-    at_once, left = 5, len(names) % 5  # three compilers for each, on 16 cores
+    at_once, left = 5, len(names) % 5  # three cores for each of them, of 16
     beside = [at_once - 1] * (len(names) - left) + [left - 1] * left
     assert rows == [*(Built(name, each, 60.0, 20.0, 15.0, "slim") for name, each in zip(names, beside, strict=True)),
                     Built(f"median of {len(names)}", ratios=[4.0] * len(names)),
