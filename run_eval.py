@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "harness"))
 
-from inlinebench.commands.run import main
+from inlinebench.cli.run import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -15,10 +15,10 @@ from typing import Any, cast
 import torch
 from accuracy_bars import Flushed, Spun, Traced, middle, spin_for
 
-from inlinebench.build import toolchain
-from inlinebench.build.service import BuildService
+from inlinebench.compile import toolchain
+from inlinebench.compile.service import BuildService
+from inlinebench.evaluation.integrity.attribution import HARNESS, HOLD, STOP
 from inlinebench.judge.device import architectures
-from inlinebench.judge.kernels import HARNESS, HOLD, STOP
 from inlinebench.timing.call import Clock, timed_call
 from inlinebench.timing.flags import FlagPage
 from inlinebench.timing.gpu import GpuClock

@@ -13,13 +13,14 @@ import torch
 from accuracy_bars import DIFFER_BY, Differing, Evaluated, Repeated, SelfCompared
 from accuracy_gpu import SPIN_KERNEL, Bench, Failed, Work, calibrate
 
-from inlinebench import catalog, command_line
-from inlinebench.judge import problem as problem_file
-from inlinebench.options import ROOT, Options
-from inlinebench.result import Result, from_json
-from inlinebench.run.plan import Choice, choose
-from inlinebench.run.progress import Progress
-from inlinebench.run.session import Session
+from inlinebench.cli import arguments as command_line
+from inlinebench.problem import problem_file
+from inlinebench.records import catalog
+from inlinebench.records.options import ROOT, Options
+from inlinebench.records.result import Result, from_json
+from inlinebench.report.terminal.progress import Progress
+from inlinebench.scheduler.plan import Choice, choose
+from inlinebench.scheduler.session import Session
 
 Note = Callable[[Evaluated | Repeated], None]
 """Called with a row that isn't finished, so that what is there so far is kept."""

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "harness"), str(ROOT)]
 
-from inlinebench.result import Result  # noqa: E402
+from inlinebench.records.result import Result  # noqa: E402
 from tests.planted import Planted, evaluate_all, read_all  # noqa: E402
 
 CHEATS, HONEST = "cheats", "honest"

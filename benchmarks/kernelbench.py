@@ -21,9 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "harness"))
 
-from inlinebench.report.jsonl import read  # noqa: E402
+from inlinebench.records.jsonl import read  # noqa: E402
+from inlinebench.records.result import Result, Verdict  # noqa: E402
 from inlinebench.report.text import one_line  # noqa: E402
-from inlinebench.result import Result, Verdict  # noqa: E402
 
 LEVELS = (1, 2, 3)
 EXCEPTIONS: dict[str, str] = {}

@@ -46,10 +46,10 @@ sys.path.insert(0, str(ROOT / "harness"))
 from real_code_builds import Task, by_harness, by_stock, verdicts  # noqa: E402
 from real_code_rows import Maker, Record, bars, report  # noqa: E402
 
-from inlinebench import catalog  # noqa: E402
-from inlinebench.build import driver, toolchain  # noqa: E402
-from inlinebench.build.service import default_jobs  # noqa: E402
-from inlinebench.errors import NoDevice, NoSandbox, UsageError  # noqa: E402
+from inlinebench.compile import driver, toolchain  # noqa: E402
+from inlinebench.compile.service import default_jobs  # noqa: E402
+from inlinebench.records import catalog  # noqa: E402
+from inlinebench.records.errors import NoDevice, NoSandbox, UsageError  # noqa: E402
 
 STOCK = 60
 BUILD_TIMEOUT_S = 300.0

@@ -20,16 +20,17 @@ from unittest.mock import patch
 from real_code_rows import Build, End, Maker
 from throughput_processes import stock_environment
 
-from inlinebench import catalog, command_line
-from inlinebench.build.log import errors as errors_in
-from inlinebench.build.log import last_words
-from inlinebench.build.request import BuildOutcome, BuildRequest
-from inlinebench.build.service import BuildService
-from inlinebench.run import build_only
-from inlinebench.run.build_only import BuildOnly
-from inlinebench.run.built import Built
-from inlinebench.run.plan import choose
-from inlinebench.run.progress import Progress
+from inlinebench.cli import arguments as command_line
+from inlinebench.compile.log import errors as errors_in
+from inlinebench.compile.log import last_words
+from inlinebench.compile.service import BuildService
+from inlinebench.records import catalog
+from inlinebench.records.build_request import BuildOutcome, BuildRequest
+from inlinebench.report.terminal.progress import Progress
+from inlinebench.scheduler import build_only
+from inlinebench.scheduler.build_only import BuildOnly
+from inlinebench.scheduler.build_report import Built
+from inlinebench.scheduler.plan import choose
 from inlinebench.wire.processes import kill_tree
 
 OUT_OF_TIME = "real_code.py: not started within --time-limit"

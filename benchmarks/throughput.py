@@ -41,8 +41,8 @@ from throughput_parts import AT_SMALL, PLENTY_OF_CORES, Parts, Skipped  # noqa: 
 from throughput_processes import Failed, Machine  # noqa: E402
 from throughput_rows import PARTS, Record, head, read_record, status_of  # noqa: E402
 
-from inlinebench.build.toolchain import MissingTool  # noqa: E402
-from inlinebench.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
+from inlinebench.compile.toolchain import MissingTool  # noqa: E402
+from inlinebench.records.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
 
 BESIDE = ("next", "large")
 """Parts beside which one stock build runs, where `suite` follows."""

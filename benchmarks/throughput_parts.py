@@ -32,10 +32,10 @@ from throughput_processes import (
 )
 from throughput_rows import Built, Further, Large, Shared, Suite, Undisturbed, Warm
 
-from inlinebench.build import toolchain
-from inlinebench.catalog import FULL, Solution
-from inlinebench.options import Options
-from inlinebench.run import bytecode
+from inlinebench.compile import toolchain
+from inlinebench.records.catalog import FULL, Solution
+from inlinebench.records.options import Options
+from inlinebench.scheduler import bytecode
 
 Note = Callable[[Row], None]
 """Called with a row that isn't finished, so that what is there so far is kept."""

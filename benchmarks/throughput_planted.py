@@ -7,10 +7,10 @@ import re
 import shutil
 from pathlib import Path
 
-from inlinebench import catalog
-from inlinebench.build.request import BuildRequest
-from inlinebench.catalog import Solution
-from inlinebench.options import Options
+from inlinebench.records import catalog
+from inlinebench.records.build_request import BuildRequest
+from inlinebench.records.catalog import Solution
+from inlinebench.records.options import Options
 
 PROBLEM, SOLUTION = "matmul_diag", "naive"
 """The bundled solution that is evaluated again and again."""

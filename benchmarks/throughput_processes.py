@@ -21,18 +21,19 @@ from typing import Any
 
 from throughput_planted import numbered_request, problem_of
 
-from inlinebench import catalog, command_line
-from inlinebench.build import toolchain
-from inlinebench.build.request import BuildRequest
-from inlinebench.build.service import BuildService
-from inlinebench.catalog import Solution
-from inlinebench.options import ROOT
-from inlinebench.result import Result, Verdict
-from inlinebench.run.plan import choose
-from inlinebench.run.progress import Progress
-from inlinebench.run.session import Session
+from inlinebench.cli import arguments as command_line
+from inlinebench.compile import toolchain
+from inlinebench.compile.service import BuildService
+from inlinebench.records import catalog
+from inlinebench.records.build_request import BuildRequest
+from inlinebench.records.catalog import Solution
+from inlinebench.records.options import ROOT
+from inlinebench.records.result import Result, Verdict
+from inlinebench.report.terminal.progress import Progress
 from inlinebench.sandbox.policy import Sandbox
 from inlinebench.sandbox.probe import available
+from inlinebench.scheduler.plan import choose
+from inlinebench.scheduler.session import Session
 from inlinebench.wire.processes import kill_tree
 
 LONGEST_S = 400.0

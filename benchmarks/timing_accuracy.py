@@ -48,12 +48,12 @@ from accuracy_gpu import Bench, Failed, flush, spin, trace  # noqa: E402
 from accuracy_plot import plot  # noqa: E402
 from accuracy_runs import against_itself, differ, repeat  # noqa: E402
 
-from inlinebench.build.request import NoSupport  # noqa: E402
-from inlinebench.build.toolchain import MissingTool  # noqa: E402
-from inlinebench.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
+from inlinebench.compile.toolchain import MissingTool  # noqa: E402
 from inlinebench.judge import device as devices  # noqa: E402
-from inlinebench.judge.problem import ProblemError  # noqa: E402
-from inlinebench.options import default_cache  # noqa: E402
+from inlinebench.problem.problem_file import ProblemError  # noqa: E402
+from inlinebench.records.build_request import NoSupport  # noqa: E402
+from inlinebench.records.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
+from inlinebench.records.options import default_cache  # noqa: E402
 
 OTHERS = "others"
 PARTS = ("cupti", OTHERS, "spin", "flush", "repeat", "aa", "differ")

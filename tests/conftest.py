@@ -10,7 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from inlinebench.build import toolchain
+from inlinebench.compile import toolchain
 
 from .running import PYTHONPATH
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.report.table import NO_SPEEDUP
-from inlinebench.result import Verdict
+from inlinebench.records.result import Verdict
+from inlinebench.report.terminal.table import NO_SPEEDUP
 
 from .running import ROOT, Run, run_eval
 

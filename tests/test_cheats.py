@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.result import Result
+from inlinebench.records.result import Result
 from inlinebench.sandbox.policy import REQUIRED
 from inlinebench.sandbox.probe import available
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from inlinebench.result import Result, Verdict
+from inlinebench.records.result import Result, Verdict
 
 from .running import TESTS, run_eval
 
@@ -38,7 +38,7 @@ def test_a_judge_that_dies_takes_one_result_with_it_and_no_more(cache: Path, tmp
     (problems / "deadly.py").write_text(
         "import os, torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n    calls = 0\n\n"
         "    def forward(self, x):\n        return x + 1\n\n\ndef get_inputs():\n"
-        "    if 'inlinebench.judge.judge' in __import__('sys').modules:\n        os.kill(os.getpid(), 9)\n"
+        "    if 'inlinebench.judge.loop' in __import__('sys').modules:\n        os.kill(os.getpid(), 9)\n"
         "    return [torch.rand(4)]\n\n\ndef get_init_inputs():\n    return []\n"
     )
     run = run_eval("deadly/@reference", "view/@reference", "shapes/@reference", "--problems", problems, "--check",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.result import Verdict
+from inlinebench.records.result import Verdict
 
 from .running import ROOT, Run, run_eval
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.result import Result
+from inlinebench.records.result import Result
 
 from .planted import Planted, evaluate_all, read_all
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from inlinebench.result import Verdict
+from inlinebench.records.result import Verdict
 
 from .running import TESTS, Run, run_eval
 

@@ -48,7 +48,8 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_nothing_but_the_package_is_in_the_wheel(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"inlinebench"}
-    for needed in ("py.typed", "timing/gpu_clock.cu", "build/prefix/host_compiler.sh", "build/slim/torch/types.h"):
+    for needed in ("py.typed", "timing/gpu_clock.cu", "compile/precompiled/host_compiler.sh",
+                   "compile/slim/torch/types.h", "cuda_on_cpu/runtime/grid.cpp"):
         assert f"inlinebench/{needed}" in names
 
 

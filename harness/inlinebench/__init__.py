@@ -9,16 +9,18 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from inlinebench.version import __version__
+
 if TYPE_CHECKING:
     from inlinebench.api import evaluate
-    from inlinebench.result import Result, Verdict
+    from inlinebench.records.result import Result, Verdict
 
 # Torch does without NumPy, and so does the harness; torch says so whenever it is imported.
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
 
-__version__ = "0.3.0"
 __all__ = ["Result", "Verdict", "__version__", "evaluate"]
-_HOMES = {"evaluate": "inlinebench.api", "Result": "inlinebench.result", "Verdict": "inlinebench.result"}
+_RESULT = "inlinebench.records.result"
+_HOMES = {"evaluate": "inlinebench.api", "Result": _RESULT, "Verdict": _RESULT}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,9 +7,9 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-from inlinebench import catalog
-from inlinebench.options import Options
-from inlinebench.result import Result
+from inlinebench.records import catalog
+from inlinebench.records.options import Options
+from inlinebench.records.result import Result
 
 
 def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Result:
@@ -17,7 +17,7 @@ def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Resu
 
     `problem` is a name or the path of a problem file; `solution` is the path of a solution file or its source text. A
     result's times on the CPU say nothing of a GPU's, nor does the speedup that follows from them.
-    `settings` are fields of `inlinebench.options.Options`, for example `device="cuda:0"`, `check=True`,
+    `settings` are fields of `inlinebench.records.options.Options`, for example `device="cuda:0"`, `check=True`,
     `shapes=("small",)`; without a shape the result is for `full`.
 
     To be called from any number of threads and processes at once: all calls of a user with like settings share judges,

@@ -17,8 +17,8 @@ import real_code
 import real_code_builds as builds
 from real_code_rows import Build, End, Maker, Pair, Record, bars, report
 
-from inlinebench.build.request import BuildOutcome
-from inlinebench.run.built import Built, State
+from inlinebench.records.build_request import BuildOutcome
+from inlinebench.scheduler.build_report import Built, State
 
 PROBLEM = """
 import torch

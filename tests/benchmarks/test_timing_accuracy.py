@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.result import Check, Result, Spread, Timing, Verdict
+from inlinebench.records.result import Check, Result, Spread, Timing, Verdict
 from inlinebench.timing.profile import Activity
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))  # scripts, not a package

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from inlinebench.result import (
+from inlinebench.records.result import (
     MOST_FIRST,
     Build,
     Check,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.errors import UsageError
+from inlinebench.records.errors import UsageError
+from inlinebench.records.result import Environment, Result, Spread, Timing, Verdict
 from inlinebench.report import changes
 from inlinebench.report.comparison import WORSE, Change, Compared, compare, latest
-from inlinebench.result import Environment, Result, Spread, Timing, Verdict
 
 from .samples import any_result, result
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.report.csv_file import LONGEST, guarded, table
+from inlinebench.records.result import Baseline, Check, Environment, Result, Spread, Timing, Verdict
+from inlinebench.report.formats.csv_file import LONGEST, guarded, table
 from inlinebench.report.text import one_line
-from inlinebench.result import Baseline, Check, Environment, Result, Spread, Timing, Verdict
 
 from .samples import any_result, result
 from .thirty import thirty

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from inlinebench.report.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
-from inlinebench.report.log_end import end_of_log
-from inlinebench.result import Baseline, Check, Element, Floor, Kernels, KernelShare, Result, Spread, Verdict
+from inlinebench.records.result import Baseline, Check, Element, Floor, Kernels, KernelShare, Result, Spread, Verdict
+from inlinebench.report.terminal.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
+from inlinebench.report.terminal.log_end import end_of_log
 
 from .samples import FAILURES, any_result, check, mismatch, result, timing
 

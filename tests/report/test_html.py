@@ -12,11 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inlinebench.report.html import page
-from inlinebench.report.page.foreign import clean
-from inlinebench.report.page.render import render
-from inlinebench.report.rows import arrange
-from inlinebench.result import (
+from inlinebench.records.result import (
     Baseline,
     Build,
     Environment,
@@ -28,6 +24,10 @@ from inlinebench.result import (
     Timing,
     Verdict,
 )
+from inlinebench.report.formats.html import page
+from inlinebench.report.page.foreign import clean
+from inlinebench.report.page.render import render
+from inlinebench.report.rows import arrange
 
 from .samples import FAILURES, any_result, check, result
 from .thirty import HOSTILE, thirty
@@ -226,7 +226,7 @@ def test_a_page_of_thirty_results_is_small() -> None:
 def test_a_missing_package_is_named_with_what_to_install(package: str) -> None:
     script = (
         f"import sys; sys.modules[{package!r}] = None\n"
-        "from inlinebench.errors import UsageError\nfrom inlinebench.report.html import page\n"
+        "from inlinebench.records.errors import UsageError\nfrom inlinebench.report.formats.html import page\n"
         "try:\n    page([], 't')\nexcept UsageError as error:\n    print(error)\n"
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout

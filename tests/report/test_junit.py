@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.errors import UsageError
-from inlinebench.report.junit import check_place, write
-from inlinebench.result import Result, Verdict
+from inlinebench.records.errors import UsageError
+from inlinebench.records.result import Result, Verdict
+from inlinebench.report.formats.junit import check_place, write
 
 from .samples import FAILURES, any_result, result
 

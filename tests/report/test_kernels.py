@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from inlinebench.report.kernels import kernel_tables
-from inlinebench.result import Kernels, KernelShare
+from inlinebench.records.result import Kernels, KernelShare
+from inlinebench.report.terminal.kernels import kernel_tables
 
 from .samples import result
 

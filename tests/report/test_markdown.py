@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.report.markdown import ROOM, code, document, table
+from inlinebench.records.result import Baseline, Environment, Result, Spread, Timing, Verdict
+from inlinebench.report.formats.markdown import ROOM, code, document, table
 from inlinebench.report.text import one_line
-from inlinebench.result import Baseline, Environment, Result, Spread, Timing, Verdict
 
 from .samples import FAILURES, any_result, check, result
 from .thirty import HOSTILE, thirty

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from inlinebench.report.html import page
+from inlinebench.report.formats.html import page
 
 from .browser import Browser, found
 from .thirty import FAILURES, HOSTILE, thirty

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inlinebench.records.result import Environment, Floor, Result, Spread, Timing, Verdict
 from inlinebench.report.page import curves, draw, roofline, strips
 from inlinebench.report.page.axes import FEWEST, MARKS, drawable, log_axis
 from inlinebench.report.page.charts import figures
 from inlinebench.report.rows import Row, arrange
-from inlinebench.report.summary import summary
-from inlinebench.result import Environment, Floor, Result, Spread, Timing, Verdict
+from inlinebench.report.terminal.summary import summary
 
 from .samples import any_result, result
 from .thirty import thirty

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from inlinebench.result import Verdict
-from inlinebench.run.progress import Progress
+from inlinebench.records.result import Verdict
+from inlinebench.report.terminal.progress import Progress
 
 from .samples import result
 
@@ -97,6 +97,6 @@ def test_names_from_strangers_cannot_move_the_cursor() -> None:
 def test_tqdm_is_imported_only_for_a_bar() -> None:
     import subprocess
 
-    code = "import sys, inlinebench.run.progress as p; p.Progress().line('x'); print('tqdm' in sys.modules)"
+    code = "import sys, inlinebench.report.terminal.progress as p; p.Progress().line('x'); print('tqdm' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("False\n", "x\n")

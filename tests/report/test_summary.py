@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.report.summary import NOT_TRIED, THRESHOLDS, SolutionSummary, render, summary
-from inlinebench.result import Result, Verdict
+from inlinebench.records.result import Result, Verdict
+from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, SolutionSummary, render, summary
 
 from .samples import FAILURES, any_result, result
 

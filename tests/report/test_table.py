@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.report.table import NO_SPEEDUP, table
-from inlinebench.result import Baseline, Floor, Kernels, Result, Spread, Timing, Verdict
+from inlinebench.records.result import Baseline, Floor, Kernels, Result, Spread, Timing, Verdict
+from inlinebench.report.terminal.table import NO_SPEEDUP, table
 
 from .samples import FAILURES, any_result, check, result
 

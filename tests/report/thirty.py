@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inlinebench.result import (
+from inlinebench.records.result import (
     Baseline,
     Build,
     Check,

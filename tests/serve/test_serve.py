@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from inlinebench import evaluate
-from inlinebench.errors import NoDevice, ServerDied, UsageError
-from inlinebench.result import Result, Verdict
-from inlinebench.serve.place import place
+from inlinebench.records.errors import NoDevice, ServerDied, UsageError
+from inlinebench.records.result import Result, Verdict
+from inlinebench.serve.endpoint import place
 from inlinebench.wire.processes import descendants
 
 from ..running import TESTS

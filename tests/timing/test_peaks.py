@@ -17,7 +17,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.build import toolchain
+from inlinebench.compile import toolchain
 from inlinebench.timing import peaks as module
 from inlinebench.timing.call import Sample
 from inlinebench.timing.cpu import CpuClock

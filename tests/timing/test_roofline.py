@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from inlinebench.result import COMPUTE, MEMORY, Floor
+from inlinebench.records.result import COMPUTE, MEMORY, Floor
 from inlinebench.timing.peaks import METHODS, Peaks
 from inlinebench.timing.roofline import Work, floor
 

@@ -11,15 +11,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.wire import processes as module
-from inlinebench.wire.processes import (
-    Child,
-    descendants,
-    forks_so_far,
-    kill_tree,
-    resume_tree,
-    signal_tree,
-    stop_tree,
-)
+from inlinebench.wire.processes import Child, descendants, forks_so_far, kill_tree, resume_tree, signal_tree, stop_tree
 
 TREE = """
 import subprocess, sys, time

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from inlinebench.build import toolchain
+from inlinebench.compile import toolchain
 
 DRIVER = """
 #include <stdio.h>

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from inlinebench.timing.call import Clock, Sample, held_batch, timed_call
-from inlinebench.timing.places import KnownMemory, Places
+from inlinebench.timing.output_rotation import KnownMemory, Places
 from inlinebench.wire.arena import BufferSet, TensorSpec, view
 from inlinebench.wire.arithmetic import seed_all
 from inlinebench.wire.tree import Leaf, describe, flatten, merge, plain, same_structure, unflatten

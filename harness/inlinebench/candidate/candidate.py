@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from inlinebench.build.cuda_on_cpu import python_side
 from inlinebench.candidate import load_inline, solution, weights
 from inlinebench.candidate.calls import Caller, Form, Mismatch
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import for_build
+from inlinebench.cuda_on_cpu import python_side
 from inlinebench.sandbox import refusal
 from inlinebench.sandbox.policy import Policy
 from inlinebench.timing.call import Clock, Sample

@@ -11,9 +11,9 @@ import os
 import sys
 from multiprocessing.connection import Connection
 
-from inlinebench.judge.launcher import Launcher
-from inlinebench.judge.messages import Settings
-from inlinebench.judge.rehearsal_process import RehearsalProcess
+from inlinebench.messages import Settings
+from inlinebench.problem.probe_process import RehearsalProcess
+from inlinebench.process.launcher import Launcher
 from inlinebench.wire.processes import die_with_parent
 from inlinebench.wire.wake import wake
 
@@ -29,7 +29,7 @@ def main() -> int:
         settings: Settings = connection.recv()
         rehearsal.wake(settings.device)
         wake(settings.device)
-        from inlinebench.judge.judge import serve
+        from inlinebench.judge.loop import serve
 
         return serve(connection, settings, launcher, rehearsal)
     except EOFError:  # the orchestrator has ended before it wanted anything

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import torch
 
-from inlinebench import __version__
-from inlinebench.options import DEVICE
-from inlinebench.result import Environment
+from inlinebench.records.options import DEVICE
+from inlinebench.records.result import Environment
+from inlinebench.version import __version__
 
 DRIVER_VERSION = Path("/sys/module/nvidia/version")
 """Where the kernel says it, which takes no time; nvidia-smi takes a fifth of a second."""

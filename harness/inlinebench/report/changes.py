@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from inlinebench.records.result import Result, Spread, Verdict
 from inlinebench.report.comparison import Change, Compared
 from inlinebench.report.text import ABSENT, grid, one_line, significant
-from inlinebench.result import Result, Spread, Verdict
 
 _HEADERS = ["problem", "solution", "shape", "change", "before", "after", "after / before"]
 QUIET = frozenset({Change.SAME, Change.STILL_FAILING})

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from inlinebench.errors import UsageError
-from inlinebench.order import natural
-from inlinebench.result import Result, Spread, Verdict
+from inlinebench.records.errors import UsageError
+from inlinebench.records.natural_sort import natural
+from inlinebench.records.result import Result, Spread, Verdict
 
 Row = tuple[str, str, str]
 """Problem, solution, shape."""

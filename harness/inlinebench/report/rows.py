@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inlinebench.order import natural
-from inlinebench.report.summary import SolutionSummary
-from inlinebench.report.table import cells_of, columns_of  # one wording of every figure, wherever it is shown
+from inlinebench.records.natural_sort import natural
+from inlinebench.records.result import Result, Timing
+from inlinebench.report.terminal.summary import SolutionSummary
+from inlinebench.report.terminal.table import cells_of, columns_of  # one wording of every figure, wherever it is shown
 from inlinebench.report.text import ABSENT, one_line
-from inlinebench.result import Result, Timing
 
 _TEXTS = ("problem", "solution", "shape", "device", "verdict")
 LONGEST_NAME = 120

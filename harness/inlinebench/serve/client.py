@@ -10,10 +10,10 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 
-from inlinebench.errors import ServerDied
-from inlinebench.result import Result
+from inlinebench.records.errors import ServerDied
+from inlinebench.records.result import Result
+from inlinebench.serve.endpoint import Place, place
 from inlinebench.serve.messages import Answer, Request
-from inlinebench.serve.place import Place, place
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent
 START_S = 60.0

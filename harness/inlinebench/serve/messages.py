@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inlinebench.options import Options
-from inlinebench.result import Result
+from inlinebench.records.options import Options
+from inlinebench.records.result import Result
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result, or the error of `inlinebench.errors` that it ended with, or the traceback of another."""
+    """The result, or the error of `inlinebench.records.errors` that it ended with, or the traceback of another."""
 
     result: Result | None = None
     error: Exception | None = None

@@ -10,15 +10,15 @@ from dataclasses import fields
 from threading import Condition, Lock
 from typing import Any
 
-from inlinebench import catalog
-from inlinebench.errors import UsageError
-from inlinebench.judge.messages import Evaluate
-from inlinebench.options import Options
-from inlinebench.result import Result
-from inlinebench.run.bench import Bench
-from inlinebench.run.lane import Lane
-from inlinebench.run.plan import choose, plan
-from inlinebench.run.progress import Progress
+from inlinebench.messages import Evaluate
+from inlinebench.records import catalog
+from inlinebench.records.errors import UsageError
+from inlinebench.records.options import Options
+from inlinebench.records.result import Result
+from inlinebench.report.terminal.progress import Progress
+from inlinebench.scheduler.device_worker import Lane
+from inlinebench.scheduler.executor import Bench
+from inlinebench.scheduler.plan import choose, plan
 
 Kind = tuple[tuple[str, Any], ...]
 """The options that a bench has, by name."""

@@ -13,9 +13,9 @@ from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from threading import Condition, Thread
 
-from inlinebench.errors import NoDevice, NoSandbox, UsageError
+from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
+from inlinebench.serve.endpoint import Place
 from inlinebench.serve.messages import Answer, Request, Taken
-from inlinebench.serve.place import Place
 from inlinebench.serve.pool import Pool
 from inlinebench.serve.source import as_file
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inlinebench.result import Floor, binding
+from inlinebench.records.result import Floor, binding
 
 if TYPE_CHECKING:
     from inlinebench.timing.peaks import Peaks

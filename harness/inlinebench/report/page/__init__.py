@@ -1,1 +1,1 @@
-"""What `inlinebench.report.html` is made of: rows with their details, charts, and the page's template and script."""
+"""The page of `inlinebench.report.formats.html`: rows with their details, charts, and the page's template and script."""

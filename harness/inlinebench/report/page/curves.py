@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inlinebench.records.result import Result
 from inlinebench.report.page.axes import drawable, log_axis
 from inlinebench.report.page.draw import QUIET, series
 from inlinebench.report.rows import Row
-from inlinebench.report.summary import attempt_of
-from inlinebench.result import Result
+from inlinebench.report.terminal.summary import attempt_of
 
 WIDE, NARROW, HEIGHT = 500, 280, 260
 """The size of the plot in pixels, without the axes around it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from inlinebench.records.result import Check, Environment, Floor, GpuState, Kernels, Result, Spread, Timing
 from inlinebench.report.text import ABSENT, significant
-from inlinebench.result import Check, Environment, Floor, GpuState, Kernels, Result, Spread, Timing
 
 
 @dataclass(frozen=True)

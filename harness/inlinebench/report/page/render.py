@@ -16,14 +16,14 @@ from importlib.resources import files
 import jinja2
 from markupsafe import Markup
 
+from inlinebench.records.result import Verdict
 from inlinebench.report.page.charts import Figure
 from inlinebench.report.page.details import sections
 from inlinebench.report.page.foreign import clean
 from inlinebench.report.rows import Row, Table, summary_label
-from inlinebench.report.summary import NOT_TRIED, THRESHOLDS, SolutionSummary, summary
-from inlinebench.report.table import NO_SPEEDUP
+from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, SolutionSummary, summary
+from inlinebench.report.terminal.table import NO_SPEEDUP
 from inlinebench.report.text import ABSENT, one_line, significant
-from inlinebench.result import Verdict
 
 
 def render(table: Table, title: str, sources: Mapping[str, str], figures: Sequence[Figure]) -> str:

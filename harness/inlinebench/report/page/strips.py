@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inlinebench.records.result import Spread
 from inlinebench.report.page.axes import LogAxis, drawable, log_axis
 from inlinebench.report.page.draw import INK, QUIET, RULE, series
 from inlinebench.report.rows import Row
 from inlinebench.report.text import significant
-from inlinebench.result import Spread
 
 WIDE, NARROW = 1080, 330
 """The widths in pixels of all that is drawn."""

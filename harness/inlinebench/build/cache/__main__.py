@@ -1,5 +1,0 @@
-import sys
-
-from inlinebench.build.cache.command import main
-
-sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,154 @@
+"""`python -m inlinebench.compile.cache`: shows what a cache holds, brings it under its limit, or empties it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from tabulate import tabulate
+
+from inlinebench.compile.cache import contents
+from inlinebench.compile.cache.contents import Item
+from inlinebench.compile.cache.place import place_in
+from inlinebench.compile.cache.prune import Removed, clear, prune
+from inlinebench.records.errors import UsageError
+from inlinebench.records.options import CACHE_LIMIT_GIB, default_cache, default_cache_limit, gib
+
+PROGRAM = "inlinebench cache"
+GIB = 2**30
+LARGEST = 5
+KINDS = {
+    "built libraries": contents.entries,
+    "CUDA on the CPU": contents.cpu_libraries,
+    "Python modules, compiled": contents.bytecode,
+    "notes of what was built": contents.notes,
+    "peaks of GPUs": contents.peaks,
+    "work under way or left": contents.leftovers,
+}
+
+
+def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
+    """Does what the command line asks for; gives the exit status, 0 or 2."""
+    try:
+        given = _parser(environment).parse_args(arguments)
+        folder = given.cache.expanduser().absolute()
+        print(_answer(given, folder, environment), flush=True)
+        return 0
+    except UsageError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+    except BrokenPipeError:  # nobody reads on: Python shall not complain about that at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        print(f"{PROGRAM}: {error.filename or given.cache}: {error.strerror}; --cache names the cache's folder",
+              file=sys.stderr)
+    return 2
+
+
+def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
+    place = argparse.ArgumentParser(add_help=False)
+    place.add_argument("--cache", type=Path, default=default_cache(environment), metavar="DIR",
+                       help="the cache's folder (default: INLINEBENCH_CACHE, or ~/.cache/inlinebench)")
+    parser = argparse.ArgumentParser(prog=PROGRAM, description="Looks after the cache of built libraries.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("show", parents=[place], help="what there is, how large, how old")
+    pruning = commands.add_parser("prune", parents=[place], help="remove what was used least recently until the rest "
+                                  "is within the limit, and what killed runs left")
+    pruning.add_argument("--limit", type=gib, metavar="GIB", help="how much may stay "
+                         f"(default: INLINEBENCH_CACHE_LIMIT, or {CACHE_LIMIT_GIB:g})")
+    commands.add_parser("clear", parents=[place], help="remove everything, without asking")
+    return parser
+
+
+def _answer(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]) -> str:
+    if not os.path.lexists(folder):
+        return f"{folder}: nothing is kept there yet"
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder; --cache names the cache's")
+    place = place_in(folder)
+    if given.command == "show":
+        return show(place)
+    if found := contents.strangers(place):
+        raise UsageError(f"{place} holds {found[0]!r}, which is no part of a cache, so nothing is removed: move that "
+                         "away, or name the cache's folder with --cache")
+    if given.command == "clear":
+        return _clear(place)
+    return _prune(place, GIB * (default_cache_limit(environment) if given.limit is None else given.limit))
+
+
+def show(place: Path) -> str:
+    """A table of what a cache's folder holds, and one of its largest libraries."""
+    held = {kind: found for kind, find in KINDS.items() if (found := find(place))}
+    if not held:
+        return f"{place}: nothing is kept there yet"
+    rows = [_row(kind, items) for kind, items in held.items()]
+    rows.append(_row("all", [item for items in held.values() for item in items]))
+    tables = [_table(["kind", "how many", "size", "oldest use", "newest use"], rows, "lrrll")]
+    if largest := sorted(contents.libraries(place), key=lambda item: -item.size)[:LARGEST]:
+        rows = [_largest_row(item) for item in largest]
+        tables.append(_table(["largest", "key", "size", "last use"], rows, "llrl"))
+    return "\n\n".join([str(place), *tables])
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
+    sides = {"l": "left", "r": "right"}
+    return str(tabulate(rows, headers=headers, colalign=[sides[side] for side in align], disable_numparse=True))
+
+
+def _row(kind: str, items: Sequence[Item]) -> list[str]:
+    used = [item.used for item in items]
+    return [kind, str(len(items)), size_text(_size(items)), _time(min(used)), _time(max(used))]
+
+
+def _largest_row(item: Item) -> list[str]:
+    key = item.path.name[:12] if item.path.is_dir() else ""
+    name = next((library.name for library in item.path.glob("*.so")), "") if key else item.path.name
+    return [name, key, size_text(item.size), _time(item.used)]
+
+
+def _prune(place: Path, limit: float) -> str:
+    text = _said(place, prune(place, limit))
+    if (total := _size(contents.libraries(place))) > limit:
+        text += f"; {size_text(total)} stay, which is above the limit: they are in use, or were in the last hour"
+    return text
+
+
+def _clear(place: Path) -> str:
+    text = _said(place, clear(place))
+    if stay := len(contents.libraries(place)) + len(contents.leftovers(place)):
+        text += f"; {stay} stayed, which runs that are going on may need"
+    return text
+
+
+def _said(place: Path, removed: Removed) -> str:
+    counts = [_count(removed.libraries, "library", "libraries"), _count(removed.notes, "note"),
+              _count(removed.peaks, "GPU's peaks", "GPUs' peaks"), _count(removed.leftovers, "leftover")]
+    what = ", ".join(filter(None, counts))
+    return f"{place}: removed {what} ({size_text(removed.size)})" if what else f"{place}: nothing to remove"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}" if number else ""
+
+
+def _size(items: Sequence[Item]) -> int:
+    return sum(item.size for item in items)
+
+
+def size_text(size: float) -> str:
+    """Bytes for a person: `0 B`, `1023 B`, `1.5 MiB`."""
+    if size < 1024:
+        return f"{size:.0f} B"
+    for unit in ("KiB", "MiB"):
+        size /= 1024
+        if size < 1024:
+            return f"{size:.1f} {unit}"
+    return f"{size / 1024:.1f} GiB"
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,51 @@
+"""Files of results that commands read and write."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+from inlinebench.records import jsonl
+from inlinebench.records.errors import UsageError
+from inlinebench.records.result import Result
+
+
+def read(path: Path) -> list[Result]:
+    """The results of a file, in order; a half-written last line is left out, with a warning on stderr.
+
+    Raises UsageError if there is no such file, or if it holds anything else.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            return list(jsonl.read(path))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{path}: {reason}; name a file that --out wrote") from error
+
+
+def read_all(paths: Iterable[Path]) -> list[Result]:
+    """The results of several files, one after the other. Raises UsageError."""
+    return [result for path in paths for result in read(path)]
+
+
+def write(path: Path, text: str) -> None:
+    """Puts a whole file in place at once, so that nobody finds half of it. Raises UsageError if that can't be done."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", text=True)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except OSError as error:
+        raise UsageError(f"{path}: can't be written ({error.strerror}); name a file in a folder that you can write to"
+                         ) from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

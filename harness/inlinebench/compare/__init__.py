@@ -1,0 +1,1 @@
+"""Compares outputs with the reference's, and describes how they differ."""

@@ -1,0 +1,69 @@
+"""Where and how a tensor that failed differs from what was expected. Pure functions on tensors, for failures only.
+
+Memory: one boolean mask of the tensor's size, or two, and what a comparison takes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from inlinebench.compare import tolerance as compare
+from inlinebench.compare.elements import comparable, text_of, unravel
+from inlinebench.compare.patterns import Compared, what_values
+from inlinebench.compare.regions import where
+from inlinebench.compare.tolerance import Scale
+from inlinebench.records.result import MOST_FIRST, Element, Mismatch
+
+
+def find_mismatch(
+    what: str, output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, *, tolerance: float,
+    scale: Scale,
+) -> Mismatch | None:
+    """The record of an output that was compared in the same way and failed; `what` names it.
+
+    None if nothing differs any more: on a GPU, work that a solution left there may have gone on since.
+    """
+    wrong = torch.empty(output.shape, dtype=torch.bool, device=output.device)
+    flat, first, worst, largest = wrong.view(-1), list[int](), 0, -1.0
+    for judged in compare.judge(output, reference, oracle, tolerance, scale):
+        flat[judged.begin : judged.begin + judged.bad.numel()] = judged.bad
+        if not bool(judged.bad.any()):
+            continue
+        if len(first) < MOST_FIRST:
+            first += [judged.begin + int(at) for at in judged.bad.nonzero().flatten()[: MOST_FIRST - len(first)]]
+        # An error that is no number is none that another could exceed.
+        errors = torch.where(judged.bad, judged.errors().nan_to_num(nan=math.inf, posinf=math.inf), -1.0)
+        at = int(errors.argmax())
+        if float(errors[at]) > largest:
+            worst, largest = judged.begin + at, float(errors[at])
+    if not first:
+        return None
+    compared = Compared(output, reference, oracle, tolerance, scale, wrong)
+    return Mismatch(
+        what=what, dtype=str(reference.dtype).removeprefix("torch."), shape=tuple(output.shape),
+        count=output.numel(), failed=int(flat.sum()), first=tuple(_element(compared, at) for at in first),
+        worst=_element(compared, worst), tolerance=tolerance, worst_error=largest if math.isfinite(largest) else None,
+        patterns=tuple(filter(None, (where(wrong), what_values(compared), _where_nan(compared)))),
+    )
+
+
+def _where_nan(compared: Compared) -> str | None:
+    """How many wrong values are NaN and where, if only some of them are: they may be a fault of their own."""
+    if not (compared.output.is_floating_point() or compared.output.is_complex()):
+        return None
+    nan = (compared.output != compared.output).logical_and_(compared.wrong)
+    count = int(nan.sum())
+    if count in (0, int(compared.wrong.sum())):
+        return None
+    place = where(nan)
+    return f"{count} of the wrong values {'is' if count == 1 else 'are'} NaN" + (f": {place}" if place else "")
+
+
+def _element(compared: Compared, flat: int) -> Element:
+    index = unravel(flat, compared.output.shape)
+    exact = compared.reference if compared.oracle is None else compared.oracle
+    dtype = compared.output.dtype
+    expected, got = (comparable(tensor)[index] for tensor in (exact, compared.output))
+    return Element(index, text_of(expected, dtype), text_of(got, dtype))

@@ -1,0 +1,133 @@
+"""The recipe for a machine without a GPU: CUDA sources are translated and compiled by the C++ compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from inlinebench import cuda_on_cpu
+from inlinebench.compile import toolchain
+from inlinebench.compile.linking import link_lines
+from inlinebench.compile.ninja_syntax import (
+    CXX,
+    IN,
+    OUT,
+    PLACES,
+    PREFIXED,
+    SLIM,
+    TORCH_INCLUDES,
+    Expanded,
+    command,
+    places_file,
+    split,
+)
+from inlinebench.compile.precompiled import BINDING, KERNEL, PREFIX_DIR
+from inlinebench.compile.recipe import (
+    Recipe,
+    common_flags,
+    common_places,
+    cpp_source,
+    cuda_source,
+    fits_prefix,
+    folder_flags,
+    key_of,
+)
+from inlinebench.compile.slim import SLIM_DIR
+from inlinebench.cuda_on_cpu import Unsupported
+from inlinebench.records.build_request import BuildRequest
+
+_BINDING_FLAGS = ["-O0"]
+_HEADERS = (SLIM_DIR, cuda_on_cpu.INCLUDE_DIR, PREFIX_DIR)
+OPTIMIZATION = "-O2"
+"""For every translated source, whatever the solution asks nvcc for: no time is claimed on the CPU."""
+
+
+class CannotTranslate(Exception):
+    """The source can't run on the CPU. `source` and `line` (from 1) say where; the text says what and why."""
+
+    def __init__(self, source: str, line: int, message: str) -> None:
+        super().__init__(message)
+        self.source, self.line = source, line
+
+
+def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, prefixes: Path = PREFIX_DIR) -> Recipe:
+    """What to write and run for a request; `runtime` is the library that runs kernels on the CPU, if it has any, and
+    `prefixes` the folder of precompiled headers, if there are any.
+
+    A request without CUDA is built as it is: `is_cpu()` in it means what it says. Raises MissingTool, BadRequest or
+    CannotTranslate.
+    """
+    library = f"{request.name}.so"
+    cpp, runtime_flags = request.cpp_sources, list[str]()
+    folders = [*([SLIM] if slim else []), *TORCH_INCLUDES]
+    files, places = {}, common_places()
+    if request.uses_cuda:
+        assert runtime is not None
+        places |= {"cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "runtime": str(runtime.parent),
+                   "prefixes": str(prefixes), "prefix": str(PREFIX_DIR)}
+        cpp = _translated(request.cpp_sources, cuda=False)
+        files["cuda.cpp"] = cuda_source(request, _translated(request.cuda_sources, cuda=True), slim)
+        folders.insert(0, Expanded("$cuda_on_cpu"))
+        runtime_flags += map(Expanded, cuda_on_cpu.link_flags(Path("$runtime") / runtime.name))
+    files["main.cpp"] = cpp_source(request, cpp, slim)
+    files["build.ninja"] = _ninja_file(request, library, list(files), folders, runtime_flags, slim=slim)
+    files |= request.headers
+    headers = _HEADERS if request.uses_cuda else (SLIM_DIR,)
+    key = key_of(files, [toolchain.cxx()], headers)
+    return Recipe({**files, PLACES: places_file(places)}, library, key, request)
+
+
+def prefix_recipe() -> Recipe:
+    """What to run for the precompiled headers, with the flags of `cpu_recipe`; of the files that are made `library` is
+    the last. Raises MissingTool."""
+    common = [CXX, *folder_flags([Expanded("$cuda_on_cpu"), SLIM, *TORCH_INCLUDES]), "-fPIC",
+              toolchain.torch().cxx_standard]
+    own = {BINDING: _BINDING_FLAGS, KERNEL: _kernel_flags([])}
+    lines = [f"include {PLACES}"]
+    for number, (name, flags) in enumerate(own.items()):
+        compile_header = command([*common, *flags, "-x", "c++-header", IN, "-o", OUT])
+        lines += [f"rule header{number}", f"  command = {compile_header}", "",
+                  f"build {name}.gch: header{number} $prefix/{name}", ""]
+    files = {"build.ninja": "\n".join(lines)}
+    places = {**common_places(), "cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "prefix": str(PREFIX_DIR)}
+    key = key_of(files, [toolchain.cxx()], _HEADERS)
+    return Recipe({**files, PLACES: places_file(places)}, f"{KERNEL}.gch", key)
+
+
+def _translated(sources: Sequence[str], *, cuda: bool) -> tuple[str, ...]:
+    translated = []
+    for source in sources:
+        try:
+            translated.append(cuda_on_cpu.translate(source, cuda=cuda))
+        except Unsupported as error:
+            raise CannotTranslate(source, error.line, str(error)) from error
+    return tuple(translated)
+
+
+def _cpp_flags(request: BuildRequest) -> list[str]:
+    """A solution's own flags; where its work is in kernels, its bindings need no optimisation."""
+    own = split(request.extra_cflags)
+    return [*(flag for flag in own if not flag.startswith("-O")), *_BINDING_FLAGS] if request.uses_cuda else own
+
+
+def _kernel_flags(own: Sequence[str]) -> list[str]:
+    return [*cuda_on_cpu.host_flags(own), *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION]
+
+
+def _ninja_file(
+    request: BuildRequest, library: str, sources: Sequence[str], folders: Sequence[str], runtime_flags: Sequence[str],
+    *, slim: bool,
+) -> str:
+    prefixed = slim and request.uses_cuda and not request.no_implicit_headers
+    common = [CXX, *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
+    given = {"main.cpp": request.extra_cflags, "cuda.cpp": request.extra_cuda_cflags}
+    headers = {"main.cpp": BINDING, "cuda.cpp": KERNEL}
+    first = {name: [*PREFIXED, headers[name]] for name, flags in given.items() if prefixed and fits_prefix(flags)}
+    own = {"main.cpp": _cpp_flags(request), "cuda.cpp": _kernel_flags(split(request.extra_cuda_cflags))}
+    rules = {name: command([*common, *first.get(name, []), *flags, "-c", IN, "-o", OUT]) for name, flags in own.items()}
+    lines = [f"include {PLACES}"]
+    for source in sources:
+        stem = source.removesuffix(".cpp")
+        lines += [f"rule {stem}", f"  command = {rules[source]}", "", f"build {stem}.o: {stem} {source}", ""]
+    objects = [source.removesuffix(".cpp") + ".o" for source in sources]
+    return "\n".join(lines + link_lines(request, library, objects, runtime_flags, cuda=False))

@@ -1,0 +1,26 @@
+"""The last step of a build: objects are linked to the library that a candidate loads, as torch links them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inlinebench.compile.ninja_syntax import CXX, IN, OUT, Expanded, command, split
+from inlinebench.records.build_request import BuildRequest
+
+
+def link_lines(
+    request: BuildRequest, library: str, objects: Sequence[str], further: Sequence[str] = (), *, cuda: bool
+) -> list[str]:
+    """The lines of a ninja file that link objects to the library, with torch's libraries for CUDA or without, and
+    `further` flags behind them. Raises BadRequest for flags that can't be read."""
+    torch = [Expanded("-L$torch/lib"), *(f"-l{name}" for name in _torch_libraries(cuda))]
+    if cuda:
+        # The stubs stand in for the driver's library, which a machine without a GPU lacks, while a solution is linked.
+        torch += [Expanded("-L$cuda/lib64"), "-lcudart", Expanded("-L$cuda/lib64/stubs")]
+    link = command([CXX, "-shared", IN, *split(request.extra_ldflags), *torch, *further, "-o", OUT])
+    return ["rule link", f"  command = {link}", "", f"build {library}: link {' '.join(objects)}", ""]
+
+
+def _torch_libraries(cuda: bool) -> list[str]:
+    """In the order in which torch links them."""
+    return ["c10", *["c10_cuda"] * cuda, "torch_cpu", *["torch_cuda"] * cuda, "torch", "torch_python"]

@@ -1,0 +1,304 @@
+"""Builds libraries, several at once, each once: the one place where compilers run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from threading import BoundedSemaphore, Lock
+from typing import IO
+
+from inlinebench.compile import architecture, toolchain
+from inlinebench.compile.cache import CPU_LIBRARIES, Cache
+from inlinebench.compile.cpu_recipe import CannotTranslate, cpu_recipe
+from inlinebench.compile.precompiled import PREFIX_DIR
+from inlinebench.compile.precompiled.builder import Prefixes
+from inlinebench.compile.reasons import reason
+from inlinebench.compile.recipe import Recipe, clock_recipe, recipe, trace_recipe
+from inlinebench.compile.slim.fallback import needs_full_headers
+from inlinebench.cuda_on_cpu import allocator_library, runtime_library
+from inlinebench.records.build_request import BadRequest, BuildOutcome, BuildRequest, NoSupport, Support
+from inlinebench.sandbox.policy import Sandbox, clean_environment
+from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
+from inlinebench.wire.processes import forks_so_far, kill_tree
+
+TIMING = Path(__file__).resolve().parent.parent / "timing"
+CLOCK_SOURCE, TRACE_SOURCE = TIMING / "gpu_clock.cu", TIMING / "gpu_trace.cpp"
+PACKAGE = Path(__file__).resolve().parent.parent.parent
+BUILD_BYTES = 4 << 30
+"""What the files of one build may take while it runs."""
+LOG_BYTES = 4 << 20
+"""What is kept of a build's output. The first error is at its start."""
+CORES_OF_A_JUDGE, PLENTY = 2, 3
+"""Left to a judge and its candidate, where there are so many times more."""
+BYTES_PER_BUILD = 3 << 30
+"""Memory that one build with torch's headers takes at its peak, for C++ and CUDA side by side."""
+
+
+class BuildService:
+    """Thread-safe. `architectures` are compute capabilities as nvcc writes them; none means the CPU.
+
+    `timeout` is for one build, in seconds. Sources are built with slim headers first and with torch's full ones where
+    those lack something, or at once with `full_headers`. Compilers run in the sandbox: sources and flags come from
+    solutions. `cache_limit` is in bytes. Raises UsageError if the cache can't be written or trusted.
+    """
+
+    def __init__(
+        self,
+        cache: Path,
+        architectures: Sequence[str],
+        timeout: float,
+        jobs: int | None = None,
+        full_headers: bool = False,
+        *,
+        sandbox: Sandbox | None = None,
+        cache_limit: float = float("inf"),
+    ) -> None:
+        self._sandbox = sandbox or Sandbox()
+        self._full_headers = full_headers
+        self._cache, self._timeout = Cache(cache, cache_limit), timeout
+        self._architectures = architecture.in_order(architectures)
+        self._prefixes = Prefixes(self._cache, self._ninja, self._architectures)
+        self._slots = BoundedSemaphore(jobs or default_jobs())
+        self._lock, self._support_lock = Lock(), Lock()
+        self._started: dict[str, Future[BuildOutcome]] = {}
+        self._running: set[int] = set()
+        self._closed = False
+        self._cpu: tuple[Path, Path] | None = None
+
+    def build(self, request: BuildRequest) -> BuildOutcome:
+        """The library of a request, from the cache or built now. Waits for it; never raises for what fails."""
+        if self._full_headers:
+            return self._build(request, slim=False)
+        if self._is_cached(request, slim=False) and not self._is_cached(request, slim=True):
+            return replace(self._build(request, slim=False), headers="full, as in an earlier run")
+        outcome = self._build(request, slim=True)
+        if outcome.library is not None or outcome.timed_out or not self._may_need_full_headers(request, outcome.log):
+            return replace(outcome, headers="slim")
+        full = self._build(request, slim=False)
+        lacking = outcome.reason.partition("\n")[0]
+        return replace(full, headers=f"full, because with slim ones: {lacking}") if full.library else full
+
+    def _may_need_full_headers(self, request: BuildRequest, log: str) -> bool:
+        try:
+            return needs_full_headers(log, request.texts)
+        except toolchain.MissingTool:
+            return False  # without a compiler a second try ends as the first
+
+    def _recipe(self, request: BuildRequest, slim: bool) -> Recipe:
+        """Raises MissingTool, BadRequest, CannotTranslate or NoSupport."""
+        prefixes = self._prefixes.folder() if slim and request.uses_cuda else PREFIX_DIR
+        if self._architectures:
+            return recipe(request, self._architectures, slim, prefixes)
+        return cpu_recipe(request, self.support().runtime if request.uses_cuda else None, slim, prefixes)
+
+    def precompile(self) -> bool:
+        """Makes the headers that builds read in precompiled form, which is else done when several builds have been
+        asked for; whether they are there. Raises MissingTool."""
+        return self._prefixes.make()
+
+    def _is_cached(self, request: BuildRequest, slim: bool) -> bool:
+        try:
+            return self._cache.find(self._recipe(request, slim).key) is not None
+        except (toolchain.MissingTool, BadRequest, CannotTranslate, NoSupport):
+            return False  # building it says why
+
+    def _build(self, request: BuildRequest, slim: bool) -> BuildOutcome:
+        try:
+            return self._outcome(lambda: self._recipe(request, slim), prefixed=slim and request.uses_cuda)
+        except CannotTranslate as error:
+            return BuildOutcome(None, str(error), unsupported=True, at=(error.source, error.line))
+        except NoSupport as error:
+            return BuildOutcome(None, str(error))
+
+    def support(self) -> Support:
+        """The harness's own libraries for the device, built when they are first asked for, and kept until `close`.
+
+        Raises NoSupport.
+        """
+        if not self._architectures:
+            return self._cpu_support()
+        outcome = self._outcome(lambda: clock_recipe(CLOCK_SOURCE, self._architectures))
+        if outcome.library is None:
+            raise NoSupport(f"the GPU clock wasn't built: {outcome.reason}")
+        # Without it PyTorch's profiler is asked, which is slow to start: not every toolkit brings CUPTI's headers.
+        trace = self._outcome(lambda: trace_recipe(TRACE_SOURCE))
+        for library in filter(None, (outcome.library, trace.library)):
+            self._cache.hold(library)
+        return Support(clock=outcome.library, trace=trace.library)
+
+    def _cpu_support(self) -> Support:
+        try:
+            with self._support_lock:
+                if self._cpu is None or not all(library.exists() for library in self._cpu):
+                    self._cpu = self._held_cpu_libraries()  # once: all that a run links has to be of one runtime
+                libraries = self._cpu
+        except (toolchain.MissingTool, RuntimeError, OSError) as error:
+            raise NoSupport(f"the library that runs kernels on the CPU wasn't built: {error}") from error
+        return Support(runtime=libraries[0], allocator=libraries[1])
+
+    def _held_cpu_libraries(self) -> tuple[Path, Path]:
+        libraries = self._cpu_libraries()
+        if not all([self._cache.hold(library) for library in libraries]):
+            libraries = self._cpu_libraries()  # another process pruned them before they were held
+        return libraries
+
+    def _cpu_libraries(self) -> tuple[Path, Path]:
+        folder, torch = self._cache.room(CPU_LIBRARIES), toolchain.torch()
+        standard = torch.cxx_standard.removeprefix("-std=")
+        runtime = runtime_library(folder, toolchain.cxx())
+        return runtime, allocator_library(
+            folder, torch.include_dirs, torch.library_dir, toolchain.cxx(), std=standard
+        )
+
+    def solution_name(self, solution: bytes, init: bytes) -> str:
+        """A hash of a solution's text and constructor arguments, and of all that its builds depend on beside them."""
+        parts = [solution, init, toolchain.torch().version.encode(), repr(self._architectures).encode()]
+        return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+    def has_built(self, name: str) -> bool:
+        """Whether a solution's libraries were built in an earlier run, as far as one can tell without running it."""
+        return self._cache.recalls(name)
+
+    def note_built(self, name: str, outcomes: Sequence[BuildOutcome]) -> None:
+        """Notes what a solution was built into, if all of it was."""
+        if all(outcome.library is not None for outcome in outcomes):
+            self._cache.remember(name, [outcome.library for outcome in outcomes if outcome.library is not None])
+
+    def close(self) -> None:
+        """Kills the compilers that are running; further builds fail."""
+        with self._lock:
+            self._closed = True
+            running = list(self._running)
+        for pid in running:
+            kill_tree(pid)
+        self._cache.close()
+        self._cpu = None  # nothing holds them any longer
+
+    def _outcome(self, make: Callable[[], Recipe], *, prefixed: bool = False) -> BuildOutcome:
+        """What becomes of a recipe. Where it is `prefixed`, it is made again when headers have been precompiled."""
+        try:
+            planned = make()
+        except (toolchain.MissingTool, BadRequest) as error:
+            return BuildOutcome(None, str(error))
+        while True:
+            with self._lock:
+                future = self._started.get(planned.key)
+                if future is None:
+                    future = self._started[planned.key] = Future()
+                    break
+            outcome = future.result()
+            if outcome.library is None or self._cache.find(planned.key) is not None:
+                return outcome
+            with self._lock:  # it was damaged or pruned since: whoever is first builds it again
+                if self._started.get(planned.key) is future:
+                    del self._started[planned.key]
+        try:
+            outcome = self._find_or_build(planned, make if prefixed else None)
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        future.set_result(outcome)
+        return outcome
+
+    def _find_or_build(self, planned: Recipe, again: Callable[[], Recipe] | None) -> BuildOutcome:
+        if found := self._cache.find(planned.key):
+            return BuildOutcome(found, cached=True)
+        with self._slots:
+            if again is not None and self._prefixes.ask():
+                planned = again()  # the same, but for where the headers are
+            begin = time.monotonic()
+            try:
+                outcome = self._run(planned)
+            except (OSError, UnicodeEncodeError) as error:
+                outcome = BuildOutcome(None, f"the build could not be written or started: {error}")
+            return replace(outcome, seconds=time.monotonic() - begin)
+
+    def _run(self, planned: Recipe) -> BuildOutcome:
+        with self._cache.workshop() as folder:
+            for name, text in planned.files.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text, encoding="utf-8")
+            status, log, breach = self._ninja(folder)
+            if breach is not None:
+                return BuildOutcome(None, f"the build was stopped: {breach.text}", log)
+            if status is None:
+                return BuildOutcome(None, f"the build took longer than {self._timeout:g} s (--build-timeout raises the "
+                                    "limit)", log, timed_out=True)
+            if status:
+                return BuildOutcome(None, reason(log, planned), log)
+            if not _is_library(folder / planned.library):
+                return BuildOutcome(None, "the build left no library of a reasonable size behind", log)
+            return BuildOutcome(self._cache.store(planned.key, folder / planned.library), log=log)
+
+    def _ninja(self, folder: Path) -> tuple[int | None, str, Breach | None]:
+        """Ninja's exit status (None: out of time), all that it and the compilers printed, and the limit they broke."""
+        policy = self._sandbox.policy(folder, [self._cache.folder], (os.getpid(), os.getppid()), gpus=False)
+        # Without site-packages, whose hooks take their time; where the harness lies is in the environment.
+        inside = [sys.executable, "-S", "-m", "inlinebench.sandbox", json.dumps(policy.to_json())]
+        before = forks_so_far()
+        log = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below; the watchdog bounds it
+        process = subprocess.Popen(
+            [*inside, toolchain.ninja(), "-C", str(folder), "--quiet"], stdin=subprocess.DEVNULL, stdout=log,
+            stderr=subprocess.STDOUT, start_new_session=True, env=_environment(folder),
+        )
+        watchdog = Watchdog(process.pid, folder, Limits(available_bytes(), scratch_bytes=BUILD_BYTES), before)
+        with self._lock:
+            self._running.add(process.pid)
+            closed = self._closed
+        if closed:
+            kill_tree(process.pid)
+        try:
+            process.wait(self._timeout)
+            return process.returncode, _start_of(log), watchdog.breach
+        except subprocess.TimeoutExpired:
+            kill_tree(process.pid)  # not its group: ninja gives each compiler one of its own
+            process.wait()
+            return None, _start_of(log), watchdog.breach
+        finally:
+            log.close()
+            watchdog.close()
+            with self._lock:
+                self._running.discard(process.pid)
+
+
+def _start_of(log: IO[bytes]) -> str:
+    """What a build printed, up to a limit: flags can have a compiler print without end."""
+    log.seek(0)
+    return log.read(LOG_BYTES).decode(errors="replace")
+
+
+def _is_library(path: Path) -> bool:
+    """Whether a plain file was built: flags can put a pipe in its place, or a link to something endless."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size <= BUILD_BYTES
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """What compilers read of ours, with their temporary files in the folder of the build, and errors in English."""
+    here = {name: str(folder) for name in ("HOME", "TMPDIR")}
+    english = {"LC_ALL": "C.UTF-8", "LANGUAGE": ""}
+    return {**clean_environment(os.environ), **here, **english, "PYTHONPATH": str(PACKAGE)}
+
+
+def default_jobs(judges: int = 0) -> int:
+    """As many builds as half the cores (a build runs two compilers) and the free memory allow; at least one.
+
+    Where there are plenty, some cores are left to judges that time meanwhile, and to their candidates.
+    """
+    cores, kept = len(os.sched_getaffinity(0)), CORES_OF_A_JUDGE * judges
+    if cores >= PLENTY * kept:
+        cores -= kept
+    return max(1, min(cores // 2, available_bytes() // BYTES_PER_BUILD))

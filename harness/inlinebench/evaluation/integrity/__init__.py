@@ -1,0 +1,1 @@
+"""Looks for solutions whose times or whose work are not what they seem."""

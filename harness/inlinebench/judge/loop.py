@@ -1,0 +1,295 @@
+"""The judge: owns one device, and serves the orchestrator's requests."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import shutil
+import tempfile
+import time
+import traceback
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import torch
+
+from inlinebench.compare.fingerprint import Fingerprint
+from inlinebench.compare.tolerance import compare, measure_scale
+from inlinebench.compile.cache.contents import PEAKS
+from inlinebench.compile.cache.place import place_in
+from inlinebench.evaluation.attempt import Tools
+from inlinebench.evaluation.baselines import Baselines
+from inlinebench.evaluation.candidates import Candidates
+from inlinebench.evaluation.evaluation import evaluate
+from inlinebench.judge import device as devices
+from inlinebench.messages import (
+    Done,
+    Evaluate,
+    Hello,
+    Init,
+    NeedBuild,
+    NeedInit,
+    NeedSupport,
+    ProblemAt,
+    Progress,
+    Settings,
+)
+from inlinebench.problem import problem_file
+from inlinebench.problem.memory import describe_shortage, free_bytes
+from inlinebench.problem.probe import CannotRun, is_sticky
+from inlinebench.problem.probe_process import RehearsalProcess
+from inlinebench.problem.problem_file import ProblemError
+from inlinebench.problem.workload import Stage
+from inlinebench.process.launcher import Launcher
+from inlinebench.records.build_request import BuildOutcome, BuildRequest, Support
+from inlinebench.records.result import Environment, Result, Verdict
+from inlinebench.timing.call import Clock
+from inlinebench.timing.cpu import CpuClock
+from inlinebench.timing.flags import FlagPage
+from inlinebench.timing.gpu import GpuClock
+from inlinebench.timing.gpu_state import GpuWatch, NoGpuState
+from inlinebench.timing.peaks import Peaks, cached, key_of, measure
+from inlinebench.timing.profile import CuptiTracer, Tracer, open_tracer, torch_tracer
+from inlinebench.wire import bytecode
+from inlinebench.wire.arithmetic import exact_arithmetic
+
+PROGRESS_EVERY_S = 0.1
+FREE_SHARE = 0.5
+"""Of the GPU's memory; with less of it free no candidate waits there, which takes several hundred MB."""
+
+
+class Judge:
+    """One device, one stage at a time."""
+
+    def __init__(
+        self, connection: Connection, settings: Settings, device: torch.device, environment: Environment, *,
+        launcher: Launcher, rehearsal: RehearsalProcess,
+    ) -> None:
+        self._connection, self._settings, self._device = connection, settings, device
+        self._environment, self._launcher, self._rehearsal = environment, launcher, rehearsal
+        self._scratch = Path(tempfile.mkdtemp(prefix="inlinebench-judge-"))
+        self._stage: Stage | None = None
+        self._baselines: Baselines | None = None
+        self._cannot: dict[tuple[str, str, str], CannotRun] = {}
+        self._phase, self._told = "", 0.0
+        self._own_kernels_loaded = False
+        self._support: Support | str | None = None
+        self._candidates: Candidates
+        self._clock: Clock = CpuClock()
+        self._tracer: Tracer = torch_tracer
+        self._watch = _watch(device) if settings.timing else None
+        self._peaks: Peaks | None = None
+
+    def serve(self) -> None:
+        """Answers requests until the orchestrator closes the connection."""
+        while True:
+            try:
+                request = self._connection.recv()
+            except EOFError:
+                return
+            if isinstance(request, NeedInit):
+                self._connection.send(_init(request.problem))
+            else:
+                result, usable = self._evaluate(request)
+                self._connection.send(Done(result, usable))
+                if not usable:
+                    return
+
+    def close(self) -> None:
+        """Ends what waits, and removes what this judge wrote."""
+        if isinstance(self._support, Support):
+            self._candidates.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _evaluate(self, job: Evaluate) -> tuple[Result, bool]:
+        """The result, and whether this process can go on (a CUDA error stays with its process)."""
+        try:
+            return self._judge(job), True
+        except ProblemError as error:
+            return self._result(job, Verdict.PROBLEM_ERROR, str(error)), "CUDA error" not in str(error)
+        except (torch.OutOfMemoryError, MemoryError):
+            shortage = describe_shortage(None, free_bytes(self._device), self._device)
+            return self._result(job, Verdict.SKIPPED, shortage), True
+        except Exception as error:  # noqa: BLE001
+            # A fault of ours in one evaluation must not take the others with it; it is reported as what it is.
+            reason = f"{problem_file.describe(error)}; please report this with the log"
+            result = self._result(job, Verdict.INTERNAL_ERROR, reason, log=traceback.format_exc())
+            return result, not is_sticky(error)
+
+    def _judge(self, job: Evaluate) -> Result:
+        if self._support is None:
+            self._support = self._get_started(job)
+        if isinstance(self._support, str):
+            return self._result(job, Verdict.BUILD_FAILED, self._support)
+        self._candidates.prepare(job.solution)  # which starts while the problem is prepared
+        prepared = self._prepare(job.problem)
+        if isinstance(prepared, CannotRun):
+            verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
+            return self._result(job, verdict, prepared.reason)
+        tools = Tools(
+            settings=self._settings, clock=self._clock, tracer=self._tracer, watch=self._watch, peaks=self._peaks,
+            baselines=self._baselines, support=self._support, candidates=self._candidates, progress=self._tell,
+        )
+        attempt = evaluate(prepared, job, tools)
+        failure = attempt.failure
+        return Result(
+            problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(self._device),
+            verdict=failure.verdict if failure else Verdict.PASSED, reason=failure.reason if failure else "",
+            check=attempt.check, timing=None if failure else attempt.timing, kernels=attempt.kernels,
+            build=attempt.build, protections=() if self._settings.sanitize else self._settings.sandbox.protections,
+            seed=self._settings.seed, environment=self._environment, log=attempt.log or None,
+            mismatch=failure.mismatch if failure else None,
+        )
+
+    def _result(self, job: Evaluate, verdict: Verdict, reason: str, log: str | None = None) -> Result:
+        return Result(
+            problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(self._device),
+            verdict=verdict, reason=reason, seed=self._settings.seed, environment=self._environment, log=log,
+        )
+
+    def _prepare(self, problem: ProblemAt) -> Stage | CannotRun:
+        if self._stage is not None and self._stage.problem.key == problem.key:
+            return self._stage
+        if problem.key in self._cannot:
+            return self._cannot[problem.key]
+        self._leave_stage()
+        self._tell("preparing the problem")
+        settings = self._settings
+        self._rehearsal.begin(problem, settings.variants, settings.max_memory)
+        self._load_own_kernels()
+        rehearsed = self._rehearsal.finish()
+        if isinstance(rehearsed, CannotRun):
+            self._cannot[problem.key] = rehearsed
+            return rehearsed
+        if self._settings.timing:
+            self._candidates.settle()
+        sanitized = self._settings.sanitize is not None
+        stage = Stage(problem, rehearsed, self._device, self._scratch, host_arena=sanitized)
+        try:
+            if self._device.type == "cuda" and self._settings.timing:
+                null_ms = self._peaks.null_ms if self._peaks else None
+                stage.measure_costs(self._clock, null_ms)  # now, while no candidate can have left anything running
+        except BaseException:
+            stage.close()  # the next solution finds none, and meets the same
+            raise
+        self._stage = stage
+        if self._device.type == "cuda" and self._settings.timing and self._settings.baselines:
+            self._baselines = Baselines(self._stage, self._settings.baselines, self._clock, self._tell)
+        return self._stage
+
+    def _load_own_kernels(self) -> None:
+        """Runs what every call is checked with, once: CUDA loads a kernel when it is first needed."""
+        if self._own_kernels_loaded or self._device.type != "cuda":
+            return
+        self._own_kernels_loaded = True
+        values = torch.ones(1 << 10, device=self._device)
+        scale = measure_scale(values.double(), values)
+        compare(values, values.clone(), None, 0.0, scale)
+        compare(values, values.clone(), values.double(), 0.0, scale)
+        Fingerprint(self._device, 0).of(values.view(torch.uint8))
+        if not self._settings.timing and not self._rehearsal.has_answered():
+            for matrix in (values.view(32, 32), values.double().view(32, 32)):
+                matrix @ matrix  # has cuBLAS start, which most references and their oracles need
+
+    def _leave_stage(self) -> None:
+        if self._stage is not None:
+            self._stage.close()
+            self._stage = self._baselines = None
+
+    def _get_started(self, job: Evaluate) -> Support | str:
+        """Support for the device, or why there is none; and the clock. Where no times are taken, the first rehearsal
+        and the first candidate start meanwhile."""
+        settings, problem = self._settings, job.problem
+        if not settings.timing:
+            self._rehearsal.begin(problem, settings.variants, settings.max_memory)
+        self._connection.send(NeedSupport())
+        support: Support | str = self._connection.recv()
+        if not isinstance(support, Support):
+            return support
+        self._candidates = Candidates(
+            self._launcher, settings, self._device, support, self._build, always=(self._scratch,),
+            kept=lambda: (self._rehearsal.pid, self._launcher.pid), room=self._has_room,
+            clocked=settings.timing and self._device.type == "cuda",
+        )
+        if not settings.timing:
+            self._candidates.prepare(job.solution)
+        if support.clock is not None:
+            self._clock = GpuClock(support.clock, self._device.index, FlagPage())
+            self._tracer = open_tracer(support.trace, late=not settings.timing)
+            if settings.timing:
+                self._measure_peaks()
+        return support
+
+    def _has_room(self) -> bool:
+        """Whether a candidate may wait on the device beside the one at work. On the CPU none has anything to start."""
+        if self._device.type != "cuda" or self._settings.sanitize is not None:
+            return False
+        free, whole = torch.cuda.mem_get_info(self._device)
+        return free >= FREE_SHARE * whole
+
+    def _measure_peaks(self) -> None:
+        """Before any problem is loaded, which might change how torch multiplies."""
+        self._tell("measuring what this GPU can do")
+        device, clock = self._device, self._clock
+        # PyTorch's own profiler would take seconds, and slow down what comes after it.
+        tracer = self._tracer if isinstance(self._tracer, CuptiTracer) else None
+        folder = place_in(self._settings.cache) / PEAKS
+        key = replace(key_of(device), cupti=tracer is not None)
+        self._peaks = cached(folder, key, lambda: measure(clock, device, tracer=tracer))
+        self._environment = replace(self._environment, peaks=str(self._peaks))
+
+    def _build(self, request: BuildRequest) -> BuildOutcome:
+        self._connection.send(NeedBuild(request))
+        outcome = self._connection.recv()
+        assert isinstance(outcome, BuildOutcome)
+        return outcome
+
+    def _tell(self, text: str) -> None:
+        phase = text.partition(" ")[0]
+        if phase != self._phase or time.monotonic() - self._told > PROGRESS_EVERY_S:
+            self._phase, self._told = phase, time.monotonic()
+            self._connection.send(Progress(text))
+
+
+def _init(problem: ProblemAt) -> Init:
+    """Why there is nothing is the problem's verdict, too, when it is evaluated."""
+    try:
+        module = problem_file.load_at(problem)
+        return Init(pickle.dumps(problem_file.init_inputs(module)))
+    except ProblemError as error:
+        return Init(None, str(error))
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        return Init(None, f"{problem.path}: what get_init_inputs() gives can't be sent on: {error}")
+
+
+def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:
+    """What tells the GPU's state, or why nothing does; None on the CPU."""
+    if device.type != "cuda":
+        return None
+    try:
+        return GpuWatch(str(torch.cuda.get_device_properties(device).uuid))
+    except NoGpuState as error:
+        return error
+
+
+def serve(connection: Connection, settings: Settings, launcher: Launcher, rehearsal: RehearsalProcess) -> int:
+    """Serves the orchestrator until it closes the connection; gives the exit status."""
+    launcher.sandbox = settings.sandbox
+    try:
+        device = devices.resolve(settings.device)
+    except devices.Unusable as error:
+        connection.send(Hello("", devices.environment(torch.device("cpu"), settings.tf32), (), str(error)))
+        return 1
+    rehearsal.use(str(device), settings.tf32)
+    exact_arithmetic(tf32=settings.tf32)
+    environment = devices.environment(device, settings.tf32)
+    connection.send(Hello(str(device), environment, devices.architectures(device)))
+    gc.freeze()  # what is loaded stays: collecting that, too, takes a tenth of a second each time
+    judge = Judge(connection, settings, device, environment, launcher=launcher, rehearsal=rehearsal)
+    bytecode.leave()
+    try:
+        judge.serve()
+    finally:
+        judge.close()
+    return 0

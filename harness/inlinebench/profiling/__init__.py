@@ -1,0 +1,1 @@
+"""Profiles one call of a solution with Nsight Compute."""

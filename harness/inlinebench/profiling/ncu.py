@@ -1,0 +1,59 @@
+"""A report of NVIDIA's Nsight Compute on one call of a solution, for `--profile`.
+
+The call is made in a process of its own, by `inlinebench.profiling.one_call`, outside the sandbox, because the tool has
+to look into it. So only solutions that passed are called, and verdicts and times have nothing to do with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from inlinebench.messages import Evaluate
+from inlinebench.process.launcher import PACKAGE
+from inlinebench.records.options import Options
+from inlinebench.records.result import Result
+
+PROGRAM = "ncu"
+PATIENCE_S = 300.0
+NO_PERMISSION = "ERR_NVGPUCTRPERM"
+
+
+def program() -> str | None:
+    """Where Nsight Compute is, if it is installed."""
+    return shutil.which(PROGRAM) or shutil.which(PROGRAM, path="/usr/local/cuda/bin")
+
+
+def report(ncu: str, job: Evaluate, result: Result, options: Options) -> str:
+    """Makes a report; gives a line for a person: where it is, or why there is none and what to do."""
+    assert job.solution is not None and options.profile is not None
+    name = "-".join((job.problem_name, job.solution_name, job.shape_name)).replace(os.sep, "_")
+    target = options.profile / name
+    options.profile.mkdir(parents=True, exist_ok=True)
+    order = {
+        "problem": str(job.problem.path), "shape": job.problem.shape, "constants": dict(job.problem.constants),
+        "solution": str(job.solution), "device": result.device, "cache": str(options.cache.absolute()),
+        "tf32": options.tf32, "full_headers": options.full_headers, "precision": job.problem.precision,
+    }
+    command = [ncu, "--profile-from-start", "off", "--set", "full", "--force-overwrite", "--export", str(target),
+               sys.executable, "-m", "inlinebench.profiling.one_call", json.dumps(order)]
+    path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
+    try:
+        done = subprocess.run(
+            command, env={**os.environ, "PYTHONPATH": path}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=PATIENCE_S, check=False, text=True, errors="replace",
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{name}: no report by {PROGRAM}: {error}"
+    written = target.with_name(f"{target.name}.ncu-rep")
+    if done.returncode == 0 and written.is_file():
+        return f"{name}: {written} (open it with ncu-ui, or ncu --import)"
+    if NO_PERMISSION in done.stdout:
+        return (f"{name}: no report by {PROGRAM}: the driver keeps the GPU's counters for administrators; NVIDIA's "
+                f"page on {NO_PERMISSION} says how to allow everybody")
+    last = next((line for line in reversed(done.stdout.splitlines()) if line.strip()), "it said nothing")
+    return f"{name}: no report by {PROGRAM}, which left with status {done.returncode}: {last}"
+

@@ -1,0 +1,81 @@
+"""One call of a solution, for a tool that looks into it: `python -m inlinebench.profiling.one_call ORDER` (JSON).
+
+Nothing is checked or timed here. A first call loads kernels and allocates; the tool is told to look at the second only.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inlinebench.candidate import load_inline, solution
+from inlinebench.candidate.files import Files
+from inlinebench.candidate.includes import for_build
+from inlinebench.compile.service import BuildService
+from inlinebench.judge import device as devices
+from inlinebench.messages import CONSTRUCTION_SEED, ProblemAt
+from inlinebench.problem import problem_file
+from inlinebench.problem.inputs import Draw, draw
+from inlinebench.records.build_request import BuildRequest
+from inlinebench.sandbox.policy import readable_for
+from inlinebench.wire.arithmetic import cast, exact_arithmetic
+from inlinebench.wire.tree import merge, unflatten
+
+BUILD_TIMEOUT_S = 600.0
+SEED = 4
+
+
+def main(order: dict[str, Any], scratch: Path) -> None:
+    """Loads, calls, and calls again between the marks. The solution works on a copy of its files in `scratch`."""
+    files = Files(scratch)
+    device = torch.device(order["device"])
+    exact_arithmetic(tf32=order["tf32"])
+    torch.cuda.set_device(device)
+    at = ProblemAt(Path(order["problem"]), order["shape"], order["constants"], order["precision"])
+    module = problem_file.load_at(at)
+    service = BuildService(
+        Path(order["cache"]), devices.architectures(device), BUILD_TIMEOUT_S, full_headers=order["full_headers"]
+    )
+
+    def build(facts: dict[str, Any]) -> str:
+        outcome = service.build(BuildRequest.from_json(for_build(facts, files)))
+        if outcome.library is None:
+            raise RuntimeError(outcome.reason)
+        return str(outcome.library)
+
+    load_inline.install(build)
+    arguments, named = problem_file.init_inputs(module)
+    os.chdir(scratch)
+    path = files.copy(Path(order["solution"]), readable_for(Path(order["solution"])))
+    model = solution.construct(solution.import_class(path, "ModelNew"), path, arguments, named, CONSTRUCTION_SEED)
+    if at.precision is not None:
+        cast(model, at.precision)
+    model.to(device)
+    drawn = draw(module, SEED, device)
+
+    with torch.no_grad():
+        model(*_arguments(drawn))
+        given = _arguments(drawn)
+        torch.cuda.synchronize(device)
+        torch.cuda.profiler.start()  # type: ignore[no-untyped-call]
+        model(*given)
+        torch.cuda.synchronize(device)
+        torch.cuda.profiler.stop()  # type: ignore[no-untyped-call]
+
+
+def _arguments(drawn: Draw) -> Any:
+    """Copies of what was drawn: a solution may change its inputs."""
+    tensors = [tensor.clone() for tensor in drawn.tensors]
+    return unflatten(drawn.skeleton, merge(drawn.is_tensor, tensors, copy.deepcopy(drawn.others)))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        main(json.loads(sys.argv[1]), Path(folder).resolve())

@@ -1,0 +1,1 @@
+"""Evaluates on the nodes of a Ray cluster."""

@@ -1,0 +1,198 @@
+"""The bench of `--executor ray`: a worker for each GPU of a Ray cluster, whose evaluations are waited for here.
+
+A worker that is lost takes no result with it: its job goes to another. Ray restarts nothing by itself, because a worker
+has to be opened before it can evaluate.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any
+
+from inlinebench.messages import Evaluate
+from inlinebench.ray.worker import Ready, Worker
+from inlinebench.records.errors import NoDevice, UsageError, WorkerLost
+from inlinebench.records.options import Options
+from inlinebench.records.result import Environment, Result, Verdict
+from inlinebench.report.terminal.progress import Progress
+from inlinebench.scheduler.identity import identity, sources
+from inlinebench.version import __version__
+
+MOST_LOSSES = 3
+"""Workers that one job may take with it."""
+OPEN_S = 300.0
+"""For a worker to be scheduled and to start its judge."""
+CLOSE_S = 20.0
+OBJECTS_BYTES = 128 << 20
+"""Of shared memory that a Ray of our own takes: sources and results are small."""
+
+
+class RayLane:
+    """One worker, and another one when it is lost."""
+
+    def __init__(self, ray: Any, options: Options, on_gpu: bool) -> None:
+        self._ray, self._options = ray, options
+        resources = {"num_gpus": 1, "num_cpus": 1} if on_gpu else {"num_gpus": 0, "num_cpus": 0}
+        self._kind = ray.remote(Worker).options(**resources, scheduling_strategy="SPREAD", max_restarts=0)
+        self.device, self.environment = "", Environment("", __version__)
+        self.start()
+
+    def start(self) -> None:
+        """A worker, which opens its bench while others do."""
+        self.worker = self._kind.remote()
+        self._opening = self.worker.open.remote(self._options)
+
+    def open(self, timeout: float) -> None:
+        """Waits until the worker is ready. Raises what its bench raises, NoDevice if it isn't ready in time, and
+        UsageError if its machine has another version of the harness."""
+        try:
+            ready: Ready = self._ray.get(self._opening, timeout=timeout)
+        except self._ray.exceptions.RayError as error:
+            raise NoDevice(f"a worker of Ray's could not start: {_first_line(error)}") from error
+        if ready.error is not None:
+            raise ready.error
+        if ready.version != __version__:
+            raise UsageError(f"a machine of the cluster has inlinebench {ready.version}, this one {__version__}: "
+                             "install the same everywhere")
+        assert ready.environment is not None
+        self.device, self.environment = ready.device, ready.environment
+
+    def evaluate(self, job: Evaluate) -> Result:
+        """The result of a job. Raises WorkerLost."""
+        texts = sources(job.problem.path), None if job.solution is None else sources(job.solution)
+        try:
+            result: Result = self._ray.get(self.worker.evaluate.remote(job, *texts))
+        except self._ray.exceptions.RayActorError as error:
+            raise WorkerLost(_first_line(error)) from error
+        return result
+
+    def close(self) -> None:
+        """Has the worker end, with its judge."""
+        with suppress(self._ray.exceptions.RayError):  # it is gone, or hangs; killing it is the next step either way
+            self._ray.get(self.worker.close.remote(), timeout=CLOSE_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """Ends the worker at once; its judge ends with it."""
+        self._ray.kill(self.worker)
+
+
+class RayBench:
+    """The workers; a context manager. What `Bench` is on one machine.
+
+    Entering raises UsageError if Ray isn't installed or can't be joined, and what `Bench` raises on the workers.
+    """
+
+    loses_workers = True
+
+    def __init__(self, options: Options, progress: Progress) -> None:
+        self._options, self._progress = options, progress
+        self._losses: Counter[tuple[str, str, str]] = Counter()
+        self._lock = Lock()
+
+    def __enter__(self) -> RayBench:
+        self._ray = _joined(self._options.ray_address)
+        try:
+            on_gpu = self._on_gpu()
+            device = "cuda" if on_gpu else "cpu"
+            options = replace(self._options, device=device, devices=(), executor="local", ray_address=None, out=None,
+                              junit=None, resume=False, quiet=True, verbose=False)
+            self._progress.phase("starting workers")
+            self.lanes = [RayLane(self._ray, options, on_gpu) for _ in range(self._count(on_gpu))]
+            for lane in self.lanes:
+                lane.open(OPEN_S)
+            self.device = self.lanes[0].device
+        except BaseException:
+            self._ray.shutdown()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for lane in self.lanes:
+            lane.close() if kind is None else lane.kill()
+        self._ray.shutdown()
+
+    def key(self, job: Evaluate, lane: RayLane) -> str | None:
+        """As `Bench.key`."""
+        return identity(job, self._options, lane.environment)
+
+    def build_ahead(self, jobs: Sequence[Evaluate], lane: RayLane) -> dict[Path, Future[None]]:
+        """Nothing: workers may have caches of their own, and nobody knows yet which worker gets which job."""
+        return {}
+
+    def evaluate(self, lane: RayLane, job: Evaluate) -> Result:
+        """The result of a job. Raises WorkerLost, until the job has taken too many workers with it."""
+        name = (job.problem_name, job.solution_name, job.shape_name)
+        with self._lock:
+            self._progress.update("/".join(name))
+        try:
+            result = lane.evaluate(job)
+        except WorkerLost as lost:
+            with self._lock:
+                self._losses[name] += 1
+                self._progress.line(f"{'/'.join(name)}: a worker was lost ({lost})")
+                if self._losses[name] < MOST_LOSSES:
+                    raise
+            self.replace(lane)
+            reason = f"{MOST_LOSSES} workers were lost in the middle of this evaluation, the last one because: {lost}"
+            return Result(*name, lane.device, Verdict.INTERNAL_ERROR, reason, level=job.level)
+        if self._options.verbose and result.log:
+            with self._lock:
+                self._progress.line(f"--- {' '.join(name)}\n{result.log}")
+        return result
+
+    def replace(self, lane: RayLane) -> bool:
+        """Another worker in place of one that was lost; whether there is one."""
+        lane.start()
+        try:
+            lane.open(OPEN_S)
+        except (NoDevice, UsageError) as error:
+            with self._lock:
+                self._progress.line(f"a lost worker can't be replaced: {error}")
+            return False
+        return True
+
+    def _on_gpu(self) -> bool:
+        if self._options.device == "cpu" or "cpu" in self._options.devices:
+            return False
+        if self._ray.cluster_resources().get("GPU", 0) >= 1:
+            return True
+        if self._options.device != "auto" or self._options.devices:
+            raise NoDevice("--executor ray: the cluster has no GPU; --device cpu runs CUDA sources without one")
+        return False
+
+    def _count(self, on_gpu: bool) -> int:
+        if on_gpu:
+            return int(self._ray.cluster_resources()["GPU"])
+        return len(self._options.devices) or len([node for node in self._ray.nodes() if node["Alive"]])
+
+
+def _joined(address: str | None) -> Any:
+    """Ray, connected to a cluster, or to one that was started here for this run."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise UsageError("--executor ray: Ray isn't installed; pip install 'inlinebench[ray]'") from error
+    started_here: dict[str, Any] = {"include_dashboard": False, "object_store_memory": OBJECTS_BYTES}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **({} if address else started_here))
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise UsageError(f"--ray-address {address}: {_first_line(error)}") from error
+    return ray
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,1 @@
+"""Records, options, and the errors that a user sees. Imports no torch."""

@@ -1,0 +1,99 @@
+"""Results as JSON Lines: appended and flushed one by one, so that whatever ends a run, those before it are there."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, final
+
+from inlinebench.records.errors import UsageError
+from inlinebench.records.result import Result, from_json, to_json
+
+_START = '{"schema": '
+"""How each line begins that `to_json` writes."""
+
+
+@final
+class JsonLines:
+    """A file that results are appended to, open between `with` and its end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: BinaryIO | None = None
+
+    def __enter__(self) -> JsonLines:
+        """Opens the file, and ends a line that an interrupted run left unfinished.
+
+        Raises UsageError if the file can't be appended to.
+        """
+        try:
+            self._file = self.path.open("ab")
+            if _unfinished(self.path):
+                self._append(b"\n")
+        except OSError as error:
+            self.close()
+            raise UsageError(
+                f"--out {self.path}: can't be written ({error.strerror}); name a file in a folder that you can write to"
+            ) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def write(self, result: Result) -> None:
+        """Appends one result; when this returns it has left the process.
+
+        Raises ValueError if the result holds NaN or infinity, OSError if the disk is full.
+        """
+        self._append(to_json(result).encode() + b"\n")
+
+    def close(self) -> None:
+        """Closes the file; further calls do nothing."""
+        if self._file is not None:
+            file, self._file = self._file, None
+            file.close()
+
+    def _append(self, line: bytes) -> None:
+        if self._file is None:
+            raise ValueError(f"{self.path} is not open: use JsonLines in a `with` statement")
+        self._file.write(line)
+        self._file.flush()
+
+
+def read(path: Path) -> Iterator[Result]:
+    """The results of a file, in order; blank lines are passed over.
+
+    A line that was cut off in writing (the last one, or a later run went on below it) is left out, with a warning.
+    Raises OSError if the file can't be read, ValueError naming the line that is no result.
+    """
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, text in enumerate(file, 1):
+            line = text.strip()
+            if not line:
+                continue
+            try:
+                result = from_json(line)
+            except ValueError as error:
+                if not (isinstance(error, json.JSONDecodeError) and _begins_as_result(line)):
+                    raise ValueError(f"{path}, line {number}: {error}") from error
+                warnings.warn(f"{path}, line {number}: half-written, left out", stacklevel=2)
+            else:
+                yield result
+
+
+def _begins_as_result(line: str) -> bool:
+    return line.startswith(_START) or _START.startswith(line)
+
+
+def _unfinished(path: Path) -> bool:
+    """Whether an ordinary file has a last line without an end."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read(1) != b"\n"

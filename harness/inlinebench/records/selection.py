@@ -1,0 +1,94 @@
+"""What the names on a command line mean: problems, solutions, globs, numbers and ranges of them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from inlinebench.records.catalog import REFERENCE, Catalog, Problem, Solution, read_problem
+from inlinebench.records.errors import UsageError
+from inlinebench.records.natural_sort import natural
+
+_NUMBERS = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+
+
+def select(catalog: Catalog, names: Sequence[str]) -> tuple[tuple[Problem | None, Solution], ...]:
+    """The evaluations that names ask for: all of them without a name, each once, in the catalog's order.
+
+    A name is a problem, `problem/solution`, a glob of either, or the path of a problem file. In place of a problem's
+    name its number will do (`12` for `12_Matmul`), or a range of them (`12-20`). A solution without its problem comes
+    with None. Raises UsageError for a name that means nothing, with the nearest names.
+    """
+    if not names:
+        return tuple((catalog.problems.get(solution.problem), solution) for solution in catalog.solutions)
+    chosen: dict[str, tuple[Problem | None, Solution]] = {}
+    for name in names:
+        for problem, solution in _matches(catalog, name):
+            chosen[str(solution)] = (problem, solution)
+    order = {str(solution): index for index, solution in enumerate(catalog.solutions)}
+    return tuple(chosen[key] for key in sorted(chosen, key=lambda key: (order.get(key, len(order)), key)))
+
+
+def find_problem(catalog: Catalog, name: str) -> Problem:
+    """The one problem that a name or a path means. Raises UsageError if there is none."""
+    path = Path(name)
+    if path.suffix == ".py" and path.is_file():
+        return read_problem(path)
+    named = [each for each in _named(catalog, name) if each in catalog.problems] if _NUMBERS.fullmatch(name) else [name]
+    if len(named) > 1:
+        raise UsageError(f"{name} is the number of {' and of '.join(sorted(named, key=natural))}; name one of them")
+    if not named or named[0] not in catalog.problems:
+        raise UsageError(_unknown("problem", name, catalog.problems))
+    return catalog.problems[named[0]]
+
+
+def _matches(catalog: Catalog, name: str) -> list[tuple[Problem | None, Solution]]:
+    path = Path(name)
+    if path.suffix == ".py" and path.is_file():
+        problem = read_problem(path)
+        solutions = catalog.of(problem.name)
+        if not solutions:
+            raise UsageError(f"{name}: no solution in the folder {problem.name}/ of the solutions; "
+                             "--solution FILE names one anywhere")
+        return [(problem, solution) for solution in solutions]
+    wanted, slash, solution_name = name.partition("/")
+    named = _named(catalog, wanted)
+    if slash and solution_name == REFERENCE:
+        problems = [problem for problem in catalog.problems.values() if problem.name in named]
+        if not problems:
+            raise UsageError(_unknown("problem", wanted, catalog.problems))
+        return [(problem, Solution(problem.name, REFERENCE, problem.path)) for problem in problems]
+    found = [solution for solution in catalog.solutions
+             if solution.problem in named and fnmatchcase(solution.name, solution_name if slash else "*")]
+    if not found:
+        raise UsageError(_nothing_found(catalog, wanted, name, named))
+    return [(catalog.problems.get(solution.problem), solution) for solution in found]
+
+
+def _named(catalog: Catalog, wanted: str) -> set[str]:
+    """The problems, with or without a file, that a name, a glob, a number or a range of numbers means."""
+    known = set(catalog.problems) | {solution.problem for solution in catalog.solutions}
+    numbers = _NUMBERS.fullmatch(wanted)
+    if wanted in known or not numbers:
+        return {name for name in known if fnmatchcase(name, wanted)}
+    first, last = int(numbers[1]), int(numbers[2] or numbers[1])
+    return {problem.name for problem in catalog.problems.values()
+            if problem.number is not None and first <= problem.number <= last}
+
+
+def _nothing_found(catalog: Catalog, problem: str, name: str, named: Collection[str]) -> str:
+    if not named:
+        return _unknown("problem", problem, set(catalog.problems) | {each.problem for each in catalog.solutions})
+    solutions = [str(solution) for solution in catalog.solutions]
+    if "/" in name:
+        return _unknown("solution", name, [*solutions, *(f"{each}/{REFERENCE}" for each in catalog.problems)])
+    return f"problem {name!r} has no solution yet; --solution FILE names one anywhere, {name}/{REFERENCE} tries its own"
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    nearest = difflib.get_close_matches(name, list(known), n=3, cutoff=0.4)
+    hint = f"did you mean {' or '.join(nearest)}?" if nearest else "--list shows what there is"
+    return f"no {kind} {name!r}; {hint}"

@@ -1,0 +1,144 @@
+"""Results as CSV for a spreadsheet or a data frame: one line a result, flat columns with their units in their names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+
+from inlinebench.records.result import Check, Environment, Floor, Result, Spread, Timing, Verdict
+from inlinebench.report.text import one_line
+
+LONGEST = 2000
+"""A text is cut after so many characters."""
+Value = str | int | float | None
+_FORMULA = re.compile(r"['=+\-@\uff1d\uff0b\uff0d\uff20]")
+"""How a text begins that a spreadsheet would calculate, in ASCII or full width; or that begins as guarded ones do."""
+
+_NOTHING = Result("", "", "", "", Verdict.SKIPPED, reason="none")
+"""Has all columns but those of baselines."""
+
+
+def table(results: Sequence[Result]) -> str:
+    """A header and a line for each result, in the order given; what is absent is an empty cell.
+
+    Texts are quoted, are of one line, and have an apostrophe in front if they begin with one or like a formula
+    (`'@reference`), so that a spreadsheet shows them and doesn't calculate them: whoever reads the file by program
+    takes a leading apostrophe off. Logs and kernels are not here. There is no speedup from the CPU. The columns of
+    baselines (`over_NAME_...`) come last.
+    """
+    rows = [_row(result) for result in results]
+    columns = dict.fromkeys([*_row(_NOTHING), *(name for row in rows for name in row)])
+    file = io.StringIO()
+    writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writerow([guarded(name) for name in columns])
+    writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+    return file.getvalue()
+
+
+def guarded(text: str) -> str:
+    """`text` in one line, so that no spreadsheet takes it for a formula."""
+    line = one_line(text, LONGEST)
+    return f"'{line}" if _FORMULA.match(line) else line
+
+
+def _cell(value: Value) -> Value:
+    return guarded(value) if isinstance(value, str) else value
+
+
+def _row(result: Result) -> dict[str, Value]:
+    """The facts of a result by column."""
+    build, kernels = result.build, result.kernels
+    return {
+        "problem": result.problem,
+        "solution": result.solution,
+        "shape": result.shape,
+        "device": result.device,
+        "level": result.level,
+        "verdict": str(result.verdict),
+        "reason": result.reason,
+        **_check(result.check),
+        **_times(result.timing, result.device == "cpu"),
+        "own_kernels_share": kernels.own_share if kernels else None,
+        "build_s": build.seconds if build else None,
+        "build_cached": _yes(build.cached) if build else None,
+        "seed": None if result.seed is None else str(result.seed),  # a spreadsheet would round a long number
+        **_environment(result.environment),
+        **(_baselines(result.timing) if result.timing and result.device != "cpu" else {}),
+    }
+
+
+def _check(check: Check | None) -> dict[str, Value]:
+    return {
+        "checked_calls": check.calls if check else None,
+        "worst_error": check.worst_error if check else None,
+        "tolerance": check.tolerance if check else None,
+        "max_abs_error": check.max_abs_error if check else None,
+        "rel_l2_error": check.rel_l2_error if check else None,
+        "reference_rel_l2_error": check.reference_rel_l2_error if check else None,
+        "oracle": check.oracle if check else None,
+        "weights": check.weights if check else None,
+        "notes": "; ".join(check.notes) if check else None,
+    }
+
+
+def _times(timing: Timing | None, on_cpu: bool) -> dict[str, Value]:
+    gpu = timing.gpu if timing else None
+    return {
+        **_spread("reference", "_ms", timing.reference_ms if timing else None, ("median", "q1", "q3")),
+        **_spread("solution", "_ms", timing.solution_ms if timing else None, ("median", "q1", "q3")),
+        **_spread("wall", "_ms", timing.wall_ms if timing else None, ("median", "q1", "q3")),
+        **_spread("speedup", "", timing.speedup if timing and not on_cpu else None, ("median", "low", "high")),
+        "timed_calls": timing.solution_ms.calls if timing else None,
+        "stopped_by": timing.stopped_by if timing else None,
+        "flags": "; ".join(timing.flags) if timing else None,
+        **_floor(timing.floor if timing else None),
+        "empty_ms": timing.empty_ms if timing else None,
+        "reference_overhead_ms": timing.reference_overhead_ms if timing else None,
+        "solution_overhead_ms": timing.solution_overhead_ms if timing else None,
+        "sm_clock_mhz": gpu.sm_mhz.median if gpu else None,
+        "memory_clock_mhz": gpu.memory_mhz.median if gpu else None,
+        "temperature_c": gpu.temperature_c if gpu else None,
+        "power_w": gpu.power_w if gpu else None,
+    }
+
+
+def _spread(name: str, unit: str, spread: Spread | None, ends: tuple[str, str, str]) -> dict[str, Value]:
+    figures = (spread.median, spread.low, spread.high) if spread else (None, None, None)
+    return {f"{name}_{end}{unit}": figure for end, figure in zip(ends, figures, strict=True)}
+
+
+def _floor(floor: Floor | None) -> dict[str, Value]:
+    return {
+        "floor_bytes": floor.bytes if floor else None,
+        "floor_operations": floor.flops if floor else None,
+        "floor_memory_ms": floor.memory_ms if floor else None,
+        "floor_compute_ms": floor.compute_ms if floor else None,
+        "floor_ms": floor.ms if floor else None,
+        "floor_binds": floor.binds if floor else None,
+    }
+
+
+def _environment(found: Environment | None) -> dict[str, Value]:
+    return {
+        "gpu": found.gpu if found else None,
+        "driver": found.driver if found else None,
+        "cuda": found.cuda if found else None,
+        "cpu": found.cpu if found else None,
+        "torch": found.torch if found else None,
+        "inlinebench": found.harness if found else None,
+        "tf32": _yes(found.tf32) if found else None,
+    }
+
+
+def _baselines(timing: Timing) -> Mapping[str, Value]:
+    columns: dict[str, Value] = {}
+    for each in timing.baselines:
+        columns[f"over_{each.name}_ms"] = each.ms.median
+        columns |= _spread(f"over_{each.name}_speedup", "", each.speedup, ("median", "low", "high"))
+    return columns
+
+
+def _yes(fact: bool) -> str:
+    return "yes" if fact else "no"

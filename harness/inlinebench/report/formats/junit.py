@@ -1,0 +1,85 @@
+"""Results as JUnit XML, the form that CI services show: one test case for each result."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from inlinebench.records.errors import UsageError
+from inlinebench.records.result import Result, Verdict
+from inlinebench.report.text import one_line
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Everything but the characters of XML 1.0: control characters, lone surrogates."""
+
+_OUTCOMES = {Verdict.SKIPPED: "skipped", Verdict.INTERNAL_ERROR: "error"}
+"""The element of a verdict that isn't `passed`, where it isn't `failure`."""
+
+
+def check_place(path: Path) -> None:
+    """Finds out, before anything runs, whether `write` will be able to write `path`; leaves nothing behind.
+
+    Raises UsageError if it won't.
+    """
+    part = _part(path)
+    try:
+        if path.exists() and not path.is_file():
+            raise UsageError(f"--junit {path}: is no ordinary file; name one that may be replaced")
+        part.touch()
+        part.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"--junit {path}: can't be written ({error.strerror}); name a file in a folder that you can write to"
+        ) from error
+
+
+def write(results: Sequence[Result], path: Path) -> None:
+    """Writes all results to `path`, replacing what was there; the file is never seen half-written.
+
+    Raises OSError if it can't be written; then what was there is still there.
+    """
+    part = _part(path)
+    try:
+        ElementTree.ElementTree(_document(results)).write(part, encoding="utf-8", xml_declaration=True)
+        part.replace(path.resolve())
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _part(path: Path) -> Path:
+    """Where the file is written first: in the folder of the file it will become, so that renaming can't fail."""
+    target = path.resolve()
+    return target.with_name(f".{target.name}.{os.getpid()}.part")
+
+
+def _document(results: Sequence[Result]) -> ElementTree.Element:
+    outcomes = [_OUTCOMES.get(result.verdict, "failure") for result in results if result.verdict is not Verdict.PASSED]
+    counts = {
+        "tests": str(len(results)),
+        "failures": str(outcomes.count("failure")),
+        "errors": str(outcomes.count("error")),
+        "skipped": str(outcomes.count("skipped")),
+    }
+    suites = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": "inlinebench", **counts})
+    for result in results:
+        _add_case(suite, result)
+    ElementTree.indent(suites)
+    return suites
+
+
+def _add_case(suite: ElementTree.Element, result: Result) -> None:
+    name = f"{result.solution}[{result.shape}]"
+    case = ElementTree.SubElement(suite, "testcase", {"classname": _clean(result.problem), "name": _clean(name)})
+    if result.verdict is not Verdict.PASSED:
+        facts = {"type": str(result.verdict), "message": f"{result.verdict}: {one_line(result.reason)}"}
+        ElementTree.SubElement(case, _OUTCOMES.get(result.verdict, "failure"), facts).text = _clean(result.reason)
+    if result.log:
+        ElementTree.SubElement(case, "system-out").text = _clean(result.log)
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

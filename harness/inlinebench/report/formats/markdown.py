@@ -1,0 +1,144 @@
+"""Results as Markdown: a comment on a pull request (a compact table, reasons folded away below it), or a document."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+
+from inlinebench.records.result import Environment, Result, Verdict
+from inlinebench.report.rows import Row, Table, arrange, summary_label
+from inlinebench.report.terminal.summary import NOT_TRIED, SolutionSummary, summary
+from inlinebench.report.terminal.table import remarks_on
+from inlinebench.report.text import ABSENT, one_line, significant
+
+ROOM = 60_000
+"""How many characters are made at most; a comment on GitHub has room for 65536."""
+NAMES = ("problem", "solution", "shape", "device")
+_LEFT_OUT = ("reference ms", "wall ms", "own kernels")
+"""Columns that a comment can do without."""
+_PLAIN = re.compile(r"[^`|\\]+")
+_NEITHER = re.compile(r"[^A-Za-z0-9 ]")
+
+
+def table(results: Sequence[Result]) -> str:
+    """Counts, a line for each solution name, the table, and in a part that opens why the rest did not pass.
+
+    What strangers wrote stands in code, where it can neither format, nor link, nor call a person. Rows and reasons that
+    a comment has no room for are left out, and said to be.
+    """
+    if not results:
+        return "Nothing was evaluated.\n"
+    arranged = arrange(results)
+    failed = [row for row in arranged.rows if row.result.verdict is not Verdict.PASSED]
+    head = f"{_counts(results)}\n\n{_summary(summary(results))}"
+    body = _table(arranged, ROOM * 2 // 3, _LEFT_OUT)
+    reasons = _reasons(failed, ROOM - len(head) - len(body)) if failed else ""
+    return "\n\n".join(filter(None, (head, body, reasons))) + "\n"
+
+
+def document(results: Sequence[Result], title: str) -> str:
+    """A page for a repository: where the results are from, the table with every column, counts, and what there is to
+    know of single results."""
+    arranged = arrange(results)
+    remarks = [f"- {code(row.label)}: {code(text)}" for row in arranged.rows for text in remarks_on(row.result)]
+    failed = [row for row in arranged.rows if row.result.verdict is not Verdict.PASSED]
+    places = dict.fromkeys(_place(each.environment) for each in results if each.environment is not None)
+    parts = [f"# {one_line(title)}", *places, _counts(results), _summary(summary(results)),
+             _table(arranged, sys.maxsize, ()), "\n".join(remarks),
+             _reasons(failed, sys.maxsize) if failed else ""]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _place(environment: Environment) -> str:
+    """Where results are from, in a sentence."""
+    versions = {"driver": environment.driver, "torch": environment.torch, "CUDA": environment.cuda,
+                "inlinebench": environment.harness}
+    known = [f"{name} {code(version)}" for name, version in versions.items() if version]
+    peaks = f"\n\nMeasured peaks: {code(environment.peaks)}." if environment.peaks else ""
+    return f"On {code(environment.gpu or environment.cpu or 'an unknown device')}, {', '.join(known)}.{peaks}"
+
+
+def code(text: str) -> str:
+    """`text`, of one line, as code that nothing in it can end, and that fits into a cell.
+
+    A pipe ends a cell even in code, a backtick ends code, and a backslash changes what follows it, but only in some
+    places. Where one of them occurs, everything but letters and digits is written by its number instead.
+    """
+    line = one_line(text)
+    if not line:
+        return ABSENT
+    if _PLAIN.fullmatch(line):
+        return f"`{line}`"
+    return f"<code>{_NEITHER.sub(lambda found: f'&#{ord(found[0])};', line)}</code>"
+
+
+def _mark(verdict: Verdict) -> str:
+    if verdict is Verdict.PASSED:
+        return "✅"
+    if verdict is Verdict.SKIPPED:
+        return "⏭️"
+    return "⚠️" if verdict in NOT_TRIED else "❌"
+
+
+def _counts(results: Sequence[Result]) -> str:
+    counts = Counter(result.verdict for result in results)
+    others = [f"{_mark(verdict)} {counts[verdict]} {verdict}" for verdict in Verdict
+              if counts[verdict] and verdict is not Verdict.PASSED]
+    return " · ".join([f"**{counts[Verdict.PASSED]} of {len(results)} passed**", *others])
+
+
+def _summary(entries: Iterable[SolutionSummary]) -> str:
+    rows = [
+        [code(summary_label(entry)), str(entry.tried), str(entry.passed),
+         ABSENT if entry.speedup is None else significant(entry.speedup), _percent(entry.fast[1.0])]
+        for entry in entries
+    ]
+    return "\n".join(_lines(["solution", "tried", "passed", "mean speedup", "fast_1"], ["---", *["---:"] * 4], rows))
+
+
+def _percent(share: float | None) -> str:
+    return ABSENT if share is None else f"{100 * share:.3g}%"
+
+
+def _table(arranged: Table, room: int, left_out: Container[str]) -> str:
+    columns = {name: numeric for name, numeric in arranged.columns.items() if name not in left_out}
+    headers = ["", *(name if name in arranged.own else code(name) for name in columns)]
+    rules = ["---", *("---:" if numeric else "---" for numeric in columns.values())]
+    rows = [[_mark(row.result.verdict), *_cells(row, arranged, columns)] for row in arranged.rows]
+    head, rule, *lines = _lines(headers, rules, rows)
+    kept = _within(lines, room)
+    note = f"\n\n{len(lines) - len(kept)} more results had no room here." if len(kept) < len(lines) else ""
+    return "\n".join([head, rule, *kept]) + note
+
+
+def _cells(row: Row, arranged: Table, columns: Iterable[str]) -> list[str]:
+    shown = dict(row.named(arranged.columns))
+    return [code(shown[name].text) if name in NAMES else shown[name].text for name in columns]
+
+
+def _lines(headers: list[str], rules: list[str], rows: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in (headers, rules, *rows)]
+
+
+def _reasons(failed: Sequence[Row], room: int) -> str:
+    lines = [
+        f"- {_mark(row.result.verdict)} {code(row.label)}: {row.result.verdict}: {code(row.result.reason)}"
+        for row in failed
+    ]
+    kept = _within(lines, room - 200)
+    if len(kept) < len(lines):
+        kept.append(f"- and {len(lines) - len(kept)} more")
+    return "\n".join([f"<details><summary>{len(lines)} did not pass</summary>", "", *kept, "", "</details>"])
+
+
+def _within(lines: list[str], room: int) -> list[str]:
+    """As many of the first lines as have room."""
+    kept = []
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return kept

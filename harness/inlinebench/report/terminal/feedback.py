@@ -1,0 +1,202 @@
+"""One result as a short plain text for whoever writes the next version: a person or a model.
+
+Whatever it says comes from the result. What strangers wrote is made fit for a terminal, a line at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from inlinebench.records.result import Floor, Kernels, Mismatch, Result, Spread, Timing, Verdict
+from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
+from inlinebench.report.terminal.table import NO_SPEEDUP
+from inlinebench.report.text import laid_out, one_line, significant
+
+MOST_LINES, MOST_CHARACTERS = 60, 6000
+LONGEST_LINE, LONGEST_VALUE, LONGEST_NAME = 240, 40, 80
+KERNELS, PATTERNS, REMARKS = 5, 6, 8
+LOG_LINES, REASON_LINES, LITTLE_LOG = 15, 20, 6
+CUT = "… (cut)"
+_NEXT = {
+    Verdict.REJECTED:
+        "What to do: compute the outputs inside forward, in kernels of the solution's own, on the current stream; let "
+        "nothing run before, after or beside the call. docs/threat-model.md says what is rejected and why.",
+    Verdict.INVALID:
+        "What to do: define ModelNew at the top level of the file, with the constructor and the forward of the "
+        "problem's Model.",
+    Verdict.SKIPPED: "This says nothing about the solution: it was not run.",
+    Verdict.PROBLEM_ERROR: "This says nothing about the solution: the problem itself fails.",
+    Verdict.INTERNAL_ERROR: "This says nothing about the solution: the harness failed.",
+}
+
+
+def feedback(result: Result) -> str:
+    """At most 60 lines and 6,000 characters, the most important ones first; no line break at the end."""
+    name = f"{one_line(result.problem, LONGEST_NAME)}/{one_line(result.solution, LONGEST_NAME)}"
+    where = f"shape {one_line(result.shape, LONGEST_NAME)}, on {one_line(result.device, LONGEST_NAME)}"
+    lines = [f"{name} ({where}): {result.verdict}"]
+    if result.verdict is Verdict.PASSED:
+        lines += _passed(result)
+    elif result.verdict is Verdict.BUILD_FAILED:
+        lines += _build_failed(result)
+    elif result.mismatch is not None:
+        lines += _wrong(result, result.mismatch)
+    else:
+        lines += _failed(result)
+    return _fit(lines)
+
+
+def _fit(lines: Iterable[str]) -> str:
+    """As many lines as there is room for."""
+    kept, room = list[str](), MOST_CHARACTERS - len(CUT) - 1
+    for line in lines:
+        text = line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
+        if len(text) + 1 > room or len(kept) == MOST_LINES - 1:
+            return "\n".join([*kept, CUT])
+        kept.append(text)
+        room -= len(text) + 1
+    return "\n".join(kept)
+
+
+def _wrong(result: Result, found: Mismatch) -> Iterator[str]:
+    inputs = f" (inputs: {one_line(found.variant, LONGEST_NAME)})" if found.variant else ""
+    at = f"{one_line(found.call, LONGEST_NAME)}{inputs}: " if found.call else ""
+    tensor = f"{one_line(found.what, LONGEST_NAME)}, {one_line(found.dtype, LONGEST_NAME)} {list(found.shape)}"
+    yield f"{at}{tensor}: {_how_many(found.failed, found.count)}"
+    if result.check is not None and result.check.calls > 1:
+        yield f"calls that matched before: {result.check.calls - 1}"
+    exact = found.tolerance == 0
+    largest = "not finite" if found.worst_error is None else f"{found.worst_error:.3g}"
+    rule = "elements must be equal" if exact else f"tolerance {found.tolerance:.3g}, relative to the output's size"
+    yield f"largest {'difference' if exact else 'error'}: {largest}; {rule}"
+    for pattern in found.patterns[:PATTERNS]:
+        yield f"  - {one_line(pattern)}"
+    yield from _elements(found)
+    yield from _weights(result)
+    yield from _remarks("note", result.check.notes if result.check else ())
+    yield from _seed(result)
+    yield from _end_of_log(result, LITTLE_LOG)
+
+
+def _elements(found: Mismatch) -> Iterator[str]:
+    shown = [*found.first, *([] if found.worst in found.first else [found.worst])]
+    rows = [("index", "expected", "got")]
+    rows += [(str(list(each.index)), one_line(each.expected, LONGEST_VALUE), one_line(each.got, LONGEST_VALUE))
+             for each in shown]
+    several = found.failed > 1 and found.worst_error is not None and found.dtype != "bool"
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for number, row in enumerate(rows):
+        worst = "  (the worst)" if number and several and shown[number - 1] == found.worst else ""
+        yield ("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))).rstrip() + worst
+
+
+def _how_many(part: int, whole: int) -> str:
+    if whole == 1:
+        return "its one element differs"
+    if part == whole:
+        return f"all {whole} elements differ"
+    return f"{part} of {whole} elements differ ({100 * part / whole:.3g} %)"
+
+
+def _weights(result: Result) -> Iterator[str]:
+    if result.check is not None:
+        yield f"weights: {one_line(result.check.weights)}; oracle: {one_line(result.check.oracle)}"
+
+
+def _seed(result: Result) -> Iterator[str]:
+    if result.seed is not None:
+        yield f"--seed {result.seed} draws the same inputs again"
+
+
+def _build_failed(result: Result) -> Iterator[str]:
+    lines = laid_out(result.reason, LONGEST_LINE)
+    yield from lines[:REASON_LINES]
+    if any(line.startswith(("cpp_sources", "cuda_sources")) for line in lines):
+        yield "Lines are those of the strings that were given as cpp_sources and cuda_sources; the first is line 1."
+    else:
+        compilers = (result.log or "").partition(TRACEBACK)[0]  # the solution's only says again that it was not built
+        yield from _end_of_log(replace(result, log=compilers), LITTLE_LOG)
+
+
+def _failed(result: Result) -> Iterator[str]:
+    """Whatever has a reason and no values to show."""
+    yield from _lines(result.reason, LOG_LINES)
+    if result.verdict in (Verdict.REJECTED, Verdict.CRASHED, Verdict.TIMED_OUT) and result.check is not None:
+        yield f"calls that matched before: {result.check.calls}"
+    if result.verdict in _NEXT:
+        yield _NEXT[result.verdict]
+    if result.kernels is not None:
+        yield from _kernels(result.kernels)
+    yield from _seed(result)
+    yield from _end_of_log(result, LOG_LINES)
+
+
+def _end_of_log(result: Result, most: int) -> Iterator[str]:
+    lines = end_of_log(result.log or "", most, LONGEST_LINE - 2, traceback=result.verdict is not Verdict.WRONG)
+    if lines:
+        yield "the end of the log:"
+        yield from (f"  {line}" for line in lines)
+
+
+def _lines(text: str, most: int) -> Iterator[str]:
+    """The lines of a text that aren't blank, at most so many of them."""
+    lines = [line for line in (one_line(each, LONGEST_LINE) for each in text.splitlines()) if line]
+    yield from lines[:most]
+    if len(lines) > most:
+        yield CUT
+
+
+def _passed(result: Result) -> Iterator[str]:
+    check, timing = result.check, result.timing if result.device != "cpu" else None
+    if timing is not None:
+        yield from _times(timing)
+    elif result.device == "cpu":
+        yield NO_SPEEDUP
+    if result.kernels is not None:
+        yield from _kernels(result.kernels)
+    if check is not None:
+        error = "" if check.worst_error is None else f", largest error {check.worst_error:.3g}"
+        yield f"values: {check.calls} calls matched{error}, tolerance {check.tolerance:.3g}"
+        yield from _weights(result)
+    if timing is not None:
+        yield from _remarks("flag", timing.flags)
+    yield from _remarks("note", check.notes if check else ())
+
+
+def _times(timing: Timing) -> Iterator[str]:
+    yield f"speedup over the reference: {_interval(timing.speedup)}"
+    for baseline in timing.baselines:
+        yield f"speedup over {one_line(baseline.name)}: {_interval(baseline.speedup)} ({_ms(baseline.ms)})"
+    calls = f" over {timing.solution_ms.calls} calls" if timing.solution_ms.calls else ""
+    yield f"solution: {_ms(timing.solution_ms)}; reference: {_ms(timing.reference_ms)} (medians with quartiles{calls})"
+    if timing.wall_ms is not None:
+        yield f"in a loop in Python, launches included: {_ms(timing.wall_ms)}"
+    if timing.floor is not None:
+        yield from _floor(timing.floor, timing.solution_ms.median)
+
+
+def _floor(floor: Floor, took_ms: float) -> Iterator[str]:
+    reached = f", {floor.ms / took_ms:.1%} of it is reached" if took_ms > 0 else ""
+    yield f"floor: {significant(floor.ms)} ms, bound by {one_line(floor.binds)}{reached}"
+    yield (f"  memory: {floor.bytes:.4g} bytes, {significant(floor.memory_ms)} ms; "
+           f"compute: {floor.flops:.4g} operations, {significant(floor.compute_ms)} ms")
+
+
+def _kernels(kernels: Kernels) -> Iterator[str]:
+    yield f"own kernels: {kernels.own_share:.1%} of the GPU's time in a call"
+    for each in kernels.top[:KERNELS]:
+        yield (f"  {significant(each.ms)} ms  {each.share:.1%}  {one_line(each.origin, LONGEST_NAME)}  "
+               f"{one_line(each.name, LONGEST_NAME)}")
+
+
+def _remarks(kind: str, texts: Sequence[str]) -> Iterator[str]:
+    yield from (f"{kind}: {one_line(text)}" for text in texts[:REMARKS])
+
+
+def _interval(spread: Spread) -> str:
+    return f"{significant(spread.median)} [{significant(spread.low)}, {significant(spread.high)}]"
+
+
+def _ms(spread: Spread) -> str:
+    return f"{significant(spread.median)} ms [{significant(spread.low)}, {significant(spread.high)}]"

@@ -1,0 +1,74 @@
+"""Where the results of a run go: a file of JSON lines as they come, a JUnit file and the screen at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+from inlinebench.records.jsonl import JsonLines
+from inlinebench.records.result import Result
+from inlinebench.report.formats import junit
+from inlinebench.report.terminal import samples
+from inlinebench.report.terminal.kernels import kernel_tables
+from inlinebench.report.terminal.summary import render, summary
+from inlinebench.report.terminal.table import table
+
+
+class Outputs:
+    """Collects the results of a run; a context manager, whose JUnit file is written when it ends, however it ends.
+
+    Raises UsageError at the start if a file can't be written.
+    """
+
+    def __init__(
+        self, out: Path | None, junit_path: Path | None, *, verbose: bool = False, kernels: bool = False
+    ) -> None:
+        self.results: list[Result] = []
+        self._out, self._junit, self._verbose, self._kernels = out, junit_path, verbose, kernels
+        self._lines: JsonLines | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Outputs:
+        if self._junit is not None:
+            junit.check_place(self._junit)
+        if self._out is not None:
+            self._lines = self._stack.enter_context(JsonLines(self._out))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+        if self._junit is not None and (kind is None or self.results):
+            junit.write(self.results, self._junit)
+
+    def add(self, result: Result) -> None:
+        """Takes one result, and writes its line at once."""
+        self.results.append(result)
+        if self._lines is not None:
+            self._lines.write(result)
+
+    def recall(self, result: Result) -> None:
+        """Takes one that an earlier run wrote."""
+        self.results.append(result)
+
+    def report(self) -> str:
+        """What a person is shown in the end."""
+        return report(self.results, verbose=self._verbose, kernels=self._kernels)
+
+    def feedback(self) -> str:
+        """What whoever wrote the solutions needs to go on, for each result."""
+        from inlinebench.report.terminal.feedback import feedback
+
+        return "\n\n".join(feedback(result) for result in self.results)
+
+
+def report(results: Sequence[Result], *, verbose: bool = False, kernels: bool = False) -> str:
+    """The table, the failures, the kernels if they are wanted, and the summary by solution name, or by level where
+    there are several samples of a problem."""
+    named = [each for each in results if not samples.is_sample(each)]
+    parts = [table(results, verbose), kernel_tables(results) if kernels else "", render(summary(named)),
+             samples.render(samples.summary(results))]
+    return "\n\n".join(filter(None, parts))

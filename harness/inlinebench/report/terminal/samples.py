@@ -1,0 +1,86 @@
+"""How a model's samples did, by level: pass@k, and how often a sample is right and fast (fast_p).
+
+pass@k is the chance that at least one of k samples passes, drawn without replacement from the n of a problem, of
+which c passed: 1 - C(n-c, k) / C(n, k), the unbiased estimator of Chen et al., "Evaluating Large Language Models
+Trained on Code" (2021), section 2.1; the mean over the problems. fast_p is the same for k = 1, where a sample counts
+if it passed with a speedup above p.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from statistics import fmean
+
+from inlinebench.records.result import Result
+from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, attempt_of
+from inlinebench.report.text import ABSENT, grid
+
+KS = (1, 5, 10, 50, 100)
+"""The k of pass@k, as far as each problem of a level has so many samples."""
+_SAMPLE = re.compile(r"sample_[0-9]+")
+_LEGEND = "pass@k: chance that one of k samples passes; fast_p: share of samples that passed with a speedup above p"
+
+
+@dataclass(frozen=True)
+class LevelSummary:
+    """The samples of one level's problems. Shares (0 to 1) by k and by p; None where a time is missing."""
+
+    level: int | None
+    problems: int
+    samples: int
+    passed: Mapping[int, float]
+    fast: Mapping[float, float | None]
+
+
+def is_sample(result: Result) -> bool:
+    """Whether a solution is one of several of a model's, by its name."""
+    return _SAMPLE.fullmatch(result.solution) is not None
+
+
+def pass_at(k: int, samples: int, passed: int) -> float:
+    """The estimator above. Raises ValueError if there are fewer samples than k, or than passed."""
+    if not (1 <= k <= samples and 0 <= passed <= samples):
+        raise ValueError(f"pass@{k} of {samples} samples, of which {passed} passed")
+    return 1.0 - comb(samples - passed, k) / comb(samples, k)
+
+
+def summary(results: Iterable[Result]) -> tuple[LevelSummary, ...]:
+    """A summary for each level that has samples, with what counts as tried from `inlinebench.report.terminal.summary`."""
+    levels: dict[int | None, dict[str, dict[str, list[Result]]]] = {}
+    for result in filter(is_sample, results):
+        if result.verdict not in NOT_TRIED:
+            problems = levels.setdefault(result.level, {})
+            problems.setdefault(result.problem, {}).setdefault(result.solution, []).append(result)
+    return tuple(_summarize(level, [list(samples.values()) for samples in levels[level].values()])
+                 for level in sorted(levels, key=lambda level: -1 if level is None else level))
+
+
+def render(summaries: Sequence[LevelSummary]) -> str:
+    """The summaries as a table, and what its columns mean; empty if there are none."""
+    if not summaries:
+        return ""
+    ks = [k for k in KS if any(k in entry.passed for entry in summaries)]
+    thresholds = [p for p in THRESHOLDS if p > 0]
+    headers = ["level", "problems", "samples", *(f"pass@{k}" for k in ks), *(f"fast_{p:g}" for p in thresholds)]
+    rows = [[ABSENT if entry.level is None else str(entry.level), str(entry.problems), str(entry.samples),
+             *(_percent(entry.passed.get(k)) for k in ks), *(_percent(entry.fast[p]) for p in thresholds)]
+            for entry in summaries]
+    return grid(headers, rows, ["right"] * len(headers)) + "\n" + _LEGEND
+
+
+def _summarize(level: int | None, problems: Sequence[Sequence[Sequence[Result]]]) -> LevelSummary:
+    attempts = [[attempt for attempt in map(attempt_of, samples) if attempt is not None] for samples in problems]
+    fewest = min(map(len, attempts))
+    passed = {k: fmean(pass_at(k, len(each), sum(one.passed for one in each)) for each in attempts)
+              for k in KS if k <= fewest}
+    timed = all(one.speedup is not None for each in attempts for one in each if one.passed)
+    fast = {p: fmean(fmean((one.speedup or 0.0) > p for one in each) for each in attempts) if timed else None
+            for p in THRESHOLDS}
+    return LevelSummary(level, len(attempts), sum(map(len, attempts)), passed, fast)
+
+
+def _percent(share: float | None) -> str:
+    return ABSENT if share is None else f"{100 * share:.3g}%"

@@ -1,0 +1,144 @@
+"""Builds what the chosen solutions ask for and evaluates nothing: for GPUs that needn't be there, or for the CPU.
+
+Solutions are constructed as they are before an evaluation, in candidates that see no GPU. What constructors get comes
+from a judge on the CPU that sees none either. So the cache is what a run on the GPU would have made of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+from inlinebench.compile import driver, toolchain
+from inlinebench.compile.architecture import in_order
+from inlinebench.compile.service import BuildService
+from inlinebench.messages import Evaluate, Init, ProblemAt
+from inlinebench.records.errors import UsageError
+from inlinebench.records.options import DEVICE, Options
+from inlinebench.report.terminal.progress import Progress
+from inlinebench.scheduler.build_report import Built, State, summed_up
+from inlinebench.scheduler.device_worker import Lane
+from inlinebench.scheduler.executor import settings_for
+from inlinebench.scheduler.judge_process import Scratch
+from inlinebench.scheduler.plan import Choice, plan
+from inlinebench.scheduler.prebuild import BuildAhead, Prebuilt
+
+NO_GPU = ""
+"""What CUDA_VISIBLE_DEVICES is for a judge that sees none."""
+
+
+@dataclass(frozen=True)
+class _Started:
+    """A solution whose builds are under way, once for each set of constructor arguments; or that has none."""
+
+    job: Evaluate
+    parts: tuple[Future[Prebuilt], ...]
+
+
+class BuildOnly:
+    """A context manager that leaves no process behind.
+
+    Raises UsageError if nobody says what to build for. Entering raises NoSandbox if one is required and can't be had,
+    NoDevice if PyTorch can't be started, and UsageError if the cache can't be written.
+    """
+
+    def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress) -> None:
+        self._options, self._choices, self._progress = options, choices, progress
+        self.architectures = architectures(options)
+
+    def __enter__(self) -> BuildOnly:
+        self._scratch = Scratch(self._options.cache)
+        self._lane = Lane(self._scratch, self._progress.update, gpu=NO_GPU)
+        options = self._options
+        try:
+            settings = replace(settings_for(options), device="cpu")
+            self._lane.open(settings)
+            self._service = BuildService(
+                options.cache, self.architectures, options.build_timeout, options.jobs, options.full_headers,
+                sandbox=settings.sandbox, cache_limit=options.cache_limit * 2**30,
+            )
+        except BaseException:
+            self._lane.kill()
+            self._scratch.close()
+            raise
+        self._lane.use(self._service)
+        self._ahead = BuildAhead(self._service, options.jobs, settings)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._service.close()
+        self._ahead.close()
+        if kind is None:
+            self._lane.kill()
+        else:
+            self._lane.kill()
+        self._scratch.close()
+
+    def builds(self) -> Iterator[Built]:
+        """What came of each solution, as it is known. References have nothing to build.
+
+        On a GPU all shapes count: what a solution builds may depend on its constructor's arguments.
+        """
+        todo = plan(self._choices, replace(self._options, check=True), "cuda" if self.architectures else "cpu")
+        for known in todo.known:
+            yield Built(known.problem, known.solution, State.FAILED, known.reason)
+        self._init: dict[tuple[str, str, str], Init] = {}
+        by_solution: dict[Path, list[Evaluate]] = {}
+        for job in todo.jobs:
+            if job.solution is not None:
+                by_solution.setdefault(job.solution, []).append(job)
+        self._progress.phase(f"building {len(by_solution)} solutions")
+        started = [self._start(jobs) for jobs in by_solution.values()]
+        for each in started:
+            parts = [part.result() for part in each.parts]
+            built = summed_up(each.job.problem_name, each.job.solution_name, parts, for_gpu=bool(self.architectures))
+            self._progress.line(f"{built.problem}/{built.solution}: {built.state}")
+            yield built
+
+    def notes(self) -> list[str]:
+        """What to know of the cache that was made."""
+        if not self.architectures:
+            return [f"Built for the CPU, in {self._options.cache}"]
+        notes = [f"Built for {', '.join(f'sm_{each}' for each in self.architectures)}, in {self._options.cache}"]
+        torch = toolchain.torch()
+        if torch.cuda is None:
+            notes.append(f"PyTorch is a build without CUDA here ({torch.version}): it lacks headers and libraries that "
+                         "solutions need for a GPU, and what is built with it no GPU machine's PyTorch finds. Install "
+                         "the one of the GPU machine.")
+        return notes
+
+    def _start(self, jobs: Sequence[Evaluate]) -> _Started:
+        solution = jobs[0].solution
+        assert solution is not None
+        found = [self._init_arguments(job.problem) for job in jobs]
+        parts = [self._ahead.construct(solution, init) for init in dict.fromkeys(init.pickled for init in found)
+                 if init is not None]
+        for reason in dict.fromkeys(init.reason for init in found if init.pickled is None):
+            failed: Future[Prebuilt] = Future()
+            failed.set_result(Prebuilt(failure=reason))
+            parts.append(failed)
+        return _Started(jobs[0], tuple(parts))
+
+    def _init_arguments(self, problem: ProblemAt) -> Init:
+        if problem.key not in self._init:
+            self._init[problem.key] = self._lane.init_arguments(problem)
+        return self._init[problem.key]
+
+
+def architectures(options: Options) -> tuple[str, ...]:
+    """What to build for: `--arch`, else the GPU that is there; none means the CPU. Raises UsageError."""
+    if options.architectures or options.device == "cpu":
+        return in_order(options.architectures)
+    if not re.fullmatch(DEVICE, options.device):
+        raise UsageError(f"--device {options.device}: write auto, cuda, cuda:N or cpu")
+    try:
+        return (driver.ask(int(options.device.partition(":")[2] or 0)),)
+    except driver.NoGpu as error:
+        raise UsageError(f"--build-only: {error}, so say what to build for: --arch 90 for a GPU of compute capability "
+                         "9.0, or --device cpu") from error

@@ -1,0 +1,106 @@
+"""What came of building solutions without evaluating them, and how that is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from inlinebench.records.build_request import BuildOutcome
+from inlinebench.report.text import ABSENT, grid, one_line, quoted
+from inlinebench.scheduler.prebuild import Prebuilt
+
+LATER = "needs a GPU to be constructed; it is built when it is evaluated"
+NOTHING = "asked for no build when it was constructed; what it builds later is built when it is evaluated"
+_TRACEBACK = "Traceback (most recent call last)"
+_OF_A_GPU = re.compile(r"\b(lib)?cuda\b|\bgpus?\b|nvidia|nvml|\bdrivers?\b", re.IGNORECASE)
+_WHATEVER_THE_MACHINE = re.compile(r"(undefined symbol|SyntaxError|IndentationError|NameError|ModuleNotFoundError)\b")
+_COLUMNS = {"problem": "left", "solution": "left", "build": "left", "seconds": "right", "cached": "left",
+            "headers": "left"}
+
+
+class State(str, Enum):
+    """Whether all that a solution asked for is in the cache now."""
+
+    BUILT = "built"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    """It can't run on the CPU."""
+    LATER = "later"
+    """It needs a GPU to be constructed, and there is none while it is built."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Built:
+    """One solution. The reason is empty if there is nothing to say."""
+
+    problem: str
+    solution: str
+    state: State
+    reason: str = ""
+    builds: tuple[BuildOutcome, ...] = ()
+
+
+def summed_up(problem: str, solution: str, parts: Sequence[Prebuilt], *, for_gpu: bool) -> Built:
+    """One solution that was constructed once for each set of arguments; the worst counts."""
+    builds = tuple(dict.fromkeys(outcome for part in parts for outcome in part.builds))
+    states = [_state(part, for_gpu) for part in parts]
+    order = [State.FAILED, State.LATER, State.SKIPPED, State.BUILT]
+    state, reason = min(states, key=lambda found: order.index(found[0]))
+    if state is State.BUILT and not builds:
+        reason = NOTHING
+    return Built(problem, solution, state, reason, builds)
+
+
+def _state(part: Prebuilt, for_gpu: bool) -> tuple[State, str]:
+    broken = next((outcome for outcome in part.builds if outcome.library is None), None)
+    if not part.failure:
+        # It went on without that library, and may do so when it is evaluated.
+        return State.BUILT, f"does without a library that wasn't built: {broken.reason}" if broken else ""
+    if broken:
+        return State.SKIPPED if broken.unsupported else State.FAILED, broken.reason
+    if for_gpu and _needs_gpu(part):
+        return State.LATER, LATER
+    return State.FAILED, part.failure
+
+
+def _needs_gpu(part: Prebuilt) -> bool:
+    """Whether a solution may have failed only because there is no GPU: what it says, or the code that raised, is about
+    GPUs. If it is something else after all, its evaluation says so."""
+    if _WHATEVER_THE_MACHINE.match(part.failure):
+        return False
+    code = [line for line in part.log.rpartition(_TRACEBACK)[2].splitlines() if not line.startswith('  File "')]
+    return any(_OF_A_GPU.search(text) for text in (part.failure, *code))
+
+
+def table(rows: Iterable[Built], notes: Sequence[str] = ()) -> str:
+    """Every solution as a row, with the seconds that its compilers took now; then a line for each that there is more to
+    say about, and the notes."""
+    ordered = sorted(rows, key=lambda row: (row.problem, row.solution))
+    said = [f"{one_line(row.problem)}/{one_line(row.solution)}: {row.state}: " + "\n".join(quoted(row.reason))
+            for row in ordered if row.reason]
+    cells = [_cells(row) for row in ordered]
+    blocks = [grid(list(_COLUMNS), cells, list(_COLUMNS.values())), "\n".join(said), "\n".join(notes)]
+    return "\n\n".join(filter(None, blocks))
+
+
+def _cells(row: Built) -> list[str]:
+    there = [outcome for outcome in row.builds if outcome.library is not None]
+    cached = sum(outcome.cached for outcome in there)
+    shown = "yes" if cached == len(there) else f"{cached} of {len(there)}" if cached else "no"
+    seconds = sum(outcome.seconds for outcome in row.builds)
+    headers = dict.fromkeys(outcome.headers.partition(",")[0] for outcome in there)
+    return [
+        one_line(row.problem), one_line(row.solution), str(row.state), f"{seconds:.1f}" if row.builds else ABSENT,
+        shown if there else ABSENT, ", ".join(headers) or ABSENT,
+    ]
+
+
+def exit_status(rows: Iterable[Built], strict: bool) -> int:
+    """0 if nothing failed (and nothing was skipped, where that counts), else 1."""
+    bad = {State.FAILED, State.SKIPPED} if strict else {State.FAILED}
+    return int(any(row.state in bad for row in rows))

@@ -1,0 +1,70 @@
+"""What tells one evaluation from another: a digest of all that its result depends on, whatever the files are called."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from inlinebench.messages import Evaluate
+from inlinebench.records.options import Options
+from inlinebench.records.result import Environment
+
+DIGITS = 32
+_FILE = re.compile(r"[\w./+-]+\.(?:py|cuh?|cpp|cc|c|hpp|h|inl|json|txt)\b")
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
+DECIDING = (
+    "check", "calls", "most_calls", "time_budget", "half_width", "warmup", "baselines", "tolerance", "seed", "variants",
+    "tf32", "allow_library", "trust", "sanitize", "full_headers", "max_memory", "host_memory", "timeout",
+    "build_timeout", "architectures",
+)
+"""The options that a result depends on, beside the problem's shape and precision."""
+
+
+def identity(job: Evaluate, options: Options, environment: Environment) -> str | None:
+    """The digest of an evaluation: sources, shape, options, GPU and the versions that ran it, in hexadecimal digits;
+    None where a source can't be read.
+
+    A seed counts where it was asked for; a run's own secret one doesn't. Of two GPUs of one model results are alike.
+    """
+    try:
+        digests = _digests(job.problem.path), None if job.solution is None else _digests(job.solution)
+    except OSError:
+        return None  # what that means for the evaluation, its verdict says
+    facts: dict[str, Any] = {
+        "sources": digests,
+        "shape": job.problem.shape,
+        "constants": dict(job.problem.constants),
+        "precision": job.problem.precision,
+        "options": {name: getattr(options, name) for name in DECIDING},
+        "device": environment.gpu or environment.cpu,
+        "versions": [environment.torch, environment.cuda, environment.driver, environment.harness],
+    }
+    text = json.dumps(facts, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def sources(path: Path) -> dict[Path, bytes]:
+    """A file and the sources that it names, beside it or below, directly or through one another. Raises OSError."""
+    found: dict[Path, bytes] = {}
+    todo = [path]
+    while todo:
+        file = todo.pop()
+        if file not in found:
+            found[file] = file.read_bytes()
+            todo += _named(found[file].decode(errors="replace"), file.parent)
+    return found
+
+
+def _digests(path: Path) -> list[str]:
+    return sorted(hashlib.sha256(text).hexdigest() for text in sources(path).values())
+
+
+def _named(text: str, folder: Path) -> list[Path]:
+    """The files of a folder, and of those in it, that a text speaks of by their names or imports as modules."""
+    names = {*_FILE.findall(text), *(f"{module}.py" for module in _IMPORT.findall(text))}
+    places = [place for name in sorted(names) for place in (folder / name, *folder.glob(f"*/{name}"))
+              if not Path(name).is_absolute()]
+    return [place for place in places if place.is_file()]

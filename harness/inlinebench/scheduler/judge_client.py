@@ -1,0 +1,120 @@
+"""The orchestrator's end of a judge: tells it what to do, serves what it needs, and passes results on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from inlinebench.messages import (
+    Done,
+    Evaluate,
+    Hello,
+    Init,
+    NeedBuild,
+    NeedInit,
+    NeedSupport,
+    ProblemAt,
+    Progress,
+    Settings,
+)
+from inlinebench.records.build_request import NoSupport, Support
+from inlinebench.records.errors import JudgeDied, NoDevice
+from inlinebench.records.result import Result
+from inlinebench.scheduler.judge_process import Scratch, environment
+
+if TYPE_CHECKING:
+    from inlinebench.compile.service import BuildService
+
+
+class JudgeClient:
+    """One judge in its process, whose temporary files lie below `scratch`, with more in its environment if that is
+    given.
+
+    `hello` raises NoDevice if its device can't be used; every method raises JudgeDied if the process ends.
+    """
+
+    def __init__(
+        self, scratch: Scratch, on_progress: Callable[[str], None], more: Mapping[str, str] | None = None
+    ) -> None:
+        self._on_progress = on_progress
+        self.usable = True
+        self._process = scratch.process()
+        self._connection = self._process.connection
+        with suppress(OSError):  # if it has ended, `hello` says so
+            self._connection.send({**environment(scratch.path), **(more or {})})
+        self._service: BuildService | None = None
+
+    def hello(self, settings: Settings) -> Hello:
+        """What the judge says to its settings. Raises NoDevice."""
+        try:
+            self._connection.send(settings)
+        except OSError as error:
+            raise JudgeDied(self._describe_end()) from error
+        hello = self._receive()
+        assert isinstance(hello, Hello)
+        if hello.unusable:
+            raise NoDevice(hello.unusable)
+        return hello
+
+    def use(self, service: BuildService) -> None:
+        """Builds for this judge go to the service."""
+        self._service = service
+
+    def evaluate(self, job: Evaluate) -> Result:
+        """The result of one evaluation; builds and progress on the way are served."""
+        done = self._ask(job)
+        assert isinstance(done, Done)
+        self.usable = done.usable
+        return done.result
+
+    def init_arguments(self, problem: ProblemAt) -> Init:
+        """The pickled arguments of a problem's constructor, or why it can't give them."""
+        init = self._ask(NeedInit(problem))
+        assert isinstance(init, Init)
+        return init
+
+    def log(self) -> str:
+        """The tail of what the judge, the problems and the references printed."""
+        return self._process.log()
+
+    def kill(self) -> None:
+        """Ends the judge, with all that it started."""
+        self._process.kill()
+
+    def _ask(self, request: Any) -> Any:
+        try:
+            self._connection.send(request)
+        except OSError as error:
+            raise JudgeDied(self._describe_end()) from error
+        while True:
+            message = self._receive()
+            if isinstance(message, Progress):
+                self._on_progress(message.text)
+            elif isinstance(message, NeedBuild | NeedSupport):
+                self._serve(message)
+            else:
+                return message
+
+    def _serve(self, need: NeedBuild | NeedSupport) -> None:
+        assert self._service is not None
+        self._on_progress("building")
+        answer = self._service.build(need.request) if isinstance(need, NeedBuild) else _support(self._service)
+        self._connection.send(answer)
+
+    def _receive(self) -> Any:
+        try:
+            return self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise JudgeDied(self._describe_end()) from error
+
+    def _describe_end(self) -> str:
+        status = self._process.wait()
+        return f"the judge ended with status {status}"
+
+
+def _support(service: BuildService) -> Support | str:
+    try:
+        return service.support()
+    except NoSupport as error:
+        return str(error)

@@ -1,0 +1,171 @@
+"""Which evaluations a run makes: what was asked for, at which shapes, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from inlinebench.messages import Evaluate, ProblemAt
+from inlinebench.records import selection
+from inlinebench.records.catalog import FULL, REFERENCE, Catalog, Problem, Solution
+from inlinebench.records.errors import UsageError
+from inlinebench.records.natural_sort import natural
+from inlinebench.records.options import SOLUTION_BASELINE, Options
+from inlinebench.records.result import Result, Verdict
+from inlinebench.scheduler.rivals import rival_names
+
+SMALL = "small"
+"""The shape that a sanitizer takes, if a problem declares it: it makes kernels some hundred times slower."""
+
+Choice = tuple[Problem | None, Solution]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The evaluations to make, and the results that are known without one."""
+
+    jobs: tuple[Evaluate, ...]
+    known: tuple[Result, ...]
+
+
+def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
+    """The problems and solutions that the arguments ask for. Raises UsageError, also if there is nothing to do."""
+    given = _given(options)
+    chosen = _against_one(options, known, given) if given else selection.select(known, options.names)
+    if options.levels or options.tags:
+        chosen = tuple(choice for choice in chosen if _is_kind(choice[0], options))
+        if not chosen:
+            raise UsageError(f"nothing to evaluate: no problem of {_kind(options)}; {_kinds(known)}")
+    if not chosen:
+        raise UsageError(f"nothing to evaluate: no solution files below {options.solutions}; --solutions names another "
+                         f"folder, and '*/{REFERENCE}' evaluates the references themselves")
+    chosen = (*chosen, *_rivals(options, known, chosen))
+    for problem, _ in chosen:
+        if problem is not None and not problem.error:
+            _check_constants(problem, options)
+            _check_shapes(problem, options)
+    return chosen
+
+
+def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
+    """The evaluations of the choices on a device, problem by problem and shape by shape; of a shard only its part."""
+    jobs, known = [], []
+    for problem, solution in choices:
+        if problem is None:
+            known.append(_without_problem(solution, device))
+        elif problem.error:
+            known.append(_row(solution, device, Verdict.PROBLEM_ERROR, problem.error))
+        elif solution.error:
+            known.append(_row(solution, device, Verdict.INVALID, solution.error))
+        else:
+            jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
+    rivals = rival_names(options.baselines)  # first, so that no result waits for them longer than it must
+    jobs.sort(key=lambda job: (natural(job.problem_name), job.shape_name, job.solution_name not in rivals))
+    return _part(jobs, known, *(options.shard or (1, 1)))
+
+
+def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: int) -> Plan:
+    """One of several parts of the work, of about equal size, in the order of the whole; a problem's jobs stay together
+    as far as that goes, because each problem has to be set up."""
+    whole: list[Evaluate | Result] = [*known, *jobs]
+    own = whole[len(whole) * (part - 1) // parts : len(whole) * part // parts]
+    return Plan(tuple(each for each in own if isinstance(each, Evaluate)),
+                tuple(each for each in own if isinstance(each, Result)))
+
+
+def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
+    """Which shapes of a problem are evaluated: those asked for; all with --check; `full` on a GPU; else the declared.
+
+    The sizes of `full` are made for a GPU, so the CPU takes it only where nothing else is declared.
+    """
+    if options.constants:
+        return (FULL,)
+    if options.shapes:
+        return options.shapes
+    if options.sanitize is not None:
+        return (SMALL,) if SMALL in problem.shapes else (FULL,)
+    if device == "cpu":
+        return problem.shapes or (FULL,)
+    return (FULL, *problem.shapes) if options.check else (FULL,)
+
+
+def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> Evaluate:
+    return Evaluate(
+        problem_name=problem.name,
+        solution_name=solution.name,
+        problem=ProblemAt(problem.path.resolve(), shape, dict(options.constants), options.precision),
+        solution=None if solution.name == REFERENCE else solution.path.resolve(),
+        shape_name=",".join(f"{name}={value}" for name, value in options.constants.items()) or shape,
+        level=problem.level,
+    )
+
+
+def _given(options: Options) -> tuple[Solution, ...]:
+    """The solutions that were named, or answered, outside the folder of solutions; their problem is still to be found.
+    """
+    path = options.solution_file
+    if path is None:
+        return options.answers
+    if not path.is_file():
+        raise UsageError(f"--solution {path}: no such file")
+    return (Solution("", path.stem, path),)
+
+
+def _against_one(options: Options, known: Catalog, given: Sequence[Solution]) -> tuple[Choice, ...]:
+    problem = selection.find_problem(known, options.names[0])
+    return tuple((problem, replace(solution, problem=problem.name)) for solution in given)
+
+
+def _is_kind(problem: Problem | None, options: Options) -> bool:
+    """Whether a problem has one of the levels and one of the tags that are asked for, where any are."""
+    if problem is None:
+        return False
+    return (not options.levels or problem.level in options.levels) and (
+        not options.tags or not set(options.tags).isdisjoint(problem.tags)
+    )
+
+
+def _kind(options: Options) -> str:
+    asked = [f"level {level}" for level in options.levels] + [f"tag {tag}" for tag in options.tags]
+    return " and ".join(asked)
+
+
+def _kinds(known: Catalog) -> str:
+    levels = sorted({problem.level for problem in known.problems.values() if problem.level is not None})
+    tags = sorted({tag for problem in known.problems.values() for tag in problem.tags})
+    return f"there are levels {', '.join(map(str, levels)) or 'none'} and tags {', '.join(tags) or 'none'}"
+
+
+def _rivals(options: Options, known: Catalog, chosen: Sequence[Choice]) -> list[Choice]:
+    """The solutions that `--baseline` names and that nothing else asks for, of every problem that has them."""
+    names = rival_names(options.baselines)
+    problems = {problem.name for problem, _ in chosen if problem is not None}
+    found = [choice for choice in selection.select(known, ()) if choice not in chosen and choice[0] is not None
+             and choice[0].name in problems and choice[1].name in names]
+    there = {solution.name for _, solution in (*chosen, *found)}
+    if missing := [name for name in names if name not in there]:
+        raise UsageError(f"--baseline {SOLUTION_BASELINE}{missing[0]}: none of the chosen problems has such a solution")
+    return found
+
+
+def _check_constants(problem: Problem, options: Options) -> None:
+    for name in options.constants:
+        if name not in problem.constants:
+            there = ", ".join(problem.constants) or "none"
+            raise UsageError(f"--set {name}: {problem.path} has no such constant at module level (it has {there})")
+
+
+def _check_shapes(problem: Problem, options: Options) -> None:
+    for shape in options.shapes:
+        if shape not in (FULL, *problem.shapes):
+            there = ", ".join((FULL, *problem.shapes))
+            raise UsageError(f"--shape {shape}: {problem.path} declares no such shape (it has {there})")
+
+
+def _without_problem(solution: Solution, device: str) -> Result:
+    reason = f"{solution.path}: there is no problem {solution.problem!r}; name its folder as the problem it solves"
+    return _row(solution, device, Verdict.INVALID, reason)
+
+
+def _row(solution: Solution, device: str, verdict: Verdict, reason: str) -> Result:
+    return Result(solution.problem, solution.name, FULL, device, verdict, reason)

@@ -1,0 +1,139 @@
+"""Builds solutions ahead of their evaluations, several at once.
+
+A source is a string that a solution makes at run time, so building it means running the solution's import and its
+constructor, in a candidate of its own that sees no GPU. What needs one there is built later, when it is evaluated.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from inlinebench.compile.service import BuildService, default_jobs
+from inlinebench.messages import CONSTRUCTION_SEED, Evaluate, Settings
+from inlinebench.process.candidate_process import (
+    CandidateCheated,
+    CandidateDied,
+    CandidateOverran,
+    CandidateProcess,
+    CandidateTimedOut,
+)
+from inlinebench.process.launcher import Launcher
+from inlinebench.records.build_request import BuildOutcome, NoSupport
+from inlinebench.sandbox.policy import readable_for
+from inlinebench.scheduler import bytecode
+from inlinebench.wire.channel import FrameTooLarge
+
+
+@dataclass(frozen=True)
+class Prebuilt:
+    """The builds that a solution asked for when it was constructed. `failure` says why that ended early, if it did, and
+    `log` is the end of what was printed."""
+
+    builds: tuple[BuildOutcome, ...] = ()
+    failure: str = ""
+    log: str = ""
+
+
+class BuildAhead:
+    """Starts the builds of all jobs' solutions."""
+
+    def __init__(self, service: BuildService, workers: int | None, settings: Settings) -> None:
+        self._service, self._settings = service, settings
+        self._pool = ThreadPoolExecutor(workers or 2 * default_jobs())
+        self._launcher: Launcher | None = None
+        self._lock = Lock()
+        self._running: set[CandidateProcess] = set()
+        self._closed = False
+
+    def start(self, jobs: Sequence[Evaluate], init: Mapping[str, bytes | None]) -> dict[Path, Future[None]]:
+        """Has the solutions of jobs built; gives for each what ends when it is built, or can't be built ahead.
+
+        `init` holds the pickled constructor arguments by problem name.
+        """
+        return {path: self._pool.submit(self._prebuild, path, init[name]) for path, name in _solutions(jobs).items()}
+
+    def construct(self, solution: Path, init: bytes) -> Future[Prebuilt]:
+        """Has one solution built for these constructor arguments, whatever an earlier run noted of it."""
+        return self._pool.submit(self._construct, solution, init)
+
+    def _get_launcher(self) -> Launcher:
+        with self._lock:
+            if self._launcher is None:
+                self._launcher = Launcher(self._settings.sandbox, compiled=bytecode.environment(self._settings.cache))
+            return self._launcher
+
+    def close(self) -> None:
+        """Drops what has not begun and kills what is running."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            self._closed = True
+            for candidate in self._running:
+                candidate.cut_short()
+        if self._launcher is not None:
+            self._launcher.close()
+        self._pool.shutdown()  # whose threads wait for what was killed
+
+    def _prebuild(self, solution: Path, init: bytes | None) -> None:
+        if init is None or not _may_build(solution):
+            return
+        if not self._service.has_built(self._service.solution_name(solution.read_bytes(), init)):
+            self._construct(solution, init)  # what fails is met again, and reported, when it is evaluated
+
+    def _construct(self, solution: Path, init: bytes) -> Prebuilt:
+        try:
+            name = self._service.solution_name(solution.read_bytes(), init)
+            support = self._service.support().to_json()
+            launcher = self._get_launcher()
+        except (NoSupport, OSError) as error:
+            return Prebuilt(failure=str(error))
+        settings, readable = self._settings, readable_for(solution)
+        with CandidateProcess(
+            launcher, settings.timeout, settings.limits, self._service.build, readable=readable, gpus=False,
+        ) as candidate:
+            with self._lock:
+                if self._closed:
+                    return Prebuilt(failure="the run has ended")
+                self._running.add(candidate)
+            try:
+                answer = candidate.ask(
+                    "prebuild", solution=str(solution), readable=list(map(str, readable)), support=support,
+                    init=base64.b64encode(init).decode(), seed=CONSTRUCTION_SEED, class_name="ModelNew",
+                )
+            except (CandidateTimedOut, CandidateDied, CandidateCheated, CandidateOverran, FrameTooLarge) as error:
+                return Prebuilt(tuple(candidate.builds), _describe(error, settings), candidate.log())
+            finally:
+                with self._lock:
+                    self._running.discard(candidate)
+            self._service.note_built(name, candidate.builds)
+            return Prebuilt(tuple(candidate.builds), _failure(answer), candidate.log())
+
+
+def _describe(error: Exception, settings: Settings) -> str:
+    if isinstance(error, CandidateTimedOut):
+        return f"no answer within {settings.timeout:g} s while it was constructed (--timeout raises the limit)"
+    subject = "the solution " if isinstance(error, CandidateDied) else ""
+    return f"{subject}{error}"
+
+
+def _failure(answer: Mapping[str, Any]) -> str:
+    """What a candidate says went wrong in the solution; empty if nothing did."""
+    return "" if answer["op"] == "prebuilt" else str(answer.get("message")) or "the solution raised an exception"
+
+
+def _solutions(jobs: Sequence[Evaluate]) -> dict[Path, str]:
+    return {job.solution: job.problem_name for job in jobs if job.solution is not None}
+
+
+def _may_build(solution: Path) -> bool:
+    """Whether a file speaks of building anything. Where another file does it for it, it is built when evaluated."""
+    try:
+        return b"cpp_extension" in solution.read_bytes()
+    except OSError:
+        return False
+

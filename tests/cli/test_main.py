@@ -1,0 +1,132 @@
+"""The command as a user calls it, a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from inlinebench.cli.main import COMMANDS
+from inlinebench.records.jsonl import read
+from inlinebench.records.result import Environment, Result, Verdict, to_json
+
+from ..report.samples import result
+from ..running import ROOT
+
+
+def inlinebench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "inlinebench.cli.main", *map(str, arguments)], cwd=ROOT,
+                          check=False, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+
+
+def write(path: Path, *results: Result, tail: str = "") -> Path:
+    path.write_text("".join(to_json(each) + "\n" for each in results) + tail)
+    return path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name: str) -> None:
+    done = inlinebench(name, "--help")
+    assert done.returncode == 0 and "usage:" in done.stdout
+
+
+@pytest.mark.parametrize(("arguments", "status"), [([], 2), (["--help"], 0), (["--version"], 0), (["fly"], 2)])
+def test_without_a_command_there_is_a_list_of_them(arguments: list[str], status: int) -> None:
+    done = inlinebench(*arguments)
+    assert done.returncode == status
+    assert "compare" in done.stdout + done.stderr or "inlinebench 0" in done.stdout
+    assert ("there is no command 'fly'" in done.stderr) is (arguments == ["fly"])
+
+
+def test_run_is_run_eval() -> None:
+    assert "matmul_diag" in inlinebench("run", "--list").stdout
+
+
+def test_compare_is_a_gate(tmp_path: Path) -> None:
+    old = write(tmp_path / "old.jsonl", result("a/b", speedup=2.0), result("a/c", speedup=2.0))
+    new = write(tmp_path / "new.jsonl", result("a/b", speedup=3.0), result("a/c", speedup=1.0))
+    worse = inlinebench("compare", old, new, "--markdown", tmp_path / "t.md")
+    assert worse.returncode == 1 and "1 slower, 1 faster" in worse.stdout
+    assert (tmp_path / "t.md").read_text().startswith("| problem |")
+    assert inlinebench("compare", old, old).returncode == 0
+    better = write(tmp_path / "better.jsonl", result("a/b", speedup=3.0), result("a/c", speedup=2.0))
+    assert inlinebench("compare", old, better).returncode == 0
+
+
+@pytest.mark.parametrize(("text", "said"), [(None, "No such file"), ("nonsense\n", "line 1"), ("{}\n", "line 1")])
+def test_what_is_no_file_of_results_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    path = tmp_path / "in.jsonl"
+    if text is not None:
+        path.write_text(text)
+    done = inlinebench("compare", path, path)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_half_written_last_line_is_left_out_and_said(tmp_path: Path) -> None:
+    whole = write(tmp_path / "whole.jsonl", result("a/b"))
+    cut = write(tmp_path / "cut.jsonl", result("a/b"), tail=to_json(result("a/c"))[:40])
+    done = inlinebench("compare", whole, cut)
+    assert done.returncode == 0 and "1 same" in done.stdout and "half-written" in done.stderr
+
+
+def test_other_gpus_are_refused_unless_told(tmp_path: Path) -> None:
+    files = [write(tmp_path / gpu, result("a/b", speedup=2.0, environment=Environment("2.11", "0.1", gpu=gpu)))
+             for gpu in ("H100", "A100")]
+    refused = inlinebench("compare", *files)
+    assert refused.returncode == 2 and "--any-gpu" in refused.stderr
+    assert inlinebench("compare", *files, "--any-gpu").returncode == 0
+
+
+def test_merged_shards_are_one_file_with_every_row_once(tmp_path: Path) -> None:
+    rows = [result("2_b/x", key="1"), result("10_a/x", key="2"), result("2_b/x", Verdict.WRONG, shape="odd", key="3")]
+    first = write(tmp_path / "1", rows[1], rows[0])
+    second = write(tmp_path / "2", rows[2], rows[0], tail='{"schema": 1, "pro')
+    done = inlinebench("merge", first, second, "-o", tmp_path / "all")
+    assert done.returncode == 0 and "3 results" in done.stdout and "half-written" in done.stderr
+    assert list(read(tmp_path / "all")) == [rows[0], rows[2], rows[1]]
+
+
+def test_merging_overwrites_nothing(tmp_path: Path) -> None:
+    rows = write(tmp_path / "1", result("a/b"))
+    done = inlinebench("merge", rows, "-o", rows)
+    assert done.returncode == 2 and "is there already" in done.stderr
+    assert list(read(rows)) == [result("a/b")]
+
+
+def test_results_of_other_sources_stand_side_by_side_and_that_is_said(tmp_path: Path) -> None:
+    files = [write(tmp_path / key, result("a/b", key=key)) for key in ("1", "2")]
+    done = inlinebench("merge", *files, "-o", tmp_path / "all")
+    assert done.returncode == 0 and "a/b full" in done.stderr and len(list(read(tmp_path / "all"))) == 2
+
+
+@pytest.mark.parametrize(("suffix", "begins"), [(".html", "<!doctype html>"), (".md", ""), (".csv", '"problem",'),
+                                                (".xml", "<?xml")])
+def test_a_report_is_of_the_kind_that_its_name_says(tmp_path: Path, suffix: str, begins: str) -> None:
+    rows = write(tmp_path / "rows", result("a/b", Verdict.WRONG, reason="OUTDATED"), result("a/b"), result("a/c"))
+    out = tmp_path / f"out{suffix}"
+    done = inlinebench("report", rows, "-o", out)
+    assert done.returncode == 0 and "2 results" in done.stdout, done.stderr
+    assert out.read_text().lower().lstrip().startswith(begins) and "OUTDATED" not in out.read_text()
+
+
+def test_a_report_without_a_file_is_the_table(tmp_path: Path) -> None:
+    done = inlinebench("report", write(tmp_path / "rows", result("a/b", speedup=2.0)))
+    assert done.returncode == 0 and "2.00 [1.98, 2.02]" in done.stdout and "fast_1.5" in done.stdout
+
+
+def test_a_page_shows_the_sources_of_a_folder_and_of_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "solutions" / "a").mkdir(parents=True)
+    (tmp_path / "solutions" / "a" / "b.py").write_text("MARK_OF_B = 1")
+    (tmp_path / "secret.py").write_text("MARK_OF_SECRET = 1")
+    rows = write(tmp_path / "rows", result("a/b"), result("../secret", Verdict.WRONG))
+    assert inlinebench("report", rows, "-o", tmp_path / "o.html", "--sources", tmp_path / "solutions").returncode == 0
+    page = (tmp_path / "o.html").read_text()
+    assert "MARK_OF_B" in page and "MARK_OF_SECRET" not in page
+
+
+@pytest.mark.parametrize("arguments", [("-o", "out.pdf"), ("-o", "x.html", "--sources", "none")])
+def test_a_report_that_can_not_be_meant_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = inlinebench("report", write(tmp_path / "rows", result("a/b")), *arguments)
+    assert done.returncode == 2 and "Traceback" not in done.stderr

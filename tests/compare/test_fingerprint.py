@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inlinebench.compare import fingerprint
+from inlinebench.compare.fingerprint import Fingerprint
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fingerprint, "CHUNK", 8)
+
+
+@given(st.integers(0, 1023), st.integers(1, 255))
+def test_every_change_of_a_byte_shows(place: int, change: int) -> None:
+    memory = torch.randint(0, 256, (1024,), dtype=torch.uint8)
+    keeper = Fingerprint(CPU, seed=5)
+    before = keeper.of(memory)
+    memory[place] ^= change
+    assert not torch.equal(keeper.of(memory), before)
+
+
+def test_the_same_memory_has_the_same_sums(small_chunks: None) -> None:
+    keeper = Fingerprint(CPU, seed=5)
+    memory = torch.randint(0, 256, (8 * 20,), dtype=torch.uint8)
+    assert torch.equal(keeper.of(memory), keeper.of(memory.clone()))
+    assert len(keeper.of(memory)) == 3
+
+
+def test_words_that_change_places_show_within_and_between_chunks(small_chunks: None) -> None:
+    keeper = Fingerprint(CPU, seed=5)
+    words = torch.arange(20)
+    before = keeper.of(words.view(torch.uint8))
+    for one, other in ((0, 1), (1, 9)):
+        swapped = words.clone()
+        swapped[one], swapped[other] = words[other], words[one]
+        assert not torch.equal(keeper.of(swapped.view(torch.uint8)), before)
+
+
+def test_weights_are_secret() -> None:
+    memory = torch.ones(64, dtype=torch.uint8)
+    assert not torch.equal(Fingerprint(CPU, 1).of(memory), Fingerprint(CPU, 2).of(memory))
+
+
+def test_empty_memory_has_a_sum() -> None:
+    assert Fingerprint(CPU, 1).of(torch.empty(0, dtype=torch.uint8)).tolist() == [0]

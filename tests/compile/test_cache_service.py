@@ -1,0 +1,93 @@
+"""What the build service does when another process prunes, clears or damages its cache during a run."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inlinebench.compile.cache import Cache
+from inlinebench.compile.cache.prune import IN_USE_S, prune
+from inlinebench.compile.service import BuildService
+from inlinebench.records.build_request import BuildRequest
+
+
+def request(answer: int) -> BuildRequest:
+    source = f'extern "C" int answer() {{ return {answer}; }}'
+    return BuildRequest("small", (source,), no_implicit_headers=True)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[BuildService]:
+    service = BuildService(tmp_path, (), timeout=60, cache_limit=0)
+    yield service
+    service.close()
+
+
+def built(service: BuildService, answer: int) -> Path:
+    outcome = service.build(request(answer))
+    assert outcome.library is not None, outcome.log
+    assert ctypes.CDLL(str(outcome.library)).answer() == answer
+    return outcome.library
+
+
+def grow_old(path: Path) -> None:
+    then = time.time() - 2 * IN_USE_S
+    os.utime(path, (then, then))
+
+
+def test_what_was_pruned_or_damaged_since_it_was_built_is_built_again(service: BuildService) -> None:
+    library = built(service, 1)
+    shutil.rmtree(library.parent)
+    assert built(service, 1) == library
+    library.unlink()  # a damaged one must be another file: this process has mapped that one
+    library.write_bytes(b"damaged")
+    assert built(service, 1) == library
+
+
+def test_asking_again_is_using(service: BuildService) -> None:
+    library = built(service, 1)
+    grow_old(library.parent)
+    built(service, 1)
+    assert prune(service._cache.folder, 0).libraries == 0
+
+
+def test_the_limit_is_kept(service: BuildService) -> None:
+    library = built(service, 1)
+    grow_old(library.parent)
+    built(service, 2)
+    assert not library.exists()
+
+
+def test_libraries_for_the_cpu_stay_until_the_service_ends(service: BuildService, tmp_path: Path) -> None:
+    support = service.support()
+    assert support.runtime is not None and support.allocator is not None
+    for library in (support.runtime, support.allocator):
+        grow_old(library)
+    assert prune(tmp_path, 0).libraries == 0
+    service.close()
+    assert prune(tmp_path, 0).libraries == 2
+    assert service.support() == support and support.runtime.exists() and support.allocator.exists()
+
+
+def test_libraries_for_the_cpu_that_are_pruned_as_they_are_found_are_built_again(
+    service: BuildService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.support()
+    service.close()
+    hold, pruned = Cache.hold, []
+
+    def prune_first(cache: Cache, library: Path) -> bool:
+        if not pruned:
+            pruned.append(library)
+            library.unlink()
+        return hold(cache, library)
+
+    monkeypatch.setattr(Cache, "hold", prune_first)
+    support = service.support()
+    assert pruned == [support.runtime] and support.runtime is not None and support.runtime.exists()

@@ -1,0 +1,21 @@
+"""How objects are linked: with torch's own libraries, and the solution's flags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from inlinebench.compile.service import BuildService
+from inlinebench.records.build_request import BuildRequest
+
+TORCH = "#include <ATen/ATen.h>\nauto f() { return at::empty({1}); }"
+OPEN = 'extern "C" int nobody_has_this(); extern "C" int run() { return nobody_has_this(); }'
+
+
+def test_with_open_names_as_errors_torch_s_names_are_found_and_no_others(tmp_path: Path) -> None:
+    flags = ("-Wl,-z,defs",)
+    service = BuildService(tmp_path, (), timeout=600)
+    good = service.build(BuildRequest("good", (TORCH,), extra_ldflags=flags, no_implicit_headers=True))
+    bad = service.build(BuildRequest("bad", (OPEN,), extra_ldflags=flags, no_implicit_headers=True))
+    service.close()
+    assert good.library is not None, good.log
+    assert bad.library is None and "nobody_has_this" in bad.log

@@ -1,0 +1,81 @@
+"""Sources with warnings and errors end in a build of the harness as they end in nvcc, with the same messages.
+
+Each is compiled with precompiled headers and by plain nvcc, which reads torch's full headers in the slow cases. Nothing
+is linked: the libraries come with PyTorch for CUDA.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from inlinebench.compile import toolchain
+from inlinebench.compile.recipe import NVCC_FLAGS, recipe
+from inlinebench.compile.slim import SLIM_DIR
+from inlinebench.records.build_request import BuildRequest
+
+from .nvcc_sources import IN_EVERY_RUN, SLOW, Case
+
+pytestmark = pytest.mark.nvcc
+
+HANGS_S = 300
+"""Plain nvcc takes half a minute with torch's full headers on one core."""
+AUTHORS = re.compile(r"(?:cuda_sources|mine\.cu)[(:]\d+.*(?:error|warning)|^ptxas (?:info|error|fatal)|^nvcc fatal",
+                     re.IGNORECASE)
+"""Messages about the author's lines, and those of nvcc and ptxas. Others are about headers."""
+VARIES = re.compile(r"/\S+/|line \d+|\x1b\[[0-9;]*[mK]|Compile time = [\d.]+ ms|:\d+(?=: (?:error|warning))")
+"""Names of temporary folders, lines of PTX, colours, seconds, and columns."""
+OF_HEADERS = re.compile(r"bytes gmem")
+"""What ptxas says of a whole file: torch's full headers bring variables of their own."""
+
+
+def ours(case: Case, prefixes: Path, folder: Path) -> tuple[int, str]:
+    """Status and output of the harness's command for a source."""
+    request = BuildRequest("extension", (), (case.source,), extra_cuda_cflags=case.flags)
+    for name, text in recipe(request, case.architectures, slim=True, prefixes=prefixes).files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return run([toolchain.ninja(), "-C", str(folder), "cuda.o"], folder)
+
+
+def plain(case: Case, folder: Path, *, slim: bool) -> tuple[int, str]:
+    """Status and output of nvcc as torch calls it."""
+    includes = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
+    (folder / "plain.cu").write_text(f'{includes}#line 1 "cuda_sources"\n{case.source}', encoding="utf-8")
+    folders = [*([SLIM_DIR] if slim else []), *toolchain.torch().include_dirs, toolchain.cuda_home() / "include",
+               toolchain.python_include()]
+    own = any("arch" in flag for flag in case.flags)
+    codes = [] if own else [f"-gencode=arch=compute_{each},code=sm_{each}" for each in case.architectures]
+    newest = [] if own else [f"-gencode=arch=compute_{case.architectures[-1]},code=compute_{case.architectures[-1]}"]
+    return run([
+        toolchain.nvcc(), "-DTORCH_EXTENSION_NAME=extension", "-DTORCH_API_INCLUDE_EXTENSION_H",
+        *(word for each in folders for word in ("-isystem", str(each))), *NVCC_FLAGS, *codes, *newest,
+        "--compiler-options", "-fPIC", *case.flags, toolchain.torch().cxx_standard, "-c", "plain.cu", "-o", "plain.o",
+    ], folder)
+
+
+def run(command: list[str], folder: Path) -> tuple[int, str]:
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=HANGS_S, check=False)
+    return done.returncode, done.stdout.decode()
+
+
+def messages(output: str) -> set[str]:
+    said = [line for line in output.splitlines() if AUTHORS.search(line) and not OF_HEADERS.search(line)]
+    return {VARIES.sub("", line.strip()) for line in said}
+
+
+@pytest.mark.parametrize("name", [
+    *IN_EVERY_RUN, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
+])
+def test_a_source_ends_as_it_does_in_nvcc_with_its_messages(name: str, gpu_prefixes: Path, tmp_path: Path) -> None:
+    case = (IN_EVERY_RUN | SLOW)[name]
+    status, output = ours(case, gpu_prefixes, tmp_path)
+    assert case.says in output
+    assert (status != 0) is case.fails, output
+    expected, stock = plain(case, tmp_path, slim=name in IN_EVERY_RUN)
+    assert case.says in stock, "the case does not test what it says"
+    assert (expected != 0) is case.fails, stock
+    assert messages(output) == messages(stock)

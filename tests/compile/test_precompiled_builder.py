@@ -1,0 +1,168 @@
+"""Precompiled headers: made when they pay, read by builds, and never a difference in what comes out."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from inlinebench.compile.cache import CPU_LIBRARIES, Cache
+from inlinebench.compile.precompiled import BINDING, KERNEL, PREFIX_DIR, WORTH_IT
+from inlinebench.compile.precompiled.builder import Prefixes
+from inlinebench.compile.service import BuildService
+from inlinebench.records.build_request import BuildRequest
+
+CUDA = """
+__global__ void twice(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
+torch::Tensor run(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  twice<<<1, x.numel()>>>(x.data_ptr<float>(), y.data_ptr<float>());
+  return y;
+}
+"""
+REQUEST = BuildRequest("twice", ("torch::Tensor run(torch::Tensor x);",), (CUDA,), {"run": ""})
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Path]:
+    """A cache whose headers are precompiled, by as many builds as that takes; all but the last of them fail at once.
+
+    The tests that come after this file find them in the session's own cache.
+    """
+    place = tmp_path_factory.mktemp("prefixes")
+    service = BuildService(place, (), timeout=600)
+    for number in range(WORTH_IT):
+        assert not list((place / CPU_LIBRARIES).glob("prefix-*"))
+        service.build(replace(REQUEST, cuda_sources=(f"#error {number}",)))
+    service.close()
+    for made in (place / CPU_LIBRARIES).glob("prefix-*"):
+        theirs = Cache(cache).room(CPU_LIBRARIES) / made.name
+        copied = shutil.copytree(made, theirs.with_name(f"{made.name}-copied"), copy_function=os.link)
+        with suppress(OSError):  # somebody else made them there
+            os.replace(copied, theirs)
+        shutil.rmtree(copied, ignore_errors=True)
+    yield place
+    shutil.rmtree(place)  # 700 MB
+
+
+def build(place: Path, request: BuildRequest) -> tuple[Path, str]:
+    service = BuildService(place, (), timeout=600)
+    outcome = service.build(request)
+    service.close()
+    assert outcome.library is not None, outcome.log
+    return outcome.library, outcome.log
+
+
+def symbols(library: Path) -> list[str]:
+    """What it exports, and what it needs in which version."""
+    done = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
+    return sorted(line[17:] for line in done.stdout.splitlines())
+
+
+def libraries(library: Path) -> list[str]:
+    """Those that are loaded with it."""
+    done = subprocess.run(["readelf", "-dW", library], capture_output=True, text=True, check=True)
+    return [line.split("[")[1] for line in done.stdout.splitlines() if "NEEDED" in line]
+
+
+def test_they_are_made_when_enough_was_built(place: Path) -> None:
+    (folder,) = (place / CPU_LIBRARIES).glob("prefix-*")
+    assert {f"{KERNEL}.gch", f"{BINDING}.gch"} <= {path.name for path in folder.iterdir()}
+
+
+def test_builds_read_them_and_give_what_they_give_without(place: Path, tmp_path: Path) -> None:
+    listed = replace(REQUEST, extra_cflags=("-H",))
+    made, log = build(place, listed)
+    assert f"! {place}" in log and f"{BINDING}.gch" in log
+    plain, plain_log = build(tmp_path, listed)
+    assert f"{BINDING}.gch" not in plain_log
+    assert symbols(made) == symbols(plain) and libraries(made) == libraries(plain)
+    assert made.parent.name == plain.parent.name  # one key: a cache can be carried to where there are none
+
+
+@pytest.mark.parametrize("flags", [("-O3", "-march=native"), ("-D_GLIBCXX_ASSERTIONS",)])
+def test_flags_that_they_were_not_made_with_build_as_well(place: Path, flags: tuple[str, ...]) -> None:
+    build(place, replace(REQUEST, extra_cflags=flags))
+
+
+def test_what_is_in_the_cache_has_nothing_made(tmp_path: Path) -> None:
+    """Nobody waits for headers of which nothing will be built."""
+    small = replace(REQUEST, cpp_sources=("",), cuda_sources=("__global__ void k() {}",), functions=None,
+                    no_implicit_headers=True)
+    for _ in range(2 * WORTH_IT):
+        build(tmp_path, small)
+    assert not list((tmp_path / CPU_LIBRARIES).glob("prefix-*"))
+
+
+def test_an_error_names_the_author_s_line(place: Path) -> None:
+    service = BuildService(place, (), timeout=600)
+    outcome = service.build(replace(REQUEST, cuda_sources=(CUDA + 'int broken = "a text";\n',)))
+    service.close()
+    assert outcome.library is None and "cuda_sources:8" in outcome.reason
+
+
+def test_a_compiler_that_can_not_make_them_keeps_nobody_from_building(tmp_path: Path) -> None:
+    tried = []
+
+    def ninja(folder: Path) -> tuple[int, str, None]:
+        tried.append(folder)
+        return 1, "planted", None
+
+    prefixes = Prefixes(Cache(tmp_path), ninja)
+    assert {prefixes.ask() for _ in range(3 * WORTH_IT)} == {False}
+    assert prefixes.folder() == PREFIX_DIR
+    assert len(tried) == 1
+    assert not list((tmp_path / CPU_LIBRARIES).glob("prefix-*")) and not list((tmp_path / CPU_LIBRARIES).glob("tmp*"))
+
+
+def test_nobody_waits_while_somebody_makes_them(tmp_path: Path) -> None:
+    begun, over = Event(), Event()
+
+    def ninja(folder: Path) -> tuple[int, str, None]:
+        begun.set()
+        assert over.wait(60)
+        return 0, "", None
+
+    prefixes = Prefixes(Cache(tmp_path), ninja)
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(lambda: [prefixes.ask() for _ in range(WORTH_IT)][-1])
+        assert begun.wait(60)
+        assert prefixes.ask() is False
+        over.set()
+        assert making.result() is True
+
+
+def test_a_full_disk_keeps_nobody_from_building(tmp_path: Path) -> None:
+    def ninja(folder: Path) -> tuple[int, str, None]:
+        raise OSError(errno.ENOSPC, "planted")
+
+    prefixes = Prefixes(Cache(tmp_path), ninja)
+    assert {prefixes.ask() for _ in range(2 * WORTH_IT)} == {False} == {prefixes.make()}
+
+
+def test_who_comes_second_uses_what_the_first_one_made(tmp_path: Path) -> None:
+    """Another process makes them between this one's look and its turn, and again while this one is at work."""
+    cache, runs = Cache(tmp_path), []
+
+    def ninja(folder: Path) -> tuple[int, str, None]:
+        runs.append(folder)
+        (folder / "made").touch()
+        other = tmp_path / CPU_LIBRARIES / folder.name
+        other.mkdir(exist_ok=True)
+        (other / "by somebody else").touch()
+        return 0, "", None
+
+    first = Prefixes(cache, ninja)
+    assert [first.ask() for _ in range(WORTH_IT)] == [False] * (WORTH_IT - 1) + [True]
+    found = first.folder()
+    assert (found / "by somebody else").exists() and len(runs) == 1
+    assert Prefixes(cache, ninja)._make({}, found) and len(runs) == 1

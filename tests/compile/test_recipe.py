@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inlinebench.compile import recipe as recipes
+from inlinebench.compile import toolchain
+from inlinebench.compile.cpu_recipe import cpu_recipe
+from inlinebench.compile.ninja_syntax import PLACES
+from inlinebench.compile.recipe import clock_recipe, recipe
+from inlinebench.compile.toolchain import MissingTool
+from inlinebench.records.build_request import BuildRequest
+
+REQUEST = BuildRequest("extension", ("int f();",), functions={"f": "doc"})
+
+
+def arguments_of(request: BuildRequest, folder: Path) -> list[str]:
+    """What a compiler of this recipe is called with: the real shell splits ninja's real command."""
+    folder.mkdir(parents=True, exist_ok=True)
+    planned = recipe(request, (), slim=False)
+    for name, text in planned.files.items():
+        (folder / name).write_text(text)
+    listed = subprocess.run([toolchain.ninja(), "-C", str(folder), "-t", "commands", "main.o"],
+                            capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    show = f"{sys.executable} -c 'import sys, json; print(json.dumps(sys.argv[1:]))'"
+    command = listed.replace(toolchain.cxx(), show, 1)
+    import json
+
+    return list(json.loads(subprocess.run(command, shell=True, capture_output=True, text=True, check=True).stdout))
+
+
+@pytest.mark.parametrize(("flag", "expected"), [
+    ("-DPLAIN", ["-DPLAIN"]),
+    ("-O3 -Wall", ["-O3", "-Wall"]),
+    ('-DTEXT="two words"', ["-DTEXT=two words"]),
+    (r"-DQUOTED=\"text\"", ['-DQUOTED="text"']),
+    ("'-DSINGLE=a b'", ["-DSINGLE=a b"]),
+    ("-DDOLLAR='$HOME $in'", ["-DDOLLAR=$HOME $in"]),
+    ("'-DSEMICOLON=a;touch x'", ["-DSEMICOLON=a;touch x"]),
+    ("-DCOLON=a:b|c&d`e`", ["-DCOLON=a:b|c&d`e`"]),
+    ("", []),
+])
+def test_flags_reach_the_compiler_as_a_shell_would_split_them(flag: str, expected: list[str], tmp_path: Path) -> None:
+    before = arguments_of(REQUEST, tmp_path / "before")
+    after = arguments_of(BuildRequest(**{**vars(REQUEST), "extra_cflags": (flag,)}), tmp_path / "after")
+    assert [argument for argument in after if argument not in before] == expected
+
+
+@settings(max_examples=15)
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20))
+def test_any_include_path_survives(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
+    request = BuildRequest(**{**vars(REQUEST), "extra_include_paths": (path,)})
+    assert f"-I{path}" in arguments_of(request, tmp_path_factory.mktemp("recipe"))
+
+
+@pytest.mark.parametrize("flags", [("-DX='",), ("-DX='a\nb'",)])
+def test_flags_that_no_command_can_hold_are_refused(flags: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="-DX"):
+        recipe(BuildRequest("extension", ("int f();",), extra_cflags=flags), (), slim=False)
+
+
+@pytest.mark.parametrize("change", [
+    {"name": "other"}, {"cpp_sources": ("int f() ;",)}, {"functions": None}, {"functions": {"f": "other"}},
+    {"extra_cflags": ("-O1",)}, {"extra_ldflags": ("-lm",)}, {"extra_include_paths": ("/include",)},
+    {"with_pytorch_error_handling": False}, {"no_implicit_headers": True}, {"cpp_sources": ("int f();", "")},
+])
+def test_the_key_changes_with_each_ingredient(change: dict[str, Any]) -> None:
+    changed = BuildRequest(**{**vars(REQUEST), **change})
+    assert recipe(changed, (), slim=False).key != recipe(REQUEST, (), slim=False).key
+
+
+def test_the_key_is_the_same_for_the_same_request() -> None:
+    assert recipe(BuildRequest(**vars(REQUEST)), (), slim=False).key == recipe(REQUEST, (), slim=False).key
+
+
+def test_the_key_changes_with_the_compiler_s_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = recipe(REQUEST, (), slim=False).key
+    monkeypatch.setattr(toolchain, "version_of", lambda compiler: "another version")
+    assert recipe(REQUEST, (), slim=False).key != before
+
+
+def test_the_source_is_what_load_inline_makes_of_it() -> None:
+    text = recipe(REQUEST, (), slim=False).files["main.cpp"]
+    assert text.startswith("#include <torch/extension.h>\n")
+    assert 'm.def("f", torch::wrap_pybind_function(f), "doc");' in text
+    plain = recipe(BuildRequest("extension", ("int f();",), functions={"f": 'a "doc"\n'}, no_implicit_headers=True,
+                                with_pytorch_error_handling=False), (), slim=False).files["main.cpp"]
+    assert "#include" not in plain
+    assert r'm.def("f", f, "a \"doc\"\n");' in plain
+
+
+def test_without_functions_the_source_brings_its_own_module() -> None:
+    assert "PYBIND11_MODULE" not in recipe(BuildRequest("extension", ("int f();",)), (), slim=False).files["main.cpp"]
+
+
+@pytest.fixture
+def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A CUDA toolkit in which only a file named nvcc exists."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "nvcc").write_text("#!/bin/sh\necho release 13.0\n")
+    (tmp_path / "bin" / "nvcc").chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    toolchain.cuda_home.cache_clear()
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def forget_tools() -> Any:
+    yield
+    toolchain.cuda_home.cache_clear()
+
+
+def nvcc_line(request: BuildRequest, architectures: tuple[str, ...]) -> str:
+    lines = recipe(request, architectures, slim=False).files["build.ninja"].splitlines()
+    return next(line for line in lines if "$nvcc" in line)
+
+
+def test_cuda_sources_are_compiled_for_the_gpu_s_architecture(toolkit: Path) -> None:
+    request = BuildRequest("extension", ("int f();",), ("__global__ void k() {}",))
+    line = nvcc_line(request, ("90",))
+    assert "arch=compute_90,code=sm_90" in line and "arch=compute_90,code=compute_90" in line
+    assert recipe(request, ("90",), slim=False).key != recipe(request, ("80",), slim=False).key
+
+
+@pytest.mark.parametrize("flag", ["-arch=sm_80", "-gencode=arch=compute_80,code=sm_80"])
+def test_a_solution_s_own_architecture_and_standard_count(toolkit: Path, flag: str) -> None:
+    request = BuildRequest("extension", (), ("",), extra_cuda_cflags=(flag, "-std=c++20"))
+    line = nvcc_line(request, ("90",))
+    assert "compute_90" not in line and line.count("-std=") == 1
+
+
+def test_several_architectures_and_ptx_for_newer_ones(toolkit: Path) -> None:
+    line = nvcc_line(BuildRequest("extension", (), ("",)), ("80", "90a"))
+    targets = re.findall(r"-gencode=arch=compute_(\w+),code=(\w+)", line)
+    assert targets == [("80", "sm_80"), ("90a", "sm_90a"), ("80", "compute_80")]
+
+
+@pytest.mark.parametrize("flags", [("-arch=native",), ("-arch", "native"), ("--gpu-architecture=native -O2",)])
+def test_the_native_architecture_is_the_one_that_is_built_for(toolkit: Path, flags: tuple[str, ...]) -> None:
+    """A compiler that sees no GPU would take its default for it."""
+    line = nvcc_line(BuildRequest("extension", (), ("",), extra_cuda_cflags=flags), ("90",))
+    assert "native" not in line and "-arch" not in line and "code=sm_90" in line
+
+
+@pytest.mark.parametrize(("own", "found"), [
+    ((), ["--threads=2"]), (("-t 4",), ["-t"]), (("--threads=5",), ["--threads=5"]),
+    (("-arch=sm_90",), ["--threads=1"]),
+    (tuple(f"-gencode=arch=compute_{name}" for name in ("80,code=sm_80", "80,code=compute_80", "89,code=sm_89",
+                                                        "90a,code=sm_90a")), ["--threads=3"]),
+])
+def test_passes_of_the_cuda_compiler_run_side_by_side(toolkit: Path, own: tuple[str, ...], found: list[str]) -> None:
+    line = nvcc_line(BuildRequest("extension", (), ("",), extra_cuda_cflags=own), ("80", "90"))
+    assert [word for word in line.split() if word.startswith(("-t", "--threads"))] == found
+
+
+# What may lie elsewhere on another machine is no part of a key.
+
+
+def moved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on everything lies elsewhere: compilers, toolkit, torch and our own headers."""
+    facts = vars(toolchain.torch())
+    toolchain.cuda_home.cache_clear()
+    monkeypatch.setattr(toolchain, "torch", lambda: toolchain.Torch(**{**facts, "root": folder / "torch"}))
+    (folder / "torch").symlink_to(facts["root"])
+    (folder / "slim").symlink_to(recipes.SLIM_DIR)
+    monkeypatch.setattr(recipes, "SLIM_DIR", folder / "slim")
+    (folder / "g++").write_text('#!/bin/sh\necho "g++ of a test"\n')
+    (folder / "g++").chmod(0o755)
+    monkeypatch.setattr(toolchain, "cxx", lambda: str(folder / "g++"))
+    (folder / "bin").mkdir()
+    (folder / "bin" / "nvcc").write_text("#!/bin/sh\necho release 13.0\n")
+    (folder / "bin" / "nvcc").chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(folder))
+
+
+def test_a_key_does_not_tell_where_things_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = BuildRequest("extension", ("int f();",), ("__global__ void k() {}",))
+    clock = tmp_path / "clock.cu"
+    clock.write_text("int x;")
+    found, places = [], []
+    for name in ("here", "there $x 'y'"):
+        folder = tmp_path / name
+        folder.mkdir()
+        moved(folder, monkeypatch)
+        planned = [recipe(request, ("90",), slim=True), clock_recipe(clock, ("90",)),
+                   cpu_recipe(request, folder / "runtime.so", slim=True)]
+        places.append([each.files[PLACES] for each in planned])
+        found.append([(each.key, {**each.files, PLACES: ""}) for each in planned])
+    assert found[0] == found[1]
+    assert all(here != there for here, there in zip(*places, strict=True))
+
+
+def test_a_key_tells_which_headers_of_ours_and_flags_there_are(
+    toolkit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = recipe(REQUEST, (), slim=True).key
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-O1")
+    flagged = recipe(REQUEST, (), slim=True).key
+    (tmp_path / "slim").mkdir()
+    (tmp_path / "slim" / "extension.h").write_text("// other\n")
+    assert recipes.key_of({"build.ninja": ""}, []) != recipes.key_of({"build.ninja": ""}, [], (tmp_path / "slim",))
+    assert flagged != before
+
+
+def test_what_is_compiled_for_this_processor_is_not_another_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    native = BuildRequest(**{**vars(REQUEST), "extra_cflags": ("-march=native",)})
+    before = [recipe(request, (), slim=True).key for request in (REQUEST, native)]
+    monkeypatch.setattr(toolchain, "processor", lambda: "another")
+    after = [recipe(request, (), slim=True).key for request in (REQUEST, native)]
+    assert (before[0] == after[0], before[1] == after[1]) == (True, False)
+
+
+def test_a_missing_nvcc_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "nowhere"))
+    toolchain.cuda_home.cache_clear()
+    with pytest.raises(MissingTool, match=r"nowhere.*install the CUDA toolkit"):
+        recipe(BuildRequest("extension", (), ("",)), ("90",), slim=False)
+
+
+@pytest.mark.parametrize("make", [lambda request: recipe(request, (), slim=True),
+                                  lambda request: cpu_recipe(request, None, slim=True)])
+def test_a_header_that_travels_is_written_and_counts(make: Any) -> None:
+    plans = [make(BuildRequest(**{**vars(REQUEST), "headers": {"own/a.h": text}})) for text in ("one", "other")]
+    assert [plan.files["own/a.h"] for plan in plans] == ["one", "other"]
+    assert len({plan.key for plan in plans} | {make(REQUEST).key}) == 3

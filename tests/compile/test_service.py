@@ -1,0 +1,335 @@
+"""Real builds by ninja and the C++ compiler, of sources without torch's headers, so that each takes a second."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from inlinebench.compile import toolchain
+from inlinebench.compile.service import LOG_BYTES, BuildService, _is_library
+from inlinebench.records.build_request import BuildOutcome, BuildRequest
+from inlinebench.sandbox.policy import REQUIRED, Sandbox
+from inlinebench.sandbox.probe import available
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+SOURCE = 'extern "C" int answer() { return ANSWER; }'
+
+
+def request(answer: str = "42", source: str = SOURCE, **facts: Any) -> BuildRequest:
+    return BuildRequest("small", (source,), extra_cflags=(f"-DANSWER={answer}",), no_implicit_headers=True, **facts)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[BuildService]:
+    service = BuildService(tmp_path, (), timeout=60)
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def fresh_tools() -> Iterator[None]:
+    """Looks for compilers anew, before and after the test."""
+    tools = (toolchain.cxx, toolchain.ninja, toolchain.version_of)
+    for tool in tools:
+        tool.cache_clear()
+    yield
+    for tool in tools:
+        tool.cache_clear()
+
+
+def assert_gone(pids: Path) -> None:
+    """The one process whose number is in the file has ended (and may wait for its parent to notice)."""
+    (pid,) = pids.read_text().split()
+    stat = Path(f"/proc/{pid}/stat")
+    deadline = time.monotonic() + 2
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < deadline, f"process {pid} lives on"
+        time.sleep(0.02)
+
+
+def answer_of(outcome: BuildOutcome) -> int:
+    assert outcome.library is not None, outcome.log
+    return int(ctypes.CDLL(str(outcome.library)).answer())
+
+
+def test_a_library_is_built_and_then_comes_from_the_cache(tmp_path: Path, service: BuildService) -> None:
+    outcome = service.build(request())
+    assert answer_of(outcome) == 42
+    assert outcome.seconds > 0 and not outcome.cached
+    again = BuildService(tmp_path, (), timeout=60).build(request())
+    assert (again.library, again.cached, again.seconds) == (outcome.library, True, 0.0)
+
+
+def test_it_does_not_matter_where_compilers_and_cache_lie(tmp_path: Path) -> None:
+    """Neither for building nor for finding what was built."""
+    found = []
+    for name in ("plain", "it's $in; a place"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "c++").symlink_to(toolchain.cxx())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(toolchain, "cxx", lambda folder=folder: str(folder / "c++"))
+            found.append(BuildService(folder / "cache", (), timeout=60).build(request()))
+            assert answer_of(found[-1]) == 42
+            shutil.copytree(folder / "cache", folder / "moved")
+            assert BuildService(folder / "moved", (), timeout=60).build(request()).cached
+    assert [outcome.cached for outcome in found] == [False, False]
+    keys = {outcome.library.parent.name for outcome in found if outcome.library}
+    assert len(keys) == 1
+
+
+def test_a_compile_error_is_the_reason_and_the_whole_log_is_kept(service: BuildService) -> None:
+    outcome = service.build(request(source='extern "C" int answer() {\n  return wrong;\n}'))
+    assert outcome.library is None
+    assert "cpp_sources:2" in outcome.reason and "error: " in outcome.reason and "wrong" in outcome.reason
+    assert "wrong" in outcome.log and "cpp_sources:2:10: error: " in outcome.log
+
+
+def test_of_several_sources_the_error_names_the_one(service: BuildService) -> None:
+    outcome = service.build(BuildRequest("small", ("int f();", "wrong"), no_implicit_headers=True))
+    assert "cpp_sources[1]:1" in outcome.reason
+
+
+def test_a_link_error_is_the_reason(service: BuildService) -> None:
+    outcome = service.build(request(extra_ldflags=("-lno_such_library",)))
+    assert outcome.library is None and "no_such_library" in outcome.reason
+
+
+def test_the_same_request_is_built_once_however_many_ask(tmp_path: Path) -> None:
+    counter = tmp_path / "calls"
+    wrapper = tmp_path / "counting-c++"
+    wrapper.write_text(f'#!/bin/sh\ncase "$*" in *--version*) ;; *) echo call >> {counter};; esac\nexec c++ "$@"\n')
+    wrapper.chmod(0o755)
+    service = BuildService(tmp_path / "cache", (), timeout=60, jobs=4)
+    found: list[BuildOutcome] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolchain, "cxx", lambda: str(wrapper))
+        threads = [Thread(target=lambda: found.append(service.build(request()))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [answer_of(outcome) for outcome in found] == [42] * 4
+    assert counter.read_text().split() == ["call", "call"], "one compilation and one link"
+
+
+def test_a_build_that_takes_too_long_is_killed_with_its_compilers(tmp_path: Path) -> None:
+    slow = tmp_path / "slow-c++"
+    slow.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/pids\nsleep 86397\n")
+    slow.chmod(0o755)
+    service = BuildService(tmp_path / "cache", (), timeout=0.5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolchain, "cxx", lambda: str(slow))
+        patch.setattr(toolchain, "version_of", lambda compiler: "slow")
+        begin = time.monotonic()
+        outcome = service.build(request())
+    assert outcome.timed_out and "--build-timeout" in outcome.reason
+    assert time.monotonic() - begin < 10
+    assert_gone(tmp_path / "pids")
+    assert [entry for entry in os.listdir(tmp_path / "cache") if entry.startswith("building")] == []
+
+
+def test_closing_kills_what_is_running(tmp_path: Path) -> None:
+    slow = tmp_path / "slow-c++"
+    slow.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/pids\nsleep 86397\n")
+    slow.chmod(0o755)
+    service = BuildService(tmp_path / "cache", (), timeout=60)
+    found: list[BuildOutcome] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolchain, "cxx", lambda: str(slow))
+        patch.setattr(toolchain, "version_of", lambda compiler: "slow")
+        thread = Thread(target=lambda: found.append(service.build(request())))
+        thread.start()
+        time.sleep(0.5)
+        service.close()
+        thread.join(10)
+    assert not thread.is_alive() and found[0].library is None
+    assert_gone(tmp_path / "pids")
+
+
+def test_a_missing_compiler_is_a_reason_with_what_to_do(
+    tmp_path: Path, fresh_tools: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    outcome = BuildService(tmp_path, (), timeout=60).build(request())
+    assert outcome.library is None and outcome.reason.startswith("no C++ compiler: install g++")
+
+
+def test_a_compiler_that_does_not_run_is_a_reason(
+    tmp_path: Path, fresh_tools: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "/bin/false")
+    outcome = BuildService(tmp_path, (), timeout=60).build(request())
+    assert outcome.library is None and "/bin/false" in outcome.reason
+
+
+@pytest.mark.parametrize("broken", [
+    request(answer="'"), request(answer="'a\nb'"), request(source='extern "C" int answer() { return 1; } // \ud800'),
+])
+def test_a_request_that_cannot_be_written_down_is_a_reason(service: BuildService, broken: BuildRequest) -> None:
+    outcome = service.build(broken)
+    assert outcome.library is None and outcome.reason
+
+
+def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_at_its_line(service: BuildService) -> None:
+    source = '__global__ void f() {\n  asm volatile("trap;");\n}\n'
+    outcome = service.build(BuildRequest("small", (), (source,)))
+    assert outcome.library is None and outcome.unsupported
+    assert outcome.at == (source, 2) and "inline PTX" in outcome.reason
+
+
+def test_sources_that_need_more_than_slim_headers_get_the_full_ones(tmp_path: Path) -> None:
+    service = BuildService(tmp_path, (), timeout=600)
+    source = BuildRequest("small", ("int f() { return torch::nn::LinearOptions(2, 3).in_features(); }",))
+    whole = service.build(source)
+    assert whole.library is not None and whole.headers.startswith("full, because")
+    again = BuildService(tmp_path, (), timeout=60).build(source)
+    assert (again.library, again.cached, again.headers) == (whole.library, True, "full, as in an earlier run")
+    missing = service.build(BuildRequest("small", ("int f() { return no_such_name; }",), no_implicit_headers=True))
+    assert missing.library is None and "no_such_name" in missing.reason
+
+
+def test_the_clock_is_built_for_each_architecture(tmp_path: Path) -> None:
+    """By the real compiler, which needs no GPU; the names of its targets stand in what it embeds."""
+    try:
+        toolchain.nvcc()
+    except toolchain.MissingTool as error:
+        pytest.skip(str(error))
+    clock = BuildService(tmp_path, ("90a", "80"), timeout=300).support().clock
+    assert clock is not None
+    embedded = clock.read_bytes()
+    assert b"sm_80" in embedded and b"sm_90a" in embedded
+    assert BuildService(tmp_path, ("80", "90a"), timeout=300).support().clock == clock
+
+
+def wrapped(tools: Path, script: str) -> BuildRequest:
+    """A request whose flags have the compiler run a script of the solution's."""
+    tools.mkdir(exist_ok=True)
+    (tools / "wrapper.sh").write_text(script)
+    flags = ("-DANSWER=1", "-wrapper", f"/bin/sh,{tools / 'wrapper.sh'}")
+    return BuildRequest("small", (SOURCE,), extra_cflags=flags, no_implicit_headers=True)
+
+
+@pytest.fixture
+def shut_in(tmp_path: Path) -> Iterator[BuildService]:
+    """A service whose compilers run in the sandbox, as in a run."""
+    if not set(REQUIRED) <= set(available()):
+        pytest.skip("this machine offers no whole sandbox")
+    sandbox = Sandbox(tuple(map(str, available())), (str(ROOT), str(tmp_path / "tools")))
+    service = BuildService(tmp_path / "cache", (), timeout=60, sandbox=sandbox)
+    yield service
+    service.close()
+
+
+def test_a_build_works_inside_the_sandbox(shut_in: BuildService) -> None:
+    assert answer_of(shut_in.build(request())) == 42
+
+
+def test_a_source_cannot_include_a_secret(shut_in: BuildService, service: BuildService, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.h"
+    secret.write_text('#error "token-4711"\n')
+    including = request(source=f'#include "{secret}"\n{SOURCE}')
+    assert "token-4711" in service.build(including).log
+    outcome = shut_in.build(including)
+    assert outcome.library is None
+    assert "token-4711" not in outcome.log and str(secret) in outcome.log
+
+
+def test_a_program_among_the_flags_cannot_write_outside(
+    shut_in: BuildService, service: BuildService, tmp_path: Path
+) -> None:
+    target = tmp_path / "planted"
+    request = wrapped(tmp_path / "tools", f'touch {target}; exec "$@"\n')
+    shut_in.build(request)
+    assert not target.exists()
+    service.build(request)
+    assert target.exists()
+
+
+def test_a_build_that_starts_too_many_processes_is_stopped(shut_in: BuildService, tmp_path: Path) -> None:
+    script = 'i=0; while [ $i -lt 400 ]; do sleep 20 & i=$((i+1)); done; wait; exec "$@"\n'
+    outcome = shut_in.build(wrapped(tmp_path / "tools", script))
+    assert outcome.library is None and "more than 256 processes" in outcome.reason
+
+
+LEAVES = """
+setsid sleep {seconds} < /dev/null > /dev/null 2>&1 &
+(trap '' TERM HUP; exec sleep {seconds}) < /dev/null > /dev/null 2>&1 &
+exec "$@"
+"""
+"""A wrapper around the compiler that leaves two processes behind, one of them in a session of its own."""
+
+
+def running(argument: str) -> list[int]:
+    """The processes that were started with this argument."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if argument.encode() in (process / "cmdline").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return found
+
+
+@pytest.mark.parametrize("sandboxed", [True, False])
+def test_what_a_build_leaves_running_is_dead_before_its_library_is_used(
+    sandboxed: bool, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    builder = request.getfixturevalue("shut_in" if sandboxed else "service")
+    seconds = f"86390.{os.getpid()}{int(sandboxed)}"
+    outcome = builder.build(wrapped(tmp_path / "tools", LEAVES.format(seconds=seconds)))
+    assert outcome.library is not None, outcome.log
+    assert running(seconds) == []
+
+
+SIGNALS_ITS_GROUP = """
+trap '' TERM
+(sleep {seconds} < /dev/null > /dev/null 2>&1 &)
+kill -TERM 0
+exec "$@"
+"""
+
+
+def test_a_build_that_signals_its_group_leaves_nothing_running(service: BuildService, tmp_path: Path) -> None:
+    """The process that kills what is left is in that group."""
+    seconds = f"86380.{os.getpid()}"
+    service.build(wrapped(tmp_path / "tools", SIGNALS_ITS_GROUP.format(seconds=seconds)))
+    assert running(seconds) == []
+
+
+def test_of_what_a_compiler_prints_without_end_the_start_is_kept(service: BuildService, tmp_path: Path) -> None:
+    script = 'echo "cpp_sources:1:1: error: planted" >&2; yes | head -c 20000000 >&2; exit 1\n'
+    outcome = service.build(wrapped(tmp_path / "tools", script))
+    assert outcome.library is None and outcome.reason.startswith("cpp_sources:1:1: error: planted")
+    assert len(outcome.log) <= LOG_BYTES
+
+
+def test_only_a_plain_file_is_taken_for_a_library(tmp_path: Path) -> None:
+    plain, pipe, link = tmp_path / "plain", tmp_path / "pipe", tmp_path / "link"
+    plain.write_bytes(b"library")
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/zero")
+    assert _is_library(plain)
+    assert not any(map(_is_library, (pipe, link, tmp_path / "missing")))
+
+
+def test_a_source_with_an_error_of_its_own_is_compiled_once(service: BuildService) -> None:
+    """With torch's headers on the way: a second try with the full ones would be told apart by its log."""
+    outcome = service.build(BuildRequest("small", ("int f() { return no_such_name; }",)))
+    assert outcome.library is None and outcome.headers == "slim"
+
+
+def test_torch_s_version_is_known_to_sources(service: BuildService) -> None:
+    source = "#if TORCH_VERSION_MAJOR < 2\n#error unknown\n#endif"
+    outcome = service.build(BuildRequest("small", (source,)))
+    assert outcome.headers == "slim" and outcome.library is not None, outcome.log

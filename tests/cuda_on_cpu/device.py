@@ -1,0 +1,81 @@
+"""Builds the files in `kernels/` for the CPU or a GPU and calls their launchers."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlinebench.cuda_on_cpu import INCLUDE_DIR, SOURCE_FLAGS, host_flags, link_flags, runtime_library, translate
+
+KERNELS = Path(__file__).parent / "kernels"
+
+
+def build_for_cpu(source: Path, folder: Path, flags: tuple[str, ...] = ("-std=c++17", "-O1")) -> Path:
+    """The translated file as a shared library; its name is the source's."""
+    translated = folder / f"{source.stem}.cpp"
+    translated.write_text(translate(source.read_text()))
+    library = folder / f"{source.stem}.so"
+    command = [
+        "g++",
+        *host_flags(flags),
+        *SOURCE_FLAGS,
+        f"-I{INCLUDE_DIR}",
+        f"-I{source.parent}",
+        "-shared",
+        str(translated),
+        "-o",
+        str(library),
+    ]
+    _run([*command, *link_flags(runtime_library(folder))])
+    return library
+
+
+def build_for_gpu(source: Path, folder: Path) -> Path:
+    """The file as it is, built by nvcc."""
+    library = folder / f"{source.stem}_gpu.so"
+    _run(["nvcc", "-arch=native", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", str(source), "-o", str(library)])
+    return library
+
+
+def _run(command: list[str]) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+class Library:
+    """A built file of the conformance set."""
+
+    def __init__(self, path: Path) -> None:
+        self.library = ctypes.CDLL(str(path))
+        self.library.case_allocate.restype = ctypes.c_void_p
+
+    def call(self, launcher: str, arguments: list[Any]) -> list[Any]:
+        """Calls a launcher with copies of the arrays on the device; gives the arguments as they are afterwards."""
+        held: list[tuple[int, np.ndarray]] = []
+        passed: list[Any] = []
+        for argument in arguments:
+            if isinstance(argument, np.ndarray):
+                array = np.ascontiguousarray(argument)
+                data = self.library.case_allocate(ctypes.c_size_t(array.nbytes))
+                self.library.case_copy_in(
+                    ctypes.c_void_p(data), array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)
+                )
+                held.append((data, array))
+                passed.append(ctypes.c_void_p(data))
+            else:
+                passed.append(ctypes.c_int(argument))
+        getattr(self.library, launcher)(*passed)
+        error = self.library.case_finish()
+        after = {data: np.empty_like(array) for data, array in held}
+        for data, array in after.items():
+            self.library.case_copy_out(
+                array.ctypes.data_as(ctypes.c_void_p), ctypes.c_void_p(data), ctypes.c_size_t(array.nbytes)
+            )
+            self.library.case_release(ctypes.c_void_p(data))
+        assert error == 0, f"{launcher} left CUDA error {error}"
+        values = iter(after.values())
+        return [next(values) if isinstance(argument, np.ndarray) else argument for argument in arguments]

@@ -1,0 +1,363 @@
+"""What translation changes, what it leaves alone, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inlinebench.cuda_on_cpu import Unsupported, translate
+from inlinebench.cuda_on_cpu.conditionals import drop_inactive
+from inlinebench.cuda_on_cpu.functions import find_functions
+from inlinebench.cuda_on_cpu.tokens import Code, join, tokenize
+
+_KERNELS = sorted(Path(__file__).parent.glob("*/*.cu"))
+
+_PLAIN = [
+    "int main() { return a < b && c >> d > e; }",
+    'auto s = R"x(__shared__ kernel<<<1, 2>>>(a);)x"; char c = \'"\'; // asm("bar")\n',
+    "template <class T> std::vector<std::vector<T>> f(std::map<int, std::pair<T, T>> x) { return {}; }",
+    "#define A(x) \\\n  (x + 1)\n#if A(2) > 3\nint a = 1'000'000;\n#endif\n",
+    "/* wmma::fragment, cublasCreate */ int cudnn = 3; bool cutlass = false;",
+]
+
+
+@pytest.mark.parametrize("source", _PLAIN)
+def test_source_without_cuda_is_unchanged(source: str) -> None:
+    assert translate(source) == source
+    assert translate(source, cuda=False) == source
+
+
+# Text like C++, dense in what the translator looks for.
+_PIECES = st.sampled_from(
+    [
+        "kernel",
+        "<<<",
+        ">>>",
+        "<",
+        ">",
+        "(",
+        ")",
+        "{",
+        "}",
+        "[",
+        "]",
+        ";",
+        ",",
+        "\n",
+        " ",
+        "__shared__",
+        "extern",
+        "float",
+        "a",
+        "::",
+        "#define",
+        "#if",
+        "#endif",
+        "#else",
+        "0",
+        '"',
+        "'",
+        "//",
+        "/*",
+        "*/",
+        "\\\n",
+        "\\",
+        'R"(',
+        ')"',
+        "is_cuda",
+        ".",
+        "kCUDA",
+        "=",
+        "asm",
+        "while",
+        "__global__",
+        "void",
+        "__CUDA_ARCH__",
+        "defined",
+        "namespace",
+        "é",
+        "\t",
+        "this_grid",
+        "volatile",
+    ]
+)
+_TEXT = st.one_of(
+    st.text(max_size=60), st.lists(_PIECES, max_size=40).map("".join), st.lists(_PIECES, max_size=40).map(" ".join)
+)
+
+
+@given(_TEXT)
+def test_tokens_are_the_text(text: str) -> None:
+    tokens = tokenize(text)
+    assert join(tokens) == text
+    line = 1
+    for token in tokens:
+        assert token.line == line
+        line += token.text.count("\n")
+    assert join(drop_inactive(tokens)) == text
+
+
+@given(_TEXT)
+def test_any_text_keeps_its_lines_or_is_refused(text: str) -> None:
+    for cuda in (True, False):
+        try:
+            translated = translate(text, cuda=cuda)
+        except Unsupported as refusal:
+            assert 1 <= refusal.line <= text.count("\n") + 1
+        else:
+            assert translated.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize("path", _KERNELS, ids=lambda path: path.stem)
+def test_lines_of_real_sources_stay(path: Path) -> None:
+    source = path.read_text()
+    lines, translated = source.splitlines(), translate(source).splitlines()
+    assert len(lines) == len(translated)
+    for before, after in zip(lines, translated, strict=True):
+        if not any(mark in before for mark in ("<<<", "__", "[=]", "void*)")):
+            assert "inlinebench" in after or after in (before, "", ";")
+
+
+@pytest.mark.parametrize(
+    ("source", "callee", "configuration"),
+    [
+        ("k<<<1, 2>>>(x);", "k", "1, 2"),
+        ("ns::k<float, 4><<<g, b, 0, s>>>(x);", "ns::k<float, 4>", "g, b, 0, s"),
+        ("k<(a > b), sizeof(T)><<<dim3(1), {2, 3}>>>(x);", "k<(a > b), sizeof(T)>", "dim3(1), {2, 3}"),
+        ("if (n) k<<<n >> 8, 256>>>(x);", "k", "n >> 8, 256"),
+        ("else k<A<B<int>>><<<f<int>(n), 1>>>(x);", "k<A<B<int>>>", "f<int>(n), 1"),
+        ("(*pointer)<<<1, 1>>>(x);", "(*pointer)", "1, 1"),
+        ("table[i]<<<1, 1>>>(x);", "table[i]", "1, 1"),
+        ("this->f.template k<T><<<1, 1>>>(x);", "this->f.template k<T>", "1, 1"),
+        ("::k<<<1, 1>>>(x);", "::k", "1, 1"),
+        ("return get<T>(a)<<<1, 1>>>(x);", "get<T>(a)", "1, 1"),
+    ],
+)
+def test_callee_and_configuration(source: str, callee: str, configuration: str) -> None:
+    translated = translate(source)
+    assert (
+        f"{{ {callee}(inlinebench_arguments...); }}, ::inlinebench::Configuration({configuration}))(x);" in translated
+    )
+    start = source.index(callee)
+    assert translated.startswith(source[:start] + "::inlinebench::Launcher(")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "inner", "outer"),
+    [
+        ("x, 0, n", "inlinebench_argument_0, 0, inlinebench_argument_2", "x n"),
+        ("NULL", "NULL", ""),
+        ("x, {1, 2}", "inlinebench_argument_0, { 1 , 2 }", "x"),
+        ("f<a, 0, b>(x), n", "inlinebench_arguments...", "f<a, 0, b>(x) n"),
+        ("0, __VA_ARGS__", "inlinebench_arguments...", "0 __VA_ARGS__"),
+    ],
+)
+def test_arguments_that_lose_their_meaning_move_inside(arguments: str, inner: str, outer: str) -> None:
+    translated = translate(f"k<<<1, 1>>>({arguments});")
+    assert f"k({inner});" in translated
+    passed = translated[translated.index("Configuration(1, 1))(") + len("Configuration(1, 1))(") :].rstrip(";")[:-1]
+    assert passed.replace(",", "").split() == outer.replace(", n", " n").replace(",", "").split()
+
+
+@pytest.mark.parametrize(
+    ("declaration", "names"),
+    [
+        ("__shared__ float a[10];", ["a"]),
+        ("__shared__ float a[10], b[N < 4 ? 1 : 2][3], c;", ["a", "b", "c"]),
+        ("static __shared__ __align__(16) T tile[M][N + 1];", ["tile"]),
+        ("volatile __shared__ std::array<float, 3> v;", ["v"]),
+        ("__shared__ typename X<T>::Y y;", ["y"]),
+        ("__shared__ struct { int x, y; } s;", ["s"]),
+        ("__shared__ alignas(128) half x[2];", ["x"]),
+    ],
+)
+def test_names_of_shared_variables(declaration: str, names: list[str]) -> None:
+    translated = translate(f"__global__ void k() {{\n  {declaration}\n}}")
+    assert [f"auto& {name} = []() -> auto& {{" in translated for name in names] == [True] * len(names)
+    assert translated.count("::inlinebench::shared_variable<") == len(names)
+
+
+def test_shared_declaration_over_several_lines_keeps_them() -> None:
+    source = (
+        "__global__ void k() {\n  __shared__ float a[10],  // first\n      b[20]  /* second */ // third\n;\n  x();\n}"
+    )
+    translated = translate(source)
+    assert translated.split("\n")[4:] == source.split("\n")[4:]
+    assert "//" not in translated and "/*" not in translated
+    macro = translate("#define M(T, n) \\\n  __shared__ T a_##n[n], \\\n  b[2]; \\\n  x()\nint y;")
+    assert macro.count("\\\n") == 3 and macro.endswith("x()\nint y;")
+
+
+def test_dynamic_shared_memory_of_a_file_goes_into_its_functions() -> None:
+    translated = translate(
+        "extern __shared__ float smem[];\n__global__ void k() { smem[0] = 1; }\nvoid other() {}\n"
+        "__device__ int f(int smem_size) { return 0; }"
+    )
+    lines = translated.split("\n")
+    assert lines[0].strip() == ""
+    assert "auto* smem = []() -> auto* {" in lines[1]
+    assert lines[2:] == ["void other() {}", "__device__ int f(int smem_size) { return 0; }"]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("TORCH_CHECK(x.is_cuda());", "TORCH_CHECK(x.is_cpu());"),
+        ("#define CHECK_CUDA(x) TORCH_CHECK(x.is_cuda(), #x)", "#define CHECK_CUDA(x) TORCH_CHECK(x.is_cpu(), #x)"),
+        ("t.options().device(torch::kCUDA);", "t.options().device(torch::kCPU);"),
+        ("torch::Device(torch::kCUDA, 0)", "torch::Device(torch::kCPU, 0)"),
+        ("x.device().is_cuda() && x->is_cpu()", "x.device().is_cpu() && x->is_cuda()"),
+        ("x.device().type() == at::kCUDA", "x.device().type() == at::kCPU"),
+        ("x.device().type() != at::kCPU", "x.device().type() != at::kCUDA"),
+        ("x.device().type() == c10::DeviceType::CPU", "x.device().type() == c10::DeviceType::CUDA"),
+        ("AT_ASSERTM(x.type().is_cuda())", "AT_ASSERTM(x.device().is_cpu())"),
+        ("c10::kCPU == d", "c10::kCUDA == d"),
+        ("y = x.to(at::kCPU);", "y = x.to(at::kCPU);"),
+        ("at::DeviceType::CUDA", "at::DeviceType::CPU"),
+        ('torch::Device("cuda:0")', 'torch::Device("cpu")'),
+        ('torch::Device d("cuda");', 'torch::Device d("cpu");'),
+        ('options.device("cuda")', 'options.device("cpu")'),
+        ('m.def("cuda", &f); TORCH_CHECK(false, "cuda")', 'm.def("cuda", &f); TORCH_CHECK(false, "cuda")'),
+        ("TORCH_LIBRARY_IMPL(ops, CUDA, m)", "TORCH_LIBRARY_IMPL(ops, CPU, m)"),
+        ("bool is_cuda = x.is_cuda();", "bool is_cuda = x.is_cpu();"),
+        ("y = x.cuda();", "y = x.cpu();"),
+        ("at::cuda::getCurrentCUDAStream()", "at::cuda::getCurrentCUDAStream()"),
+    ],
+)
+def test_devices(source: str, expected: str) -> None:
+    assert translate(source) == expected
+    assert translate(source, cuda=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "construct", "line"),
+    [
+        ('\n__global__ void k() { asm volatile("mov.u32 %0, %laneid;" : "=r"(x)); }', "inline PTX `mov.u32`", 2),
+        ('asm volatile("" "mov.u32 %0, 1;" : "=r"(x));', "inline PTX `mov.u32`", 1),
+        ('#define CP(x) \\\n  asm("cp.async.ca")', "inline PTX `cp.async.ca`", 2),
+        ("\n\n# include <cub/cub.cuh>", "#include <cub/cub.cuh>", 3),
+        ('#include "cutlass/gemm/device/gemm.h"', "#include <cutlass/gemm/device/gemm.h>", 1),
+        ("#include <ATen/native/cuda/Loops.cuh>", "#include <ATen/native/cuda/Loops.cuh>", 1),
+        ("nvcuda::experimental::pipeline p;", "nvcuda::experimental", 1),
+        ("\nwmma::fragment<wmma::matrix_a, 8, 8, 32, wmma::experimental::precision::s4> f;", "wmma::experimental", 2),
+        ("bmma_sync(d, a, b, c, bmmaBitOpXOR);", "bmma_sync", 1),
+        ("\ncublasHandle_t handle;", "cublasHandle_t", 2),
+        ("auto h = at::cuda::getCurrentCUDABlasHandle();", "getCurrentCUDABlasHandle", 1),
+        ("cudaTextureObject_t t;", "cudaTextureObject_t", 1),
+        ("texture<float, 1> t;", "texture", 1),
+        ("CUtensorMap map;", "CUtensorMap", 1),
+        ("__global__ void k() {\n  child<<<1, 1>>>();\n}", "a launch inside `k`", 2),
+        ("__global__ void k() {\n  auto grid = cg::this_grid();\n  grid.sync(); }", "grid.sync()", 3),
+        ("__global__ void k() { cg::this_grid().sync(); }", "grid.sync()", 1),
+        ("__device__ void f(cg::grid_group g) { cg::sync(g); }", "grid.sync()", 1),
+        ("cudaLaunchCooperativeKernel(f, g, b, a);", "cudaLaunchCooperativeKernel", 1),
+        (
+            "__global__ void k(volatile int* flag) {\n  while (*flag == 0);\n}",
+            "a loop in `k` that waits for another block",
+            2,
+        ),
+        (
+            "__global__ void k(int* f) { while (atomicAdd(f, 0) < 4) { __nanosleep(10); } }",
+            "a loop in `k` that waits for another block",
+            1,
+        ),
+        (
+            "__global__ void k(int* f) { do { v = atomicAdd(f, 0); } while (v == 0); }",
+            "a loop in `k` that waits for another block",
+            1,
+        ),
+        ("cuda::pipeline<T> p;", "cuda::pipeline", 1),
+        ("cuda::std::array<int, 3> p;", "cuda::std", 1),
+        ("__cluster_dims__(2) __global__ void k();", "__cluster_dims__", 1),
+        ("thrust::sort(a, b);", "thrust", 1),
+        ("cudaGraphLaunch(g, s);", "cudaGraphLaunch", 1),
+        ("k<<<1, 2;", "<<<", 1),
+    ],
+)
+def test_refused(source: str, construct: str, line: int) -> None:
+    with pytest.raises(Unsupported) as caught:
+        translate(source)
+    assert (caught.value.construct, caught.value.line) == (construct, line)
+    assert str(caught.value).startswith(f"{construct} (line {line}): ")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '// asm("x"); #include <cub/cub.cuh>\n/* cublasCreate() */ const char* s = "wgmma asm(1)";',
+        '#if 0\nasm volatile("x");\n#include <cub/cub.cuh>\n#endif\n',
+        '#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000\nasm("tcgen05");\n#else\nint x;\n#endif\n',
+        '#ifdef USE_ROCM\nasm("x");\n#endif\n',
+        "#define FAST 0\n#if FAST\nthrust::sort(a, b);\n#elif 1\n#else\ncub::x();\n#endif\n",
+        'asm volatile("" ::: "memory");',
+        'asm volatile("" : "+r"(x)); asm(""); asm("" "" ::: "memory");',
+        '#ifdef __CUDA_ARCH_FEAT_SM90_ALL\nasm("wgmma.fence.sync.aligned;");\n#else\nint x;\n#endif\n',
+        "#include <mma.h>\nusing namespace nvcuda;\nvoid f() { wmma::fill_fragment(f, 0.0f); std::experimental::x(); }",
+        "int cub = 1, texture = 2; f(cub, texture); x.cub();",
+        "__global__ void k(int* lock) { while (atomicCAS(lock, 0, 1) != 0); }",
+        "__global__ void k(int* x, int n) { while (n > 0) { n -= x[n]; } while (x[--n]) ; }",
+        "__global__ void k() { auto g = cg::this_grid(); auto b = cg::this_thread_block(); b.sync(); g.size(); }",
+        "void host() { k<<<1, 1>>>(); }",
+    ],
+)
+def test_not_refused(source: str) -> None:
+    translate(source)
+
+
+def test_cpp_sources_may_have_their_own_assembly() -> None:
+    source = 'int f() { asm volatile("nop"); return 1; }'
+    assert translate(source, cuda=False) == source
+    with pytest.raises(Unsupported):
+        translate(source)
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("#if __CUDA_ARCH__ >= 800", True),
+        ("#if __CUDA_ARCH__ < 700", False),
+        ("#ifndef __CUDA_ARCH__", True),
+        ("#ifdef UNKNOWN", True),
+        ("#if !defined(USE_ROCM)", True),
+        ("#if 1 && (2 > 1) || UNKNOWN", True),
+        ("#if 0 && UNKNOWN", False),
+        ("#if CUDA_VERSION < 11000", False),
+        ("#if __has_include(<x.h>)", True),
+        ("#if 1 / 0", True),
+    ],
+)
+def test_branches_that_are_certain_to_be_dropped(condition: str, kept: bool) -> None:
+    tokens = drop_inactive(tokenize(f"{condition}\nword\n#endif\n"))
+    # That a macro like __CUDA_ARCH__ is missing is never certain: a source may look for the host's pass.
+    assert any(token.kind == "word" for token in tokens) == (kept and condition != "#ifndef __CUDA_ARCH__")
+
+
+def test_functions_are_found() -> None:
+    code = Code(
+        tokenize(
+            "namespace a { template <class T> struct S { __device__ T operator()(T x) { return x; } int n = 3; }; }\n"
+            'extern "C" { __global__ void __launch_bounds__(128) k(int (&x)[3]) { if (x) { } } }\n'
+            "int table[] = {1, 2}; auto f = [] { return 1; }; void host(int n) { for (;;) { } }"
+        )
+    )
+    found = [(function.name, function.on_device) for function in find_functions(code)]
+    assert found == [("operator", True), ("k", True), ("host", False)]
+
+
+def test_macros_of_the_compiler_are_renamed() -> None:
+    translated = translate("#if __CUDA_ARCH__ >= 800 && defined(__CUDACC__)\n#endif\nint x = __CUDA_ARCH__;")
+    assert (
+        translated
+        == "#if INLINEBENCH_CUDA_ARCH >= 800 && defined(INLINEBENCH_CUDACC)\n#endif\nint x = INLINEBENCH_CUDA_ARCH;"
+    )
+
+
+def test_launch_by_pointer_keeps_the_type() -> None:
+    assert (
+        translate("cudaLaunchKernel((const void*)k<float>, g, b, a, 0, s);")
+        == "cudaLaunchKernel(k<float>, g, b, a, 0, s);"
+    )
+    assert translate("cudaLaunchKernel(reinterpret_cast<void*>(&k), g, b, a);") == "cudaLaunchKernel((&k), g, b, a);"

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inlinebench.evaluation.integrity.attribution import COPY, LIBRARY, OWN, TRITON, Origins, read_profile
+from inlinebench.timing.profile import Activity
+
+TEXT = '''
+@triton.jit
+def add_rows(x, y, n: tl.constexpr):
+    pass
+
+@triton.autotune(configs=[], key=["n"])
+@triton.jit
+def scale_rows(x, n):
+    pass
+
+def not_a_kernel(x):
+    pass
+
+SOURCE = "extern __global__ void __launch_bounds__(256) late_compiled(float* x) {}"
+'''
+
+
+@pytest.fixture
+def origins(tmp_path: Path) -> Origins:
+    library = tmp_path / "own.so"
+    library.write_bytes(b"\x7fELF\0_ZN12_GLOBAL__N_17softmaxIfLi4EEEvPKfPfl\0plain_c_kernel\0_ZN5ScaleclEPf\0rest")
+    return Origins([library], TEXT)
+
+
+@pytest.mark.parametrize(("name", "origin"), [
+    ("void (anonymous namespace)::softmax<float, 4>(float const*, float*, long)", OWN),
+    ("plain_c_kernel", OWN),
+    ("c_kernel", LIBRARY),
+    ("Scale::operator()(float*)", OWN),
+    ("Other::operator()(float*)", LIBRARY),
+    ("void (anonymous namespace)::softmax<float, 8>(float const*, float*, long)", LIBRARY),
+    ("add_rows", TRITON),
+    ("scale_rows", TRITON),
+    ("late_compiled(float*)", TRITON),
+    ("not_a_kernel", LIBRARY),
+    ("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)", LIBRARY),
+    ("Memcpy DtoD (Device -> Device)", COPY),
+    ("Memset (Device)", COPY),
+])
+def test_where_a_kernel_comes_from(origins: Origins, name: str, origin: str) -> None:
+    assert origins.of(name) == origin
+
+
+def origin(name: str) -> str:
+    return COPY if name.startswith("Mem") else OWN if name.startswith("own") else LIBRARY
+
+
+def call(*work: tuple[str, float, float], before: tuple[tuple[str, float, float], ...] = ()) -> list[Activity]:
+    """Activities of a call whose hold lasts from 10 to 100 µs and whose clock stops at 200."""
+    rows = [*before, ("inlinebench_flush", 0, 10), ("inlinebench_hold", 10, 100), *work, ("inlinebench_stop", 200, 201),
+            ("Memcpy DtoD (Device -> Device)", 202, 210)]
+    return sorted((Activity(*row) for row in rows), key=lambda activity: activity.begin_us)
+
+
+def test_shares_and_times_are_those_between_hold_and_stop() -> None:
+    profile = read_profile(call(("own", 101, 131), ("gemm", 140, 190), ("own", 190, 200)), origin)
+    assert profile is not None
+    assert profile.own_share == pytest.approx(40 / 90)
+    assert profile.busy_ms == pytest.approx(0.090)
+    assert [(share.name, share.origin, share.ms) for share in profile.top] == [
+        ("gemm", LIBRARY, pytest.approx(0.05)), ("own", OWN, pytest.approx(0.04)),
+    ]
+    assert (profile.early, profile.late, set(profile.library)) == ("", "", {"gemm"})
+
+
+def test_kernels_that_run_at_once_are_busy_once() -> None:
+    profile = read_profile(call(("own a", 101, 141), ("own b", 111, 131), ("own c", 140, 151)), origin)
+    assert profile is not None and profile.busy_ms == pytest.approx(0.050)
+
+
+@pytest.mark.parametrize("early", [
+    ("gemm", 50.0, 60.0), ("own", 50.0, 120.0), ("own", 5.0, 8.0), ("own", -50.0, -20.0),
+])
+def test_a_kernel_before_the_hold_ends_is_early(early: tuple[str, float, float]) -> None:
+    profile = read_profile(call(("own", 101, 131), before=(early,)), origin)
+    assert profile is not None and profile.early == early[0]
+
+
+@pytest.mark.parametrize("harmless", [
+    ("fill", -50.0, -20.0),  # the harness poisons memory with PyTorch's own kernels before the hold
+    ("Memcpy HtoD (Pageable -> Device)", 50.0, 60.0),
+    ("own", 97.0, 120.0),  # the hold's blocks end one after the other
+])
+def test_what_is_no_work_before_the_clock_is_not_early(harmless: tuple[str, float, float]) -> None:
+    profile = read_profile(call(("own", 101, 131), before=(harmless,)), origin)
+    assert profile is not None and profile.early == ""
+
+
+@pytest.mark.parametrize("late", [("own", 201.0, 205.0), ("gemm", 230.0, 240.0)])
+def test_a_kernel_after_the_stop_is_late(late: tuple[str, float, float]) -> None:
+    profile = read_profile(call(("own", 101, 131), late), origin)
+    assert profile is not None and profile.late == late[0]
+
+
+def test_the_copies_to_the_judge_are_not_late() -> None:
+    profile = read_profile(call(("own", 101, 131)), origin)
+    assert profile is not None and profile.late == ""
+
+
+def test_without_the_clocks_kernels_there_is_no_profile() -> None:
+    assert read_profile([], origin) is None
+    assert read_profile([Activity("own", 0, 1)], origin) is None
+    assert read_profile([Activity("inlinebench_hold", 0, 1), Activity("own", 1, 2)], origin) is None
+
+
+def test_a_call_that_runs_nothing_has_no_share() -> None:
+    profile = read_profile(call(), origin)
+    assert profile is not None and (profile.own_share, profile.busy_ms, profile.top) == (0.0, 0.0, ())
+
+
+_row = st.tuples(st.sampled_from(["own", "gemm", "Memset"]), st.floats(100, 199), st.floats(0, 50))
+
+
+@given(st.lists(_row, max_size=8))
+def test_busy_time_lies_between_the_longest_and_the_sum(rows: list[tuple[str, float, float]]) -> None:
+    profile = read_profile(call(*((name, begin, begin + length) for name, begin, length in rows)), origin)
+    assert profile is not None
+    lengths = [length for _, _, length in rows]
+    assert max(lengths, default=0) - 1e-6 <= profile.busy_ms * 1e3 <= sum(lengths) + 1e-6
+    assert 0 <= profile.own_share <= 1 + 1e-9

@@ -1,0 +1,249 @@
+"""Candidates that start before they are needed, as real processes on the CPU."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from inlinebench.evaluation.candidates import Candidates, NoCandidate, Waiting
+from inlinebench.messages import Settings
+from inlinebench.process.launcher import Launcher
+from inlinebench.records.build_request import BuildOutcome, BuildRequest, Support
+from inlinebench.records.options import Options
+from inlinebench.scheduler.executor import settings_for
+
+TIMEOUT_S = 77.0
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[Launcher]:
+    launcher = Launcher()
+    yield launcher
+    launcher.close()
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    return settings_for(Options(device="cpu", timeout=TIMEOUT_S))
+
+
+class Room:
+    """Whether there is room, to be changed by a test."""
+
+    there = True
+
+    def __call__(self) -> bool:
+        return self.there
+
+
+@pytest.fixture
+def room() -> Room:
+    return Room()
+
+
+@pytest.fixture
+def candidates(launcher: Launcher, settings: Settings, room: Room) -> Iterator[Candidates]:
+    candidates = Candidates(
+        launcher, settings, torch.device("cpu"), Support(), no_build, always=(), kept=lambda: (launcher.pid,), room=room
+    )
+    yield candidates
+    candidates.close()
+
+
+@pytest.fixture
+def clocked(launcher: Launcher, settings: Settings, room: Room) -> Iterator[Candidates]:
+    candidates = Candidates(
+        launcher, settings, torch.device("cpu"), Support(), no_build, always=(), kept=lambda: (launcher.pid,),
+        room=room, clocked=True,
+    )
+    yield candidates
+    candidates.close()
+
+
+def no_build(request: BuildRequest) -> BuildOutcome:
+    raise AssertionError(f"nothing here builds {request.name}")
+
+
+def waiting_pid(candidates: Candidates) -> int:
+    assert candidates._waiting is not None
+    return candidates._waiting.candidate.pid
+
+
+def solution(folder: Path, name: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.py"
+    path.write_text("", encoding="utf-8")
+    return path
+
+
+def state(pid: int) -> str:
+    """The letter that /proc has for a process that nobody has waited for yet."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_the_one_that_waits_is_taken(candidates: Candidates, tmp_path: Path) -> None:
+    path = solution(tmp_path / "a", "one")
+    candidates.prepare(path)
+    pid = waiting_pid(candidates)
+    with candidates.take(path, {}) as candidate:
+        assert candidate.pid == pid
+        assert candidate.budget == TIMEOUT_S  # starting took none of it
+        assert candidate.ask("report")["launches"] == 0
+    assert not is_alive(pid)
+
+
+def test_it_serves_its_neighbours_and_references(candidates: Candidates, tmp_path: Path) -> None:
+    one, other = solution(tmp_path / "a", "one"), solution(tmp_path / "a", "other")
+    for wanted in (other, None):
+        candidates.prepare(one)
+        pid = waiting_pid(candidates)
+        with candidates.take(wanted, {}) as candidate:
+            assert candidate.pid == pid
+
+
+def test_a_solution_elsewhere_gets_one_that_may_read_it(candidates: Candidates, tmp_path: Path) -> None:
+    one, elsewhere = solution(tmp_path / "a", "one"), solution(tmp_path / "b", "two")
+    candidates.prepare(one)
+    pid = waiting_pid(candidates)
+    with candidates.take(elsewhere, {}) as candidate:
+        assert candidate.pid != pid
+        assert not is_alive(pid)
+
+
+def test_preparing_for_another_folder_replaces_it(candidates: Candidates, tmp_path: Path) -> None:
+    one, elsewhere = solution(tmp_path / "a", "one"), solution(tmp_path / "b", "two")
+    candidates.prepare(one)
+    first = waiting_pid(candidates)
+    candidates.prepare(one)
+    assert waiting_pid(candidates) == first
+    candidates.prepare(elsewhere)
+    assert waiting_pid(candidates) != first
+    assert not is_alive(first)
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_one_that_died_waiting_is_replaced(candidates: Candidates, tmp_path: Path, started: bool) -> None:
+    path = solution(tmp_path / "a", "one")
+    candidates.prepare(path)
+    pid = waiting_pid(candidates)
+    if started:
+        candidates.settle()
+    os.kill(pid, signal.SIGKILL)
+    while state(pid) not in "Z":
+        time.sleep(0.001)
+    candidates.settle()  # which must not raise for it
+    with candidates.take(path, {}) as candidate:
+        assert candidate.pid != pid
+        assert candidate.ask("report")["launches"] == 0
+
+
+def test_a_device_that_is_not_there_is_nobodys_failure(launcher: Launcher, settings: Settings, room: Room) -> None:
+    absent = torch.device("cuda", 99)
+    candidates = Candidates(launcher, settings, absent, Support(), no_build, always=(), kept=lambda: (launcher.pid,),
+                            room=room)
+    with pytest.raises(NoCandidate, match="didn't start"):
+        candidates.take(None, {})
+
+
+def test_the_end_of_one_leaves_the_next_alone(candidates: Candidates, tmp_path: Path) -> None:
+    path = solution(tmp_path / "a", "one")
+    with candidates.take(path, {}):
+        candidates.prepare(path)
+        pid = waiting_pid(candidates)
+    with candidates.take(path, {}) as candidate:
+        assert candidate.pid == pid
+        assert candidate.ask("report")["launches"] == 0
+
+
+def test_what_has_to_be_given_at_the_start_gets_a_fresh_one(candidates: Candidates, tmp_path: Path) -> None:
+    path = solution(tmp_path / "a", "one")
+    candidates.prepare(path)
+    pid = waiting_pid(candidates)
+    memory = os.memfd_create("arena")
+    try:
+        with candidates.take(path, {"arena": memory}) as candidate:
+            assert candidate.pid != pid
+    finally:
+        os.close(memory)
+
+
+def test_without_room_none_waits(candidates: Candidates, room: Room, tmp_path: Path) -> None:
+    room.there = False
+    path = solution(tmp_path / "a", "one")
+    candidates.prepare(path)
+    assert candidates._waiting is None
+    with candidates.take(path, {}) as candidate:
+        assert candidate.ask("report")["launches"] == 0
+
+
+def test_closing_ends_the_one_that_waits(candidates: Candidates, tmp_path: Path) -> None:
+    candidates.prepare(solution(tmp_path / "a", "one"))
+    pid = waiting_pid(candidates)
+    candidates.close()
+    assert not is_alive(pid)
+
+
+@pytest.mark.parametrize("waited", [True, False])
+def test_what_its_clock_adds_is_asked_before_it_is_given_away(
+    clocked: Candidates, tmp_path: Path, waited: bool
+) -> None:
+    path = solution(tmp_path / "a", "one")
+    if waited:
+        clocked.prepare(path)
+    with clocked.take(path, {}) as candidate:
+        assert candidate.shown_ms is not None and candidate.shown_ms > 0
+        assert candidate.budget == TIMEOUT_S
+
+
+def test_it_is_not_asked_where_no_times_are_taken(candidates: Candidates, tmp_path: Path) -> None:
+    with candidates.take(solution(tmp_path / "a", "one"), {}) as candidate:
+        assert candidate.shown_ms is None
+
+
+def test_one_whose_clock_fails_is_replaced(
+    clocked: Candidates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = solution(tmp_path / "a", "one")
+    clocked.prepare(path)
+    pid, look = waiting_pid(clocked), Waiting.look_at_clock
+
+    def fail_once(waiting: Waiting) -> None:
+        if waiting.candidate.pid == pid:
+            raise NoCandidate("its clock failed")
+        look(waiting)
+
+    monkeypatch.setattr(Waiting, "look_at_clock", fail_once)
+    with clocked.take(path, {}) as candidate:
+        assert candidate.pid != pid and candidate.shown_ms is not None
+    assert not is_alive(pid)
+
+
+def test_a_clock_that_always_fails_is_no_solution_s_fault(
+    clocked: Candidates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def fail(waiting: Waiting) -> None:
+        seen.append(waiting.candidate.pid)
+        os.kill(waiting.candidate.pid, signal.SIGKILL)
+        look(waiting)
+
+    look = Waiting.look_at_clock
+    monkeypatch.setattr(Waiting, "look_at_clock", fail)
+    with pytest.raises(NoCandidate, match="SIGKILL"):
+        clocked.take(solution(tmp_path / "a", "one"), {})
+    assert not is_alive(seen[0])

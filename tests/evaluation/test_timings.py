@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import pytest
+
+from inlinebench.evaluation.timings import Timings, slowed_down
+from inlinebench.timing.call import Sample
+from inlinebench.timing.gpu_state import GpuSample
+from inlinebench.timing.overhead import Overhead
+
+
+def sample(milliseconds: float, held: bool = True) -> Sample:
+    return Sample(milliseconds, 0.0, held)
+
+
+def timings(solutions: list[Sample], reference: float = 4.0, synchronises: bool = False) -> Timings:
+    found = Timings()
+    found.add_reference(sample(99.0), counted=False)
+    found.add_reference(sample(reference), counted=False)
+    for index, solution in enumerate(solutions):
+        found.add_reference(sample(reference), counted=True)
+        found.add_solution(solution, synchronises, "as drawn" if index % 2 else "negated")
+    return found
+
+
+def test_the_summary_has_medians_and_the_speedup_of_the_pairs() -> None:
+    summary = timings([sample(2.0)] * 10).summary(False, False)
+    assert summary is not None
+    assert (summary.reference_ms.median, summary.solution_ms.median, summary.speedup.median) == (4.0, 2.0, 2.0)
+    assert (summary.reference_ms.calls, summary.solution_ms.calls, summary.flags) == (10, 10, ())
+
+
+def test_of_the_warm_up_only_the_last_reference_call_is_a_neighbour() -> None:
+    summary = timings([sample(2.0)]).summary(False, False)
+    assert summary is not None and summary.speedup.median == 2.0
+
+
+@pytest.mark.parametrize(("beside", "alone", "slowed"), [
+    (2.7, 2.7, False), (2.9, 2.7, False), (3.1, 2.7, True), (0.012, 0.008, False), (0.06, 0.04, True),
+])
+def test_a_reference_that_was_slowed_down_is_told_from_one_that_scatters(
+    beside: float, alone: float, slowed: bool
+) -> None:
+    assert slowed_down(beside, alone) is slowed
+
+
+def test_the_reference_is_warm_after_its_first_call() -> None:
+    found = Timings()
+    assert not found.warm
+    found.add_reference(sample(1.0), counted=False)
+    assert found.warm
+
+
+def test_calls_that_were_not_held_are_left_out() -> None:
+    summary = timings([sample(2.0), sample(50.0, held=False), sample(2.0)]).summary(False, False)
+    assert summary is not None
+    assert (summary.solution_ms.calls, summary.solution_ms.high) == (2, 2.0)
+
+
+def test_a_solution_that_cannot_be_held_is_timed_all_the_same_and_flagged() -> None:
+    summary = timings([sample(2.0, held=False)] * 3, synchronises=True).summary(True, True)
+    assert summary is not None and summary.solution_ms.calls == 3
+    assert [flag.partition(" waits")[0] for flag in summary.flags] == ["the reference", "the solution"]
+
+
+@pytest.mark.parametrize("solution", [sample(2.0, held=False), sample(0.0)])
+def test_no_usable_time_makes_no_summary(solution: Sample) -> None:
+    assert timings([solution] * 3).summary(False, False) is None
+
+
+def test_an_evaluation_cut_short_makes_no_summary() -> None:
+    found = timings([sample(2.0)] * 3)
+    found.add_reference(sample(4.0), counted=True)
+    assert found.summary(False, False) is None
+
+
+def test_times_that_depend_on_the_values_are_flagged() -> None:
+    uneven = [sample(2.0 if index % 2 else 2.2) for index in range(20)]
+    summary = timings(uneven).summary(False, False)
+    assert summary is not None and "depends on the values" in summary.flags[0]
+    even = timings([sample(2.0 if index % 2 else 2.05) for index in range(20)]).summary(False, False)
+    assert even is not None and even.flags == ()
+    few = timings(uneven[:8]).summary(False, False)
+    assert few is not None and few.flags == ()
+
+
+def test_the_judges_clock_counts_where_it_saw_more_than_a_solution_that_cannot_be_held_says() -> None:
+    found = timings([sample(2.0, held=False)] * 10, synchronises=True)
+    found.outside_ms = 4.0
+    summary = found.summary(False, True)
+    assert summary is not None
+    assert (summary.solution_ms.median, summary.speedup.median) == (4.0, 1.0)
+    assert "timed by the judge's clock: 2 ms by its own" in summary.flags
+
+
+def test_the_judges_clock_changes_nothing_where_both_agree() -> None:
+    found = timings([sample(2.0, held=False)] * 10, synchronises=True)
+    found.outside_ms = 2.1
+    summary = found.summary(False, True)
+    assert summary is not None and summary.solution_ms.median == 2.0
+    assert not any("judge's clock" in flag for flag in summary.flags)
+
+
+CALM = GpuSample(1980.0, 2619.0, 40.0, 300.0)
+SLOW = GpuSample(900.0, 2619.0, 85.0, 700.0, ("hardware thermal slowdown",))
+
+
+def under(states: list[GpuSample | None], times: list[float]) -> Timings:
+    found = Timings()
+    found.add_reference(sample(4.0), counted=False)
+    for state, milliseconds in zip(states, times, strict=True):
+        found.add_reference(sample(4.0), counted=True)
+        found.add_solution(sample(milliseconds), False, "as drawn", state)
+    return found
+
+
+def test_calls_on_a_throttled_gpu_are_dropped_and_said() -> None:
+    summary = under([CALM, SLOW, CALM, CALM], [2.0, 9.0, 2.0, 2.0]).summary(False, False)
+    assert summary is not None and summary.gpu is not None
+    assert (summary.solution_ms.calls, summary.solution_ms.high, summary.gpu.dropped) == (3, 2.0, 1)
+    assert any("hardware thermal slowdown" in flag for flag in summary.flags)
+
+
+def test_a_gpu_that_is_mostly_throttled_keeps_its_calls() -> None:
+    summary = under([SLOW, SLOW, CALM], [9.0, 9.0, 2.0]).summary(False, False)
+    assert summary is not None and summary.gpu is not None
+    assert (summary.solution_ms.calls, summary.gpu.dropped) == (3, 0)
+
+
+def test_a_state_that_nothing_told_is_explained() -> None:
+    found = under([None, None], [2.0, 2.0])
+    found.gpu_unknown = "no NVML"
+    summary = found.summary(False, False)
+    assert summary is not None
+    assert (summary.gpu, summary.gpu_unknown, summary.solution_ms.calls) == (None, "no NVML", 2)
+
+
+@pytest.mark.parametrize(("wall", "bound"), [(3.9, False), (4.1, True)])
+def test_a_call_that_mostly_waits_for_the_host_is_called_so(wall: float, bound: bool) -> None:
+    found = timings([sample(2.0)] * 3)
+    for milliseconds in (wall, wall, wall * 3):
+        found.add_wall(milliseconds)
+    summary = found.summary(False, False)
+    assert summary is not None and summary.wall_ms is not None
+    assert (summary.wall_ms.median, any("launch-bound" in flag for flag in summary.flags)) == (wall, bound)
+
+
+def test_baselines_are_paired_as_the_reference_is() -> None:
+    found = Timings()
+    for counted, (reference, compiled) in enumerate([(4.0, 3.0), (4.4, 3.3), (4.0, 3.0)]):
+        found.add_reference(sample(reference), counted > 0)
+        late = {"compile-max": sample(1.0)} if counted else {}
+        found.add_baselines({"compile": sample(compiled), **late})
+        if counted:
+            found.add_solution(sample(1.0), False, "as drawn")
+    summary = found.summary(False, False)
+    assert summary is not None
+    (baseline,) = summary.baselines  # one that was not there from the first call on has no pairs
+    assert (baseline.name, baseline.speedup.median) == ("compile", pytest.approx(3.15))
+
+
+def test_what_the_timer_shows_for_nothing_is_taken_off() -> None:
+    found = Timings(Overhead(empty_ms=0.0013, of_reference_ms=0.0022, of_solution_ms=0.0024))
+    found.add_reference(sample(0.0062), counted=False)
+    for _ in range(3):
+        found.add_reference(sample(0.0062), counted=True)
+        found.add_solution(sample(0.0044), False, "as drawn")
+    summary = found.summary(False, False)
+    assert summary is not None
+    assert (summary.solution_ms.median, summary.speedup.median) == (pytest.approx(0.002), pytest.approx(2.0))
+    assert summary.empty_ms == 0.0013
+    assert (summary.reference_overhead_ms, summary.solution_overhead_ms) == (0.0022, 0.0024)
+    assert found.of_reference(sample(0.0001)) > 0 and found.of_solution(sample(0.0001)) > 0
+    assert not summary.flags
+
+
+def test_a_doubtful_overhead_is_flagged() -> None:
+    found = Timings(Overhead(0.0013, 0.0022, 0.0022, doubtful=True))
+    found.add_reference(sample(4.0), counted=False)
+    found.add_reference(sample(4.0), counted=True)
+    found.add_solution(sample(2.0), False, "as drawn")
+    summary = found.summary(False, False)
+    assert summary is not None and [flag for flag in summary.flags if "the judge's was taken off" in flag]
+
+
+def test_a_reason_that_rests_on_times_says_who_else_worked_there() -> None:
+    timings = Timings()
+    for others in (None, 0):
+        timings.other_processes = others
+        assert timings.in_doubt("too slow") == "too slow"
+    timings.other_processes = 2
+    assert timings.in_doubt("too slow") == (
+        "too slow; but the GPU was busy: 2 other processes ran on it, so try again without")

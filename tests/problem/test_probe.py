@@ -1,0 +1,84 @@
+"""What becomes of references that harm the process in which they are tried; whole runs, because processes die."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inlinebench.records.result import Verdict
+
+from ..running import Run, run_eval
+
+FORWARDS = {
+    "a_harmless": "return x * self.weight",
+    "b_dies_in_float64": "if x.dtype == torch.float64:\n    os._exit(3)\nreturn x * self.weight",
+    "c_dies_of_negatives": "if (x < 0).all():\n    os._exit(3)\nreturn x * self.weight",
+    "d_dies": "os._exit(3)",
+    "e_fails_on_the_device": "raise RuntimeError('CUDA error: device-side assert triggered')",
+    "f_harmless": "return x + self.weight",
+    "g_dies_later": "dies_later()\nreturn x - self.weight",
+    "h_harmless": "return x + 2 * self.weight",
+}
+PROBLEM = """\
+import os
+import pathlib
+import threading
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8))
+
+    def forward(self, x):
+{forward}
+
+
+def dies_later():
+    mark = pathlib.Path({mark!r})
+    if not mark.exists():  # in the rehearsal, which is first; the others go on
+        mark.touch()
+        threading.Timer(0.2, os._exit, (3,)).start()
+
+
+def get_inputs():
+    return [torch.rand(8) + 0.5]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.fixture(scope="module")
+def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """All of them by one judge, in the order of their names."""
+    folder = tmp_path_factory.mktemp("rehearsal")
+    for name, forward in FORWARDS.items():
+        lines = "".join(f"        {line}\n" for line in forward.splitlines())
+        (folder / f"{name}.py").write_text(PROBLEM.format(forward=lines.rstrip(), mark=str(folder / "seen")))
+    return run_eval("*/@reference", "--problems", folder, "--device", "cpu", "--check", "--allow-library",
+                    "--cache", cache, out=folder / "out.jsonl")
+
+
+@pytest.mark.parametrize(("name", "oracle"), [
+    ("a_harmless", "float64"), ("b_dies_in_float64", "reference"), ("c_dies_of_negatives", "float64"),
+    ("f_harmless", "float64"), ("g_dies_later", "float64"), ("h_harmless", "float64"),
+])
+def test_what_kills_a_trial_is_left_out_and_the_rest_goes_on(run: Run, name: str, oracle: str) -> None:
+    row = run.row(name, "@reference")
+    assert row.verdict is Verdict.PASSED, row.reason
+    assert row.check is not None and row.check.oracle == oracle
+
+
+@pytest.mark.parametrize(("name", "reason"), [
+    ("d_dies", "crashes or hangs on its own inputs"), ("e_fails_on_the_device", "device-side assert triggered"),
+])
+def test_a_reference_that_dies_of_its_own_inputs_is_told_apart(run: Run, name: str, reason: str) -> None:
+    row = run.row(name, "@reference")
+    assert row.verdict is Verdict.PROBLEM_ERROR
+    assert reason in row.reason

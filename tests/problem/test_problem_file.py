@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from inlinebench.problem.problem_file import ProblemError, construct, init_inputs, inputs, load, source_at, twin
+
+Write = Callable[[str], Path]
+
+TAIL = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, size=3):
+        super().__init__()
+        self.linear = nn.Linear(size, size)
+
+    def forward(self, x):
+        return self.linear(x)
+
+def get_inputs():
+    return [torch.rand(2, 3)]
+
+def get_init_inputs():
+    return [3]
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def written(text: str) -> Path:
+        path = tmp_path / "problem.py"
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def test_the_full_shape_is_the_file_as_written(write: Write) -> None:
+    module = load(write("N = 4\nTWICE = 2 * N" + TAIL))
+    assert (module.N, module.TWICE) == (4, 8)
+
+
+@pytest.mark.parametrize("text", ["N = 4\nTWICE = 2 * N" + TAIL, TAIL + "N = 4\nTWICE = 2 * N\n"])
+def test_computed_constants_follow_before_and_after_the_class(write: Write, text: str) -> None:
+    path = write(text)
+    module = load(path, constants={"N": 10})
+    assert (module.N, module.TWICE) == (10, 20)
+    assert load(path).N == 4
+
+
+@pytest.mark.parametrize("statement", ["N: int = 4", "M, N = 1, 4", "(M, (N, K)) = (1, (4, 2))", "M = N = 4",
+                                       "N = 1\nN = 4", "N = 1\nN += 3", "[M, N] = [1, 4]"])
+def test_every_form_of_assignment_is_replaced(write: Write, statement: str) -> None:
+    path = write(f"{statement}\nTWICE = 2 * N" + TAIL)
+    assert load(path).TWICE == 8
+    assert load(path, constants={"N": 10}).TWICE == 20
+
+
+def test_of_several_names_in_a_statement_only_the_wanted_one_changes(write: Write) -> None:
+    module = load(write("M, N = 1, 4" + TAIL), constants={"N": 10})
+    assert (module.M, module.N) == (1, 10)
+
+
+@pytest.mark.parametrize("value", [(3, 4), "text", None, 2.5, [1, 2], True, -1, float("1e30")])
+def test_a_constant_takes_any_literal(write: Write, value: object) -> None:
+    assert value == load(write("N = 4" + TAIL), constants={"N": value}).N
+
+
+def test_a_declared_shape_replaces_constants(write: Write) -> None:
+    path = write('N = 4\nTWICE = 2 * N\nSHAPES = {"small": {"N": 10}, "computed": {"N": N * 100}}' + TAIL)
+    assert load(path, "small").TWICE == 20
+    assert load(path, "computed").TWICE == 800
+    assert load(path, "full").TWICE == 8
+
+
+def test_the_source_at_a_shape_is_the_same_problem(write: Write, tmp_path: Path) -> None:
+    path = write('N = 4\nTWICE = 2 * N\nSHAPES = {"small": {"N": 10}}' + TAIL)
+    copy = tmp_path / "copy.py"
+    copy.write_text(source_at(path, "small", {}))
+    assert load(copy).TWICE == 20
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("def f(:", "line 1"),
+    ("import no_such_module_anywhere" + TAIL, "ModuleNotFoundError"),
+    ("1 / 0" + TAIL, "ZeroDivisionError"),
+    ("raise SystemExit(3)" + TAIL, "SystemExit"),
+    ("x = 1", "no Model, get_inputs, get_init_inputs"),
+    (TAIL.replace("def get_inputs", "def inputs"), "no get_inputs;"),
+    (TAIL.replace("class Model", "class Module"), "no Model;"),
+])
+def test_a_file_that_is_no_problem_is_named_with_what_is_wrong(write: Write, text: str, said: str) -> None:
+    path = write(text)
+    with pytest.raises(ProblemError) as caught:
+        load(path)
+    assert str(path) in str(caught.value) and said in str(caught.value)
+
+
+def test_unknown_shapes_and_constants_are_named(write: Write) -> None:
+    path = write('N = 4\nSHAPES = {"small": {"N": 10}, "bad": {"Q": 1}}' + TAIL)
+    with pytest.raises(ProblemError, match="no shape 'tiny'; there is full, small"):
+        load(path, "tiny")
+    with pytest.raises(ProblemError, match="no constant Q"):
+        load(path, "bad")
+    with pytest.raises(ProblemError, match="no constant Q"):
+        load(path, constants={"Q": 1})
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    ("[3]", ([3], {})), ("(3,)", ([3], {})), ("[]", ([], {})), ("[(1, 2), [3]]", ([(1, 2), [3]], {})),
+    ("[[3], {'bias': False}]", ([3], {"bias": False})), ("[{'a': 1}, 2]", ([{"a": 1}, 2], {})),
+])
+def test_constructor_arguments_in_all_their_forms(write: Write, given: str, expected: object) -> None:
+    assert init_inputs(load(write(TAIL.replace("return [3]", f"return {given}")))) == expected
+
+
+@pytest.mark.parametrize("given", ["torch.rand(2, 3)", "{'x': 1}", "None", "3", "1 / 0", "exit()"])
+def test_arguments_that_are_no_list_are_an_error(write: Write, given: str) -> None:
+    with pytest.raises(ProblemError, match="get_inputs"):
+        inputs(load(write(TAIL.replace("return [torch.rand(2, 3)]", f"return {given}"))))
+    if not given.startswith("{"):
+        with pytest.raises(ProblemError, match="get_init_inputs"):
+            init_inputs(load(write(TAIL.replace("return [3]", f"return {given}"))))
+
+
+def test_two_constructions_draw_the_same_weights_from_every_generator(write: Write) -> None:
+    drawn = TAIL.replace("super().__init__()", "super().__init__(); import numpy, random; "
+                         "self.drawn = (random.random(), numpy.random.rand())")
+    module = load(write(drawn))
+    one, other = construct(module), construct(module)
+    assert torch.equal(one.linear.weight, other.linear.weight)
+    assert one.drawn == other.drawn
+
+
+def test_drawn_constructor_arguments_are_the_same_each_time(write: Write) -> None:
+    module = load(write(TAIL.replace("return [3]", "return [torch.rand(4)]")))
+    assert torch.equal(init_inputs(module)[0][0], init_inputs(module)[0][0])
+
+
+def test_a_constructor_does_not_change_the_arguments_of_the_next(write: Write) -> None:
+    text = TAIL.replace("size=3", "sizes").replace("super().__init__()", "super().__init__(); size = sizes.pop()")
+    module = load(write("SIZES = [3]" + text.replace("return [3]", "return [SIZES]")))
+    construct(module)
+    construct(module)
+
+
+@pytest.mark.parametrize(("old", "new", "said"), [
+    ("size=3", "size", "Model(...) raises TypeError"),
+    ("(nn.Module)", "(object)", "raises TypeError"),
+])
+def test_a_model_that_cannot_be_made_is_an_error(write: Write, old: str, new: str, said: str) -> None:
+    text = TAIL.replace(old, new).replace("return [3]", "return []")
+    text = text.replace("super().__init__()", "super().__init__(1)") if old == "(nn.Module)" else text
+    with pytest.raises(ProblemError) as caught:
+        construct(load(write(text)))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("held", [
+    "linear = self.linear; self.f = lambda x: linear(x)",
+    "linear = self.linear; self.f = [lambda x: x, lambda x: linear(x)]",
+    "linear = self.linear; self.f = {'one': functools.partial(lambda x, y: linear(x), y=1)}",
+    "linear = self.linear; self.register_forward_hook(lambda module, given, out: linear(out))",
+    "self.f = functional.relu", "self.f = torch.relu", "pass",
+])
+def test_a_twin_has_the_same_weights_and_shares_none(write: Write, held: str) -> None:
+    text = TAIL.replace("        self.linear = nn.Linear(size, size)\n", f"""\
+        self.linear = nn.Linear(size, size)
+        self.unseeded = nn.Parameter(torch.randn(size, generator=generator))
+        {held}
+""").replace("import torch\n", """\
+import functools
+import torch
+from torch.nn import functional
+generator = torch.Generator()
+""", 1)
+    module = load(write(text))
+    model = construct(module)
+    other = twin(module, model)
+    assert all(map(torch.equal, model.parameters(), other.parameters()))
+    for parameter in model.parameters():
+        parameter.data.fill_(float("nan"))
+    result = other(torch.ones(1, 3))
+    kept = getattr(other, "f", None)
+    functions = kept.values() if isinstance(kept, dict) else kept if isinstance(kept, list) else [kept] if kept else []
+    for function in functions:
+        result = result + function(torch.ones(1, 3))
+    assert torch.isfinite(result).all()

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inlinebench.process.candidate_process import CandidateCheated
+from inlinebench.process.replies import (
+    LONGEST_NOTE,
+    MOST_NOTES,
+    read_batched,
+    read_called,
+    read_clocked,
+    read_launches,
+    read_looped,
+    read_ready,
+)
+from inlinebench.timing.profile import Activity
+
+READY = {"op": "ready", "nonce": "n", "weights": "by name", "changed": False, "buffers": {"own": "theirs"}}
+CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "held": True, "others": ["1"], "notes": [],
+          "activities": [["kernel", 1.0, 2.5]]}
+BATCHED = {"op": "batched", "nonce": "n", "held": True, "others": [["1"], ["2"]]}
+LOOPED = {"op": "looped", "nonce": "n", "wall_ms": 0.25, "others": [["1"], ["2"]], "written_over": [True, False]}
+CLOCKED = {"op": "clocked", "nonce": "n", "shown_ms": 0.0033}
+REPORTED = {"op": "reported", "nonce": "n", "launches": 3}
+
+
+def read_batch(frame: dict[str, Any]) -> object:
+    return read_batched(frame, 2)
+
+
+def read_loop(frame: dict[str, Any]) -> object:
+    return read_looped(frame, 2)
+
+
+READERS = {"ready": read_ready, "called": read_called, "batched": read_batch, "looped": read_loop,
+           "clocked": read_clocked, "reported": read_launches}
+
+
+def test_honest_frames_are_read() -> None:
+    ready, called = read_ready(dict(READY)), read_called(dict(CALLED))
+    assert (ready.weights, ready.changed, ready.buffers) == ("by name", False, {"own": "theirs"})
+    assert (called.sample.device_ms, called.sample.drain_ms, called.sample.held) == (1.5, 0.0, True)
+    assert (called.others, called.notes) == (("1",), ())
+    assert called.activities == (Activity("kernel", 1.0, 2.5),)
+    batched = read_batched(dict(BATCHED), 2)
+    assert (batched.held, batched.others) == (True, (("1",), ("2",)))
+    looped = read_looped(dict(LOOPED), 2)
+    assert (looped.wall_ms, looped.written_over, looped.others) == (0.25, (True, False), (("1",), ("2",)))
+    assert read_launches(dict(REPORTED)) == 3
+    assert read_clocked(dict(CLOCKED)) == 0.0033
+
+
+@pytest.mark.parametrize("change", [
+    {"op": "batched"}, {"wall_ms": 0}, {"wall_ms": -1.0}, {"wall_ms": True}, {"wall_ms": float("nan")},
+    {"wall_ms": 10**400}, {"others": [["1"]]}, {"others": "12"}, {"written_over": [False]}, {"written_over": [0, 0]},
+    {"written_over": [False, True]}, {"written_over": None}, {"held": True},
+])
+def test_forged_looped_frames_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(CandidateCheated):
+        read_looped({**LOOPED, **change}, 2)
+
+
+@pytest.mark.parametrize("change", [
+    {"op": "called"}, {"weights": 1}, {"weights": None}, {"changed": 0}, {"buffers": []}, {"buffers": {"a": 1}},
+    {"buffers": None}, {"verdict": "passed"},
+])
+def test_forged_ready_frames_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(CandidateCheated):
+        read_ready({**READY, **change})
+
+
+@pytest.mark.parametrize("change", [
+    {"op": "ready"}, {"device_ms": -1e-9}, {"device_ms": 0}, {"device_ms": float("nan")}, {"device_ms": float("inf")},
+    {"device_ms": True}, {"device_ms": "1"}, {"device_ms": None}, {"device_ms": 10**400}, {"drain_ms": -1},
+    {"drain_ms": float("nan")}, {"held": 1}, {"held": None}, {"others": "1"}, {"others": [1]}, {"notes": [None]},
+    {"notes": {}}, {"speedup": 100.0}, {"activities": None}, {"activities": [[]]}, {"activities": [["k", 1.0]]},
+    {"activities": [["k", 2.0, 1.0]]}, {"activities": [[1, 1.0, 2.0]]}, {"activities": [["k", True, 2.0]]},
+    {"activities": [["k", 1.0, 10**400]]}, {"activities": [["k" * 401, 1.0, 2.0]]},
+    {"activities": [["k", 1.0, 2.0]] * 20_001},
+])
+def test_forged_called_frames_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(CandidateCheated):
+        read_called({**CALLED, **change})
+
+
+@pytest.mark.parametrize("change", [
+    {"op": "called"}, {"held": 1}, {"others": [["1"]]}, {"others": [["1"], [2]]}, {"others": [["1"], "2"]},
+    {"others": None}, {"times": [1.0]},
+])
+def test_forged_batched_frames_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(CandidateCheated):
+        read_batched({**BATCHED, **change}, 2)
+
+
+@pytest.mark.parametrize("change", [
+    {"op": "called"}, {"shown_ms": 0.0}, {"shown_ms": -1.0}, {"shown_ms": 1}, {"shown_ms": True}, {"shown_ms": None},
+    {"shown_ms": float("inf")}, {"shown_ms": float("nan")}, {"more": 1},
+])
+def test_forged_words_of_the_clock_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(CandidateCheated):
+        read_clocked({**CLOCKED, **change})
+
+
+@pytest.mark.parametrize("launches", [-1, True, 1.0, "1", None])
+def test_forged_reports_are_refused(launches: object) -> None:
+    with pytest.raises(CandidateCheated):
+        read_launches({**REPORTED, "launches": launches})
+
+
+@pytest.mark.parametrize("frame", [READY, CALLED, BATCHED, REPORTED])
+def test_a_field_that_is_missing_is_refused(frame: dict[str, Any]) -> None:
+    for name in frame:
+        with pytest.raises(CandidateCheated):
+            READERS[frame["op"]]({key: value for key, value in frame.items() if key != name})
+
+
+def test_notes_are_bounded() -> None:
+    called = read_called({**CALLED, "notes": ["x" * 10_000] * 100})
+    assert len(called.notes) == MOST_NOTES
+    assert max(map(len, called.notes)) == LONGEST_NOTE
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@given(st.sampled_from([READY, CALLED, BATCHED, REPORTED]), st.data())
+def test_no_value_of_any_field_raises_anything_else(frame: dict[str, Any], data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(frame)))
+    forged = {**frame, name: json.loads(json.dumps(data.draw(_json)))}
+    for read in READERS.values():
+        try:
+            read(forged)
+        except CandidateCheated:
+            continue

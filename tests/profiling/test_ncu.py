@@ -1,0 +1,64 @@
+"""Reports of Nsight Compute, with a program in its place that does what it does on the command line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inlinebench.cli.arguments import parse
+from inlinebench.messages import Evaluate, ProblemAt
+from inlinebench.profiling import ncu
+from inlinebench.records.options import Options
+from inlinebench.records.result import Check, Result, Verdict
+
+JOB = Evaluate("p", "s", ProblemAt(Path("/p.py"), "full", {"N": 3}), Path("/s.py"), "full")
+RESULT = Result("p", "s", "full", "cuda:0", Verdict.PASSED, check=Check(1, 1e-4, "float64", "by name"))
+WRITES = """while [ "$1" != --export ]; do shift; done
+echo report > "$2.ncu-rep"
+shift 2
+printf %s "$4" > "$(dirname "$0")/order"
+"""
+"""Leaves a report where it is told to, and the order that the profiled program was given."""
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Options:
+    return replace(parse(["--profile"], {}), profile=tmp_path / "profiles", cache=tmp_path)
+
+
+def program(folder: Path, body: str) -> str:
+    path = folder / "ncu"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_report_is_named_after_the_evaluation(tmp_path: Path, options: Options) -> None:
+    said = ncu.report(program(tmp_path, WRITES), JOB, RESULT, options)
+    assert str(tmp_path / "profiles" / "p-s-full.ncu-rep") in said
+    order = json.loads((tmp_path / "order").read_text())
+    assert (order["problem"], order["solution"], order["constants"], order["device"]) == (
+        "/p.py", "/s.py", {"N": 3}, "cuda:0"
+    )
+
+
+def test_counters_that_the_driver_keeps_are_explained(tmp_path: Path, options: Options) -> None:
+    said = ncu.report(program(tmp_path, "echo '==ERROR== ERR_NVGPUCTRPERM - no'; exit 1"), JOB, RESULT, options)
+    assert "no report" in said and "administrators" in said
+
+
+@pytest.mark.parametrize(("body", "expected"), [
+    ("echo first; echo it broke; exit 9", "status 9: it broke"), ("exit 1", "it said nothing"),
+    ("echo fine", "status 0: fine"),  # and left no report
+])
+def test_other_failures_say_what_the_program_said_last(
+    tmp_path: Path, options: Options, body: str, expected: str
+) -> None:
+    assert expected in ncu.report(program(tmp_path, body), JOB, RESULT, options)
+
+
+def test_a_program_that_cannot_be_started_is_no_crash(tmp_path: Path, options: Options) -> None:
+    assert "no report" in ncu.report(str(tmp_path / "nothing"), JOB, RESULT, options)

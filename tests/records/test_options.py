@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inlinebench import __version__
+from inlinebench.cli.arguments import parse
+from inlinebench.records.errors import UsageError
+from inlinebench.records.options import CALLS, MOST_CALLS, SANITIZED_CALLS, Options
+
+
+def test_without_arguments_everything_has_its_default() -> None:
+    assert parse([], {}) == Options(cache=Path("~/.cache/inlinebench").expanduser())
+
+
+def test_each_argument_sets_its_option() -> None:
+    line = ("a b/c --check --shape small --shape odd --device cuda:1 --calls 7 --tol 0.5 --seed 9 --variants off "
+            "--tf32 --timeout 2.5 --build-timeout 3 --jobs 4 --cache /c --problems /p --solutions /s --out /o "
+            "--junit /j --strict --verbose --quiet")
+    options = parse(line.split(), {})
+    assert options == Options(
+        names=("a", "b/c"), check=True, shapes=("small", "odd"), device="cuda:1", calls=7, tolerance=0.5, seed=9,
+        variants=False, tf32=True, timeout=2.5, build_timeout=3.0, jobs=4, cache=Path("/c"), problems=Path("/p"),
+        solutions=Path("/s"), out=Path("/o"), junit=Path("/j"), strict=True, verbose=True, quiet=True,
+    )
+
+
+@pytest.mark.parametrize(("line", "found"), [
+    ("--arch 90", ("90",)), ("--arch 80,90a", ("80", "90a")), ("--arch sm_90 --arch sm_80,90", ("90", "80")),
+    ("--arch 100f", ("100f",)), ("", ()),
+])
+def test_architectures_are_written_as_nvcc_writes_them(line: str, found: tuple[str, ...]) -> None:
+    assert parse(line.split(), {}).architectures == found
+
+
+@pytest.mark.parametrize("text", ["9", "9.0", "compute_90", "90b", "a", "", "90,", "sm_", "native", "1000", "sm_90x"])
+def test_what_is_no_architecture_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        parse([f"--arch={text}"], {})
+    assert left.value.code == 2
+    assert "as nvcc writes them, such as 90" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ("--device gpu", "write auto, cuda, cuda:N or cpu"), ("--device cpu:1", "write auto"),
+    ("--arch 90 --device cpu", "--arch names GPUs"), ("--arch 90 --devices cpu,cpu", "--arch names GPUs"),
+    ("--build-only --out o", "--out"), ("--build-only --junit j", "--junit"),
+    ("--build-only --sanitize memcheck", "--sanitize"), ("--build-only --devices 0,1", "--devices"),
+    ("--build-only --profile", "--profile"),
+])
+def test_what_does_not_go_with_building(line: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse(line.split(), {})
+
+
+def test_how_many_calls_are_made() -> None:
+    assert (parse([], {}).calls, parse([], {}).most_calls) == (CALLS, MOST_CALLS)
+    assert parse(["--sanitize", "memcheck"], {}).calls == SANITIZED_CALLS
+    many = parse(["--calls", "500"], {})
+    assert (many.calls, many.most_calls) == (500, 500)  # what is asked for at least is not too much
+
+
+def test_eager_is_always_a_baseline_and_each_other_one_counts_once() -> None:
+    line = "--baseline compile --baseline eager --baseline solution:naive --baseline compile"
+    assert parse(line.split(), {}).baselines == ("compile", "solution:naive")
+    assert parse([], {}).baselines == ()
+
+
+def test_the_headers_of_the_environment_give_way_to_the_argument() -> None:
+    assert not parse([], {}).full_headers
+    assert parse([], {"INLINEBENCH_HEADERS": "full"}).full_headers
+    assert not parse(["--headers", "auto"], {"INLINEBENCH_HEADERS": "full"}).full_headers
+
+
+def test_the_cache_of_the_environment_gives_way_to_the_argument() -> None:
+    environment = {"INLINEBENCH_CACHE": "/from/environment"}
+    assert parse([], environment).cache == Path("/from/environment")
+    assert parse(["--cache", "/argument"], environment).cache == Path("/argument")
+    assert parse(["--cache", "~/x"], {}).cache == Path("~/x").expanduser()
+
+
+@pytest.mark.parametrize(("text", "value"), [
+    ("M=256", 256), ("M=0.5", 0.5), ("M=(1, 2)", (1, 2)), ("M='text'", "text"), ("M=-1", -1), ("M=None", None),
+    ("M='a=b'", "a=b"),
+])
+def test_constants_are_literals(text: str, value: object) -> None:
+    assert parse(["--set", text], {}).constants == {"M": value}
+
+
+@pytest.mark.parametrize("text", ["M", "=1", "1M=2", "M=", "M=x", "M=f()", "M=1+"])
+def test_constants_that_are_no_literals_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--set"):
+        parse(["--set", text], {})
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--calls", "0"], ["--calls", "x"], ["--timeout", "0"], ["--timeout", "inf"], ["--timeout", "nan"],
+    ["--tol", "-1"], ["--half-width", "0"], ["--half-width", "1"],
+    ["--precision", "fp8"], ["--max-memory", "0"], ["--time-budget", "0"], ["--most-calls", "0"],
+    ["--baseline", "fast"], ["--baseline", "solution:"], ["--tol", "nan"], ["--jobs", "0"], ["--variants", "maybe"],
+    ["--no-such-flag"], ["--seed", "x"],
+])
+def test_values_that_mean_nothing_leave_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        parse(arguments, {})
+    assert left.value.code == 2
+    assert arguments[0] in capsys.readouterr().err
+
+
+def test_set_and_shape_exclude_each_other() -> None:
+    with pytest.raises(UsageError, match="exclude"):
+        parse(["--set", "M=1", "--shape", "small"], {})
+
+
+@pytest.mark.parametrize("names", [[], ["a", "b"]])
+def test_a_solution_file_needs_one_problem(names: list[str]) -> None:
+    with pytest.raises(UsageError, match="exactly one problem"):
+        parse([*names, "--solution", "file.py"], {})
+
+
+def test_help_has_an_example_for_each_user_and_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
+    for argument in ("--help", "--version"):
+        with pytest.raises(SystemExit) as left:
+            parse([argument], {})
+        assert left.value.code == 0
+    said = capsys.readouterr().out
+    assert said.count("python run_eval.py") == 3
+    assert f"inlinebench {__version__}" in said

@@ -1,0 +1,35 @@
+"""Which architectures a run builds for, given its devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from inlinebench.messages import Hello
+from inlinebench.records.errors import UsageError
+from inlinebench.records.options import Options
+from inlinebench.records.result import Environment
+from inlinebench.scheduler.executor import _architectures
+
+
+def hello(*architectures: str) -> Hello:
+    return Hello("cuda:0" if architectures else "cpu", Environment(torch="2.11.0", harness="0"), architectures)
+
+
+def test_without_a_wish_those_of_all_devices() -> None:
+    assert _architectures(Options(), [hello("90"), hello("80")]) == ("90", "80")
+    assert _architectures(Options(), [hello()]) == ()
+
+
+def test_a_wish_counts_if_each_gpu_runs_something_of_it() -> None:
+    wish = Options(architectures=("80", "90a"))
+    assert _architectures(wish, [hello("90"), hello("86")]) == ("80", "90a")
+
+
+@pytest.mark.parametrize(("wish", "devices", "said"), [
+    (("90",), [hello("80")], "--arch 90: cuda:0 is a GPU of compute capability 80"),
+    (("90a",), [hello("90"), hello("100")], "compute capability 100"),
+    (("90",), [hello()], "no GPU is used here"),
+])
+def test_a_wish_that_a_device_cannot_run_is_refused(wish: tuple[str, ...], devices: list[Hello], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        _architectures(Options(architectures=wish), devices)

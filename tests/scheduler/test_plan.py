@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inlinebench.records.catalog import Catalog, Problem, Solution
+from inlinebench.records.errors import UsageError
+from inlinebench.records.options import Options
+from inlinebench.records.result import Verdict
+from inlinebench.scheduler.plan import choose, plan, shapes
+from inlinebench.scheduler.session import exit_status
+
+from ..report.samples import FAILURES, result
+
+PROBLEM = Problem("matmul", Path("/p/matmul.py"), ("small", "odd"), ("N", "M"))
+BARE = Problem("relu", Path("/p/relu.py"))
+BROKEN = Problem("broken", Path("/p/broken.py"), error="/p/broken.py, line 1: invalid syntax")
+KNOWN = Catalog(
+    {problem.name: problem for problem in (PROBLEM, BARE, BROKEN)},
+    tuple(Solution(*name.split("/"), Path(f"/s/{name}.py"))
+          for name in ("broken/naive", "lost/naive", "matmul/fast", "matmul/naive", "relu/naive")),
+)
+
+
+@pytest.mark.parametrize(("options", "device", "expected"), [
+    (Options(), "cuda:0", ("full",)),
+    (Options(check=True), "cuda:0", ("full", "small", "odd")),
+    (Options(), "cpu", ("small", "odd")),
+    (Options(check=True), "cpu", ("small", "odd")),
+    (Options(shapes=("odd", "full")), "cpu", ("odd", "full")),
+    (Options(constants={"N": 3}), "cpu", ("full",)),
+    (Options(constants={"N": 3}, check=True), "cuda:0", ("full",)),
+])
+def test_which_shapes_are_evaluated(options: Options, device: str, expected: tuple[str, ...]) -> None:
+    assert shapes(PROBLEM, options, device) == expected
+
+
+def test_a_problem_without_shapes_is_evaluated_as_written_everywhere() -> None:
+    assert shapes(BARE, Options(), "cpu") == shapes(BARE, Options(check=True), "cuda:0") == ("full",)
+
+
+def test_every_choice_has_a_job_a_shape_or_a_known_result() -> None:
+    made = plan(choose(Options(), KNOWN), Options(), "cpu")
+    assert [(job.problem_name, job.solution_name, job.shape_name) for job in made.jobs] == [
+        ("matmul", "fast", "odd"), ("matmul", "naive", "odd"), ("matmul", "fast", "small"),
+        ("matmul", "naive", "small"), ("relu", "naive", "full"),
+    ]
+    assert [(row.problem, row.verdict) for row in made.known] == [
+        ("broken", Verdict.PROBLEM_ERROR), ("lost", Verdict.INVALID)]
+    assert "/p/broken.py, line 1" in made.known[0].reason and "/s/lost/naive.py" in made.known[1].reason
+
+
+def test_the_reference_is_a_job_without_a_file() -> None:
+    (job,) = plan(choose(Options(names=("relu/@reference",)), KNOWN), Options(), "cpu").jobs
+    assert (job.solution_name, job.solution) == ("@reference", None)
+
+
+def test_replaced_constants_name_the_shape() -> None:
+    options = Options(names=("matmul/naive",), constants={"N": 3, "M": (1, 2)})
+    (job,) = plan(choose(options, KNOWN), options, "cpu").jobs
+    assert (job.shape_name, job.problem.shape, job.problem.constants) == ("N=3,M=(1, 2)", "full", {"N": 3, "M": (1, 2)})
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (Options(names=("matmul",), constants={"Q": 1}), r"--set Q: /p/matmul.py has no such constant .*\(it has N, M\)"),
+    (Options(names=("matmul",), shapes=("tiny",)), r"--shape tiny: /p/matmul.py .*\(it has full, small, odd\)"),
+    (Options(names=("relu",), shapes=("small",)), "--shape small: /p/relu.py"),
+    (Options(names=("matmul",), solution_file=Path("/none.py")), "--solution /none.py: no such file"),
+    (Options(names=("matmull",)), "did you mean matmul"),
+])
+def test_what_cannot_be_meant_stops_the_run_before_it_begins(options: Options, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        choose(options, KNOWN)
+
+
+def test_nothing_to_evaluate_stops_the_run() -> None:
+    with pytest.raises(UsageError, match="nothing to evaluate"):
+        choose(Options(), Catalog({"relu": BARE}, ()))
+
+
+def test_a_solution_file_from_anywhere_is_evaluated_against_the_named_problem(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("")
+    ((problem, solution),) = choose(Options(names=("relu",), solution_file=path), KNOWN)
+    assert (problem, solution.name, solution.path) == (BARE, "mine", path)
+
+
+def test_the_exit_status_is_0_if_all_passed() -> None:
+    assert exit_status([result(), result()], strict=True) == 0
+
+
+@pytest.mark.parametrize("verdict", FAILURES)
+def test_the_exit_status_is_1_for_everything_but_a_skip(verdict: Verdict) -> None:
+    results = [result(), result(verdict=verdict)]
+    assert exit_status(results, strict=False) == (0 if verdict is Verdict.SKIPPED else 1)
+    assert exit_status(results, strict=True) == 1
+
+
+LEVELS = Catalog(
+    {problem.name: problem for problem in (
+        Problem("row_sum", Path("/p/row_sum.py"), level=1, tags=("reduction", "memory-bound")),
+        Problem("block", Path("/p/block.py"), level=3, tags=("attention",)), BARE,
+    )},
+    tuple(Solution(*name.split("/"), Path(f"/s/{name}.py")) for name in ("row_sum/fast", "block/fast", "relu/naive")),
+)
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    (Options(levels=(1,)), ["row_sum/fast"]),
+    (Options(levels=(1, 3)), ["row_sum/fast", "block/fast"]),
+    (Options(tags=("attention", "scan")), ["block/fast"]),
+    (Options(levels=(1,), tags=("memory-bound",)), ["row_sum/fast"]),
+])
+def test_levels_and_tags_select(options: Options, expected: list[str]) -> None:
+    assert [str(solution) for _, solution in choose(options, LEVELS)] == expected
+
+
+def test_a_level_or_a_tag_that_nothing_has_is_refused_with_what_there_is() -> None:
+    with pytest.raises(UsageError, match="level 1 and tag attention; there are levels 1, 3 and tags attention, mem"):
+        choose(Options(levels=(1,), tags=("attention",)), LEVELS)

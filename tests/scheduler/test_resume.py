@@ -1,0 +1,98 @@
+"""What `--resume` and `--shard` leave out: real runs, one of them killed in the middle."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+from inlinebench.cli.merge import merge
+from inlinebench.records.jsonl import read
+from inlinebench.records.result import Result, Verdict
+
+from ..running import LONGEST_S, TESTS, command, run_eval
+
+NAMES = ("shapes", "view", "batch_norm")
+COMMON = ("--problems", TESTS / "problems", "--check", "--calls", "3", "--allow-library", "--device", "cpu", "--seed",
+          "5")
+
+
+def rows(results: list[Result]) -> list[tuple[str, str, str, Verdict]]:
+    return sorted((row.problem, row.solution, row.shape, row.verdict) for row in results)
+
+
+@pytest.fixture(scope="module")
+def plain(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
+    """What a run without interruption finds."""
+    return run_eval(*NAMES, *COMMON, "--cache", cache, out=tmp_path_factory.mktemp("plain") / "out.jsonl").results
+
+
+def test_a_killed_run_goes_on_where_it_was_cut_off(cache: Path, tmp_path: Path, plain: list[Result]) -> None:
+    out = tmp_path / "out.jsonl"
+    line = command(*NAMES, *COMMON, "--cache", cache, "--out", out)
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(line, stdin=nowhere, stdout=nowhere, stderr=nowhere) as first:
+        while first.poll() is None and not (out.exists() and out.read_bytes().count(b"\n") >= 2):
+            time.sleep(0.02)
+        first.kill()
+    written = out.read_bytes()
+    assert 2 <= written.count(b"\n") < len(plain)
+    with out.open("ab") as file:
+        file.write(b'{"schema": 1, "problem": "sha')  # as if it had been killed while it wrote
+    again = subprocess.run([*line, "--resume"], capture_output=True, text=True, timeout=LONGEST_S, check=False,
+                           stdin=subprocess.DEVNULL)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = list(read(out))
+    assert len(caught) == 1 and "half-written" in str(caught[0].message)
+    assert rows(found) == rows(plain)
+    assert out.read_bytes().startswith(written)
+    assert sum(again.stdout.count(f" {row.solution} ") > 0 for row in plain) == len(plain)  # the table has all
+
+
+def test_only_what_changed_is_done_again(cache: Path, tmp_path: Path, plain: list[Result]) -> None:
+    solutions = tmp_path / "solutions"
+    shutil.copytree(TESTS / "solutions" / "shapes", solutions / "shapes")
+    out = tmp_path / "out.jsonl"
+    arguments = ("shapes", *COMMON, "--solutions", solutions, "--cache", cache, "--resume")
+    first = run_eval(*arguments, out=out).results
+    assert len(first) > 1
+    changed = solutions / "shapes" / f"{first[0].solution}.py"
+    changed.write_text(changed.read_text() + "\n# changed\n")
+    again = run_eval(*arguments, out=out).results[len(first):]
+    assert {row.solution for row in again} == {first[0].solution}
+    assert {row.key for row in again}.isdisjoint(row.key for row in first)
+    assert len(run_eval(*arguments, out=out).results) == len(first) + len(again)
+    assert len(run_eval(*arguments, "--calls", "4", out=out).results) == 2 * len(first) + len(again)
+
+
+def test_shards_together_are_a_whole_run(cache: Path, tmp_path: Path, plain: list[Result]) -> None:
+    parts = [run_eval(*NAMES, *COMMON, "--cache", cache, "--shard", f"{part}/3", out=tmp_path / f"{part}").results
+             for part in (1, 2, 3)]
+    assert all(parts) and max(map(len, parts)) - min(map(len, parts)) <= 1
+    union = [row for part in parts for row in part]
+    assert rows(union) == rows(plain) and rows(merge(union)) == rows(plain)
+    assert {(row.problem, row.shape, row.solution): row.key for row in union} == {
+        (row.problem, row.shape, row.solution): row.key for row in plain}
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (("--resume",), "--resume needs --out"), (("--shard", "3/2"), "no part"), (("--shard", "1"), "no part"),
+    (("--shard", "1/2", "--baseline", "solution:naive"), "exclude each other"),
+])
+def test_what_can_not_be_meant_is_refused(arguments: tuple[str, ...], said: str) -> None:
+    run = run_eval(*arguments)
+    assert run.status == 2 and said in run.err
+
+
+def test_a_file_of_something_else_is_not_gone_on_with(tmp_path: Path) -> None:
+    out = tmp_path / "notes.txt"
+    out.write_text("milk, eggs\n")
+    done = subprocess.run(command(*NAMES, *COMMON, "--resume", "--out", out), capture_output=True, text=True,
+                          timeout=LONGEST_S, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2 and "--out names a file that an earlier run wrote" in done.stderr
+    assert out.read_text() == "milk, eggs\n"
