@@ -119,7 +119,7 @@ class Bench:
         torch.cuda.set_device(device)
         exact_arithmetic(tf32=False)
         service = BuildService(cache, architectures(device), BUILD_TIMEOUT_S)
-        support = service.support()
+        support = service.runtime_libraries()
         assert support.clock is not None and device.index is not None
         self._trace = support.trace
         self.spin = Spin(folder, device)  # its tensor makes torch start CUDA, before the clock's library uses it
@@ -137,7 +137,7 @@ class Bench:
     ) -> float | None:
         """One call in µs by the harness's timer, behind a hold; None where the hold ran out."""
         _, sample = timed_call(clock or self.clock, work, finish, HOLD_MS)
-        return sample.device_ms * 1e3 if sample.held else None
+        return sample.device_ms * 1e3 if sample.blocked else None
 
     @cached_property
     def shown_us(self) -> float:

@@ -19,6 +19,7 @@ from inlinebench.records import catalog
 from inlinebench.records.options import ROOT, Options
 from inlinebench.records.result import Result, from_json
 from inlinebench.report.terminal.progress import Progress
+from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.plan import Choice, choose
 from inlinebench.scheduler.session import Session
 
@@ -172,7 +173,10 @@ def _evaluate(row: Evaluated, arguments: Sequence[str], number: int, note: Note)
 
 
 def _run(row: Evaluated, wanted: Options, choices: Sequence[Choice], note: Note) -> None:
-    with Progress(quiet=not sys.stderr.isatty()) as progress, Session(wanted, choices, progress) as session:
+    with (
+        Progress(quiet=not sys.stderr.isatty()) as progress,
+        Session(wanted, choices, progress, LocalExecutor(wanted, progress)) as session,
+    ):
         begin = time.monotonic()
         for result in session.results():
             row.seconds.append(time.monotonic() - begin)

@@ -26,6 +26,7 @@ sys.path[:0] = [str(ROOT / "harness"), str(ROOT)]
 from inlinebench.cli import arguments as command_line  # noqa: E402
 from inlinebench.records import catalog  # noqa: E402
 from inlinebench.records.result import Verdict  # noqa: E402
+from inlinebench.scheduler.executor import LocalExecutor  # noqa: E402
 from inlinebench.scheduler.plan import choose  # noqa: E402
 from inlinebench.scheduler.session import Session  # noqa: E402
 
@@ -72,7 +73,7 @@ def seconds(name: str, trust: bool, arguments: list[str]) -> tuple[float, dict[s
     phases: Any = Phases()
     took: list[float] = []
     found: dict[str, float] = {}
-    with Session(wanted, choices, phases) as session:
+    with Session(wanted, choices, phases, LocalExecutor(wanted, phases)) as session:
         begin = time.monotonic()
         for result in session.results():
             if result.verdict is not Verdict.PASSED:

@@ -29,7 +29,7 @@ from inlinebench.records.build_request import BuildOutcome, BuildRequest
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.scheduler import build_only
 from inlinebench.scheduler.build_only import BuildOnly
-from inlinebench.scheduler.build_report import Built
+from inlinebench.scheduler.build_report import BuildReport
 from inlinebench.scheduler.plan import choose
 from inlinebench.wire.processes import kill_tree
 
@@ -103,7 +103,7 @@ def by_harness(task: Task, names: Sequence[str], cache: Path) -> Iterator[Build]
                 yield of_harness(built)
 
 
-def of_harness(built: Built) -> Build:
+def of_harness(built: BuildReport) -> Build:
     """What `--build-only` says of a solution."""
     headers = dict.fromkeys(outcome.headers.partition(",")[0] for outcome in built.builds)
     return Build(
@@ -114,7 +114,7 @@ def of_harness(built: Built) -> Build:
     )
 
 
-def _end(built: Built) -> End:
+def _end(built: BuildReport) -> End:
     if any(outcome.timed_out for outcome in built.builds):
         return End.HUNG
     if any(outcome.library is None for outcome in built.builds):

@@ -31,7 +31,8 @@ from inlinebench.records.options import ROOT
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.sandbox.policy import Sandbox
-from inlinebench.sandbox.probe import available
+from inlinebench.sandbox.self_test import available
+from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.plan import choose
 from inlinebench.scheduler.session import Session
 from inlinebench.wire.processes import kill_tree
@@ -145,7 +146,10 @@ def session(arguments: Sequence[str | Path], repeats: int = 1) -> Iterator[Itera
     """
     wanted = command_line.parse([str(each) for each in arguments])
     choices = choose(wanted, catalog.read(wanted.problems, wanted.solutions)) * repeats
-    with Progress(quiet=True) as progress, Session(wanted, choices, progress) as running:
+    with (
+        Progress(quiet=True) as progress,
+        Session(wanted, choices, progress, LocalExecutor(wanted, progress)) as running,
+    ):
         yield (passed(result) for result in running.results())
 
 

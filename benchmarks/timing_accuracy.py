@@ -51,13 +51,13 @@ from accuracy_runs import against_itself, differ, repeat  # noqa: E402
 from inlinebench.compile.toolchain import MissingTool  # noqa: E402
 from inlinebench.judge import device as devices  # noqa: E402
 from inlinebench.problem.problem_file import ProblemError  # noqa: E402
-from inlinebench.records.build_request import NoSupport  # noqa: E402
+from inlinebench.records.build_request import NoRuntimeLibraries  # noqa: E402
 from inlinebench.records.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
 from inlinebench.records.options import default_cache  # noqa: E402
 
 OTHERS = "others"
 PARTS = ("cupti", OTHERS, "spin", "flush", "repeat", "aa", "differ")
-BROKEN = (Failed, JudgeDied, MissingTool, NoDevice, NoSandbox, NoSupport, OSError, ProblemError, RuntimeError,
+BROKEN = (Failed, JudgeDied, MissingTool, NoDevice, NoSandbox, NoRuntimeLibraries, OSError, ProblemError, RuntimeError,
           UsageError, subprocess.SubprocessError)
 """What ends a part without ending those after it; CUDA's errors are RuntimeErrors."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from inlinebench.records.result import Result
 from inlinebench.sandbox.policy import REQUIRED
-from inlinebench.sandbox.probe import available
+from inlinebench.sandbox.self_test import available
 
 from .planted import Planted, evaluate_all, read_all
 

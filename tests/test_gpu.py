@@ -46,7 +46,7 @@ def test_all_shapes_pass(cache: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SOLUTIONS)
 def test_times_come_with_all_that_belongs_to_them(run: Run, name: str) -> None:
     timing = run.row(*name.split("/"), "full").timing
-    assert timing is not None and timing.wall_ms is not None and timing.floor is not None
+    assert timing is not None and timing.wall_ms is not None and timing.roofline is not None
     assert timing.wall_ms.median >= 0.9 * timing.solution_ms.median
     assert not [flag for flag in timing.flags if "faster than its bytes" in flag]
     assert timing.empty_ms and timing.reference_overhead_ms and timing.solution_overhead_ms

@@ -8,7 +8,7 @@ import pytest
 
 from inlinebench.records.result import Verdict
 from inlinebench.sandbox.policy import REQUIRED
-from inlinebench.sandbox.probe import available
+from inlinebench.sandbox.self_test import available
 
 from .running import TESTS, Run, run_eval
 

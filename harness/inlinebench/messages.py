@@ -83,7 +83,7 @@ class Hello:
 
 
 @dataclass(frozen=True)
-class NeedSupport:
+class NeedRuntimeLibraries:
     """Judge to orchestrator: the harness's own libraries for the device; the answer is a Support or a reason."""
 
 
@@ -134,7 +134,7 @@ __all__ = [
     "Init",
     "NeedBuild",
     "NeedInit",
-    "NeedSupport",
+    "NeedRuntimeLibraries",
     "ProblemAt",
     "Progress",
     "Settings",

@@ -18,7 +18,7 @@ import real_code_builds as builds
 from real_code_rows import Build, End, Maker, Pair, Record, bars, report
 
 from inlinebench.records.build_request import BuildOutcome
-from inlinebench.scheduler.build_report import Built, State
+from inlinebench.scheduler.build_report import BuildReport, State
 
 PROBLEM = """
 import torch
@@ -151,14 +151,15 @@ def test_those_beside_stock_are_spread_evenly(
     ([], State.FAILED, "SyntaxError", End.NONE),
 ])
 def test_the_end_is_that_of_the_builds(outcomes: list[BuildOutcome], state: State, reason: str, end: End) -> None:
-    assert builds.of_harness(Built("p", "s", state, reason, tuple(outcomes))).end is end
+    assert builds.of_harness(BuildReport("p", "s", state, reason, tuple(outcomes))).end is end
 
 
 def test_a_second_try_is_told_whether_it_helped_or_not() -> None:
     library, slim = Path("a.so"), BuildOutcome(Path("a.so"), headers="slim")
     for outcome in (replace(slim, headers="full, because with slim ones: x"), BuildOutcome(None, "x", headers="full")):
-        assert builds.of_harness(Built("p", "s", State.BUILT, "", (slim, outcome))).second_try
-    assert not builds.of_harness(Built("p", "s", State.BUILT, "", (BuildOutcome(library, headers="slim"),))).second_try
+        assert builds.of_harness(BuildReport("p", "s", State.BUILT, "", (slim, outcome))).second_try
+    once = BuildReport("p", "s", State.BUILT, "", (BuildOutcome(library, headers="slim"),))
+    assert not builds.of_harness(once).second_try
 
 
 def pair(stock_s: float, ours_s: float, end: End = End.BUILT, *, second_try: bool = False) -> Pair:

@@ -172,20 +172,21 @@ def activities(*names: str) -> list[Activity]:
 
 
 def test_the_work_lies_between_hold_and_stop() -> None:
-    before, after = ("inlinebench_flush", "Memset", "inlinebench_hold"), ("inlinebench_stop", "late")
+    before, after = ("inlinebench_flush", "Memset", "inlinebench_block"), ("inlinebench_stop", "late")
     assert span_us(activities(*before, "gemm", *after)) == 3
     assert span_us(activities(*before, "Memset", "gemm", "reduce", *after)) == 7
     assert span_us(activities(*before, "inlinebench_done", "gemm", *after)) == 3
 
 
 def test_the_end_of_the_work_is_that_of_the_longest_kernel() -> None:
-    hold, stop = activities("inlinebench_hold")[0], Activity("inlinebench_stop", 60.0, 61.0)
+    hold, stop = activities("inlinebench_block")[0], Activity("inlinebench_stop", 60.0, 61.0)
     assert span_us([hold, Activity("long", 5.0, 50.0), Activity("short", 10.0, 11.0), stop]) == 45
 
 
 @pytest.mark.parametrize("names", [
-    (), ("gemm",), ("inlinebench_hold", "gemm"), ("gemm", "inlinebench_stop"), ("inlinebench_hold", "inlinebench_stop"),
-    ("inlinebench_stop", "gemm", "inlinebench_hold"),
+    (), ("gemm",), ("inlinebench_block", "gemm"), ("gemm", "inlinebench_stop"),
+    ("inlinebench_block", "inlinebench_stop"),
+    ("inlinebench_stop", "gemm", "inlinebench_block"),
 ])
 def test_activities_without_work_between_hold_and_stop_have_no_time(names: tuple[str, ...]) -> None:
     assert span_us(activities(*names)) is None

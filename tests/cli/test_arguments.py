@@ -16,7 +16,7 @@ import pytest
 
 from inlinebench.records.result import Verdict, from_json
 from inlinebench.sandbox.policy import REQUIRED
-from inlinebench.sandbox.probe import available
+from inlinebench.sandbox.self_test import available
 from inlinebench.wire.processes import descendants, kill_tree
 
 from ..running import ROOT, TESTS, Run, command, run_eval
@@ -281,7 +281,7 @@ def test_a_required_sandbox_that_cannot_be_had_stops_the_run(place: Place, hidde
     if not set(REQUIRED) <= set(available()):
         pytest.skip("this machine offers no whole sandbox")
     arguments = place({"problems/twice.py": PROBLEM, "solutions/twice/honest.py": solution()})
-    code = ("import sys\nfrom inlinebench.sandbox import probe\nfound = probe.available()\n"
+    code = ("import sys\nfrom inlinebench.sandbox import self_test\nfound = probe.available()\n"
             f"probe.available = lambda: tuple(name for name in found if name != {hidden!r})\n"
             "import run_eval\nsys.exit(run_eval.main(sys.argv[1:]))")
     done = subprocess.run([sys.executable, "-c", code, *arguments, "--require-sandbox"], cwd=ROOT, check=False,

@@ -553,7 +553,7 @@ class FakeStage:
 
     def __init__(self) -> None:
         spec = SimpleNamespace(torch_dtype=torch.float32)
-        self.rehearsed = SimpleNamespace(outputs=Output.of(torch.zeros(4)).metas)
+        self.probed = SimpleNamespace(outputs=Output.of(torch.zeros(4)).metas)
         self.sets = [SimpleNamespace(outputs=[spec])]
         self.states = {"mean": None}
         self.out, self.written, self.given = torch.zeros(4), torch.zeros(4), torch.zeros(4)
@@ -582,16 +582,16 @@ def look(checker: Checker) -> str:
     ("out", "output", 1e-4), ("given", "input 0, which the reference changes", 1e-4), ("written", "buffer mean", 1e-5),
 ])
 def test_the_checker_keeps_the_mismatch_of_the_call_that_failed(place: str, what: str, tolerance: float) -> None:
-    stage = FakeStage()
-    checker = Checker(stage, {"mean": "mean"}, None, random.Random(1))  # type: ignore[arg-type]
-    stage.out, stage.written, stage.given = torch.ones(4), torch.ones(4), torch.ones(4)
+    workload = FakeStage()
+    checker = Checker(workload, {"mean": "mean"}, None, random.Random(1))  # type: ignore[arg-type]
+    workload.out, workload.written, workload.given = torch.ones(4), torch.ones(4), torch.ones(4)
     assert look(checker) == "" and checker.mismatch("call 1", "as drawn") is None
-    setattr(stage, place, torch.tensor([1.0, 1.0, 3.0, 1.0]))
+    setattr(workload, place, torch.tensor([1.0, 1.0, 3.0, 1.0]))
     assert "1 of 4 elements differ" in look(checker)
     found = checker.mismatch("call 2", "negated")
     assert found is not None and (found.what, found.call, found.variant) == (what, "call 2", "negated")
     assert (found.first, found.tolerance) == ((Element((2,), "1", "3"),), pytest.approx(tolerance))
-    setattr(stage, place, torch.ones(4))
+    setattr(workload, place, torch.ones(4))
     assert look(checker) == "" and checker.mismatch("call 3", "as drawn") is None
 
 
@@ -599,8 +599,8 @@ def test_without_memory_to_look_the_call_has_failed_all_the_same(monkeypatch: py
     def full(*_: Any, **__: Any) -> Mismatch:
         raise torch.OutOfMemoryError
 
-    stage = FakeStage()
-    checker = Checker(stage, {"mean": "mean"}, None, random.Random(1))  # type: ignore[arg-type]
+    workload = FakeStage()
+    checker = Checker(workload, {"mean": "mean"}, None, random.Random(1))  # type: ignore[arg-type]
     monkeypatch.setattr(checking, "find_mismatch", full)
     assert "4 of 4 elements differ" in look(checker)
     assert checker.mismatch("call 1", "as drawn") is None

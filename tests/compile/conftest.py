@@ -16,7 +16,7 @@ PATIENCE_S = 600
 
 
 @pytest.fixture(scope="session")
-def gpu_prefixes(cache: Path) -> Iterator[Path]:
+def gpu_precompiled(cache: Path) -> Iterator[Path]:
     """The folder of headers that are precompiled for a GPU. Another test process may be the one that makes them."""
     service = BuildService(cache, ("90",), timeout=PATIENCE_S)
     deadline = time.monotonic() + PATIENCE_S

@@ -65,20 +65,21 @@ def test_the_limit_is_kept(service: BuildService) -> None:
 
 
 def test_libraries_for_the_cpu_stay_until_the_service_ends(service: BuildService, tmp_path: Path) -> None:
-    support = service.support()
-    assert support.runtime is not None and support.allocator is not None
-    for library in (support.runtime, support.allocator):
+    runtime_libraries = service.runtime_libraries()
+    assert runtime_libraries.runtime is not None and runtime_libraries.allocator is not None
+    for library in (runtime_libraries.runtime, runtime_libraries.allocator):
         grow_old(library)
     assert prune(tmp_path, 0).libraries == 0
     service.close()
     assert prune(tmp_path, 0).libraries == 2
-    assert service.support() == support and support.runtime.exists() and support.allocator.exists()
+    assert service.runtime_libraries() == runtime_libraries
+    assert runtime_libraries.runtime.exists() and runtime_libraries.allocator.exists()
 
 
 def test_libraries_for_the_cpu_that_are_pruned_as_they_are_found_are_built_again(
     service: BuildService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service.support()
+    service.runtime_libraries()
     service.close()
     hold, pruned = Cache.hold, []
 
@@ -89,5 +90,6 @@ def test_libraries_for_the_cpu_that_are_pruned_as_they_are_found_are_built_again
         return hold(cache, library)
 
     monkeypatch.setattr(Cache, "hold", prune_first)
-    support = service.support()
-    assert pruned == [support.runtime] and support.runtime is not None and support.runtime.exists()
+    runtime_libraries = service.runtime_libraries()
+    assert pruned == [runtime_libraries.runtime]
+    assert runtime_libraries.runtime is not None and runtime_libraries.runtime.exists()

@@ -32,10 +32,10 @@ OF_HEADERS = re.compile(r"bytes gmem")
 """What ptxas says of a whole file: torch's full headers bring variables of their own."""
 
 
-def ours(case: Case, prefixes: Path, folder: Path) -> tuple[int, str]:
+def ours(case: Case, precompiled: Path, folder: Path) -> tuple[int, str]:
     """Status and output of the harness's command for a source."""
     request = BuildRequest("extension", (), (case.source,), extra_cuda_cflags=case.flags)
-    for name, text in recipe(request, case.architectures, slim=True, prefixes=prefixes).files.items():
+    for name, text in recipe(request, case.architectures, slim=True, precompiled=precompiled).files.items():
         (folder / name).write_text(text, encoding="utf-8")
     return run([toolchain.ninja(), "-C", str(folder), "cuda.o"], folder)
 
@@ -70,9 +70,9 @@ def messages(output: str) -> set[str]:
 @pytest.mark.parametrize("name", [
     *IN_EVERY_RUN, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
 ])
-def test_a_source_ends_as_it_does_in_nvcc_with_its_messages(name: str, gpu_prefixes: Path, tmp_path: Path) -> None:
+def test_a_source_ends_as_it_does_in_nvcc_with_its_messages(name: str, gpu_precompiled: Path, tmp_path: Path) -> None:
     case = (IN_EVERY_RUN | SLOW)[name]
-    status, output = ours(case, gpu_prefixes, tmp_path)
+    status, output = ours(case, gpu_precompiled, tmp_path)
     assert case.says in output
     assert (status != 0) is case.fails, output
     expected, stock = plain(case, tmp_path, slim=name in IN_EVERY_RUN)

@@ -16,8 +16,8 @@ from threading import Event
 import pytest
 
 from inlinebench.compile.cache import CPU_LIBRARIES, Cache
-from inlinebench.compile.precompiled import BINDING, KERNEL, PREFIX_DIR, WORTH_IT
-from inlinebench.compile.precompiled.builder import Prefixes
+from inlinebench.compile.precompiled import BINDING, KERNEL, PRECOMPILED_DIR, WORTH_IT
+from inlinebench.compile.precompiled.builder import PrecompiledHeaders
 from inlinebench.compile.service import BuildService
 from inlinebench.records.build_request import BuildRequest
 
@@ -38,7 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Pat
 
     The tests that come after this file find them in the session's own cache.
     """
-    place = tmp_path_factory.mktemp("prefixes")
+    place = tmp_path_factory.mktemp("precompiled")
     service = BuildService(place, (), timeout=600)
     for number in range(WORTH_IT):
         assert not list((place / CPU_LIBRARIES).glob("prefix-*"))
@@ -117,9 +117,9 @@ def test_a_compiler_that_can_not_make_them_keeps_nobody_from_building(tmp_path: 
         tried.append(folder)
         return 1, "planted", None
 
-    prefixes = Prefixes(Cache(tmp_path), ninja)
-    assert {prefixes.ask() for _ in range(3 * WORTH_IT)} == {False}
-    assert prefixes.folder() == PREFIX_DIR
+    precompiled = PrecompiledHeaders(Cache(tmp_path), ninja)
+    assert {precompiled.ask() for _ in range(3 * WORTH_IT)} == {False}
+    assert precompiled.folder() == PRECOMPILED_DIR
     assert len(tried) == 1
     assert not list((tmp_path / CPU_LIBRARIES).glob("prefix-*")) and not list((tmp_path / CPU_LIBRARIES).glob("tmp*"))
 
@@ -132,11 +132,11 @@ def test_nobody_waits_while_somebody_makes_them(tmp_path: Path) -> None:
         assert over.wait(60)
         return 0, "", None
 
-    prefixes = Prefixes(Cache(tmp_path), ninja)
+    precompiled = PrecompiledHeaders(Cache(tmp_path), ninja)
     with ThreadPoolExecutor(1) as pool:
-        making = pool.submit(lambda: [prefixes.ask() for _ in range(WORTH_IT)][-1])
+        making = pool.submit(lambda: [precompiled.ask() for _ in range(WORTH_IT)][-1])
         assert begun.wait(60)
-        assert prefixes.ask() is False
+        assert precompiled.ask() is False
         over.set()
         assert making.result() is True
 
@@ -145,8 +145,8 @@ def test_a_full_disk_keeps_nobody_from_building(tmp_path: Path) -> None:
     def ninja(folder: Path) -> tuple[int, str, None]:
         raise OSError(errno.ENOSPC, "planted")
 
-    prefixes = Prefixes(Cache(tmp_path), ninja)
-    assert {prefixes.ask() for _ in range(2 * WORTH_IT)} == {False} == {prefixes.make()}
+    precompiled = PrecompiledHeaders(Cache(tmp_path), ninja)
+    assert {precompiled.ask() for _ in range(2 * WORTH_IT)} == {False} == {precompiled.make()}
 
 
 def test_who_comes_second_uses_what_the_first_one_made(tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ def test_who_comes_second_uses_what_the_first_one_made(tmp_path: Path) -> None:
         (other / "by somebody else").touch()
         return 0, "", None
 
-    first = Prefixes(cache, ninja)
+    first = PrecompiledHeaders(cache, ninja)
     assert [first.ask() for _ in range(WORTH_IT)] == [False] * (WORTH_IT - 1) + [True]
     found = first.folder()
     assert (found / "by somebody else").exists() and len(runs) == 1
-    assert Prefixes(cache, ninja)._make({}, found) and len(runs) == 1
+    assert PrecompiledHeaders(cache, ninja)._make({}, found) and len(runs) == 1

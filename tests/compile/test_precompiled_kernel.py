@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.compile import toolchain
-from inlinebench.compile.precompiled import HOST_COMPILER, PREFIX_DIR
+from inlinebench.compile.precompiled import HOST_COMPILER, PRECOMPILED_DIR
 from inlinebench.compile.recipe import recipe
 from inlinebench.compile.slim import needs_thrust
 from inlinebench.records.build_request import BuildRequest
@@ -42,14 +42,14 @@ REQUEST = BuildRequest("twice", ("torch::Tensor run(torch::Tensor x);",), (CUDA,
                        extra_cuda_cflags=STRICT)
 
 
-def compiled(request: BuildRequest, prefixes: Path, folder: Path) -> tuple[int, str, set[str]]:
+def compiled(request: BuildRequest, precompiled: Path, folder: Path) -> tuple[int, str, set[str]]:
     """The exit status, what was printed, and the symbols of the object that nvcc makes."""
     tools, calls = folder / "tools", folder / "calls"
     tools.mkdir(exist_ok=True)
     calls.write_text("")
     (tools / "gcc").write_text(RECORDER.format(calls=calls, gcc=shutil.which("gcc")))
     (tools / "gcc").chmod(0o755)
-    for name, text in recipe(request, ARCHITECTURES, slim=True, prefixes=prefixes).files.items():
+    for name, text in recipe(request, ARCHITECTURES, slim=True, precompiled=precompiled).files.items():
         (folder / name).write_text(text)
     done = subprocess.run([toolchain.ninja(), "-C", folder, "cuda.o"], capture_output=True, text=True, check=False,
                           env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
@@ -59,67 +59,69 @@ def compiled(request: BuildRequest, prefixes: Path, folder: Path) -> tuple[int, 
     return 0, done.stdout, {line[17:] for line in listed.splitlines() if line[17] in "TWVDB"}
 
 
-def reads_it(folder: Path, gpu_prefixes: Path, level: str) -> bool:
+def reads_it(folder: Path, gpu_precompiled: Path, level: str) -> bool:
     """Whether the last call of GCC for the build in a folder read the precompiled header."""
-    return f"-include {gpu_prefixes / level / 'prefix.h'} " in (folder / "calls").read_text().splitlines()[-1]
+    return f"-include {gpu_precompiled / level / 'prefix.h'} " in (folder / "calls").read_text().splitlines()[-1]
 
 
-def test_the_object_is_the_same(gpu_prefixes: Path, tmp_path: Path) -> None:
-    status, log, symbols = compiled(REQUEST, gpu_prefixes, tmp_path)
-    assert status == 0 and reads_it(tmp_path, gpu_prefixes, "plain"), log
-    status, log, plain = compiled(REQUEST, PREFIX_DIR, tmp_path)
-    assert status == 0 and not reads_it(tmp_path, gpu_prefixes, "plain"), log
+def test_the_object_is_the_same(gpu_precompiled: Path, tmp_path: Path) -> None:
+    status, log, symbols = compiled(REQUEST, gpu_precompiled, tmp_path)
+    assert status == 0 and reads_it(tmp_path, gpu_precompiled, "plain"), log
+    status, log, plain = compiled(REQUEST, PRECOMPILED_DIR, tmp_path)
+    assert status == 0 and not reads_it(tmp_path, gpu_precompiled, "plain"), log
     assert symbols == plain
     assert any("3run" in symbol for symbol in symbols)
 
 
-def test_optimised_sources_have_their_own(gpu_prefixes: Path, tmp_path: Path) -> None:
-    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*STRICT, "-O3")), gpu_prefixes, tmp_path)
-    assert status == 0 and reads_it(tmp_path, gpu_prefixes, "O3"), log
+def test_optimised_sources_have_their_own(gpu_precompiled: Path, tmp_path: Path) -> None:
+    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*STRICT, "-O3")), gpu_precompiled, tmp_path)
+    assert status == 0 and reads_it(tmp_path, gpu_precompiled, "O3"), log
 
 
 @pytest.mark.parametrize("named", [("80", "90"), ("90a",), ("80", "100f")])
-def test_flags_that_name_gpus_have_it_too(gpu_prefixes: Path, tmp_path: Path, named: tuple[str, ...]) -> None:
+def test_flags_that_name_gpus_have_it_too(gpu_precompiled: Path, tmp_path: Path, named: tuple[str, ...]) -> None:
     """nvcc defines them as macros, and their families, and GCC takes a precompiled header only with the same ones."""
     several = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in named]
-    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*STRICT, *several)), gpu_prefixes, tmp_path)
-    assert status == 0 and reads_it(tmp_path, gpu_prefixes, "plain"), log
+    status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*STRICT, *several)), gpu_precompiled, tmp_path)
+    assert status == 0 and reads_it(tmp_path, gpu_precompiled, "plain"), log
 
 
-def test_what_it_was_not_made_for_is_read_as_it_is(gpu_prefixes: Path, tmp_path: Path) -> None:
+def test_what_it_was_not_made_for_is_read_as_it_is(gpu_precompiled: Path, tmp_path: Path) -> None:
     """These flags change the headers' text."""
     status, log, _ = compiled(replace(REQUEST, extra_cuda_cflags=(*STRICT, "-O1", "-D_FORTIFY_SOURCE=2")),
-                              gpu_prefixes, tmp_path)
+                              gpu_precompiled, tmp_path)
     assert status == 0 and "prefix.h" not in (tmp_path / "calls").read_text(), log
 
 
-def test_what_gcc_warns_about_is_compiled_as_it_is(gpu_prefixes: Path, tmp_path: Path) -> None:
+def test_what_gcc_warns_about_is_compiled_as_it_is(gpu_precompiled: Path, tmp_path: Path) -> None:
     """The text that cudafe++ writes switches warnings off, and GCC forgets that in precompiled form."""
     warned = CUDA.replace("  auto y =", "  x.data<float>();\n  auto y =")
-    status, log, _ = compiled(replace(REQUEST, cuda_sources=(warned,)), gpu_prefixes, tmp_path)
-    assert status == 0 and not reads_it(tmp_path, gpu_prefixes, "plain"), log
+    status, log, _ = compiled(replace(REQUEST, cuda_sources=(warned,)), gpu_precompiled, tmp_path)
+    assert status == 0 and not reads_it(tmp_path, gpu_precompiled, "plain"), log
     assert log.count("deprecated") >= 1, log
 
 
-def test_an_error_that_only_the_host_compiler_finds_names_the_author_s_line(gpu_prefixes: Path, tmp_path: Path) -> None:
+def test_an_error_that_only_the_host_compiler_finds_names_the_author_s_line(
+    gpu_precompiled: Path, tmp_path: Path
+) -> None:
     broken = CUDA.replace("  auto y =", '  asm("notaninstruction");\n  auto y =')
-    status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), gpu_prefixes, tmp_path)
+    status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), gpu_precompiled, tmp_path)
     assert status != 0
     assert log.count("cuda_sources:7: Error") == 1, log
 
 
-def test_an_error_in_a_kernel_is_told_once_with_the_author_s_line(gpu_prefixes: Path, tmp_path: Path) -> None:
+def test_an_error_in_a_kernel_is_told_once_with_the_author_s_line(gpu_precompiled: Path, tmp_path: Path) -> None:
     broken = CUDA.replace("y[threadIdx.x] = 2", "unknown[threadIdx.x] = 2")
-    status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), gpu_prefixes, tmp_path)
+    status, log, _ = compiled(replace(REQUEST, cuda_sources=(broken,)), gpu_precompiled, tmp_path)
     assert status != 0
     assert log.count("cuda_sources(3): error") == 1, log
 
 
-def test_one_that_the_compiler_refuses_keeps_nobody_from_building(gpu_prefixes: Path, tmp_path: Path) -> None:
+def test_one_that_the_compiler_refuses_keeps_nobody_from_building(gpu_precompiled: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     (damaged / "plain").mkdir(parents=True)
-    shutil.copy(gpu_prefixes / HOST_COMPILER, damaged)
-    os.link(gpu_prefixes / "plain" / "prefix.h", damaged / "plain" / "prefix.h")
+    shutil.copy(gpu_precompiled / HOST_COMPILER, damaged)
+    os.link(gpu_precompiled / "plain" / "prefix.h", damaged / "plain" / "prefix.h")
     (damaged / "plain" / "prefix.h.gch").write_bytes(b"planted")
     folder = tmp_path / "build"
     folder.mkdir()

@@ -18,7 +18,7 @@ from inlinebench.compile import toolchain
 from inlinebench.compile.service import LOG_BYTES, BuildService, _is_library
 from inlinebench.records.build_request import BuildOutcome, BuildRequest
 from inlinebench.sandbox.policy import REQUIRED, Sandbox
-from inlinebench.sandbox.probe import available
+from inlinebench.sandbox.self_test import available
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -206,11 +206,11 @@ def test_the_clock_is_built_for_each_architecture(tmp_path: Path) -> None:
         toolchain.nvcc()
     except toolchain.MissingTool as error:
         pytest.skip(str(error))
-    clock = BuildService(tmp_path, ("90a", "80"), timeout=300).support().clock
+    clock = BuildService(tmp_path, ("90a", "80"), timeout=300).runtime_libraries().clock
     assert clock is not None
     embedded = clock.read_bytes()
     assert b"sm_80" in embedded and b"sm_90a" in embedded
-    assert BuildService(tmp_path, ("80", "90a"), timeout=300).support().clock == clock
+    assert BuildService(tmp_path, ("80", "90a"), timeout=300).runtime_libraries().clock == clock
 
 
 def wrapped(tools: Path, script: str) -> BuildRequest:

@@ -458,10 +458,10 @@ def shfl_xor(rng: Rng) -> Given:
 
 @case("warps")
 def shfl_width(rng: Rng) -> Given:
-    x, lane = ints(rng, 64), np.arange(64)
-    down = np.where(lane % 8 + 3 < 8, lane + 3, lane)
-    up = np.where(lane % 4 >= 1, lane - 1, lane)
-    return [x, blank(256, dtype=Z)], {1: np.concatenate([x[lane // 8 * 8 + 2], x[down], x[up], x[lane ^ 5]])}
+    x, worker = ints(rng, 64), np.arange(64)
+    down = np.where(worker % 8 + 3 < 8, worker + 3, worker)
+    up = np.where(worker % 4 >= 1, worker - 1, worker)
+    return [x, blank(256, dtype=Z)], {1: np.concatenate([x[worker // 8 * 8 + 2], x[down], x[up], x[worker ^ 5]])}
 
 
 @case("warps")
@@ -497,8 +497,8 @@ def two_halves(rng: Rng) -> Given:
 
 @case("warps")
 def active_mask(rng: Rng) -> Given:
-    mask = sum(1 << lane for lane in range(0, 32, 3))
-    return [blank(32, dtype=U)], {0: [mask if lane % 3 == 0 else 0 for lane in range(32)]}
+    mask = sum(1 << worker for worker in range(0, 32, 3))
+    return [blank(32, dtype=U)], {0: [mask if worker % 3 == 0 else 0 for worker in range(32)]}
 
 
 @case("warps")
@@ -990,12 +990,12 @@ def tile_reduce(rng: Rng) -> Given:
 
 @case("groups")
 def small_tiles(rng: Rng) -> Given:
-    x, lane = ints(rng, 64), np.arange(64)
+    x, worker = ints(rng, 64), np.arange(64)
     tiles = x.reshape(16, 4)
     ballots = np.repeat(((tiles % 2) * [1, 2, 4, 8]).sum(1), 4)
     both = np.repeat((tiles > 90).any(1) + 2 * (tiles > 10).all(1), 4)
-    up = np.where(lane % 4 >= 1, lane - 1, lane)
-    return [x, blank(320, dtype=Z)], {1: np.concatenate([x[lane // 4 * 4 + 2], x[lane ^ 1], x[up], ballots, both])}
+    up = np.where(worker % 4 >= 1, worker - 1, worker)
+    return [x, blank(320, dtype=Z)], {1: np.concatenate([x[worker // 4 * 4 + 2], x[worker ^ 1], x[up], ballots, both])}
 
 
 @case("groups")

@@ -58,8 +58,8 @@ def origin(name: str) -> str:
 
 def call(*work: tuple[str, float, float], before: tuple[tuple[str, float, float], ...] = ()) -> list[Activity]:
     """Activities of a call whose hold lasts from 10 to 100 µs and whose clock stops at 200."""
-    rows = [*before, ("inlinebench_flush", 0, 10), ("inlinebench_hold", 10, 100), *work, ("inlinebench_stop", 200, 201),
-            ("Memcpy DtoD (Device -> Device)", 202, 210)]
+    rows = [*before, ("inlinebench_flush", 0, 10), ("inlinebench_block", 10, 100), *work,
+            ("inlinebench_stop", 200, 201), ("Memcpy DtoD (Device -> Device)", 202, 210)]
     return sorted((Activity(*row) for row in rows), key=lambda activity: activity.begin_us)
 
 
@@ -111,7 +111,7 @@ def test_the_copies_to_the_judge_are_not_late() -> None:
 def test_without_the_clocks_kernels_there_is_no_profile() -> None:
     assert read_profile([], origin) is None
     assert read_profile([Activity("own", 0, 1)], origin) is None
-    assert read_profile([Activity("inlinebench_hold", 0, 1), Activity("own", 1, 2)], origin) is None
+    assert read_profile([Activity("inlinebench_block", 0, 1), Activity("own", 1, 2)], origin) is None
 
 
 def test_a_call_that_runs_nothing_has_no_share() -> None:

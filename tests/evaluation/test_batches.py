@@ -23,7 +23,7 @@ class Source:
     def __init__(self) -> None:
         self._drawn = 0
 
-    def choose_variant(self, chance: random.Random) -> Variant:
+    def choose_variant(self, secret_random: random.Random) -> Variant:
         return Variant.PLAIN
 
     def write(self, seed: int, variant: Variant, targets: list[torch.Tensor]) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ class Candidate:
             gpu.join()
         on_queued()
         gpu.join()
-        return {"op": "batched", "nonce": 0, "held": self._says_held, "others": [[] for _ in calls]}
+        return {"op": "batched", "nonce": 0, "blocked": self._says_held, "non_tensors": [[] for _ in calls]}
 
     def _hold_and_work(self) -> None:
         while not self._runs_out and not self._flags.release:
@@ -76,12 +76,12 @@ def page() -> Iterator[FlagPage]:
 
 def run(page: FlagPage, *, runs_out: bool, says_held: bool, sets: int = SETS) -> tuple[Batch, bool, list[float]]:
     buffers = [torch.zeros(()) for _ in range(sets)]
-    stage: Any = SimpleNamespace(
+    workload: Any = SimpleNamespace(
         source=Source(), sets=buffers, inputs=lambda number: [buffers[number]], outputs=lambda number: [],
         poison=lambda numbers: None, synchronize=lambda: None, device=torch.device("cpu"),
     )
     candidate: Any = Candidate(page, buffers, runs_out, says_held)
-    batch = Batch(stage, candidate, random.Random(0), random.Random(1), page)
+    batch = Batch(workload, candidate, random.Random(0), random.Random(1), page)
     held, _ = batch.run(min(CALLS, sets))
     return batch, held, candidate.found
 

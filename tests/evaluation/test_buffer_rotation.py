@@ -7,11 +7,11 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.evaluation.buffer_rotation import Visits
+from inlinebench.evaluation.buffer_rotation import BufferRotation
 
 
 def places(sets: int, calls: int, seed: int = 0) -> list[int]:
-    visits = Visits(sets, random.Random(seed))
+    visits = BufferRotation(sets, random.Random(seed))
     return [visits.next() for _ in range(calls)]
 
 

@@ -14,7 +14,7 @@ import torch
 from inlinebench.evaluation.candidates import Candidates, NoCandidate, Waiting
 from inlinebench.messages import Settings
 from inlinebench.process.launcher import Launcher
-from inlinebench.records.build_request import BuildOutcome, BuildRequest, Support
+from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
 from inlinebench.records.options import Options
 from inlinebench.scheduler.executor import settings_for
 
@@ -50,7 +50,8 @@ def room() -> Room:
 @pytest.fixture
 def candidates(launcher: Launcher, settings: Settings, room: Room) -> Iterator[Candidates]:
     candidates = Candidates(
-        launcher, settings, torch.device("cpu"), Support(), no_build, always=(), kept=lambda: (launcher.pid,), room=room
+        launcher, settings, torch.device("cpu"), RuntimeLibraries(), no_build, always=(),
+        kept=lambda: (launcher.pid,), room=room,
     )
     yield candidates
     candidates.close()
@@ -59,7 +60,7 @@ def candidates(launcher: Launcher, settings: Settings, room: Room) -> Iterator[C
 @pytest.fixture
 def clocked(launcher: Launcher, settings: Settings, room: Room) -> Iterator[Candidates]:
     candidates = Candidates(
-        launcher, settings, torch.device("cpu"), Support(), no_build, always=(), kept=lambda: (launcher.pid,),
+        launcher, settings, torch.device("cpu"), RuntimeLibraries(), no_build, always=(), kept=lambda: (launcher.pid,),
         room=room, clocked=True,
     )
     yield candidates
@@ -153,8 +154,8 @@ def test_one_that_died_waiting_is_replaced(candidates: Candidates, tmp_path: Pat
 
 def test_a_device_that_is_not_there_is_nobodys_failure(launcher: Launcher, settings: Settings, room: Room) -> None:
     absent = torch.device("cuda", 99)
-    candidates = Candidates(launcher, settings, absent, Support(), no_build, always=(), kept=lambda: (launcher.pid,),
-                            room=room)
+    candidates = Candidates(launcher, settings, absent, RuntimeLibraries(), no_build, always=(),
+                            kept=lambda: (launcher.pid,), room=room)
     with pytest.raises(NoCandidate, match="didn't start"):
         candidates.take(None, {})
 

@@ -18,7 +18,7 @@ class FakeStage:
 
     def __init__(self, oracle: Any = None) -> None:
         spec = SimpleNamespace(torch_dtype=torch.float32)
-        self.rehearsed = SimpleNamespace(outputs=Output.of(torch.zeros(1)).metas)
+        self.probed = SimpleNamespace(outputs=Output.of(torch.zeros(1)).metas)
         self.sets = [SimpleNamespace(outputs=[spec])]
         self.states = {"mean": None}
         self.out, self.written = torch.zeros(1), torch.zeros(4)
@@ -35,47 +35,47 @@ class FakeStage:
         return self.written
 
 
-def look(stage: FakeStage, checker: Checker, outputs: tuple[float, float], states: tuple[float, float]) -> str:
+def look(workload: FakeStage, checker: Checker, outputs: tuple[float, float], states: tuple[float, float]) -> str:
     """What the checker says about a call, given the reference's output and state and the candidate's."""
-    stage.out, stage.written = torch.tensor([outputs[1]]), torch.full((4,), states[1])
+    workload.out, workload.written = torch.tensor([outputs[1]]), torch.full((4,), states[1])
     before, after = {"mean": torch.zeros(4)}, {"mean": torch.full((4,), states[0])}
     return checker.check(CallCheck([], (), 0, before, Output.of(torch.tensor([outputs[0]])), after, (), {}))
 
 
-def checker_of(stage: FakeStage) -> Checker:
-    return Checker(stage, {"mean": "mean"}, None, random.Random(1))  # type: ignore[arg-type]
+def checker_of(workload: FakeStage) -> Checker:
+    return Checker(workload, {"mean": "mean"}, None, random.Random(1))  # type: ignore[arg-type]
 
 
 def test_a_state_that_comes_to_nothing_keeps_the_rounding_of_when_it_was_large() -> None:
-    stage = FakeStage()
-    checker = checker_of(stage)
+    workload = FakeStage()
+    checker = checker_of(workload)
     rounding = 2e-6
-    assert look(stage, checker, (1.0, 1.0), (1.0, 1.0 + rounding)) == ""
-    assert look(stage, checker, (1.0, 1.0), (1e-3, 1e-3 + rounding)) == ""
+    assert look(workload, checker, (1.0, 1.0), (1.0, 1.0 + rounding)) == ""
+    assert look(workload, checker, (1.0, 1.0), (1e-3, 1e-3 + rounding)) == ""
 
 
 def test_a_state_that_was_never_large_has_no_such_allowance() -> None:
-    stage = FakeStage()
-    assert "buffer mean" in look(stage, checker_of(stage), (1.0, 1.0), (1e-3, 1e-3 + 2e-6))
+    workload = FakeStage()
+    assert "buffer mean" in look(workload, checker_of(workload), (1.0, 1.0), (1e-3, 1e-3 + 2e-6))
 
 
 @pytest.mark.parametrize("error", [5e-5, 1e-3])
 def test_a_biased_state_is_found_at_its_own_size(error: float) -> None:
-    stage = FakeStage()
-    assert "buffer mean" in look(stage, checker_of(stage), (1.0, 1.0), (1.0, 1.0 + error))
+    workload = FakeStage()
+    assert "buffer mean" in look(workload, checker_of(workload), (1.0, 1.0), (1.0, 1.0 + error))
 
 
 def test_a_single_sum_that_comes_to_nothing_is_held_against_the_size_of_earlier_ones() -> None:
-    stage = FakeStage()
-    checker = checker_of(stage)
-    assert look(stage, checker, (100.0, 100.0), (1.0, 1.0)) == ""
-    assert look(stage, checker, (1e-3, 2e-3), (1.0, 1.0)) == ""
-    assert "elements differ" in look(stage, checker, (1e-3, 0.1), (1.0, 1.0))
+    workload = FakeStage()
+    checker = checker_of(workload)
+    assert look(workload, checker, (100.0, 100.0), (1.0, 1.0)) == ""
+    assert look(workload, checker, (1e-3, 2e-3), (1.0, 1.0)) == ""
+    assert "elements differ" in look(workload, checker, (1e-3, 0.1), (1.0, 1.0))
 
 
 def test_the_first_single_sum_stands_alone() -> None:
-    stage = FakeStage()
-    assert "elements differ" in look(stage, checker_of(stage), (1e-3, 2e-3), (1.0, 1.0))
+    workload = FakeStage()
+    assert "elements differ" in look(workload, checker_of(workload), (1e-3, 2e-3), (1.0, 1.0))
 
 
 class Rounded:
@@ -95,16 +95,16 @@ def test_what_an_oracle_told_of_clamped_values_loosens_no_later_call(monkeypatch
     """A call whose values are nearly all clamped, and then one without an oracle whose values are not."""
     monkeypatch.setattr("inlinebench.evaluation.checks.ORACLE_SHARE", 0.0)
     oracle = Rounded()
-    stage = FakeStage(oracle)
+    workload = FakeStage(oracle)
     values = torch.rand(100_000, dtype=torch.float64)
-    stage.rehearsed.outputs = Output.of(values.bfloat16()).metas
-    stage.sets[0].outputs[0].torch_dtype = torch.bfloat16
+    workload.probed.outputs = Output.of(values.bfloat16()).metas
+    workload.sets[0].outputs[0].torch_dtype = torch.bfloat16
 
     def check(exact: torch.Tensor, candidate: torch.Tensor) -> str:
-        oracle.output, stage.out = exact, candidate
+        oracle.output, workload.out = exact, candidate
         return checker.check(CallCheck([], (), 0, {}, Output.of(exact.bfloat16()), {}, (), {}))
 
-    checker = checker_of(stage)
+    checker = checker_of(workload)
     clamped = (values - 0.999).clamp(min=0)
     assert check(clamped, clamped.bfloat16()) == ""
     assert check(values, values.bfloat16()) == ""

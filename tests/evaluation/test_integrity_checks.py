@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from inlinebench.evaluation.attempt import Attempt, Failed
-from inlinebench.evaluation.integrity.checks import Scrutiny, is_fig_leaf
+from inlinebench.evaluation.attempt import Attempt
+from inlinebench.evaluation.failures import Failed
+from inlinebench.evaluation.integrity.checks import IntegrityChecks, is_fig_leaf
 from inlinebench.records.result import Verdict
 from inlinebench.timing.lower_bounds import Surroundings
 
@@ -24,17 +25,21 @@ def test_own_kernels_without_a_time_of_their_own_must_replace_something(library:
     assert is_fig_leaf(library, REFERENCE) is leaf
 
 
-@pytest.mark.parametrize(("held", "reason"), [(True, "by the judge's clock"), (False, "could be queued in advance")])
-def test_times_that_do_not_add_up_are_in_doubt_where_others_work(held: bool, reason: str) -> None:
+@pytest.mark.parametrize(("blocked", "reason"), [(True, "by the judge's clock"), (False, "could be queued in advance")])
+def test_times_that_do_not_add_up_are_in_doubt_where_others_work(blocked: bool, reason: str) -> None:
     def batch(calls: int) -> tuple[SimpleNamespace, bool]:
-        return SimpleNamespace(time=SimpleNamespace(least_ms=1000.0)), held
+        return SimpleNamespace(time=SimpleNamespace(least_ms=1000.0)), blocked
 
-    calls: Any = SimpleNamespace(batch=batch, synchronises=False, solution_ms=lambda: 1.0, in_doubt="{}; or not".format)
+    timings: Any = SimpleNamespace(solution_ms=lambda: 1.0, in_doubt="{}; or not".format)
+    requests: Any = SimpleNamespace(synchronises=False)
+    unused: Any = None
     costs = SimpleNamespace(write_ms=0.1, beside=Surroundings(0.12, 0.02, 0.0, 0.0))
-    stage: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"), sets=[None] * 4, costs=costs)
+    workload: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"), sets=[None] * 4, costs=costs)
     tools: Any = SimpleNamespace(settings=SimpleNamespace(timing=True), progress=lambda text: None)
-    job: Any = None
     with pytest.raises(Failed) as failure:
-        Scrutiny(stage, job, tools, Attempt(), calls).look()
+        IntegrityChecks(
+            workload=workload, job=unused, tools=tools, attempt=Attempt(), timings=timings, requests=requests,
+            reference=unused, batch=batch, profile=unused,  # type: ignore[arg-type]
+        ).run()
     assert failure.value.verdict is Verdict.REJECTED
     assert reason in failure.value.reason and failure.value.reason.endswith("; or not")

@@ -7,7 +7,7 @@ import pytest
 
 from inlinebench.evaluation.integrity.outside_clock import (
     ANSWER_MS,
-    HOLD_MS,
+    BLOCKING_MS,
     LATEST,
     BatchTime,
     Stopwatch,
@@ -96,7 +96,7 @@ def test_nothing_is_written_behind_a_hold_that_ran_out() -> None:
 def test_nothing_is_written_when_the_hold_may_run_out_any_time() -> None:
     page, order = FlagPage(), list[str]()
     stopwatch = Stopwatch(page, lambda: order.append("written"), patience=5.0)
-    time.sleep(LATEST * HOLD_MS / 1e3)
+    time.sleep(LATEST * BLOCKING_MS / 1e3)
     stopwatch.start()
     assert not stopwatch.wrote and not order and not page._flags.release
     page.close()
@@ -107,7 +107,7 @@ def test_without_the_flag_the_answer_ends_the_time() -> None:
     stopwatch = Stopwatch(page, lambda: None, patience=0.02)
     begin = time.perf_counter()
     stopwatch.start()
-    assert time.perf_counter() - begin >= (HOLD_MS + 20) / 1e3  # for the hold as well, which doesn't run
+    assert time.perf_counter() - begin >= (BLOCKING_MS + 20) / 1e3  # for the hold as well, which doesn't run
     took = stopwatch.stop()
     assert took.until_done == took.until_answer >= 20
     page.close()

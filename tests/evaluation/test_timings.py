@@ -8,8 +8,8 @@ from inlinebench.timing.gpu_state import GpuSample
 from inlinebench.timing.overhead import Overhead
 
 
-def sample(milliseconds: float, held: bool = True) -> Sample:
-    return Sample(milliseconds, 0.0, held)
+def sample(milliseconds: float, blocked: bool = True) -> Sample:
+    return Sample(milliseconds, 0.0, blocked)
 
 
 def timings(solutions: list[Sample], reference: float = 4.0, synchronises: bool = False) -> Timings:
@@ -51,18 +51,18 @@ def test_the_reference_is_warm_after_its_first_call() -> None:
 
 
 def test_calls_that_were_not_held_are_left_out() -> None:
-    summary = timings([sample(2.0), sample(50.0, held=False), sample(2.0)]).summary(False, False)
+    summary = timings([sample(2.0), sample(50.0, blocked=False), sample(2.0)]).summary(False, False)
     assert summary is not None
     assert (summary.solution_ms.calls, summary.solution_ms.high) == (2, 2.0)
 
 
 def test_a_solution_that_cannot_be_held_is_timed_all_the_same_and_flagged() -> None:
-    summary = timings([sample(2.0, held=False)] * 3, synchronises=True).summary(True, True)
+    summary = timings([sample(2.0, blocked=False)] * 3, synchronises=True).summary(True, True)
     assert summary is not None and summary.solution_ms.calls == 3
     assert [flag.partition(" waits")[0] for flag in summary.flags] == ["the reference", "the solution"]
 
 
-@pytest.mark.parametrize("solution", [sample(2.0, held=False), sample(0.0)])
+@pytest.mark.parametrize("solution", [sample(2.0, blocked=False), sample(0.0)])
 def test_no_usable_time_makes_no_summary(solution: Sample) -> None:
     assert timings([solution] * 3).summary(False, False) is None
 
@@ -84,7 +84,7 @@ def test_times_that_depend_on_the_values_are_flagged() -> None:
 
 
 def test_the_judges_clock_counts_where_it_saw_more_than_a_solution_that_cannot_be_held_says() -> None:
-    found = timings([sample(2.0, held=False)] * 10, synchronises=True)
+    found = timings([sample(2.0, blocked=False)] * 10, synchronises=True)
     found.outside_ms = 4.0
     summary = found.summary(False, True)
     assert summary is not None
@@ -93,7 +93,7 @@ def test_the_judges_clock_counts_where_it_saw_more_than_a_solution_that_cannot_b
 
 
 def test_the_judges_clock_changes_nothing_where_both_agree() -> None:
-    found = timings([sample(2.0, held=False)] * 10, synchronises=True)
+    found = timings([sample(2.0, blocked=False)] * 10, synchronises=True)
     found.outside_ms = 2.1
     summary = found.summary(False, True)
     assert summary is not None and summary.solution_ms.median == 2.0

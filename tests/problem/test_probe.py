@@ -57,7 +57,7 @@ def get_init_inputs():
 @pytest.fixture(scope="module")
 def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """All of them by one judge, in the order of their names."""
-    folder = tmp_path_factory.mktemp("rehearsal")
+    folder = tmp_path_factory.mktemp("probe")
     for name, forward in FORWARDS.items():
         lines = "".join(f"        {line}\n" for line in forward.splitlines())
         (folder / f"{name}.py").write_text(PROBLEM.format(forward=lines.rstrip(), mark=str(folder / "seen")))

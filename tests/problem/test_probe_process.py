@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from inlinebench.messages import ProblemAt
-from inlinebench.problem.probe_process import RehearsalProcess
+from inlinebench.problem.probe_process import ProbeProcess
 
 
-class Recorded(RehearsalProcess):
+class Recorded(ProbeProcess):
     """Writes down what it would do."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ def process() -> Recorded:
 ONE, OTHER = (ProblemAt(Path(f"{name}.py"), "full", {}) for name in ("one", "other"))
 
 
-def test_a_rehearsal_that_was_begun_is_not_begun_again(process: Recorded) -> None:
+def test_a_probe_that_was_begun_is_not_begun_again(process: Recorded) -> None:
     process.begin(ONE, True)
     process.begin(ONE, True)
     assert process.done == ["start", "ask one"]

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from inlinebench.messages import ProblemAt
-from inlinebench.problem import probe as rehearsal
-from inlinebench.problem.probe import Rehearsed, rehearse
+from inlinebench.problem import probe
+from inlinebench.problem.probe import ProbeResult, run_probe
 from inlinebench.problem.variants import Variant
 from inlinebench.records.result import Verdict
 
@@ -116,10 +116,10 @@ def write(folder: Path, name: str) -> Path:
     return path
 
 
-def tried(folder: Path, name: str) -> Rehearsed:
+def tried(folder: Path, name: str) -> ProbeResult:
     problem = ProblemAt(write(folder, name), "full", {})
-    found = rehearse(problem, torch.device("cpu"), True, (), report=lambda trial: None)
-    assert isinstance(found, Rehearsed), found
+    found = run_probe(problem, torch.device("cpu"), True, (), report=lambda trial: None)
+    assert isinstance(found, ProbeResult), found
     return found
 
 
@@ -135,7 +135,7 @@ def test_float64_is_an_oracle_only_where_it_is_the_same_function(tmp_path: Path,
 def test_where_float64_is_slow_the_reference_itself_tells_what_it_keeps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, oracle: bool
 ) -> None:
-    monkeypatch.setattr(rehearsal, "SLOW_S", 0.0)
+    monkeypatch.setattr(probe, "SLOW_S", 0.0)
     assert tried(tmp_path, name).float64 is oracle
 
 

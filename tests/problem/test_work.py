@@ -36,7 +36,7 @@ def counted_file(path: Path, shape: str = "full", *, tf32: bool = False) -> Work
     model = problem_file.construct(loaded)
     drawn = draw(loaded, 1, CPU)
     tensors = [tensor.clone() for tensor in drawn.tensors]
-    output = Output.of(run(model, InputForm(drawn.skeleton, drawn.is_tensor).arguments(tensors, drawn.others), 2))
+    output = Output.of(run(model, InputForm(drawn.skeleton, drawn.is_tensor).arguments(tensors, drawn.non_tensors), 2))
     mutated = [
         index for index, (one, other) in enumerate(zip(tensors, drawn.tensors, strict=True))
         if not torch.equal(one, other)

@@ -21,10 +21,10 @@ from inlinebench.process.replies import (
 from inlinebench.timing.profile import Activity
 
 READY = {"op": "ready", "nonce": "n", "weights": "by name", "changed": False, "buffers": {"own": "theirs"}}
-CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "held": True, "others": ["1"], "notes": [],
-          "activities": [["kernel", 1.0, 2.5]]}
-BATCHED = {"op": "batched", "nonce": "n", "held": True, "others": [["1"], ["2"]]}
-LOOPED = {"op": "looped", "nonce": "n", "wall_ms": 0.25, "others": [["1"], ["2"]], "written_over": [True, False]}
+CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "blocked": True, "non_tensors": ["1"],
+          "notes": [], "activities": [["kernel", 1.0, 2.5]]}
+BATCHED = {"op": "batched", "nonce": "n", "blocked": True, "non_tensors": [["1"], ["2"]]}
+LOOPED = {"op": "looped", "nonce": "n", "wall_ms": 0.25, "non_tensors": [["1"], ["2"]], "written_over": [True, False]}
 CLOCKED = {"op": "clocked", "nonce": "n", "shown_ms": 0.0033}
 REPORTED = {"op": "reported", "nonce": "n", "launches": 3}
 
@@ -44,21 +44,22 @@ READERS = {"ready": read_ready, "called": read_called, "batched": read_batch, "l
 def test_honest_frames_are_read() -> None:
     ready, called = read_ready(dict(READY)), read_called(dict(CALLED))
     assert (ready.weights, ready.changed, ready.buffers) == ("by name", False, {"own": "theirs"})
-    assert (called.sample.device_ms, called.sample.drain_ms, called.sample.held) == (1.5, 0.0, True)
-    assert (called.others, called.notes) == (("1",), ())
+    assert (called.sample.device_ms, called.sample.drain_ms, called.sample.blocked) == (1.5, 0.0, True)
+    assert (called.non_tensors, called.notes) == (("1",), ())
     assert called.activities == (Activity("kernel", 1.0, 2.5),)
     batched = read_batched(dict(BATCHED), 2)
-    assert (batched.held, batched.others) == (True, (("1",), ("2",)))
+    assert (batched.blocked, batched.non_tensors) == (True, (("1",), ("2",)))
     looped = read_looped(dict(LOOPED), 2)
-    assert (looped.wall_ms, looped.written_over, looped.others) == (0.25, (True, False), (("1",), ("2",)))
+    assert (looped.wall_ms, looped.written_over, looped.non_tensors) == (0.25, (True, False), (("1",), ("2",)))
     assert read_launches(dict(REPORTED)) == 3
     assert read_clocked(dict(CLOCKED)) == 0.0033
 
 
 @pytest.mark.parametrize("change", [
     {"op": "batched"}, {"wall_ms": 0}, {"wall_ms": -1.0}, {"wall_ms": True}, {"wall_ms": float("nan")},
-    {"wall_ms": 10**400}, {"others": [["1"]]}, {"others": "12"}, {"written_over": [False]}, {"written_over": [0, 0]},
-    {"written_over": [False, True]}, {"written_over": None}, {"held": True},
+    {"wall_ms": 10**400}, {"non_tensors": [["1"]]}, {"non_tensors": "12"}, {"written_over": [False]},
+    {"written_over": [0, 0]},
+    {"written_over": [False, True]}, {"written_over": None}, {"blocked": True},
 ])
 def test_forged_looped_frames_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):
@@ -77,7 +78,8 @@ def test_forged_ready_frames_are_refused(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("change", [
     {"op": "ready"}, {"device_ms": -1e-9}, {"device_ms": 0}, {"device_ms": float("nan")}, {"device_ms": float("inf")},
     {"device_ms": True}, {"device_ms": "1"}, {"device_ms": None}, {"device_ms": 10**400}, {"drain_ms": -1},
-    {"drain_ms": float("nan")}, {"held": 1}, {"held": None}, {"others": "1"}, {"others": [1]}, {"notes": [None]},
+    {"drain_ms": float("nan")}, {"blocked": 1}, {"blocked": None}, {"non_tensors": "1"}, {"non_tensors": [1]},
+    {"notes": [None]},
     {"notes": {}}, {"speedup": 100.0}, {"activities": None}, {"activities": [[]]}, {"activities": [["k", 1.0]]},
     {"activities": [["k", 2.0, 1.0]]}, {"activities": [[1, 1.0, 2.0]]}, {"activities": [["k", True, 2.0]]},
     {"activities": [["k", 1.0, 10**400]]}, {"activities": [["k" * 401, 1.0, 2.0]]},
@@ -89,8 +91,9 @@ def test_forged_called_frames_are_refused(change: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [
-    {"op": "called"}, {"held": 1}, {"others": [["1"]]}, {"others": [["1"], [2]]}, {"others": [["1"], "2"]},
-    {"others": None}, {"times": [1.0]},
+    {"op": "called"}, {"blocked": 1}, {"non_tensors": [["1"]]}, {"non_tensors": [["1"], [2]]},
+    {"non_tensors": [["1"], "2"]},
+    {"non_tensors": None}, {"times": [1.0]},
 ])
 def test_forged_batched_frames_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):

@@ -31,11 +31,11 @@ def test_a_result_is_a_line_of_facts_with_units_in_the_header() -> None:
     assert len(others) == 29
     known = {name: row[name] for name in (
         "problem", "solution", "verdict", "reason", "worst_error", "reference_median_ms", "speedup_median", "build_s",
-        "build_cached", "floor_bytes", "temperature_c", "seed", "gpu", "tf32", "own_kernels_share")}
+        "build_cached", "roofline_bytes", "temperature_c", "seed", "gpu", "tf32", "own_kernels_share")}
     assert known == {
         "problem": "gemm_scale_batchnorm", "solution": "naive", "verdict": "passed", "reason": "",
         "worst_error": "3.1e-07", "reference_median_ms": "2.78", "speedup_median": "0.925", "build_s": "31.4",
-        "build_cached": "no", "floor_bytes": "281018368", "temperature_c": "54.0", "seed": "8034576217",
+        "build_cached": "no", "roofline_bytes": "281018368", "temperature_c": "54.0", "seed": "8034576217",
         "gpu": "NVIDIA H100 80GB HBM3", "tf32": "no", "own_kernels_share": "0.982"}
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from inlinebench.records.result import Baseline, Check, Element, Floor, Kernels, KernelShare, Result, Spread, Verdict
+from inlinebench.records.result import Baseline, Check, Element, Kernels, KernelShare, Result, Roofline, Spread, Verdict
 from inlinebench.report.terminal.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
 from inlinebench.report.terminal.log_end import end_of_log
 
@@ -178,13 +178,13 @@ def test_a_rejected_solution_is_told_why_and_what_to_do() -> None:
 
 class TestPassed:
     TIMES = replace(
-        timing(2.0, 0.0629), wall_ms=Spread(0.07, 0.069, 0.071), floor=Floor(1000, 10, 0.0411, 0.01, "memory"),
+        timing(2.0, 0.0629), wall_ms=Spread(0.07, 0.069, 0.071), roofline=Roofline(1000, 10, 0.0411, 0.01, "memory"),
         baselines=(Baseline("compile", Spread(0.08, 0.079, 0.081), Spread(1.27, 1.26, 1.28)),), flags=("noisy",),
     )
     KERNELS = Kernels(0.98, tuple(KernelShare(f"k{number}", "own", 0.01, 0.1) for number in range(8)))
     CHECK: Check = check(worst_error=3.1e-7, notes=("converted",))
 
-    def test_times_floor_kernels_flags_and_notes(self) -> None:
+    def test_times_roofline_kernels_flags_and_notes(self) -> None:
         assert lines_of(result("gemm/fast", timing=self.TIMES, kernels=self.KERNELS, check=self.CHECK)) == [
             "gemm/fast (shape full, on cuda:0): passed",
             "speedup over the reference: 2.00 [1.98, 2.02]",
@@ -192,7 +192,7 @@ class TestPassed:
             "solution: 0.0629 ms [0.0623, 0.0635]; reference: 0.126 ms [0.125, 0.127] "
             "(medians with quartiles over 50 calls)",
             "in a loop in Python, launches included: 0.0700 ms [0.0690, 0.0710]",
-            "floor: 0.0411 ms, bound by memory, 65.3% of it is reached",
+            "roofline: 0.0411 ms, bound by memory, 65.3% of it is reached",
             "  memory: 1000 bytes, 0.0411 ms; compute: 10 operations, 0.0100 ms",
             "own kernels: 98.0% of the GPU's time in a call",
             *(f"  0.0100 ms  10.0%  own  k{number}" for number in range(5)),

@@ -16,10 +16,10 @@ from inlinebench.records.result import (
     Baseline,
     Build,
     Environment,
-    Floor,
     Kernels,
     KernelShare,
     Result,
+    Roofline,
     Spread,
     Timing,
     Verdict,
@@ -86,7 +86,7 @@ class Reader(HTMLParser):
 def hostile() -> Result:
     """A result that has the same text wherever it can have one."""
     timing = Timing(ONE, ONE, ONE, wall_ms=ONE, baselines=(Baseline(HOSTILE, ONE, ONE),), stopped_by=HOSTILE,
-                    floor=Floor(1000, 4000, 0.2, 0.3, "compute"), gpu_unknown=HOSTILE, flags=(HOSTILE,))
+                    roofline=Roofline(1000, 4000, 0.2, 0.3, "compute"), gpu_unknown=HOSTILE, flags=(HOSTILE,))
     return Result(
         HOSTILE, HOSTILE, HOSTILE, HOSTILE, Verdict.PASSED, timing=timing,
         check=check(oracle=HOSTILE, weights=HOSTILE, notes=(HOSTILE,)),
@@ -182,9 +182,9 @@ def test_failures_alone_have_their_reasons_and_no_charts(verdict: Verdict) -> No
     assert "No result has a speedup." in read.text
 
 
-def test_without_floors_there_is_no_roofline() -> None:
-    read = Reader(page([result(speedup=2.0)], "no floor"))
-    assert "No result has a floor with counted bytes and operations." in read.text
+def test_without_a_roofline_time_there_is_no_roofline() -> None:
+    read = Reader(page([result(speedup=2.0)], "no roofline"))
+    assert "No result has a roofline with counted bytes and operations." in read.text
     assert (read.faults(), read.count("svg")) == ([], 6)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inlinebench.records.result import Environment, Floor, Result, Spread, Timing, Verdict
+from inlinebench.records.result import Environment, Result, Roofline, Spread, Timing, Verdict
 from inlinebench.report.page import curves, draw, roofline, strips
 from inlinebench.report.page.axes import FEWEST, MARKS, drawable, log_axis
 from inlinebench.report.page.charts import figures
@@ -27,9 +27,9 @@ def rows(*results: Result) -> tuple[Row, ...]:
     return arrange(results).rows
 
 
-def floored(name: str, floor: Floor, solution_ms: float = 1.0, **facts: Any) -> Result:
+def with_roofline(name: str, bound: Roofline, solution_ms: float = 1.0, **facts: Any) -> Result:
     spread = Spread(solution_ms, solution_ms, solution_ms)
-    return result(name, timing=Timing(spread, spread, Spread(1.0, 1.0, 1.0), floor=floor), **facts)
+    return result(name, timing=Timing(spread, spread, Spread(1.0, 1.0, 1.0), roofline=bound), **facts)
 
 
 def test_rows_come_in_natural_order_with_numbers_to_link_to() -> None:
@@ -128,10 +128,11 @@ def test_a_solution_without_known_speedups_has_no_curve() -> None:
 
 
 def test_the_roofline_has_rates_and_ceilings_of_the_work_that_was_counted() -> None:
-    floor = Floor(2_000_000, 8_000_000_000, 0.001, 0.04, "compute")  # 2 TB/s, 200 TFLOP/s
+    bound = Roofline(2_000_000, 8_000_000_000, 0.001, 0.04, "compute")  # 2 TB/s, 200 TFLOP/s
     shown = roofline.points(rows(
-        floored("p/a", floor, 0.08, environment=H100), floored("p/b", floor, 0.16, environment=H100),
-        floored("q/a", Floor(2_000_000, 0, 0.001, 0.0, "memory"), environment=H100), result("q/b", speedup=2.0),
+        with_roofline("p/a", bound, 0.08, environment=H100), with_roofline("p/b", bound, 0.16, environment=H100),
+        with_roofline("q/a", Roofline(2_000_000, 0, 0.001, 0.0, "memory"), environment=H100),
+        result("q/b", speedup=2.0),
     ))
     assert [(point.row.label, point.intensity, pytest.approx(point.rate)) for point in shown] == [
         ("p/a", 4000.0, 100.0), ("p/b", 4000.0, 50.0)]
@@ -142,8 +143,8 @@ def test_the_roofline_has_rates_and_ceilings_of_the_work_that_was_counted() -> N
 
 def test_each_machine_has_its_own_ceilings() -> None:
     shown = roofline.points(rows(
-        floored("p/a", Floor(2_000_000, 8_000_000, 0.001, 0.04, "compute"), environment=H100),
-        floored("p/b", Floor(2_000_000, 8_000_000, 0.0005, 0.02, "compute"), environment=B200),
+        with_roofline("p/a", Roofline(2_000_000, 8_000_000, 0.001, 0.04, "compute"), environment=H100),
+        with_roofline("p/b", Roofline(2_000_000, 8_000_000, 0.0005, 0.02, "compute"), environment=B200),
     ))
     assert [each.machine for each in roofline.ceilings(shown)] == ["B200", "H100"]
     labels = roofline.chart(shown, ["a", "b"], narrow=False)["layer"][1]["data"]["values"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.result import Baseline, Floor, Kernels, Result, Spread, Timing, Verdict
+from inlinebench.records.result import Baseline, Kernels, Result, Roofline, Spread, Timing, Verdict
 from inlinebench.report.terminal.table import NO_SPEEDUP, table
 
 from .samples import FAILURES, any_result, check, result
@@ -91,13 +91,13 @@ def test_the_cpu_has_times_if_they_are_asked_for() -> None:
     assert "solution ms" in text.splitlines()[0] and "speedup" not in text.splitlines()[0]
 
 
-def test_wall_time_floor_and_baselines_have_columns_where_they_are_known() -> None:
+def test_wall_time_roofline_and_baselines_have_columns_where_they_are_known() -> None:
     one = Spread(1.0, 0.9, 1.1)
-    timing = Timing(one, one, one, wall_ms=Spread(2.5, 2.4, 2.6), floor=Floor(8, 8, 0.25, 0.5, "compute"),
+    timing = Timing(one, one, one, wall_ms=Spread(2.5, 2.4, 2.6), roofline=Roofline(8, 8, 0.25, 0.5, "compute"),
                     baselines=(Baseline("compile", one, Spread(1.5, 1.4, 1.6)),))
     text = table([result("p/a", timing=timing), result("p/b", timing=Timing(one, one, one))])
     header = [cell for cell in map(str.strip, text.splitlines()[0].split("  ")) if cell]
-    assert header[-4:] == ["wall ms", "speedup", "over compile", "% of floor"]
+    assert header[-4:] == ["wall ms", "speedup", "over compile", "% of roofline"]
     assert [row[-4:] for row in rows(text)] == [
         ["2.50", "1.00 [0.900, 1.10]", "1.50 [1.40, 1.60]", "50.0%"], ["—", "1.00 [0.900, 1.10]", "—", "—"]
     ]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.sandbox.policy import REQUIRED, Policy, Sandbox, clean_environment, is_narrow, readable_for
-from inlinebench.sandbox.probe import available
+from inlinebench.sandbox.self_test import available
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROTECTIONS = tuple(map(str, available()))

@@ -179,7 +179,7 @@ def test_a_carried_cache_serves_an_evaluation_as_it_is(
                                  no_implicit_headers=True) for name in names]
         assert [service.build(request).cached for request in requests] == [True] * len(names)
         before = sorted((tmp_path / "carried").rglob("*.so"))
-        assert service.support().clock in before
+        assert service.runtime_libraries().clock in before
         assert sorted((tmp_path / "carried").rglob("*.so")) == before
     finally:
         service.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.records.build_request import BuildOutcome
-from inlinebench.scheduler.build_report import LATER, NOTHING, Built, State, exit_status, summed_up, table
+from inlinebench.scheduler.build_report import LATER, NOTHING, BuildReport, State, exit_status, summed_up, table
 from inlinebench.scheduler.prebuild import Prebuilt
 
 LIBRARY = BuildOutcome(Path("/cache/a.so"), seconds=2.0, headers="slim")
@@ -79,9 +79,9 @@ def test_of_several_constructions_the_worst_counts_and_each_build_once() -> None
 
 def test_the_table_has_a_row_each_and_a_line_for_what_there_is_to_say() -> None:
     rows = [
-        Built("b", "two", State.BUILT, builds=(LIBRARY, CACHED)),
-        Built("a", "one", State.FAILED, "bad\nlog", (BROKEN,)),
-        Built("b", "none", State.LATER, LATER), Built("b", "old", State.BUILT, builds=(CACHED,)),
+        BuildReport("b", "two", State.BUILT, builds=(LIBRARY, CACHED)),
+        BuildReport("a", "one", State.FAILED, "bad\nlog", (BROKEN,)),
+        BuildReport("b", "none", State.LATER, LATER), BuildReport("b", "old", State.BUILT, builds=(CACHED,)),
     ]
     assert table(rows, ["a note"]).splitlines() == [
         "problem    solution    build      seconds  cached    headers",
@@ -99,6 +99,6 @@ def test_the_table_has_a_row_each_and_a_line_for_what_there_is_to_say() -> None:
 
 
 def test_only_failures_fail_the_run_unless_it_is_strict() -> None:
-    fine = [Built("p", "s", state) for state in (State.BUILT, State.LATER, State.SKIPPED)]
+    fine = [BuildReport("p", "s", state) for state in (State.BUILT, State.LATER, State.SKIPPED)]
     assert (exit_status(fine, False), exit_status(fine, True)) == (0, 1)
-    assert exit_status([*fine, Built("p", "s", State.FAILED, "no")], False) == 1
+    assert exit_status([*fine, BuildReport("p", "s", State.FAILED, "no")], False) == 1

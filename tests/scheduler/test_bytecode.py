@@ -131,6 +131,6 @@ def test_a_run_keeps_modules_and_nothing_foreign(tmp_path: Path) -> None:
         environment={DO_NOT_WRITE: "1", "PYTHONPATH": f"{tmp_path}:{tmp_path / 'library'}"})
     assert run.status == 0, run.out + run.err
     found = {path.name.split(".")[0]: path.parent for path in (tmp_path / "cache" / BYTECODE).rglob("*.pyc")}
-    assert {"functional", "forkserver", "rehearsal"} <= found.keys()
+    assert {"functional", "forkserver", "probe"} <= found.keys()
     assert not {"neighbour", "imports", "plus_one"} & found.keys()
     assert any(str(torch_anew).lstrip("/") in str(folder) for folder in found.values())

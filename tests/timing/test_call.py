@@ -27,7 +27,7 @@ class FakeClock:
     def done(self) -> None:
         self.steps.append("done")
 
-    def hold(self, limit_ms: float) -> None:
+    def block(self, limit_ms: float) -> None:
         self.steps.append(f"hold {limit_ms:g}")
 
     def start(self) -> None:
@@ -41,7 +41,7 @@ class FakeClock:
 
     def drain(self) -> Sample:
         self.steps.append("drain")
-        return Sample(1.0, 2.0, held=True)
+        return Sample(1.0, 2.0, blocked=True)
 
 
 def test_the_order_of_the_steps() -> None:
@@ -53,7 +53,7 @@ def test_the_order_of_the_steps() -> None:
 
     output, sample = timed_call(FakeClock(steps), work, lambda out: steps.append(f"finish {out}"), 50)
     assert steps == ["flush", "hold 50", "start", "work", "stop", "finish output", "release", "drain"]
-    assert (output, sample) == ("output", Sample(1.0, 2.0, held=True))
+    assert (output, sample) == ("output", Sample(1.0, 2.0, blocked=True))
 
 
 def test_without_a_limit_nothing_is_held() -> None:
@@ -108,7 +108,7 @@ def test_the_gpu_is_released_when_something_of_a_batch_raises(where: str) -> Non
 def test_the_cpu_clock_times_the_work_and_not_what_belongs_to_it() -> None:
     _, sample = timed_call(CpuClock(), lambda: time.sleep(0.02), lambda _: time.sleep(0.2), 50)
     assert 20 <= sample.device_ms < 150
-    assert sample.held
+    assert sample.blocked
 
 
 def test_the_cpu_clock_is_out_of_reach_of_a_patched_time_module(monkeypatch: pytest.MonkeyPatch) -> None:

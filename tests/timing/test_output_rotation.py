@@ -13,12 +13,12 @@ import torch
 
 from inlinebench.timing import output_rotation as module
 from inlinebench.timing.cpu import CpuClock
-from inlinebench.timing.output_rotation import MOST_BYTES, MOST_PLACES, KnownMemory, Places
+from inlinebench.timing.output_rotation import MOST_BYTES, MOST_PLACES, KnownMemory, OutputRotation
 
 SIZE = 1 << 20
 
 
-def addresses(places: Places, sizes: list[int], calls: int, device: str) -> list[tuple[int, ...]]:
+def addresses(places: OutputRotation, sizes: list[int], calls: int, device: str) -> list[tuple[int, ...]]:
     """Where blocks of these sizes lie that are allocated for one call after the other, and freed behind it."""
     found = []
     for _ in range(calls):
@@ -32,7 +32,7 @@ def addresses(places: Places, sizes: list[int], calls: int, device: str) -> list
 @pytest.mark.gpu
 def test_outputs_take_their_places_in_turn() -> None:
     sizes = [SIZE, 3 * SIZE]
-    found = addresses(Places(sizes, torch.device("cuda")), sizes, 3 * MOST_PLACES, "cuda")
+    found = addresses(OutputRotation(sizes, torch.device("cuda")), sizes, 3 * MOST_PLACES, "cuda")
     for each in zip(*found, strict=True):
         assert len(set(each)) == MOST_PLACES
         assert list(each[:MOST_PLACES]) == list(each[MOST_PLACES : 2 * MOST_PLACES])
@@ -41,13 +41,13 @@ def test_outputs_take_their_places_in_turn() -> None:
 @pytest.mark.gpu
 def test_what_streams_has_one_place() -> None:
     before = torch.cuda.memory_allocated()
-    places = Places([MOST_BYTES], torch.device("cuda"))
+    places = OutputRotation([MOST_BYTES], torch.device("cuda"))
     assert torch.cuda.memory_allocated() == before
     assert len(set(addresses(places, [MOST_BYTES], 3, "cuda"))) == 1
 
 
 def test_the_cpu_needs_none() -> None:
-    places = Places([SIZE], torch.device("cpu"))
+    places = OutputRotation([SIZE], torch.device("cpu"))
     places.move_on()
     assert not places._blocks
 

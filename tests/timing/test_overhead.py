@@ -29,23 +29,23 @@ class FakeClock(CpuClock):
 
     def __init__(self, ran_out: int = 10**9) -> None:
         super().__init__()
-        self.held = False
+        self.blocked = False
         self.queued: list[int] = []
         self.before_a_hold: list[int] = []
         self._ran_out = ran_out
 
     def null(self, blocks_an_sm: int) -> None:
-        (self.queued if self.held else self.before_a_hold).append(blocks_an_sm)
+        (self.queued if self.blocked else self.before_a_hold).append(blocks_an_sm)
 
-    def hold(self, limit_ms: float) -> None:
-        self.held = True
+    def block(self, limit_ms: float) -> None:
+        self.blocked = True
 
     def drain(self) -> Sample:
-        self.held = False
+        self.blocked = False
         if len(self.queued) % self._ran_out == 0:
-            return Sample(7.0, 0.0, held=False)
+            return Sample(7.0, 0.0, blocked=False)
         late = len(self.queued) % EVERY_FIFTH_LATE == 0
-        return Sample(1.0 if late else SHOWN[self.queued[-1]], 0.0, held=True)
+        return Sample(1.0 if late else SHOWN[self.queued[-1]], 0.0, blocked=True)
 
 
 class FakeTracer:
@@ -57,7 +57,7 @@ class FakeTracer:
     def __call__(self, work: Callable[[], Value]) -> tuple[Value, list[Activity]]:
         value = work()
         end = {0: 101.0, 4: 101.4}[self._clock.queued[-1]]
-        return value, [Activity("inlinebench_hold", 0.0, 99.0), Activity(self._name, 100.0, end),
+        return value, [Activity("inlinebench_block", 0.0, 99.0), Activity(self._name, 100.0, end),
                        Activity("inlinebench_stop", 102.0, 103.0)]
 
 

@@ -53,7 +53,7 @@ class FakeClock(CpuClock):
         """Nothing."""
 
     def drain(self) -> Sample:
-        return Sample(self.times.pop(0) if len(self.times) > 1 else self.times[0], 0.0, held=True)
+        return Sample(self.times.pop(0) if len(self.times) > 1 else self.times[0], 0.0, blocked=True)
 
 
 def test_a_copy_counts_what_it_reads_and_writes_and_a_product_two_operations_a_term() -> None:

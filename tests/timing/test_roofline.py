@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from inlinebench.records.result import COMPUTE, MEMORY, Floor
+from inlinebench.records.result import COMPUTE, MEMORY, Roofline
 from inlinebench.timing.peaks import METHODS, Peaks
-from inlinebench.timing.roofline import Work, floor
+from inlinebench.timing.roofline import Work, roofline
 
 PEAKS = Peaks(1e12, {"float32": 1e13, "tf32": 9e13, "float64": 5e12, "float16": 1e14, "bfloat16": 2e14})
 
@@ -23,31 +23,31 @@ speeds = st.floats(1e3, 1e18)
 
 
 def test_a_copy_is_bound_by_memory_and_a_product_by_its_operations() -> None:
-    copy = floor(Work(2 * 10**9, 0, "float32"), PEAKS)
+    copy = roofline(Work(2 * 10**9, 0, "float32"), PEAKS)
     assert (copy.memory_ms, copy.compute_ms, copy.binds, copy.ms) == (pytest.approx(2.0), 0.0, MEMORY, copy.memory_ms)
-    product = floor(Work(10**6, 10**12, "float16"), PEAKS)
+    product = roofline(Work(10**6, 10**12, "float16"), PEAKS)
     assert (product.compute_ms, product.binds, product.ms) == (pytest.approx(10.0), COMPUTE, product.compute_ms)
 
 
 def test_the_rate_is_that_of_the_fastest_method_of_the_accuracy() -> None:
-    taken = {dtype: floor(Work(0, 10**12, dtype), PEAKS).ms for dtype in METHODS}
+    taken = {dtype: roofline(Work(0, 10**12, dtype), PEAKS).ms for dtype in METHODS}
     assert taken == pytest.approx({
         "float64": 200.0, "float32": 30.0, "tf32": 10.0, "float16": 10.0, "bfloat16": 5.0,
     })
 
 
 def test_operations_of_unknown_speed_take_no_time() -> None:
-    found = floor(Work(10**9, 10**15, "float8_e4m3fn"), PEAKS)
+    found = roofline(Work(10**9, 10**15, "float8_e4m3fn"), PEAKS)
     assert (found.compute_ms, found.binds, found.flops) == (0.0, MEMORY, 10**15)
 
 
 def test_no_work_takes_no_time() -> None:
-    assert floor(Work(0, 0, "float32"), PEAKS) == Floor(0, 0, 0.0, 0.0, MEMORY)
+    assert roofline(Work(0, 0, "float32"), PEAKS) == Roofline(0, 0, 0.0, 0.0, MEMORY)
 
 
 @given(works)
-def test_the_floor_is_the_larger_of_both_terms(work: Work) -> None:
-    found = floor(work, PEAKS)
+def test_the_roofline_is_the_larger_of_both_terms(work: Work) -> None:
+    found = roofline(work, PEAKS)
     assert found.ms == max(found.memory_ms, found.compute_ms)
     assert found.ms == (found.memory_ms if found.binds == MEMORY else found.compute_ms)
     assert (found.bytes, found.flops) == (work.bytes, work.flops)
@@ -56,47 +56,47 @@ def test_the_floor_is_the_larger_of_both_terms(work: Work) -> None:
 @given(works, counts, counts)
 def test_more_work_takes_no_less_time(work: Work, more_bytes: int, more_flops: int) -> None:
     more = replace(work, bytes=work.bytes + more_bytes, flops=work.flops + more_flops)
-    assert floor(more, PEAKS).ms >= floor(work, PEAKS).ms
+    assert roofline(more, PEAKS).ms >= roofline(work, PEAKS).ms
 
 
 @given(works, speeds, speeds)
 def test_a_faster_device_takes_no_more_time(work: Work, one: float, other: float) -> None:
     slow, fast = sorted((one, other))
-    assert floor(work, replace(PEAKS, copy_bytes_s=fast)).ms <= floor(work, replace(PEAKS, copy_bytes_s=slow)).ms
+    assert roofline(work, replace(PEAKS, copy_bytes_s=fast)).ms <= roofline(work, replace(PEAKS, copy_bytes_s=slow)).ms
     for kind in PEAKS.matmul:
         slower, faster = (Peaks(PEAKS.copy_bytes_s, {**PEAKS.matmul, kind: speed}) for speed in (slow, fast))
-        assert floor(work, faster).ms <= floor(work, slower).ms
+        assert roofline(work, faster).ms <= roofline(work, slower).ms
 
 
 @given(works, st.integers(1, 1000))
-def test_the_floor_of_work_done_several_times_is_as_many_floors(work: Work, times: int) -> None:
+def test_the_roofline_of_work_done_several_times_is_as_many_rooflines(work: Work, times: int) -> None:
     several = replace(work, bytes=work.bytes * times, flops=work.flops * times)
-    assert floor(several, PEAKS).ms == pytest.approx(floor(work, PEAKS).ms * times, rel=1e-12)
+    assert roofline(several, PEAKS).ms == pytest.approx(roofline(work, PEAKS).ms * times, rel=1e-12)
 
 
 @given(works)
 def test_json_carries_both_terms_and_which_one_binds(work: Work) -> None:
-    found = floor(work, PEAKS)
+    found = roofline(work, PEAKS)
     line = json.dumps(asdict(found), allow_nan=False)
     assert set(json.loads(line)) == {"bytes", "flops", "memory_ms", "compute_ms", "binds"}
-    assert Floor(**json.loads(line)) == found
+    assert Roofline(**json.loads(line)) == found
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1e9))
-def test_a_floor_that_contradicts_itself_is_refused(memory_ms: float, compute_ms: float) -> None:
+def test_a_roofline_that_contradicts_itself_is_refused(memory_ms: float, compute_ms: float) -> None:
     assume(memory_ms != compute_ms)
     right, wrong = (MEMORY, COMPUTE) if memory_ms > compute_ms else (COMPUTE, MEMORY)
-    assert Floor(1, 1, memory_ms, compute_ms, right).ms == max(memory_ms, compute_ms)
+    assert Roofline(1, 1, memory_ms, compute_ms, right).ms == max(memory_ms, compute_ms)
     with pytest.raises(ValueError, match=f"not {wrong}"):
-        Floor(1, 1, memory_ms, compute_ms, wrong)
+        Roofline(1, 1, memory_ms, compute_ms, wrong)
 
 
 @pytest.mark.parametrize("term", [-1.0, math.nan, math.inf])
 def test_what_is_no_time_is_refused(term: float) -> None:
     with pytest.raises(ValueError, match="no time"):
-        Floor(1, 1, term, 0.0, MEMORY)
+        Roofline(1, 1, term, 0.0, MEMORY)
     with pytest.raises(ValueError, match="no time"):
-        Floor(1, 1, 0.0, term, COMPUTE)
+        Roofline(1, 1, 0.0, term, COMPUTE)
 
 
 @pytest.mark.parametrize(("size", "flops"), [(-1, 0), (0, -1)])
@@ -104,12 +104,12 @@ def test_negative_counts_are_refused(size: int, flops: int) -> None:
     with pytest.raises(ValueError, match="no work"):
         Work(size, flops, "float32")
     with pytest.raises(ValueError, match="no work"):
-        Floor(size, flops, 0.0, 0.0, MEMORY)
+        Roofline(size, flops, 0.0, 0.0, MEMORY)
 
 
 def test_neither_binds_under_another_name() -> None:
     with pytest.raises(ValueError, match="not both"):
-        Floor(1, 1, 1.0, 1.0, "both")
+        Roofline(1, 1, 1.0, 1.0, "both")
 
 
 def test_the_module_needs_no_torch() -> None:

@@ -107,18 +107,18 @@ def test_equal_samples_make_an_interval_without_width() -> None:
 
 
 def test_more_samples_make_a_narrower_interval_that_is_the_same_each_time() -> None:
-    chance = random.Random(1)
-    samples = [chance.gauss(10, 1) for _ in range(400)]
+    secret_random = random.Random(1)
+    samples = [secret_random.gauss(10, 1) for _ in range(400)]
     few, many = median_interval(samples[:20]), median_interval(samples)
     assert many[2] - many[0] < (few[2] - few[0]) / 2
     assert many == median_interval(samples)
 
 
 def test_the_interval_covers_the_true_median_about_as_often_as_it_says() -> None:
-    chance = random.Random(2)
+    secret_random = random.Random(2)
     hits = 0
     for _ in range(60):
-        low, _, high = median_interval([chance.gauss(10, 1) for _ in range(25)])
+        low, _, high = median_interval([secret_random.gauss(10, 1) for _ in range(25)])
         hits += low <= 10 <= high
     assert hits >= 51
 

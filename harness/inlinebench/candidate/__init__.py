@@ -2,7 +2,5 @@
 
 NVML_CHECK = "PYTORCH_NVML_BASED_CUDA_CHECK"
 """Has torch ask the driver's library whether there is a GPU, which doesn't start CUDA."""
-CANDIDATE, REHEARSAL = "candidate", "rehearsal"
-"""What a forkserver may be asked for."""
 FILES = "files"
 """The folder in a candidate's scratch folder where the copies of its solution's files lie, by their whole paths."""

@@ -11,14 +11,11 @@ from typing import Any
 
 import torch
 
+from inlinebench.timing.before_call import BeforeCall
 from inlinebench.timing.call import Clock, Sample, held_batch, timed_call
-from inlinebench.timing.output_rotation import KnownMemory, Places
 from inlinebench.wire.arena import BufferSet, TensorSpec, view
 from inlinebench.wire.arithmetic import seed_all
 from inlinebench.wire.tree import Leaf, describe, flatten, merge, plain, same_structure, unflatten
-
-POISON_BYTE = 0xFF
-"""Every floating type reads a run of these as NaN."""
 
 _address_of = torch.Tensor.data_ptr
 _now_ns = time.perf_counter_ns
@@ -71,34 +68,30 @@ class Caller:
         self._device = copied_to or arena.device
         self._given: list[torch.Tensor] = []
         self._copies: list[torch.Tensor] = []
-        self._places = Places([spec.bytes for spec in form.sets[0].outputs], self._device)
-        self._memory = KnownMemory(clock, self._device)
+        self._before_call = BeforeCall(clock, self._device, [spec.bytes for spec in form.sets[0].outputs])
         with _NoTorchFunction():
             self._base = _address_of(arena)
         self.notes: set[str] = set()
 
     def call(
-        self, others: Sequence[Any], random_seed: int, hold_ms: float, number: int = 0
+        self, non_tensors: Sequence[Any], random_seed: int, blocking_ms: float, number: int = 0
     ) -> tuple[Sample, list[Any]]:
         """One call on the set of buffers of that number; gives the sample and the outputs that are no tensors.
 
         Raises Mismatch for an output of another form; whatever `forward` raises leaves as it is.
         """
         buffers = self._form.sets[number]
-        arguments = self._arguments(buffers, others)
-        self._places.move_on()
-        self._poison_freed_memory(buffers)
-        if self._copied_to is None:
-            for spec in buffers.inputs:
-                self._clock.touch(self._base + spec.offset, spec.bytes)
-        self._memory.look_up()
+        arguments = self._arguments(buffers, non_tensors)
+        given = () if self._copied_to else ((self._base + spec.offset, spec.bytes) for spec in buffers.inputs)
+        self._before_call.prepare(given)
         seed_all(random_seed)
         with torch.no_grad():
-            handed, sample = timed_call(self._clock, lambda: self._forward(buffers, arguments), self._hand_in, hold_ms)
+            work = partial(self._forward, buffers, arguments)
+            handed, sample = timed_call(self._clock, work, self._hand_in, blocking_ms)
         return sample, handed.plain
 
     def batch(
-        self, calls: Sequence[tuple[Sequence[Any], int]], hold_ms: float, on_queued: Callable[[], None]
+        self, calls: Sequence[tuple[Sequence[Any], int]], blocking_ms: float, on_queued: Callable[[], None]
     ) -> tuple[Sample, list[list[Any]]]:
         """Calls, given as others and seeds, each on a set of its own, queued behind one hold that the judge releases.
 
@@ -106,8 +99,8 @@ class Caller:
         """
         plain: list[list[Any]] = []
 
-        def work(buffers: BufferSet, others: Sequence[Any], random_seed: int) -> Handed:
-            arguments = self._arguments(buffers, others)
+        def work(buffers: BufferSet, non_tensors: Sequence[Any], random_seed: int) -> Handed:
+            arguments = self._arguments(buffers, non_tensors)
             seed_all(random_seed)
             return self._forward(buffers, arguments)
 
@@ -117,7 +110,7 @@ class Caller:
 
         works = [partial(work, buffers, *call) for buffers, call in zip(self._form.sets, calls, strict=False)]
         with torch.no_grad():
-            return held_batch(self._clock, works, finish, hold_ms, on_queued), plain
+            return held_batch(self._clock, works, finish, blocking_ms, on_queued), plain
 
     def loop(self, calls: Sequence[tuple[Sequence[Any], int | None]]) -> tuple[float, list[Handed], list[bool]]:
         """Calls back to back, as a loop in Python makes them, each on a set of its own; the device is waited for once.
@@ -128,8 +121,8 @@ class Caller:
         Raises as `call` does.
         """
         sets = self._form.sets
-        given = [(self._arguments(buffers, others), self._given, seed)
-                 for buffers, (others, seed) in zip(sets, calls, strict=False)]
+        given = [(self._arguments(buffers, non_tensors), self._given, seed)
+                 for buffers, (non_tensors, seed) in zip(sets, calls, strict=False)]
         clock, values = self._clock, list[Any]()
         clock.start()
         clock.stop()
@@ -154,11 +147,11 @@ class Caller:
         clock.drain()
         return wall_ms, handed, written_over
 
-    def _arguments(self, buffers: BufferSet, others: Sequence[Any]) -> Any:
+    def _arguments(self, buffers: BufferSet, non_tensors: Sequence[Any]) -> Any:
         tensors = [view(self._arena, spec) for spec in buffers.inputs]
         self._given = tensors if self._copied_to is None else self._copied(tensors, self._copied_to)
         form = self._form
-        return unflatten(form.input_skeleton, merge(form.input_is_tensor, self._given, copy.deepcopy(others)))
+        return unflatten(form.input_skeleton, merge(form.input_is_tensor, self._given, copy.deepcopy(non_tensors)))
 
     def _copied(self, tensors: Sequence[torch.Tensor], to: torch.device) -> list[torch.Tensor]:
         """Copies of these, in new memory and in the same again by turns."""
@@ -233,12 +226,6 @@ class Caller:
         if self._copied_to is not None:  # what was done to the copies is done to the inputs, where the judge looks
             for tensor, spec in zip(self._given, self._form.sets[0].inputs, strict=True):
                 view(self._arena, spec).copy_(tensor)
-
-    def _poison_freed_memory(self, buffers: BufferSet) -> None:
-        """Fills the blocks that outputs of this size will be allocated from, so that nothing useful is left there."""
-        blocks = [torch.empty(spec.bytes, dtype=torch.uint8, device=self._device) for spec in buffers.outputs]
-        for block in blocks:  # all at once: one that was freed would be the next one's as well
-            block.fill_(POISON_BYTE)
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:

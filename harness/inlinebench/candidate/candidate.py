@@ -64,10 +64,10 @@ class Candidate:
                 request = self._channel.receive()
             except ChannelClosed:
                 return
-            answer = self._answer(operations[request["op"]], request)
-            self._channel.send({**answer, "nonce": request["nonce"]})
+            reply = self._reply(operations[request["op"]], request)
+            self._channel.send({**reply, "nonce": request["nonce"]})
 
-    def _answer(self, operation: Any, request: dict[str, Any]) -> dict[str, Any]:
+    def _reply(self, operation: Any, request: dict[str, Any]) -> dict[str, Any]:
         try:
             return dict(operation(request))
         except solution.Unusable as error:
@@ -91,9 +91,9 @@ class Candidate:
 
     def _construct(self, request: dict[str, Any]) -> torch.nn.Module:
         self._path = self._files.copy(Path(request["solution"]), map(Path, request["readable"]))
-        if "runtime" in request["support"]:
-            self._runtime = Path(request["support"]["runtime"])
-            python_side.install(Path(request["support"]["allocator"]))
+        if "runtime" in request["runtime_libraries"]:
+            self._runtime = Path(request["runtime_libraries"]["runtime"])
+            python_side.install(Path(request["runtime_libraries"]["allocator"]))
         load_inline.install(self._build)
         arguments, named = _unpack(request["init"])
         kind = solution.import_class(self._path, request["class_name"])
@@ -107,9 +107,9 @@ class Candidate:
             torch.cuda.set_device(self._device)
             assert self._page_fd is not None
             self._clock = GpuClock(
-                Path(request["support"]["clock"]), self._device.index, FlagPage(self._page_fd)
+                Path(request["runtime_libraries"]["clock"]), self._device.index, FlagPage(self._page_fd)
             )
-            self._tracer = open_tracer(request["support"].get("trace"))
+            self._tracer = open_tracer(request["runtime_libraries"].get("trace"))
             torch.cuda.synchronize(self._device)
         return {"op": "started"}
 
@@ -156,36 +156,37 @@ class Candidate:
         assert self._caller is not None
         if self._runtime is not None:
             python_side.set_block_order(self._runtime, request["block_order"])
-        caller, others = self._caller, _unpack(request["others"])
+        caller, non_tensors = self._caller, _unpack(request["non_tensors"])
 
         def call() -> tuple[Sample, list[Any]]:
-            return caller.call(others, request["random_seed"], request["hold_ms"], request["set"])
+            return caller.call(non_tensors, request["random_seed"], request["blocking_ms"], request["set"])
 
         (sample, plain), activities = self._tracer(call) if request["profile"] else (call(), [])
         gc.collect()
         return {
-            "op": "called", "device_ms": sample.device_ms, "drain_ms": sample.drain_ms, "held": sample.held,
-            "others": [repr(value) for value in plain], "notes": sorted(caller.notes),
+            "op": "called", "device_ms": sample.device_ms, "drain_ms": sample.drain_ms, "blocked": sample.blocked,
+            "non_tensors": [repr(value) for value in plain], "notes": sorted(caller.notes),
             "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
         }
 
     def _batch(self, request: dict[str, Any]) -> dict[str, Any]:
         """Several calls behind one hold, which the judge releases when it has read that they are queued."""
         assert self._caller is not None
-        calls = [(_unpack(call["others"]), call["random_seed"]) for call in request["calls"]]
+        calls = [(_unpack(call["non_tensors"]), call["random_seed"]) for call in request["calls"]]
         queued = {"op": "queued", "nonce": request["nonce"]}
-        sample, plain = self._caller.batch(calls, request["hold_ms"], lambda: self._channel.send(queued))
-        return {"op": "batched", "held": sample.held, "others": [[repr(value) for value in each] for each in plain]}
+        sample, plain = self._caller.batch(calls, request["blocking_ms"], lambda: self._channel.send(queued))
+        non_tensors = [[repr(value) for value in each] for each in plain]
+        return {"op": "batched", "blocked": sample.blocked, "non_tensors": non_tensors}
 
     def _loop(self, request: dict[str, Any]) -> dict[str, Any]:
         """Several calls back to back, by the host's clock."""
         assert self._caller is not None
-        calls = [(_unpack(call["others"]), call["random_seed"]) for call in request["calls"]]
+        calls = [(_unpack(call["non_tensors"]), call["random_seed"]) for call in request["calls"]]
         wall_ms, handed, written_over = self._caller.loop(calls)
         plain = [[repr(value) for value in each.plain] for each in handed]
         del handed
         gc.collect()
-        return {"op": "looped", "wall_ms": wall_ms, "others": plain, "written_over": written_over}
+        return {"op": "looped", "wall_ms": wall_ms, "non_tensors": plain, "written_over": written_over}
 
     def _report(self, _: dict[str, Any]) -> dict[str, Any]:
         """How many kernels the library that runs them on the CPU has run in calls."""
@@ -195,10 +196,10 @@ class Candidate:
     def _build(self, facts: dict[str, Any]) -> str:
         """Asks the judge for a library. Raises RuntimeError with the reason why there is none."""
         self._channel.send({"op": "build", "request": for_build(facts, self._files)})
-        answer = self._channel.receive()
-        if answer["reason"]:
-            raise RuntimeError(f"the extension {facts['name']} was not built: {answer['reason']}")
-        return str(answer["library"])
+        reply = self._channel.receive()
+        if reply["reason"]:
+            raise RuntimeError(f"the extension {facts['name']} was not built: {reply['reason']}")
+        return str(reply["library"])
 
 
 def _unpack(text: str) -> Any:

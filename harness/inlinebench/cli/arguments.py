@@ -171,7 +171,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--junit", type=Path, metavar="FILE", help="write the results to FILE as JUnit XML")
     add("--strict", action="store_true", help="a skipped evaluation counts as not passed")
     add("--feedback", action="store_true", help="instead of the table what a person or a model needs to go on: errors "
-        "with their lines, where values differ, times, the floor, kernels")
+        "with their lines, where values differ, times, the roofline, kernels")
     add("--verbose", action="store_true", help="compiler output and what solutions print, on stderr")
     add("--quiet", action="store_true", help="no progress line")
     add("--version", action="version", version=f"inlinebench {__version__}")

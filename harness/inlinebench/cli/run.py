@@ -13,7 +13,9 @@ from inlinebench.records import catalog, options
 from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
 
 if TYPE_CHECKING:
+    from inlinebench.report.terminal.progress import Progress
     from inlinebench.scheduler.judge_process import Scratch
+    from inlinebench.scheduler.session import Executor
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -80,7 +82,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
     with (
         Outputs(wanted.out, wanted.junit, verbose=wanted.verbose, kernels=wanted.profile is not None) as outputs,
         Progress(wanted.quiet) as progress,
-        Session(wanted, choices, progress, scratch) as session,
+        Session(wanted, choices, progress, executor(wanted, progress, scratch)) as session,
     ):
         for result in session.recalled:
             outputs.recall(result)
@@ -89,6 +91,17 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
             progress.finished(result)
     show(outputs.feedback() if wanted.feedback else outputs.report())
     return exit_status(outputs.results, wanted.strict)
+
+
+def executor(wanted: options.Options, progress: Progress, scratch: Scratch | None) -> Executor:
+    """What evaluates: the nodes of a Ray cluster with `--executor ray`, else this machine."""
+    if wanted.executor == options.RAY:
+        from inlinebench.ray.executor import RayExecutor
+
+        return RayExecutor(wanted, progress)
+    from inlinebench.scheduler.executor import LocalExecutor
+
+    return LocalExecutor(wanted, progress, scratch)
 
 
 def show(text: str) -> None:

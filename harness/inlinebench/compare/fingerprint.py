@@ -25,3 +25,14 @@ class Fingerprint:
         words = memory.view(torch.int64)
         chunks = torch.split(words, CHUNK)
         return torch.stack([(chunk * self._weights[: chunk.numel()]).sum() for chunk in chunks] or [words.sum()])
+
+
+def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two dense tensors of the same shape, dtype and strides hold the same bits, NaN included."""
+    return torch.equal(bits(one), bits(other))
+
+
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of a dense tensor, in the order of its memory (flat uint8)."""
+    flat = torch.as_strided(tensor, (tensor.numel(),), (1,))
+    return flat.view(torch.uint8) if flat.numel() else flat

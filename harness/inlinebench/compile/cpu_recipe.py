@@ -21,14 +21,14 @@ from inlinebench.compile.ninja_syntax import (
     places_file,
     split,
 )
-from inlinebench.compile.precompiled import BINDING, KERNEL, PREFIX_DIR
+from inlinebench.compile.precompiled import BINDING, KERNEL, PRECOMPILED_DIR
 from inlinebench.compile.recipe import (
     Recipe,
     common_flags,
     common_places,
     cpp_source,
     cuda_source,
-    fits_prefix,
+    fits_precompiled,
     folder_flags,
     key_of,
 )
@@ -37,7 +37,7 @@ from inlinebench.cuda_on_cpu import Unsupported
 from inlinebench.records.build_request import BuildRequest
 
 _BINDING_FLAGS = ["-O0"]
-_HEADERS = (SLIM_DIR, cuda_on_cpu.INCLUDE_DIR, PREFIX_DIR)
+_HEADERS = (SLIM_DIR, cuda_on_cpu.INCLUDE_DIR, PRECOMPILED_DIR)
 OPTIMIZATION = "-O2"
 """For every translated source, whatever the solution asks nvcc for: no time is claimed on the CPU."""
 
@@ -50,9 +50,9 @@ class CannotTranslate(Exception):
         self.source, self.line = source, line
 
 
-def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, prefixes: Path = PREFIX_DIR) -> Recipe:
+def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, precompiled: Path = PRECOMPILED_DIR) -> Recipe:
     """What to write and run for a request; `runtime` is the library that runs kernels on the CPU, if it has any, and
-    `prefixes` the folder of precompiled headers, if there are any.
+    `precompiled` the folder of precompiled headers, if there are any.
 
     A request without CUDA is built as it is: `is_cpu()` in it means what it says. Raises MissingTool, BadRequest or
     CannotTranslate.
@@ -64,7 +64,7 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, prefixes
     if request.uses_cuda:
         assert runtime is not None
         places |= {"cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "runtime": str(runtime.parent),
-                   "prefixes": str(prefixes), "prefix": str(PREFIX_DIR)}
+                   "precompiled": str(precompiled), "prefix": str(PRECOMPILED_DIR)}
         cpp = _translated(request.cpp_sources, cuda=False)
         files["cuda.cpp"] = cuda_source(request, _translated(request.cuda_sources, cuda=True), slim)
         folders.insert(0, Expanded("$cuda_on_cpu"))
@@ -77,7 +77,7 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, prefixes
     return Recipe({**files, PLACES: places_file(places)}, library, key, request)
 
 
-def prefix_recipe() -> Recipe:
+def precompiled_recipe() -> Recipe:
     """What to run for the precompiled headers, with the flags of `cpu_recipe`; of the files that are made `library` is
     the last. Raises MissingTool."""
     common = [CXX, *folder_flags([Expanded("$cuda_on_cpu"), SLIM, *TORCH_INCLUDES]), "-fPIC",
@@ -89,7 +89,7 @@ def prefix_recipe() -> Recipe:
         lines += [f"rule header{number}", f"  command = {compile_header}", "",
                   f"build {name}.gch: header{number} $prefix/{name}", ""]
     files = {"build.ninja": "\n".join(lines)}
-    places = {**common_places(), "cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "prefix": str(PREFIX_DIR)}
+    places = {**common_places(), "cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "prefix": str(PRECOMPILED_DIR)}
     key = key_of(files, [toolchain.cxx()], _HEADERS)
     return Recipe({**files, PLACES: places_file(places)}, f"{KERNEL}.gch", key)
 
@@ -122,7 +122,7 @@ def _ninja_file(
     common = [CXX, *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
     given = {"main.cpp": request.extra_cflags, "cuda.cpp": request.extra_cuda_cflags}
     headers = {"main.cpp": BINDING, "cuda.cpp": KERNEL}
-    first = {name: [*PREFIXED, headers[name]] for name, flags in given.items() if prefixed and fits_prefix(flags)}
+    first = {name: [*PREFIXED, headers[name]] for name, flags in given.items() if prefixed and fits_precompiled(flags)}
     own = {"main.cpp": _cpp_flags(request), "cuda.cpp": _kernel_flags(split(request.extra_cuda_cflags))}
     rules = {name: command([*common, *first.get(name, []), *flags, "-c", IN, "-o", OUT]) for name, flags in own.items()}
     lines = [f"include {PLACES}"]

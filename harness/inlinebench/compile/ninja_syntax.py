@@ -25,7 +25,7 @@ IN, OUT, CXX, NVCC, SLIM = map(Expanded, ("$in", "$out", "$cxx", "$nvcc", "$slim
 THRUST = Expanded("$thrust")
 HOST = (Expanded("$ccbin"), Expanded("$host"))
 """nvcc's host compiler where it is another than the one that it would take: nothing, or a flag and a path."""
-PREFIXED = (Expanded("-I$prefixes"), Expanded("-I$prefix"), "-include")
+PREFIXED = (Expanded("-I$precompiled"), Expanded("-I$prefix"), "-include")
 """Before any other header: a precompiled one counts only there."""
 TORCH_INCLUDES = (Expanded("$torch/include"), Expanded("$torch/include/torch/csrc/api/include"))
 

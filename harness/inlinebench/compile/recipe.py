@@ -35,7 +35,7 @@ from inlinebench.compile.ninja_syntax import (
     places_file,
     split,
 )
-from inlinebench.compile.precompiled import BINDING, HOST_COMPILER, PREFIX_DIR
+from inlinebench.compile.precompiled import BINDING, HOST_COMPILER, PRECOMPILED_DIR
 from inlinebench.compile.slim import SLIM_DIR, THRUST_DIR, further_headers, needs_thrust
 from inlinebench.records.build_request import BuildRequest
 
@@ -45,7 +45,7 @@ FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 """Flags that nvcc takes from the environment."""
 FUNCTIONS = "functions"
 """What compilers call the lines that bind `functions` to Python; the first function is in line 2."""
-_HEADERS = (SLIM_DIR, THRUST_DIR, PREFIX_DIR)
+_HEADERS = (SLIM_DIR, THRUST_DIR, PRECOMPILED_DIR)
 _NOTHING = "int inlinebench_nothing;"
 _OPTIMIZATIONS = {"plain": (), "O3": ("-O3",)}
 """The levels with which kernels are mostly built: what headers say differs with them."""
@@ -75,9 +75,9 @@ class Recipe:
 
 
 def recipe(
-    request: BuildRequest, architectures: Sequence[str], slim: bool, prefixes: Path = PREFIX_DIR
+    request: BuildRequest, architectures: Sequence[str], slim: bool, precompiled: Path = PRECOMPILED_DIR
 ) -> Recipe:
-    """What to write and run for a request, with slim headers or torch's full ones; `prefixes` is the folder of
+    """What to write and run for a request, with slim headers or torch's full ones; `precompiled` is the folder of
     precompiled headers, if there are any.
 
     Raises MissingTool, or BadRequest for flags that no command can hold.
@@ -88,10 +88,10 @@ def recipe(
         files["cuda.cu"] = cuda_source(request, request.cuda_sources, slim)
     files["build.ninja"] = _ninja_file(request, library, architectures, slim)
     key = key_of(files, _compilers(request), _HEADERS)
-    return Recipe({**files, PLACES: places_file(_places(request, prefixes))}, library, key, request)
+    return Recipe({**files, PLACES: places_file(_places(request, precompiled))}, library, key, request)
 
 
-def kernel_prefix_recipe(architectures: Sequence[str]) -> Recipe:
+def precompiled_kernel_recipe(architectures: Sequence[str]) -> Recipe:
     """What to run for the precompiled headers that `recipe` reads, with its flags. Raises MissingTool."""
     common = folder_flags([SLIM, *TORCH_INCLUDES, Expanded("$cuda/include")])
     compile_binding = command([CXX, *common, "-fPIC", toolchain.torch().cxx_standard, "-x", "c++-header", IN, "-o",
@@ -106,9 +106,9 @@ def kernel_prefix_recipe(architectures: Sequence[str]) -> Recipe:
         lines += [f"rule {name}", f"  command = chmod +x {own} && INLINEBENCH_MAKE_PREFIX={name} {compile_kernel} && "
                   f"test -e {name}/prefix.h.gch", "", f"build {name}.o: {name} cuda.cu", ""]
     files = {"cuda.cu": cuda_source(request, request.cuda_sources, slim=True), "build.ninja": "\n".join(lines),
-             HOST_COMPILER: (PREFIX_DIR / HOST_COMPILER).read_text(encoding="utf-8")}
+             HOST_COMPILER: (PRECOMPILED_DIR / HOST_COMPILER).read_text(encoding="utf-8")}
     key = key_of(files, _compilers(request), _HEADERS)
-    return Recipe({**files, PLACES: places_file(_places(request, PREFIX_DIR))}, f"{BINDING}.gch", key)
+    return Recipe({**files, PLACES: places_file(_places(request, PRECOMPILED_DIR))}, f"{BINDING}.gch", key)
 
 
 def clock_recipe(source: Path, architectures: Sequence[str]) -> Recipe:
@@ -171,7 +171,7 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
     folders = [*([SLIM] if slim else []), *TORCH_INCLUDES, *([Expanded("$cuda/include")] if request.uses_cuda else [])]
     common = common_flags(request, folders)
     prefixed = slim and request.uses_cuda and not request.no_implicit_headers
-    first = [*PREFIXED, BINDING] if prefixed and fits_prefix(request.extra_cflags) else []
+    first = [*PREFIXED, BINDING] if prefixed and fits_precompiled(request.extra_cflags) else []
     compile_cxx = command([CXX, *common, *first, "-fPIC", toolchain.torch().cxx_standard,
                            *split(request.extra_cflags), "-c", IN, "-o", OUT])
     lines = [f"include {PLACES}", "rule cxx", f"  command = {compile_cxx}", "", "build main.o: cxx main.cpp", ""]
@@ -179,7 +179,8 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
     if request.cuda_sources:
         without_thrust = slim and not needs_thrust(request.texts)
         common = common_flags(request, [*([THRUST] if without_thrust else []), *folders])
-        host = HOST if prefixed and _leaves_host_compiler(request) and fits_prefix(request.extra_cuda_cflags) else ()
+        may_be_precompiled = _leaves_host_compiler(request) and fits_precompiled(request.extra_cuda_cflags)
+        host = HOST if prefixed and may_be_precompiled else ()
         compile_cuda = _nvcc_command(request, common, architectures, host)
         lines += ["rule nvcc", f"  command = {compile_cuda}", "", "build cuda.o: nvcc cuda.cu", ""]
         objects.append("cuda.o")
@@ -193,7 +194,7 @@ def _leaves_host_compiler(request: BuildRequest) -> bool:
     return not chosen and toolchain.nvcc_takes_gcc_from_the_path()
 
 
-def fits_prefix(flags: Sequence[str]) -> bool:
+def fits_precompiled(flags: Sequence[str]) -> bool:
     """Whether precompiled headers mean the same with these flags, as far as GCC doesn't find out by itself."""
     words = [word for flag in split(flags) for word in re.split("[,=]", flag)]
     return all(word in _HARMLESS for word in words if word.startswith("-f"))
@@ -251,14 +252,14 @@ def _compilers(request: BuildRequest) -> list[str]:
     return [toolchain.cxx(), *([toolchain.nvcc()] if request.uses_cuda else [])]
 
 
-def _places(request: BuildRequest, prefixes: Path) -> dict[str, str]:
+def _places(request: BuildRequest, precompiled: Path) -> dict[str, str]:
     if not request.uses_cuda:
         return common_places()
-    own = prefixes / HOST_COMPILER
-    there = prefixes != PREFIX_DIR and own.exists()
+    own = precompiled / HOST_COMPILER
+    there = precompiled != PRECOMPILED_DIR and own.exists()
     host = {"ccbin": "-ccbin", "host": str(own)} if there else {"ccbin": "", "host": ""}
     return {**common_places(), "nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home()),
-            "thrust": str(THRUST_DIR), **host, "prefixes": str(prefixes), "prefix": str(PREFIX_DIR)}
+            "thrust": str(THRUST_DIR), **host, "precompiled": str(precompiled), "prefix": str(PRECOMPILED_DIR)}
 
 
 def common_places() -> dict[str, str]:

@@ -20,13 +20,19 @@ from typing import IO
 from inlinebench.compile import architecture, toolchain
 from inlinebench.compile.cache import CPU_LIBRARIES, Cache
 from inlinebench.compile.cpu_recipe import CannotTranslate, cpu_recipe
-from inlinebench.compile.precompiled import PREFIX_DIR
-from inlinebench.compile.precompiled.builder import Prefixes
+from inlinebench.compile.precompiled import PRECOMPILED_DIR
+from inlinebench.compile.precompiled.builder import PrecompiledHeaders
 from inlinebench.compile.reasons import reason
 from inlinebench.compile.recipe import Recipe, clock_recipe, recipe, trace_recipe
 from inlinebench.compile.slim.fallback import needs_full_headers
 from inlinebench.cuda_on_cpu import allocator_library, runtime_library
-from inlinebench.records.build_request import BadRequest, BuildOutcome, BuildRequest, NoSupport, Support
+from inlinebench.records.build_request import (
+    BadRequest,
+    BuildOutcome,
+    BuildRequest,
+    NoRuntimeLibraries,
+    RuntimeLibraries,
+)
 from inlinebench.sandbox.policy import Sandbox, clean_environment
 from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
 from inlinebench.wire.processes import forks_so_far, kill_tree
@@ -67,9 +73,9 @@ class BuildService:
         self._full_headers = full_headers
         self._cache, self._timeout = Cache(cache, cache_limit), timeout
         self._architectures = architecture.in_order(architectures)
-        self._prefixes = Prefixes(self._cache, self._ninja, self._architectures)
+        self._precompiled = PrecompiledHeaders(self._cache, self._ninja, self._architectures)
         self._slots = BoundedSemaphore(jobs or default_jobs())
-        self._lock, self._support_lock = Lock(), Lock()
+        self._lock, self._runtime_lock = Lock(), Lock()
         self._started: dict[str, Future[BuildOutcome]] = {}
         self._running: set[int] = set()
         self._closed = False
@@ -96,20 +102,20 @@ class BuildService:
 
     def _recipe(self, request: BuildRequest, slim: bool) -> Recipe:
         """Raises MissingTool, BadRequest, CannotTranslate or NoSupport."""
-        prefixes = self._prefixes.folder() if slim and request.uses_cuda else PREFIX_DIR
+        precompiled = self._precompiled.folder() if slim and request.uses_cuda else PRECOMPILED_DIR
         if self._architectures:
-            return recipe(request, self._architectures, slim, prefixes)
-        return cpu_recipe(request, self.support().runtime if request.uses_cuda else None, slim, prefixes)
+            return recipe(request, self._architectures, slim, precompiled)
+        return cpu_recipe(request, self.runtime_libraries().runtime if request.uses_cuda else None, slim, precompiled)
 
     def precompile(self) -> bool:
         """Makes the headers that builds read in precompiled form, which is else done when several builds have been
         asked for; whether they are there. Raises MissingTool."""
-        return self._prefixes.make()
+        return self._precompiled.make()
 
     def _is_cached(self, request: BuildRequest, slim: bool) -> bool:
         try:
             return self._cache.find(self._recipe(request, slim).key) is not None
-        except (toolchain.MissingTool, BadRequest, CannotTranslate, NoSupport):
+        except (toolchain.MissingTool, BadRequest, CannotTranslate, NoRuntimeLibraries):
             return False  # building it says why
 
     def _build(self, request: BuildRequest, slim: bool) -> BuildOutcome:
@@ -117,34 +123,34 @@ class BuildService:
             return self._outcome(lambda: self._recipe(request, slim), prefixed=slim and request.uses_cuda)
         except CannotTranslate as error:
             return BuildOutcome(None, str(error), unsupported=True, at=(error.source, error.line))
-        except NoSupport as error:
+        except NoRuntimeLibraries as error:
             return BuildOutcome(None, str(error))
 
-    def support(self) -> Support:
+    def runtime_libraries(self) -> RuntimeLibraries:
         """The harness's own libraries for the device, built when they are first asked for, and kept until `close`.
 
         Raises NoSupport.
         """
         if not self._architectures:
-            return self._cpu_support()
+            return self._cpu_runtime_libraries()
         outcome = self._outcome(lambda: clock_recipe(CLOCK_SOURCE, self._architectures))
         if outcome.library is None:
-            raise NoSupport(f"the GPU clock wasn't built: {outcome.reason}")
+            raise NoRuntimeLibraries(f"the GPU clock wasn't built: {outcome.reason}")
         # Without it PyTorch's profiler is asked, which is slow to start: not every toolkit brings CUPTI's headers.
         trace = self._outcome(lambda: trace_recipe(TRACE_SOURCE))
         for library in filter(None, (outcome.library, trace.library)):
             self._cache.hold(library)
-        return Support(clock=outcome.library, trace=trace.library)
+        return RuntimeLibraries(clock=outcome.library, trace=trace.library)
 
-    def _cpu_support(self) -> Support:
+    def _cpu_runtime_libraries(self) -> RuntimeLibraries:
         try:
-            with self._support_lock:
+            with self._runtime_lock:
                 if self._cpu is None or not all(library.exists() for library in self._cpu):
                     self._cpu = self._held_cpu_libraries()  # once: all that a run links has to be of one runtime
                 libraries = self._cpu
         except (toolchain.MissingTool, RuntimeError, OSError) as error:
-            raise NoSupport(f"the library that runs kernels on the CPU wasn't built: {error}") from error
-        return Support(runtime=libraries[0], allocator=libraries[1])
+            raise NoRuntimeLibraries(f"the library that runs kernels on the CPU wasn't built: {error}") from error
+        return RuntimeLibraries(runtime=libraries[0], allocator=libraries[1])
 
     def _held_cpu_libraries(self) -> tuple[Path, Path]:
         libraries = self._cpu_libraries()
@@ -214,7 +220,7 @@ class BuildService:
         if found := self._cache.find(planned.key):
             return BuildOutcome(found, cached=True)
         with self._slots:
-            if again is not None and self._prefixes.ask():
+            if again is not None and self._precompiled.ask():
                 planned = again()  # the same, but for where the headers are
             begin = time.monotonic()
             try:

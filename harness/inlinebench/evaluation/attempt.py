@@ -1,31 +1,20 @@
-"""What evaluations of a judge share: what they borrow from it, what becomes of one candidate, and how one fails."""
+"""What the evaluations of a judge share, and what becomes of one candidate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from inlinebench.evaluation.baselines import Baselines
+from inlinebench.evaluation.candidates import Candidates
+from inlinebench.evaluation.failures import Failed
 from inlinebench.messages import Settings
-from inlinebench.records.build_request import Support
-from inlinebench.records.result import Build as BuildRecord
-from inlinebench.records.result import Check, Kernels, Mismatch, Timing, Verdict
+from inlinebench.records.build_request import RuntimeLibraries
+from inlinebench.records.result import Build, Check, Kernels, Timing
 from inlinebench.timing.call import Clock
 from inlinebench.timing.gpu_state import GpuWatch, NoGpuState
 from inlinebench.timing.peaks import Peaks
 from inlinebench.timing.profile import Tracer
-
-if TYPE_CHECKING:  # which needs what is here
-    from inlinebench.evaluation.candidates import Candidates
-
-
-class Failed(Exception):
-    """The solution did not pass. `mismatch` is what the reason is about, where that is values."""
-
-    def __init__(self, verdict: Verdict, reason: str, mismatch: Mismatch | None = None) -> None:
-        super().__init__(reason)
-        self.verdict, self.reason, self.mismatch = verdict, reason, mismatch
 
 
 @dataclass
@@ -38,20 +27,20 @@ class Tools:
     watch: GpuWatch | NoGpuState | None
     peaks: Peaks | None
     baselines: Baselines | None
-    support: Support
+    runtime_libraries: RuntimeLibraries
     candidates: Candidates
     progress: Callable[[str], None]
 
 
 @dataclass
 class Attempt:
-    """What became of one candidate; the failure is None if it passed."""
+    """What became of one candidate. `failure` is None if it passed."""
 
     failure: Failed | None = None
     check: Check | None = None
     timing: Timing | None = None
     kernels: Kernels | None = None
-    build: BuildRecord | None = None
+    build: Build | None = None
     log: str = ""
     weights_changed: bool = False
     notes: set[str] = field(default_factory=set)

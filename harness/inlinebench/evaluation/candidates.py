@@ -13,8 +13,7 @@ from pathlib import Path
 
 import torch
 
-from inlinebench.evaluation.attempt import Failed
-from inlinebench.evaluation.failures import raise_failure
+from inlinebench.evaluation.failures import Failed, raise_failure
 from inlinebench.messages import Settings
 from inlinebench.process import sanitizer
 from inlinebench.process.candidate_process import (
@@ -27,7 +26,7 @@ from inlinebench.process.candidate_process import (
 )
 from inlinebench.process.launcher import Launcher
 from inlinebench.process.replies import read_clocked
-from inlinebench.records.build_request import Support
+from inlinebench.records.build_request import RuntimeLibraries
 from inlinebench.records.result import Verdict
 from inlinebench.sandbox.policy import readable_for
 from inlinebench.timing.flags import FlagPage
@@ -49,12 +48,13 @@ class Candidates:
     """
 
     def __init__(
-        self, launcher: Launcher, settings: Settings, device: torch.device, support: Support, build: Build, *,
+        self, launcher: Launcher, settings: Settings, device: torch.device, runtime_libraries: RuntimeLibraries,
+        build: Build, *,
         always: tuple[Path, ...], kept: Callable[[], tuple[int, ...]], room: Callable[[], bool], clocked: bool = False,
     ) -> None:
         self._launcher, self._settings, self._device = launcher, settings, device
-        self._support, self._build, self._always = support, build, always
-        self._others, self._room, self._clocked = kept, room, clocked
+        self._runtime_libraries, self._build, self._always = runtime_libraries, build, always
+        self._given_kept, self._room, self._clocked = kept, room, clocked
         self._waiting: Waiting | None = None
 
     def take(self, solution: Path | None, shared: Mapping[str, int]) -> CandidateProcess:
@@ -126,16 +126,19 @@ class Candidates:
             self._launcher, START_PATIENCE_S, settings.limits, self._build, readable=readable, shared=shared, page=page,
             keep=self._kept, under=() if settings.sanitize is None else sanitizer.command(settings.sanitize),
         )
-        support = self._support
+        runtime_libraries = self._runtime_libraries
         if settings.sanitize is not None:
-            support = replace(support, trace=None)  # the tool and CUPTI can't both look into a process
-        candidate.post("start", device=str(self._device), tf32=settings.tf32, support=support.to_json())
+            # The tool and CUPTI can't both look into a process.
+            runtime_libraries = replace(runtime_libraries, trace=None)
+        candidate.post(
+            "start", device=str(self._device), tf32=settings.tf32, runtime_libraries=runtime_libraries.to_json(),
+        )
         return Waiting(candidate, tuple(path.resolve() for path in readable), self._device)
 
     def _kept(self) -> tuple[int, ...]:
         """What is left alone when a candidate is killed with all that it started."""
         waiting = () if self._waiting is None else (self._waiting.candidate.pid,)
-        return (*self._others(), *waiting)
+        return (*self._given_kept(), *waiting)
 
 
 class Waiting:
@@ -156,9 +159,9 @@ class Waiting:
     def look_at_clock(self) -> None:
         """Has it say what its clock shows for a kernel that does nothing. Raises Failed or NoCandidate if it can't."""
         with self._blaming():
-            answer = self.candidate.ask("clock")
-            raise_failure(answer, self._device)
-            self.candidate.shown_ms = read_clocked(answer)
+            reply = self.candidate.ask("clock")
+            raise_failure(reply, self._device)
+            self.candidate.shown_ms = read_clocked(reply)
 
     @contextmanager
     def _blaming(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from inlinebench.compare.mismatch import find_mismatch
 from inlinebench.compare.tolerance import Comparison, Scale, compare, default_tolerance, measure_scale
 from inlinebench.problem.forward import Output
 from inlinebench.problem.problem_file import ProblemError
-from inlinebench.problem.workload import Stage, Tensors
+from inlinebench.problem.workload import Tensors, Workload
 from inlinebench.records.result import Check, Mismatch
 
 ORACLE_SHARE = 0.125
@@ -36,12 +36,12 @@ class CallCheck:
     them."""
 
     inputs: Sequence[torch.Tensor]
-    others: tuple[Any, ...]
+    non_tensors: tuple[Any, ...]
     random_seed: int
     states_before: Tensors
     output: Output
     states_after: Tensors
-    said: tuple[str, ...]
+    plain_outputs: tuple[str, ...]
     changed_inputs: Mapping[int, torch.Tensor]
     buffers: int = 0
     states_written: bool = True
@@ -52,10 +52,11 @@ class Checker:
     """`own_names` maps the reference's buffer names to the solution's; `chance` is the secret stream."""
 
     def __init__(
-        self, stage: Stage, own_names: Mapping[str, str], tolerance: float | None, chance: random.Random
+        self, workload: Workload, own_names: Mapping[str, str], tolerance: float | None, secret_random: random.Random
     ) -> None:
-        self._stage, self._own_names, self._tolerance, self._chance = stage, own_names, tolerance, chance
-        self._oracle = stage.oracle()
+        self._workload, self._own_names = workload, own_names
+        self._tolerance, self._secret_random = tolerance, secret_random
+        self._oracle = workload.oracle()
         self._oracle_used = False
         self._shares: dict[int, tuple[float, float]] = {}
         self._largest: dict[int, float] = {}
@@ -68,11 +69,11 @@ class Checker:
 
     def check(self, call: CallCheck) -> str:
         """What is wrong with the call; empty if nothing is. Raises ProblemError if the reference changes its form."""
-        if call.output.metas != self._stage.rehearsed.outputs:
-            raise ProblemError(f"{self._stage.problem.path}: the reference's outputs change shape from call to call")
+        if call.output.metas != self._workload.probed.outputs:
+            raise ProblemError(f"{self._workload.problem.path}: the reference's outputs change shape from call to call")
         self._calls += 1
         self._mismatch = None
-        return (self._check_outputs(call) or self._check_plain(call.output.others, call.said)
+        return (self._check_outputs(call) or self._check_plain(call.output.non_tensors, call.plain_outputs)
                 or self._check_changed_inputs(call) or (self._check_states(call) if call.states_written else ""))
 
     def mismatch(self, call: str, variant: object) -> Mismatch | None:
@@ -82,7 +83,7 @@ class Checker:
 
     def summary(self, weights: str, notes: list[str]) -> Check:
         """The record over all calls so far."""
-        tolerances = [self._tolerance_of(tensor.torch_dtype) for tensor in self._stage.sets[0].outputs]
+        tolerances = [self._tolerance_of(tensor.torch_dtype) for tensor in self._workload.sets[0].outputs]
         notes = list(notes)
         if self._rounding_dominates:
             notes.append("the allowance for the reference's own rounding exceeds the tolerance")
@@ -103,7 +104,7 @@ class Checker:
     def _check_outputs(self, call: CallCheck) -> str:
         exact = self._ask_oracle(call)
         several = len(call.output.tensors) > 1
-        handed_in = self._stage.outputs(call.buffers) if call.handed_in is None else call.handed_in
+        handed_in = self._workload.outputs(call.buffers) if call.handed_in is None else call.handed_in
         for index, (out, reference) in enumerate(zip(handed_in, call.output.tensors, strict=True)):
             oracle = exact.tensors[index] if exact and _fits(exact.tensors[index], reference.dtype) else None
             scale = self._scale(index, reference, oracle)
@@ -116,10 +117,10 @@ class Checker:
                 return (f"output {index}: " if several else "") + comparison.describe()
         return ""
 
-    def _check_plain(self, expected: Sequence[Any], said: Sequence[str]) -> str:
-        if len(said) != len(expected):
-            return f"{len(said)} plain outputs; the reference gives {len(expected)}"
-        for value, text in zip(expected, said, strict=True):
+    def _check_plain(self, expected: Sequence[Any], plain_outputs: Sequence[str]) -> str:
+        if len(plain_outputs) != len(expected):
+            return f"{len(plain_outputs)} plain outputs; the reference gives {len(expected)}"
+        for value, text in zip(expected, plain_outputs, strict=True):
             if not self._matches(value, text):
                 return f"a plain output is {text[:80]}; the reference gives {value!r}"
         return ""
@@ -136,7 +137,7 @@ class Checker:
 
     def _check_changed_inputs(self, call: CallCheck) -> str:
         for index, expected in call.changed_inputs.items():
-            got = self._stage.inputs(call.buffers)[index].to(expected.device)
+            got = self._workload.inputs(call.buffers)[index].to(expected.device)
             scale = measure_scale(expected, expected) if expected.is_floating_point() else Scale(0.0, 0.0)
             failure = self._check_state(f"input {index}, which the reference changes", got, expected, 1.0, scale)
             if failure:
@@ -145,7 +146,7 @@ class Checker:
 
     def _check_states(self, call: CallCheck) -> str:
         for name, expected in call.states_after.items():
-            if name not in self._stage.states:
+            if name not in self._workload.states:
                 continue  # the reference makes it in forward; nothing says that a solution does
             if name.endswith(OPTIONAL_STATE):
                 continue
@@ -154,7 +155,7 @@ class Checker:
                     return f"the reference updates its buffer {name}; the solution has no buffer that matches it"
                 continue
             scale = self._scale_of_state(name, expected)
-            failure = self._check_state(f"buffer {name}", self._stage.state(name), expected, STATE_STRICTNESS, scale)
+            failure = self._check_state(f"buffer {name}", self._workload.state(name), expected, STATE_STRICTNESS, scale)
             if failure:
                 return failure
         return ""
@@ -191,9 +192,9 @@ class Checker:
             self._lacked_memory = True  # what a failure looks like must not become another failure
 
     def _ask_oracle(self, call: CallCheck) -> Output | None:
-        if self._oracle is None or (self._calls > 1 and self._chance.random() >= ORACLE_SHARE):
+        if self._oracle is None or (self._calls > 1 and self._secret_random.random() >= ORACLE_SHARE):
             return None
-        exact = self._oracle.run(call.states_before, call.inputs, call.others, call.random_seed)
+        exact = self._oracle.run(call.states_before, call.inputs, call.non_tensors, call.random_seed)
         if exact is not None:
             self._learn_state_errors(self._oracle.states(), call.states_after)
         self._oracle_used = self._oracle_used or exact is not None

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import torch
 
-from inlinebench.evaluation.attempt import Attempt, Failed, Tools
+from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.calls import Calls
-from inlinebench.evaluation.failures import verdict_of
+from inlinebench.evaluation.failures import Failed, verdict_of
 from inlinebench.messages import Evaluate, Settings
 from inlinebench.problem.problem_file import ProblemError
-from inlinebench.problem.workload import Stage
+from inlinebench.problem.workload import Workload
 from inlinebench.process import sanitizer
 from inlinebench.process.candidate_process import (
     CandidateCheated,
@@ -30,7 +30,7 @@ from inlinebench.wire.channel import FrameTooLarge
 LAST_WORDS = "inlinebench: "
 
 
-def evaluate(stage: Stage, job: Evaluate, tools: Tools) -> Attempt:
+def evaluate(workload: Workload, job: Evaluate, tools: Tools) -> Attempt:
     """Evaluates one solution with the reference's weights, and where that fails and they differ, with its own.
 
     A solution may fold or pack weights in its constructor, and then the values that the public seed made are right
@@ -38,18 +38,18 @@ def evaluate(stage: Stage, job: Evaluate, tools: Tools) -> Attempt:
 
     Raises ProblemError if the reference fails, and NoCandidate.
     """
-    attempt = _attempt(stage, job, tools, transfer=True)
+    attempt = _attempt(workload, job, tools, transfer=True)
     if attempt.failure and attempt.failure.verdict is Verdict.WRONG and attempt.weights_changed:
-        own = _attempt(stage, job, tools, transfer=False)
+        own = _attempt(workload, job, tools, transfer=False)
         if own.failure is None:
             return own
     return attempt
 
 
-def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attempt:
+def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) -> Attempt:
     attempt = Attempt()
     settings = tools.settings
-    shared = {"arena": stage.arena.fd} if isinstance(stage.arena, CpuArena) else {}
+    shared = {"arena": workload.arena.fd} if isinstance(workload.arena, CpuArena) else {}
     try:
         candidate = tools.candidates.take(job.solution, shared)
     except Failed as failure:
@@ -58,8 +58,8 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
     with candidate:
         if job.following is not None:
             tools.candidates.prepare(job.following.solution)
-        calls = Calls(stage, job, tools, candidate, attempt, number=int(transfer))
-        attempt.failure = _failure(lambda: calls.run(transfer), candidate, settings, stage.device)
+        calls = Calls(workload, job, tools, candidate, attempt, number=int(transfer))
+        attempt.failure = _failure(lambda: calls.run(transfer), candidate, settings, workload.device)
         if settings.sanitize is not None:
             candidate.finish(sanitizer.PATIENCE_S if attempt.failure is None else sanitizer.SHORT_PATIENCE_S)
             finding = _finding(settings.sanitize, candidate)
@@ -72,7 +72,7 @@ def _attempt(stage: Stage, job: Evaluate, tools: Tools, transfer: bool) -> Attem
         logs = [*(outcome.log for outcome in candidate.builds), candidate.log(), sanitizer.report(candidate.scratch)]
         attempt.log = "\n".join(filter(None, logs))
     if attempt.failure is None:
-        attempt.failure = _failure(calls.check_reference, candidate, settings, stage.device)
+        attempt.failure = _failure(calls.check_reference, candidate, settings, workload.device)
     return attempt
 
 

@@ -1,4 +1,4 @@
-"""What an answer means that says that something failed in the candidate."""
+"""Why a solution fails: what a reply means that says that something failed in the candidate."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any
 
 import torch
 
-from inlinebench.evaluation.attempt import Failed
-from inlinebench.records.result import Verdict
+from inlinebench.records.result import Mismatch, Verdict
 
 LONGEST_MESSAGE = 4000
 
@@ -19,7 +18,7 @@ FAILURES = {
     "exception": Verdict.CRASHED,
     "out_of_memory": Verdict.OUT_OF_MEMORY,
 }
-
+"""Verdicts by the kind of failure that a candidate names."""
 
 CPU_FINDINGS = {
     "inlinebench: barrier divergence": Verdict.WRONG,
@@ -27,23 +26,31 @@ CPU_FINDINGS = {
     "inlinebench: too much static shared memory": Verdict.BUILD_FAILED,
     "inlinebench: unsupported": Verdict.SKIPPED,
 }
-"""What the library that runs kernels on the CPU says when it stops one. A solution could say so as well, and would
-fail or be skipped for it."""
+"""Verdicts by what the CPU runtime says when it stops a kernel. A solution can only make itself fail by saying so."""
 
 
-def raise_failure(answer: dict[str, Any], device: torch.device) -> None:
-    if answer["op"] == "failed":
-        message = str(answer.get("message"))[:LONGEST_MESSAGE] or "the solution raised an exception"
-        otherwise = FAILURES.get(str(answer.get("kind")), Verdict.CRASHED)
+class Failed(Exception):
+    """The solution did not pass. `mismatch` describes the wrong values, if values are the reason."""
+
+    def __init__(self, verdict: Verdict, reason: str, mismatch: Mismatch | None = None) -> None:
+        super().__init__(reason)
+        self.verdict, self.reason, self.mismatch = verdict, reason, mismatch
+
+
+def raise_failure(reply: dict[str, Any], device: torch.device) -> None:
+    """Raises Failed if a reply reports a failure."""
+    if reply["op"] == "failed":
+        message = str(reply.get("message"))[:LONGEST_MESSAGE] or "the solution raised an exception"
+        otherwise = FAILURES.get(str(reply.get("kind")), Verdict.CRASHED)
         raise Failed(verdict_of(message, otherwise, device), message)
-    if answer["op"] == "mismatch":
-        raise Failed(Verdict.WRONG, str(answer.get("message"))[:LONGEST_MESSAGE] or "the output has another form")
+    if reply["op"] == "mismatch":
+        raise Failed(Verdict.WRONG, str(reply.get("message"))[:LONGEST_MESSAGE] or "the output has another form")
 
 
 def verdict_of(message: str, otherwise: Verdict, device: torch.device) -> Verdict:
-    """The verdict of what the library that runs kernels on the CPU found, if that is what a message is about.
+    """The verdict of a message from the CPU runtime, `otherwise` for any other message.
 
-    On a GPU there is no such library: a solution that claims to be unsupported there must not be skipped for it.
+    There is no such runtime on a GPU: a solution that claims to be unsupported there must not be skipped for it.
     """
     if device.type != "cpu":
         return otherwise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from inlinebench.records.result import Baseline, Floor, GpuState, Spread, Timing
+from inlinebench.records.result import Baseline, GpuState, Roofline, Spread, Timing
 from inlinebench.timing.call import Sample
 from inlinebench.timing.gpu_state import GpuSample, busy, drops, summarize
 from inlinebench.timing.gpu_state import flags as gpu_flags
@@ -42,7 +42,7 @@ class Timings:
         self.gpu_unknown: str | None = None
         self.other_processes: int | None = None
         self.stopped_by = ""
-        self.floor: Floor | None = None
+        self.roofline: Roofline | None = None
         self.least_ms = 0.0
         """What moving the compulsory bytes takes but for those that L2 can keep; a shorter time is worth a flag."""
         self.outside_ms: float | None = None
@@ -74,7 +74,7 @@ class Timings:
     ) -> None:
         """A counted call with the GPU's state after it; its time is used if it was held, or if the solution can't be,
         and if the GPU wasn't throttled, unless it was most of the time."""
-        usable = (sample.held or synchronises) and sample.device_ms > 0
+        usable = (sample.blocked or synchronises) and sample.device_ms > 0
         self._solutions.append(self.of_solution(sample) if usable else None)
         self._variants.append(variant)
         self._states.append(state)
@@ -142,14 +142,14 @@ class Timings:
             (found.empty_ms, found.of_reference_ms, found.of_solution_ms) if found else (None, None, None)
         )
         return Timing(
-            _spread(self._references[1:]), solution, speedup, wall, self._compare(used), self.floor, empty,
+            _spread(self._references[1:]), solution, speedup, wall, self._compare(used), self.roofline, empty,
             of_reference, of_solution, self.stopped_by, gpu, None if gpu else self.gpu_unknown, tuple(flags)
         )
 
     def in_doubt(self, reason: str) -> str:
         """A reason that rests on times, with what may have made them longer than the solution did."""
-        others = busy(self.other_processes)
-        return f"{reason}; but {others}, so try again without" if others else reason
+        non_tensors = busy(self.other_processes)
+        return f"{reason}; but {non_tensors}, so try again without" if non_tensors else reason
 
     def _gpu(self) -> GpuState | None:
         known = [state for state in self._states if state is not None]

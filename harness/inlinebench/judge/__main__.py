@@ -12,7 +12,7 @@ import sys
 from multiprocessing.connection import Connection
 
 from inlinebench.messages import Settings
-from inlinebench.problem.probe_process import RehearsalProcess
+from inlinebench.problem.probe_process import ProbeProcess
 from inlinebench.process.launcher import Launcher
 from inlinebench.wire.processes import die_with_parent
 from inlinebench.wire.wake import wake
@@ -23,19 +23,19 @@ def main() -> int:
     die_with_parent()
     launcher = Launcher(fork=True)
     connection = Connection(int(sys.argv[1]))
-    rehearsal = RehearsalProcess(launcher)
+    probe = ProbeProcess(launcher)
     try:
         os.environ.update(connection.recv())
         settings: Settings = connection.recv()
-        rehearsal.wake(settings.device)
+        probe.wake(settings.device)
         wake(settings.device)
         from inlinebench.judge.loop import serve
 
-        return serve(connection, settings, launcher, rehearsal)
+        return serve(connection, settings, launcher, probe)
     except EOFError:  # the orchestrator has ended before it wanted anything
         return 0
     finally:
-        rehearsal.close()
+        probe.close()
         launcher.close()
 
 

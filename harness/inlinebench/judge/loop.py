@@ -30,7 +30,7 @@ from inlinebench.messages import (
     Init,
     NeedBuild,
     NeedInit,
-    NeedSupport,
+    NeedRuntimeLibraries,
     ProblemAt,
     Progress,
     Settings,
@@ -38,11 +38,11 @@ from inlinebench.messages import (
 from inlinebench.problem import problem_file
 from inlinebench.problem.memory import describe_shortage, free_bytes
 from inlinebench.problem.probe import CannotRun, is_sticky
-from inlinebench.problem.probe_process import RehearsalProcess
+from inlinebench.problem.probe_process import ProbeProcess
 from inlinebench.problem.problem_file import ProblemError
-from inlinebench.problem.workload import Stage
+from inlinebench.problem.workload import Workload
 from inlinebench.process.launcher import Launcher
-from inlinebench.records.build_request import BuildOutcome, BuildRequest, Support
+from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
 from inlinebench.records.result import Environment, Result, Verdict
 from inlinebench.timing.call import Clock
 from inlinebench.timing.cpu import CpuClock
@@ -64,17 +64,17 @@ class Judge:
 
     def __init__(
         self, connection: Connection, settings: Settings, device: torch.device, environment: Environment, *,
-        launcher: Launcher, rehearsal: RehearsalProcess,
+        launcher: Launcher, probe: ProbeProcess,
     ) -> None:
         self._connection, self._settings, self._device = connection, settings, device
-        self._environment, self._launcher, self._rehearsal = environment, launcher, rehearsal
+        self._environment, self._launcher, self._probe = environment, launcher, probe
         self._scratch = Path(tempfile.mkdtemp(prefix="inlinebench-judge-"))
-        self._stage: Stage | None = None
+        self._workload: Workload | None = None
         self._baselines: Baselines | None = None
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
         self._phase, self._told = "", 0.0
         self._own_kernels_loaded = False
-        self._support: Support | str | None = None
+        self._runtime_libraries: RuntimeLibraries | str | None = None
         self._candidates: Candidates
         self._clock: Clock = CpuClock()
         self._tracer: Tracer = torch_tracer
@@ -98,7 +98,7 @@ class Judge:
 
     def close(self) -> None:
         """Ends what waits, and removes what this judge wrote."""
-        if isinstance(self._support, Support):
+        if isinstance(self._runtime_libraries, RuntimeLibraries):
             self._candidates.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -118,10 +118,10 @@ class Judge:
             return result, not is_sticky(error)
 
     def _judge(self, job: Evaluate) -> Result:
-        if self._support is None:
-            self._support = self._get_started(job)
-        if isinstance(self._support, str):
-            return self._result(job, Verdict.BUILD_FAILED, self._support)
+        if self._runtime_libraries is None:
+            self._runtime_libraries = self._get_started(job)
+        if isinstance(self._runtime_libraries, str):
+            return self._result(job, Verdict.BUILD_FAILED, self._runtime_libraries)
         self._candidates.prepare(job.solution)  # which starts while the problem is prepared
         prepared = self._prepare(job.problem)
         if isinstance(prepared, CannotRun):
@@ -129,7 +129,8 @@ class Judge:
             return self._result(job, verdict, prepared.reason)
         tools = Tools(
             settings=self._settings, clock=self._clock, tracer=self._tracer, watch=self._watch, peaks=self._peaks,
-            baselines=self._baselines, support=self._support, candidates=self._candidates, progress=self._tell,
+            baselines=self._baselines, runtime_libraries=self._runtime_libraries, candidates=self._candidates,
+            progress=self._tell,
         )
         attempt = evaluate(prepared, job, tools)
         failure = attempt.failure
@@ -148,35 +149,35 @@ class Judge:
             verdict=verdict, reason=reason, seed=self._settings.seed, environment=self._environment, log=log,
         )
 
-    def _prepare(self, problem: ProblemAt) -> Stage | CannotRun:
-        if self._stage is not None and self._stage.problem.key == problem.key:
-            return self._stage
+    def _prepare(self, problem: ProblemAt) -> Workload | CannotRun:
+        if self._workload is not None and self._workload.problem.key == problem.key:
+            return self._workload
         if problem.key in self._cannot:
             return self._cannot[problem.key]
-        self._leave_stage()
+        self._leave_workload()
         self._tell("preparing the problem")
         settings = self._settings
-        self._rehearsal.begin(problem, settings.variants, settings.max_memory)
+        self._probe.begin(problem, settings.variants, settings.max_memory)
         self._load_own_kernels()
-        rehearsed = self._rehearsal.finish()
-        if isinstance(rehearsed, CannotRun):
-            self._cannot[problem.key] = rehearsed
-            return rehearsed
+        probed = self._probe.finish()
+        if isinstance(probed, CannotRun):
+            self._cannot[problem.key] = probed
+            return probed
         if self._settings.timing:
             self._candidates.settle()
         sanitized = self._settings.sanitize is not None
-        stage = Stage(problem, rehearsed, self._device, self._scratch, host_arena=sanitized)
+        workload = Workload(problem, probed, self._device, self._scratch, host_arena=sanitized)
         try:
             if self._device.type == "cuda" and self._settings.timing:
                 null_ms = self._peaks.null_ms if self._peaks else None
-                stage.measure_costs(self._clock, null_ms)  # now, while no candidate can have left anything running
+                workload.measure_costs(self._clock, null_ms)  # now, while no candidate can have left anything running
         except BaseException:
-            stage.close()  # the next solution finds none, and meets the same
+            workload.close()  # the next solution finds none, and meets the same
             raise
-        self._stage = stage
+        self._workload = workload
         if self._device.type == "cuda" and self._settings.timing and self._settings.baselines:
-            self._baselines = Baselines(self._stage, self._settings.baselines, self._clock, self._tell)
-        return self._stage
+            self._baselines = Baselines(self._workload, self._settings.baselines, self._clock, self._tell)
+        return self._workload
 
     def _load_own_kernels(self) -> None:
         """Runs what every call is checked with, once: CUDA loads a kernel when it is first needed."""
@@ -188,38 +189,38 @@ class Judge:
         compare(values, values.clone(), None, 0.0, scale)
         compare(values, values.clone(), values.double(), 0.0, scale)
         Fingerprint(self._device, 0).of(values.view(torch.uint8))
-        if not self._settings.timing and not self._rehearsal.has_answered():
+        if not self._settings.timing and not self._probe.has_answered():
             for matrix in (values.view(32, 32), values.double().view(32, 32)):
                 matrix @ matrix  # has cuBLAS start, which most references and their oracles need
 
-    def _leave_stage(self) -> None:
-        if self._stage is not None:
-            self._stage.close()
-            self._stage = self._baselines = None
+    def _leave_workload(self) -> None:
+        if self._workload is not None:
+            self._workload.close()
+            self._workload = self._baselines = None
 
-    def _get_started(self, job: Evaluate) -> Support | str:
+    def _get_started(self, job: Evaluate) -> RuntimeLibraries | str:
         """Support for the device, or why there is none; and the clock. Where no times are taken, the first rehearsal
         and the first candidate start meanwhile."""
         settings, problem = self._settings, job.problem
         if not settings.timing:
-            self._rehearsal.begin(problem, settings.variants, settings.max_memory)
-        self._connection.send(NeedSupport())
-        support: Support | str = self._connection.recv()
-        if not isinstance(support, Support):
-            return support
+            self._probe.begin(problem, settings.variants, settings.max_memory)
+        self._connection.send(NeedRuntimeLibraries())
+        runtime_libraries: RuntimeLibraries | str = self._connection.recv()
+        if not isinstance(runtime_libraries, RuntimeLibraries):
+            return runtime_libraries
         self._candidates = Candidates(
-            self._launcher, settings, self._device, support, self._build, always=(self._scratch,),
-            kept=lambda: (self._rehearsal.pid, self._launcher.pid), room=self._has_room,
+            self._launcher, settings, self._device, runtime_libraries, self._build, always=(self._scratch,),
+            kept=lambda: (self._probe.pid, self._launcher.pid), room=self._has_room,
             clocked=settings.timing and self._device.type == "cuda",
         )
         if not settings.timing:
             self._candidates.prepare(job.solution)
-        if support.clock is not None:
-            self._clock = GpuClock(support.clock, self._device.index, FlagPage())
-            self._tracer = open_tracer(support.trace, late=not settings.timing)
+        if runtime_libraries.clock is not None:
+            self._clock = GpuClock(runtime_libraries.clock, self._device.index, FlagPage())
+            self._tracer = open_tracer(runtime_libraries.trace, late=not settings.timing)
             if settings.timing:
                 self._measure_peaks()
-        return support
+        return runtime_libraries
 
     def _has_room(self) -> bool:
         """Whether a candidate may wait on the device beside the one at work. On the CPU none has anything to start."""
@@ -273,7 +274,7 @@ def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:
         return error
 
 
-def serve(connection: Connection, settings: Settings, launcher: Launcher, rehearsal: RehearsalProcess) -> int:
+def serve(connection: Connection, settings: Settings, launcher: Launcher, probe: ProbeProcess) -> int:
     """Serves the orchestrator until it closes the connection; gives the exit status."""
     launcher.sandbox = settings.sandbox
     try:
@@ -281,12 +282,12 @@ def serve(connection: Connection, settings: Settings, launcher: Launcher, rehear
     except devices.Unusable as error:
         connection.send(Hello("", devices.environment(torch.device("cpu"), settings.tf32), (), str(error)))
         return 1
-    rehearsal.use(str(device), settings.tf32)
+    probe.use(str(device), settings.tf32)
     exact_arithmetic(tf32=settings.tf32)
     environment = devices.environment(device, settings.tf32)
     connection.send(Hello(str(device), environment, devices.architectures(device)))
     gc.freeze()  # what is loaded stays: collecting that, too, takes a tenth of a second each time
-    judge = Judge(connection, settings, device, environment, launcher=launcher, rehearsal=rehearsal)
+    judge = Judge(connection, settings, device, environment, launcher=launcher, probe=probe)
     bytecode.leave()
     try:
         judge.serve()

@@ -21,9 +21,9 @@ class InputForm:
     skeleton: Any
     is_tensor: tuple[bool, ...]
 
-    def arguments(self, tensors: Sequence[torch.Tensor], others: Sequence[Any]) -> list[Any]:
+    def arguments(self, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any]) -> list[Any]:
         """The arguments, put together; the others are copied, because `forward` may change them."""
-        leaves = merge(self.is_tensor, tensors, copy.deepcopy(others))
+        leaves = merge(self.is_tensor, tensors, copy.deepcopy(non_tensors))
         return list(unflatten(self.skeleton, leaves))
 
 
@@ -34,7 +34,7 @@ class Output:
     skeleton: Any
     is_tensor: tuple[bool, ...]
     tensors: tuple[torch.Tensor, ...]
-    others: tuple[Any, ...]
+    non_tensors: tuple[Any, ...]
 
     @classmethod
     def of(cls, value: Any) -> Output:

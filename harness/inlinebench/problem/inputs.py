@@ -30,7 +30,7 @@ class Draw:
     skeleton: Any
     is_tensor: tuple[bool, ...]
     tensors: tuple[torch.Tensor, ...]
-    others: tuple[Any, ...]
+    non_tensors: tuple[Any, ...]
 
     @property
     def metas(self) -> tuple[TensorMeta, ...]:
@@ -47,8 +47,8 @@ def draw(module: types.ModuleType, seed: int, device: torch.device) -> Draw:
         skeleton, leaves = flatten(problem_file.inputs(module))
     is_tensor = tuple(isinstance(leaf, torch.Tensor) for leaf in leaves)
     tensors = tuple(leaf.detach().to(device) for leaf in leaves if isinstance(leaf, torch.Tensor))
-    others = tuple(leaf for leaf in leaves if not isinstance(leaf, torch.Tensor))
-    return Draw(skeleton, is_tensor, tensors, others)
+    non_tensors = tuple(leaf for leaf in leaves if not isinstance(leaf, torch.Tensor))
+    return Draw(skeleton, is_tensor, tensors, non_tensors)
 
 
 class InputSource:
@@ -69,11 +69,11 @@ class InputSource:
         self._kept: list[Draw] = []
         self._slow = False
 
-    def choose_variant(self, chance: random.Random) -> Variant:
+    def choose_variant(self, secret_random: random.Random) -> Variant:
         """A variant for one call: a changing one half of the time or more, where any is admitted."""
-        if not self._admitted or chance.random() < 0.4:
+        if not self._admitted or secret_random.random() < 0.4:
             return Variant.PLAIN
-        return chance.choice(sorted(self._admitted))
+        return secret_random.choice(sorted(self._admitted))
 
     def write(self, seed: int, variant: Variant, targets: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """Fills the shared buffers with one call's inputs; gives the leaves that are no tensors.
@@ -92,7 +92,7 @@ class InputSource:
             if position in positions:
                 changed = apply_variant(variant, target, generator)
                 assert changed.data_ptr() == target.data_ptr()
-        return drawn.others
+        return drawn.non_tensors
 
     def _positions(self, variant: Variant, seed: int) -> frozenset[int]:
         """Which tensors take a variant. Negating all factors of a product at once may leave it as it is, so that is

@@ -47,7 +47,7 @@ def _meta_outputs(model: torch.nn.Module, drawn: Draw) -> Sequence[TensorMeta]:
 
     try:
         form = InputForm(drawn.skeleton, drawn.is_tensor)
-        return Output.of(run(model, form.arguments(drawn.tensors, drawn.others), 0)).metas
+        return Output.of(run(model, form.arguments(drawn.tensors, drawn.non_tensors), 0)).metas
     except Exception:  # noqa: BLE001 - as above: a forward that reads values has no shapes on the meta device
         return ()
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from inlinebench.compare.fingerprint import same_bits
 from inlinebench.compare.tolerance import measure_scale
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import problem_file
@@ -56,7 +57,7 @@ IN_FLOAT64: Trial = (None, ())
 
 
 @dataclass(frozen=True)
-class Rehearsed:
+class ProbeResult:
     """What the reference did. `variants` tells which inputs (by position) take which variant.
 
     `written_bytes` is what any solution must write at least: the largest piece of memory that outputs lie in, of those
@@ -90,7 +91,7 @@ class Done:
     """Sent at the end of a rehearsal. A process that isn't `healthy` can't go on with others: its GPU reports nothing
     but errors from now on."""
 
-    outcome: Rehearsed | CannotRun
+    outcome: ProbeResult | CannotRun
     healthy: bool
 
 
@@ -101,7 +102,7 @@ class Trying:
     trial: Trial
 
 
-def rehearse(
+def run_probe(
     problem: ProblemAt,
     device: torch.device,
     variants: bool,
@@ -109,7 +110,7 @@ def rehearse(
     *,
     report: Callable[[Trying], None],
     most: int | None = None,
-) -> Rehearsed | CannotRun:
+) -> ProbeResult | CannotRun:
     """One rehearsal. `excluded` trials are known to kill the process; `most` are the bytes that may be used of the
     device's memory. What a trial does to the GPU leaves here as an exception, which ends the process.
 
@@ -128,13 +129,13 @@ def rehearse(
             module = problem_file.load_at(problem)
             model = problem_file.construct(module).to(device)
             drawn = draw(module, THROW_AWAY_SEED, device)
-            rehearsed = _observe(problem, module, model, drawn, device, trials=trials)
-            if (needed := least_bytes(rehearsed.inputs, model, rehearsed.outputs)) > allowed:
+            probed = _observe(problem, module, model, drawn, device, trials=trials)
+            if (needed := least_bytes(probed.inputs, model, probed.outputs)) > allowed:
                 return too_large(needed)
             admitted = {}
             if variants and getattr(module, "INPUT_VARIANTS", True):
-                admitted = _admit(model, drawn, rehearsed.mutated, trials, device)
-            return Rehearsed(**{**vars(rehearsed), "variants": admitted})
+                admitted = _admit(model, drawn, probed.mutated, trials, device)
+            return ProbeResult(**{**vars(probed), "variants": admitted})
     except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
         if not is_out_of_memory(error) and not is_out_of_memory(error.__cause__):
             return CannotRun(str(error), own_fault=not isinstance(error, PackageMissing))
@@ -166,13 +167,13 @@ class _Trials:
 def _observe(
     problem: ProblemAt, module: types.ModuleType, model: torch.nn.Module, drawn: Draw, device: torch.device, *,
     trials: _Trials,
-) -> Rehearsed:
+) -> ProbeResult:
     form = InputForm(drawn.skeleton, drawn.is_tensor)
     tensors = [tensor.clone() for tensor in drawn.tensors]
     before = None
     try:
         torch.manual_seed(FORWARD_SEED)
-        arguments = form.arguments(tensors, drawn.others)
+        arguments = form.arguments(tensors, drawn.non_tensors)
         with torch.no_grad():
             before = random_state(device)
             output = Output.of(model(*arguments))
@@ -183,11 +184,11 @@ def _observe(
         raise ProblemError(f"{problem.path}: the reference's forward raises {describe(error)}") from error
     mutated = tuple(
         index for index, (tensor, original) in enumerate(zip(tensors, drawn.tensors, strict=True))
-        if not _identical(tensor, original)
+        if not same_bits(tensor, original)
     )
     draws_random = not torch.equal(before, random_state(device))
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
-    return Rehearsed(
+    return ProbeResult(
         inputs=drawn.metas,
         input_form=form,
         outputs=output.metas,
@@ -221,7 +222,7 @@ def _runs_in_float64(
     """Whether the whole reference runs in float64 and is an oracle there: outputs of the same shapes, nothing kept from
     call to call but buffers, and no more apart from its own dtype than rounding makes it."""
     def call(model: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        found = Output.of(run(model, form.arguments(tensors, drawn.others), FORWARD_SEED))
+        found = Output.of(run(model, form.arguments(tensors, drawn.non_tensors), FORWARD_SEED))
         kept = {buffer.untyped_storage().data_ptr() for buffer in model.buffers()}
         _synchronize(device)
         return [each.clone() if each.untyped_storage().data_ptr() in kept else each for each in found.tensors]
@@ -334,8 +335,8 @@ def _stays_finite(
         apply_variant(variant, tensors[index], generator, power)
     given = [tensor.clone() for tensor in tensors]
     try:
-        output = Output.of(run(model, form.arguments(tensors, drawn.others), FORWARD_SEED))
-        if any(not _identical(tensors[index], given[index]) for index in range(len(given)) if index not in mutated):
+        output = Output.of(run(model, form.arguments(tensors, drawn.non_tensors), FORWARD_SEED))
+        if any(not same_bits(tensors[index], given[index]) for index in range(len(given)) if index not in mutated):
             return False
         return all(bool(torch.isfinite(tensor).all()) for tensor in output.tensors)
     except Exception as error:
@@ -347,14 +348,6 @@ def _stays_finite(
 def is_sticky(error: Exception) -> bool:
     """Whether a CUDA error leaves the process without a usable context."""
     return "CUDA error" in str(error) and not is_out_of_memory(error)
-
-
-def _identical(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return torch.equal(_bits(one), _bits(other))
-
-
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.contiguous().reshape(-1).view(torch.uint8) if tensor.numel() else tensor
 
 
 def _synchronize(device: torch.device) -> None:

@@ -22,7 +22,7 @@ def serve_judge(connection: Connection) -> None:
         wake(wanted)
         from torch.utils import flop_counter  # noqa: F401 - meanwhile: it brings Triton
 
-        from inlinebench.problem.probe import Done, rehearse
+        from inlinebench.problem.probe import Done, run_probe
 
         bytecode.leave()
         name, tf32 = connection.recv()
@@ -40,7 +40,7 @@ def serve_judge(connection: Connection) -> None:
         if device.type == "cuda" and most is not None:  # what can't be told beforehand then runs out of memory
             whole = torch.cuda.get_device_properties(device).total_memory
             torch.cuda.set_per_process_memory_fraction(min(1.0, most / whole), device)
-        outcome = rehearse(problem, device, variants, excluded, report=connection.send, most=most)
+        outcome = run_probe(problem, device, variants, excluded, report=connection.send, most=most)
         connection.send(Done(outcome, _is_healthy(device)))
 
 

@@ -12,13 +12,14 @@ from inlinebench.process.launcher import Launcher
 from inlinebench.wire.processes import Child
 
 if TYPE_CHECKING:
-    from inlinebench.problem.probe import CannotRun, Done, Rehearsed, Trial
+    from inlinebench.problem.probe import CannotRun, Done, ProbeResult, Trial
 
+ENTRY = "inlinebench.problem.probe_main:serve_judge"
 LONGEST_S = 600.0
-"""A rehearsal that takes longer hangs."""
+"""A probe that takes longer hangs."""
 
 
-class RehearsalProcess:
+class ProbeProcess:
     """One process for many rehearsals, replaced when it dies."""
 
     def __init__(self, launcher: Launcher) -> None:
@@ -54,7 +55,7 @@ class RehearsalProcess:
         """Whether there is no need to wait for the rehearsal that was begun."""
         return self._connection.poll()
 
-    def finish(self) -> Rehearsed | CannotRun:
+    def finish(self) -> ProbeResult | CannotRun:
         """Waits for what came of the rehearsal that was begun; trials that kill the process count as refused by the
         reference."""
         assert self._question is not None
@@ -113,7 +114,7 @@ class RehearsalProcess:
 
     def _start(self) -> None:
         ours, theirs = make_pipe()
-        self._process = Child(self._launcher.rehearsal(theirs.fileno()))
+        self._process = Child(self._launcher.serve(ENTRY, theirs.fileno()))
         theirs.close()
         self._connection: Connection = ours
 

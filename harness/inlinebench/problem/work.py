@@ -2,13 +2,13 @@
 
 Both are lower bounds only if the reference does nothing needless. A weight of which few rows are read (an embedding), a
 product with a diagonal or triangular matrix, causal attention, or an input that is overwritten without being read
-makes them too large, and a solution could be faster than its floor. Such a problem states its own counts:
+makes them too large, and a solution could be faster than its roofline. Such a problem states its own counts:
 
     def work():
         return {"bytes": 4 * (N + 2 * N * M), "flops": N * M}
 
 Either may be left out, and is then counted. What the counter doesn't know (elementwise operations, recurrent layers of
-cuDNN, Fourier transforms) counts as no operation, which only makes the floor lower.
+cuDNN, Fourier transforms) counts as no operation, which only makes the roofline time shorter.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _count(model: torch.nn.Module, drawn: Draw) -> _Traced:
 
     before = {name: buffer.detach().clone() for name, buffer in model.named_buffers() if _has_memory(buffer)}
     form = InputForm(drawn.skeleton, drawn.is_tensor)
-    arguments = form.arguments([tensor.clone() for tensor in drawn.tensors], drawn.others)
+    arguments = form.arguments([tensor.clone() for tensor in drawn.tensors], drawn.non_tensors)
     _spare_dynamo()
     with FlopCounterMode(display=False) as counter:
         run(model, arguments, SEED)
@@ -206,8 +206,8 @@ def _identical(one: torch.Tensor, other: torch.Tensor) -> bool:
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     # As bytes: a NaN that stayed is no change.
-    flat, others = (tensor.contiguous().reshape(-1).view(torch.uint8) for tensor in (one, other))
-    return torch.equal(flat, others)
+    flat, non_tensors = (tensor.contiguous().reshape(-1).view(torch.uint8) for tensor in (one, other))
+    return torch.equal(flat, non_tensors)
 
 
 @contextmanager

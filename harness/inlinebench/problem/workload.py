@@ -15,8 +15,9 @@ from inlinebench.problem import problem_file
 from inlinebench.problem.forward import Output, run, to_double
 from inlinebench.problem.inputs import InputSource
 from inlinebench.problem.memory import free_bytes
-from inlinebench.problem.probe import Rehearsed
+from inlinebench.problem.probe import ProbeResult
 from inlinebench.problem.variants import Variant
+from inlinebench.timing.before_call import POISON_BYTE
 from inlinebench.timing.call import Clock
 from inlinebench.timing.lower_bounds import Surroundings, empty_ms, least_write_ms, surroundings
 from inlinebench.timing.overhead import shown_ms
@@ -32,9 +33,6 @@ from inlinebench.wire.arena import (
     view,
 )
 
-POISON_BYTE = 0xFF
-"""Every floating type reads a run of these as NaN, so that an output that was not written can't look right."""
-
 MOST_SETS = 64
 MOST_SETS_BYTES = 2 << 30
 SETS_MEMORY_SHARE = 0.1
@@ -43,7 +41,7 @@ SETS_MEMORY_SHARE = 0.1
 Tensors = dict[str, torch.Tensor]
 
 
-class Stage:
+class Workload:
     """What all solutions of a problem at a shape share. Holds the arena; `close` frees it.
 
     With `host_arena` the shared buffers of a GPU lie in the host's memory, for tools that can't see what another
@@ -53,10 +51,10 @@ class Stage:
     """
 
     def __init__(
-        self, problem: ProblemAt, rehearsed: Rehearsed, device: torch.device, scratch: Path, *,
+        self, problem: ProblemAt, probed: ProbeResult, device: torch.device, scratch: Path, *,
         host_arena: bool = False,
     ) -> None:
-        self.problem, self.rehearsed, self.device = problem, rehearsed, device
+        self.problem, self.probed, self.device = problem, probed, device
         self.module: types.ModuleType = problem_file.load_at(problem)
         self._pristine = problem_file.construct(self.module)
         self.weights = scratch / "weights.pt"
@@ -65,15 +63,15 @@ class Stage:
         state_specs, end = lay_out(list(self.states.values()))
         self.state_specs: dict[str, TensorSpec] = dict(zip(self.states, state_specs, strict=True))
         self.sets: list[BufferSet] = []
-        _, one = _lay_out_set(rehearsed, 0)
+        _, one = _lay_out_set(probed, 0)
         for _ in range(1 if host_arena else _how_many(one, device)):
-            buffers, end = _lay_out_set(rehearsed, end)
+            buffers, end = _lay_out_set(probed, end)
             self.sets.append(buffers)
         size = end
         self.arena: CpuArena | CudaArena = CpuArena(size) if host_arena else create(size, device)
         self.costs: Costs | None = None
         """What was measured of them, where times are taken on a GPU."""
-        self.source = InputSource(self.module, device, rehearsed.inputs, rehearsed.variants)
+        self.source = InputSource(self.module, device, probed.inputs, probed.variants)
 
     def close(self) -> None:
         """Frees the shared buffers."""
@@ -89,7 +87,7 @@ class Stage:
 
     def oracle(self) -> Oracle | None:
         """The reference in float64, if it runs there and its weights fit."""
-        return Oracle(self) if self.rehearsed.float64 else None
+        return Oracle(self) if self.probed.float64 else None
 
     def measure_costs(self, clock: Clock, null_ms: float | None) -> None:
         """What timing and the outputs cost by themselves, on a GPU where a kernel that does nothing takes so long."""
@@ -97,7 +95,7 @@ class Stage:
         null = shown - empty if null_ms is None else null_ms  # without CUPTI the launch counts as the kernel's
         handed_in = [spec.bytes for spec in (*self.sets[0].outputs, *self.state_specs.values())]
         self.costs = Costs(
-            empty, null, shown, least_write_ms(clock, self.device, self.rehearsed.written_bytes),
+            empty, null, shown, least_write_ms(clock, self.device, self.probed.written_bytes),
             surroundings(clock, self.device, handed_in, shown - null),
         )
 
@@ -120,10 +118,10 @@ class Stage:
 
     def write_inputs(self, number: int, seed: int, variant: Variant) -> tuple[Any, ...]:
         """Fills the inputs of a set and poisons its outputs and the states; gives the other arguments."""
-        others = self.source.write(seed, variant, self.inputs(number))
+        non_tensors = self.source.write(seed, variant, self.inputs(number))
         self.poison([number])
         self.synchronize()
-        return others
+        return non_tensors
 
     def clear(self) -> None:
         """Forgets everything that an earlier candidate may have left in the shared buffers."""
@@ -158,9 +156,9 @@ class Costs:
     beside: Surroundings
 
 
-def _lay_out_set(rehearsed: Rehearsed, begin: int) -> tuple[BufferSet, int]:
-    inputs, middle = lay_out(rehearsed.inputs, begin)
-    outputs, end = lay_out(rehearsed.outputs, middle)
+def _lay_out_set(probed: ProbeResult, begin: int) -> tuple[BufferSet, int]:
+    inputs, middle = lay_out(probed.inputs, begin)
+    outputs, end = lay_out(probed.outputs, middle)
     return BufferSet(tuple(inputs), tuple(outputs)), end
 
 
@@ -175,22 +173,24 @@ def _how_many(set_bytes: int, device: torch.device) -> int:
 class Oracle:
     """The reference in float64; its states follow those of the reference."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self._model = stage.pristine().double().to(stage.device)
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self._model = workload.pristine().double().to(workload.device)
 
-    def run(self, states: Tensors, tensors: Sequence[torch.Tensor], others: Sequence[Any], seed: int) -> Output | None:
+    def run(
+        self, states: Tensors, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any], seed: int
+    ) -> Output | None:
         """The output for inputs, from the states that the reference had before the call; None if it doesn't fit.
 
         Its own states are then those after the call.
         """
         needed = 2 * sum(tensor.numel() * 8 for tensor in tensors)
-        if needed > free_bytes(self._stage.device):
+        if needed > free_bytes(self._workload.device):
             return None
         with torch.no_grad():
             for name, buffer in self._model.named_buffers():
                 buffer.copy_(states[name])
-        arguments = self._stage.rehearsed.input_form.arguments(to_double(tensors), others)
+        arguments = self._workload.probed.input_form.arguments(to_double(tensors), non_tensors)
         try:
             return Output.of(run(self._model, arguments, seed))
         except torch.OutOfMemoryError:

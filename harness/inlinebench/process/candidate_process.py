@@ -128,17 +128,17 @@ class CandidateProcess:
     def collect(self, on_queued: Callable[[], None] | None = None) -> dict[str, Any]:
         """The answer to what was posted last. Raises as `ask` does."""
         with self._blaming():
-            while (answer := self._receive())["op"] in ("build", "queued"):
-                if answer["op"] == "build":
-                    self._serve_build(answer)
-                elif on_queued is None or answer != {"op": "queued", "nonce": self._nonce}:
+            while (reply := self._receive())["op"] in ("build", "queued"):
+                if reply["op"] == "build":
+                    self._serve_build(reply)
+                elif on_queued is None or reply != {"op": "queued", "nonce": self._nonce}:
                     raise CandidateCheated("the candidate sent a frame that answers no question of the judge's")
                 else:
                     on_queued()
                     on_queued = None  # once
-        if answer.get("nonce") != self._nonce:
+        if reply.get("nonce") != self._nonce:
             raise CandidateCheated("the candidate sent a frame that answers no question of the judge's")
-        return answer
+        return reply
 
     @contextmanager
     def _blaming(self) -> Iterator[None]:

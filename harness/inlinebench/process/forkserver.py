@@ -1,4 +1,4 @@
-"""Starts processes by forking one that has imported torch already: candidates, and rehearsals of problems.
+"""Starts processes by forking one that has imported torch already: candidates, and those that an entry point names.
 
 Each is forked twice, so that it becomes a child of the judge (a subreaper), which then learns how it ended. Nothing of
 a problem or a solution ever runs in this process, CUDA is not started in it, and it has never had an environment but a
@@ -21,38 +21,38 @@ from typing import Any
 
 import torch  # noqa: F401 - what all of it is for
 
-from inlinebench.candidate import CANDIDATE, NVML_CHECK, REHEARSAL
+from inlinebench.candidate import NVML_CHECK
 from inlinebench.sandbox.policy import Policy, enter
 from inlinebench.wire import bytecode
 from inlinebench.wire.channel import Channel
 from inlinebench.wire.processes import await_parent, become_subreaper, die_with_parent
 
-LONGEST_ORDER = 1 << 17
+LONGEST_REQUEST = 1 << 17
 MOST_DESCRIPTORS = 8
 PID_DIGITS = 20
 
 
-def serve(orders: socket.socket) -> None:
+def serve(requests: socket.socket) -> None:
     """Forks a process for each order until the other side closes; answers with its number."""
     while True:
-        data, descriptors, _, _ = socket.recv_fds(orders, LONGEST_ORDER, MOST_DESCRIPTORS)
+        data, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, MOST_DESCRIPTORS)
         if not data:
             return
-        order = json.loads(data)
-        if order["role"] == CANDIDATE:
+        request = json.loads(data)
+        if "entry" not in request:
             prepare_candidates()
         known, told = os.pipe()
         middle = os.fork()
         if middle == 0:
             os.close(known)
-            _fork_again(orders, told, order, descriptors)
+            _fork_again(requests, told, request, descriptors)
         os.close(told)
         pid = int(os.read(known, PID_DIGITS))
         os.waitpid(middle, 0)  # from here on it is the judge's child, and the judge may kill it and wait for it
-        orders.send(json.dumps({"pid": pid}).encode())
+        requests.send(json.dumps({"pid": pid}).encode())
         for descriptor in (known, *descriptors):
             os.close(descriptor)
-        prepare_candidates()  # when the rehearsal, which comes first, is at work
+        prepare_candidates()  # while the first process, a probe, is at work
 
 
 def prepare_candidates() -> None:
@@ -76,7 +76,7 @@ def _settle() -> None:
     gc.freeze()
 
 
-def _fork_again(orders: socket.socket, told: int, order: dict[str, Any], descriptors: list[int]) -> None:
+def _fork_again(requests: socket.socket, told: int, request: dict[str, Any], descriptors: list[int]) -> None:
     pid = os.fork()
     if pid:
         os.write(told, str(pid).encode())
@@ -84,13 +84,13 @@ def _fork_again(orders: socket.socket, told: int, order: dict[str, Any], descrip
     os.close(told)
     status = 1
     try:
-        orders.close()
-        if order["role"] == REHEARSAL:
-            _become_rehearsal(order, *descriptors)
+        requests.close()
+        if "entry" in request:
+            _enter(request, *descriptors)
         else:
             os.environ.clear()
-            os.environ.update(order["environment"])
-            become_candidate(order, descriptors)
+            os.environ.update(request["environment"])
+            become_candidate(request, descriptors)
         status = 0
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
@@ -102,16 +102,15 @@ def _fork_again(orders: socket.socket, told: int, order: dict[str, Any], descrip
         os._exit(status & 0xFF)
 
 
-def _become_rehearsal(order: dict[str, Any], descriptor: int) -> None:
-    """Serves the judge over that descriptor until it closes it."""
-    await_parent(order["parent"])
-    die_with_parent(order["parent"])
-    from inlinebench.problem.probe_main import serve_judge  # not before there is to be one
+def _enter(request: dict[str, Any], descriptor: int) -> None:
+    """Calls the function that the request names as `module:function`, with the connection to the judge."""
+    await_parent(request["parent"])
+    die_with_parent(request["parent"])
+    module, _, function = request["entry"].partition(":")
+    getattr(importlib.import_module(module), function)(Connection(descriptor))
 
-    serve_judge(Connection(descriptor))
 
-
-def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
+def become_candidate(request: dict[str, Any], descriptors: list[int]) -> None:
     """Serves the judge as one candidate, until it closes the channel.
 
     `descriptors` are: frames in, frames out, log, and those that the order names as `shared`.
@@ -123,29 +122,29 @@ def become_candidate(order: dict[str, Any], descriptors: list[int]) -> None:
     os.dup2(log_fd, 2)
     os.close(log_fd)
     bytecode.leave()
-    os.chdir(order["folder"])
-    parent = order.get("parent")
+    os.chdir(request["folder"])
+    parent = request.get("parent")
     if parent is not None:
         await_parent(parent)
-    policy = Policy.from_json(order["policy"])
+    policy = Policy.from_json(request["policy"])
     enter(policy)
     die_with_parent(parent)
     become_subreaper()  # what its children orphan stays below it, where it can be killed
     from inlinebench.candidate.candidate import Candidate
     from inlinebench.candidate.files import Files
 
-    given = dict(zip(order["shared"], shared, strict=True))
-    channel, files = Channel(read_fd, write_fd), Files(Path(order["folder"]))
+    given = dict(zip(request["shared"], shared, strict=True))
+    channel, files = Channel(read_fd, write_fd), Files(Path(request["folder"]))
     Candidate(channel, policy, files, given.get("page"), given.get("arena")).serve()
 
 
-def run(orders: socket.socket) -> None:
+def run(requests: socket.socket) -> None:
     """What a forkserver does as long as it lives."""
     die_with_parent()
     # NumPy's idle threads are no danger: neither they nor this one holds a lock while it waits for an order.
     warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
     _settle()
-    serve(orders)
+    serve(requests)
 
 
 if __name__ == "__main__":

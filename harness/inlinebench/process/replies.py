@@ -30,7 +30,7 @@ class Called:
     """A call was made. `others` are the outputs that are no tensors, as Python literals."""
 
     sample: Sample
-    others: tuple[str, ...]
+    non_tensors: tuple[str, ...]
     notes: tuple[str, ...]
     activities: tuple[Activity, ...] = ()
 
@@ -39,8 +39,8 @@ class Called:
 class Batched:
     """A batch of calls was made. `held`: the hold didn't end by itself. `others` are as in a call, for each."""
 
-    held: bool
-    others: tuple[tuple[str, ...], ...]
+    blocked: bool
+    non_tensors: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Looped:
 
     wall_ms: float
     written_over: tuple[bool, ...]
-    others: tuple[tuple[str, ...], ...]
+    non_tensors: tuple[tuple[str, ...], ...]
 
 
 def read_ready(frame: dict[str, Any]) -> Ready:
@@ -64,34 +64,34 @@ def read_ready(frame: dict[str, Any]) -> Ready:
 
 def read_called(frame: dict[str, Any]) -> Called:
     """Raises CandidateCheated if the frame is none of this form."""
-    _require(frame, "called", {"op", "nonce", "device_ms", "drain_ms", "held", "others", "notes", "activities"})
+    _require(frame, "called", {"op", "nonce", "device_ms", "drain_ms", "blocked", "non_tensors", "notes", "activities"})
     for name in ("device_ms", "drain_ms"):
         # A whole number can be too large for a float: no call lasts a thousand hours.
         _demand(type(frame[name]) in (int, float) and 0 <= frame[name] <= LONGEST_MS)
     _demand(frame["device_ms"] > 0)  # no call takes no time, and one without a time would not count
-    _demand(isinstance(frame["held"], bool))
-    for name in ("others", "notes"):
+    _demand(isinstance(frame["blocked"], bool))
+    for name in ("non_tensors", "notes"):
         _demand(isinstance(frame[name], list) and all(isinstance(text, str) for text in frame[name]))
     notes = tuple(note[:LONGEST_NOTE] for note in frame["notes"][:MOST_NOTES])
-    sample = Sample(float(frame["device_ms"]), float(frame["drain_ms"]), frame["held"])
-    return Called(sample, tuple(frame["others"]), notes, _activities(frame["activities"]))
+    sample = Sample(float(frame["device_ms"]), float(frame["drain_ms"]), frame["blocked"])
+    return Called(sample, tuple(frame["non_tensors"]), notes, _activities(frame["activities"]))
 
 
 def read_batched(frame: dict[str, Any], calls: int) -> Batched:
     """Raises CandidateCheated if the frame is none of this form, or not about so many calls."""
-    _require(frame, "batched", {"op", "nonce", "held", "others"})
-    _demand(isinstance(frame["held"], bool))
-    return Batched(frame["held"], _plain_outputs(frame["others"], calls))
+    _require(frame, "batched", {"op", "nonce", "blocked", "non_tensors"})
+    _demand(isinstance(frame["blocked"], bool))
+    return Batched(frame["blocked"], _plain_outputs(frame["non_tensors"], calls))
 
 
 def read_looped(frame: dict[str, Any], calls: int) -> Looped:
     """Raises CandidateCheated if the frame is none of this form, or not about so many calls."""
-    _require(frame, "looped", {"op", "nonce", "wall_ms", "others", "written_over"})
+    _require(frame, "looped", {"op", "nonce", "wall_ms", "non_tensors", "written_over"})
     _demand(type(frame["wall_ms"]) in (int, float) and 0 < frame["wall_ms"] <= LONGEST_MS)
     over = frame["written_over"]
     _demand(isinstance(over, list) and len(over) == calls and all(isinstance(each, bool) for each in over))
     _demand(not over[-1])  # nothing comes after it
-    return Looped(float(frame["wall_ms"]), tuple(over), _plain_outputs(frame["others"], calls))
+    return Looped(float(frame["wall_ms"]), tuple(over), _plain_outputs(frame["non_tensors"], calls))
 
 
 def read_clocked(frame: dict[str, Any]) -> float:

@@ -33,13 +33,13 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> str:
     name = "-".join((job.problem_name, job.solution_name, job.shape_name)).replace(os.sep, "_")
     target = options.profile / name
     options.profile.mkdir(parents=True, exist_ok=True)
-    order = {
+    request = {
         "problem": str(job.problem.path), "shape": job.problem.shape, "constants": dict(job.problem.constants),
         "solution": str(job.solution), "device": result.device, "cache": str(options.cache.absolute()),
         "tf32": options.tf32, "full_headers": options.full_headers, "precision": job.problem.precision,
     }
     command = [ncu, "--profile-from-start", "off", "--set", "full", "--force-overwrite", "--export", str(target),
-               sys.executable, "-m", "inlinebench.profiling.one_call", json.dumps(order)]
+               sys.executable, "-m", "inlinebench.profiling.one_call", json.dumps(request)]
     path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
     try:
         done = subprocess.run(

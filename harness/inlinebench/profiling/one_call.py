@@ -32,16 +32,16 @@ BUILD_TIMEOUT_S = 600.0
 SEED = 4
 
 
-def main(order: dict[str, Any], scratch: Path) -> None:
+def main(request: dict[str, Any], scratch: Path) -> None:
     """Loads, calls, and calls again between the marks. The solution works on a copy of its files in `scratch`."""
     files = Files(scratch)
-    device = torch.device(order["device"])
-    exact_arithmetic(tf32=order["tf32"])
+    device = torch.device(request["device"])
+    exact_arithmetic(tf32=request["tf32"])
     torch.cuda.set_device(device)
-    at = ProblemAt(Path(order["problem"]), order["shape"], order["constants"], order["precision"])
+    at = ProblemAt(Path(request["problem"]), request["shape"], request["constants"], request["precision"])
     module = problem_file.load_at(at)
     service = BuildService(
-        Path(order["cache"]), devices.architectures(device), BUILD_TIMEOUT_S, full_headers=order["full_headers"]
+        Path(request["cache"]), devices.architectures(device), BUILD_TIMEOUT_S, full_headers=request["full_headers"]
     )
 
     def build(facts: dict[str, Any]) -> str:
@@ -53,7 +53,7 @@ def main(order: dict[str, Any], scratch: Path) -> None:
     load_inline.install(build)
     arguments, named = problem_file.init_inputs(module)
     os.chdir(scratch)
-    path = files.copy(Path(order["solution"]), readable_for(Path(order["solution"])))
+    path = files.copy(Path(request["solution"]), readable_for(Path(request["solution"])))
     model = solution.construct(solution.import_class(path, "ModelNew"), path, arguments, named, CONSTRUCTION_SEED)
     if at.precision is not None:
         cast(model, at.precision)
@@ -73,7 +73,7 @@ def main(order: dict[str, Any], scratch: Path) -> None:
 def _arguments(drawn: Draw) -> Any:
     """Copies of what was drawn: a solution may change its inputs."""
     tensors = [tensor.clone() for tensor in drawn.tensors]
-    return unflatten(drawn.skeleton, merge(drawn.is_tensor, tensors, copy.deepcopy(drawn.others)))
+    return unflatten(drawn.skeleton, merge(drawn.is_tensor, tensors, copy.deepcopy(drawn.non_tensors)))
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ OBJECTS_BYTES = 128 << 20
 """Of shared memory that a Ray of our own takes: sources and results are small."""
 
 
-class RayLane:
+class RayDeviceWorker:
     """One worker, and another one when it is lost."""
 
     def __init__(self, ray: Any, options: Options, on_gpu: bool) -> None:
@@ -86,7 +86,7 @@ class RayLane:
         self._ray.kill(self.worker)
 
 
-class RayBench:
+class RayExecutor:
     """The workers; a context manager. What `Bench` is on one machine.
 
     Entering raises UsageError if Ray isn't installed or can't be joined, and what `Bench` raises on the workers.
@@ -99,7 +99,7 @@ class RayBench:
         self._losses: Counter[tuple[str, str, str]] = Counter()
         self._lock = Lock()
 
-    def __enter__(self) -> RayBench:
+    def __enter__(self) -> RayExecutor:
         self._ray = _joined(self._options.ray_address)
         try:
             on_gpu = self._on_gpu()
@@ -107,10 +107,10 @@ class RayBench:
             options = replace(self._options, device=device, devices=(), executor="local", ray_address=None, out=None,
                               junit=None, resume=False, quiet=True, verbose=False)
             self._progress.phase("starting workers")
-            self.lanes = [RayLane(self._ray, options, on_gpu) for _ in range(self._count(on_gpu))]
-            for lane in self.lanes:
-                lane.open(OPEN_S)
-            self.device = self.lanes[0].device
+            self.workers = [RayDeviceWorker(self._ray, options, on_gpu) for _ in range(self._count(on_gpu))]
+            for worker in self.workers:
+                worker.open(OPEN_S)
+            self.device = self.workers[0].device
         except BaseException:
             self._ray.shutdown()
             raise
@@ -119,44 +119,44 @@ class RayBench:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for lane in self.lanes:
-            lane.close() if kind is None else lane.kill()
+        for worker in self.workers:
+            worker.close() if kind is None else worker.kill()
         self._ray.shutdown()
 
-    def key(self, job: Evaluate, lane: RayLane) -> str | None:
+    def key(self, job: Evaluate, worker: RayDeviceWorker) -> str | None:
         """As `Bench.key`."""
-        return identity(job, self._options, lane.environment)
+        return identity(job, self._options, worker.environment)
 
-    def build_ahead(self, jobs: Sequence[Evaluate], lane: RayLane) -> dict[Path, Future[None]]:
+    def prebuild(self, jobs: Sequence[Evaluate], worker: RayDeviceWorker) -> dict[Path, Future[None]]:
         """Nothing: workers may have caches of their own, and nobody knows yet which worker gets which job."""
         return {}
 
-    def evaluate(self, lane: RayLane, job: Evaluate) -> Result:
+    def evaluate(self, worker: RayDeviceWorker, job: Evaluate) -> Result:
         """The result of a job. Raises WorkerLost, until the job has taken too many workers with it."""
         name = (job.problem_name, job.solution_name, job.shape_name)
         with self._lock:
             self._progress.update("/".join(name))
         try:
-            result = lane.evaluate(job)
+            result = worker.evaluate(job)
         except WorkerLost as lost:
             with self._lock:
                 self._losses[name] += 1
                 self._progress.line(f"{'/'.join(name)}: a worker was lost ({lost})")
                 if self._losses[name] < MOST_LOSSES:
                     raise
-            self.replace(lane)
+            self.replace(worker)
             reason = f"{MOST_LOSSES} workers were lost in the middle of this evaluation, the last one because: {lost}"
-            return Result(*name, lane.device, Verdict.INTERNAL_ERROR, reason, level=job.level)
+            return Result(*name, worker.device, Verdict.INTERNAL_ERROR, reason, level=job.level)
         if self._options.verbose and result.log:
             with self._lock:
                 self._progress.line(f"--- {' '.join(name)}\n{result.log}")
         return result
 
-    def replace(self, lane: RayLane) -> bool:
+    def replace(self, worker: RayDeviceWorker) -> bool:
         """Another worker in place of one that was lost; whether there is one."""
-        lane.start()
+        worker.start()
         try:
-            lane.open(OPEN_S)
+            worker.open(OPEN_S)
         except (NoDevice, UsageError) as error:
             with self._lock:
                 self._progress.line(f"a lost worker can't be replaced: {error}")

@@ -13,7 +13,7 @@ from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
 from inlinebench.records.options import Options
 from inlinebench.records.result import Environment, Result
 from inlinebench.report.terminal.progress import Progress
-from inlinebench.scheduler.executor import Bench
+from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.version import __version__
 
 Sources = Mapping[Path, bytes]
@@ -40,10 +40,10 @@ class Worker:
     def open(self, options: Options) -> Ready:
         """Starts the judge."""
         try:
-            self._bench = Bench(options, Progress(quiet=True)).__enter__()
+            self._executor = LocalExecutor(options, Progress(quiet=True)).__enter__()
         except (NoDevice, NoSandbox, UsageError) as error:
             return Ready(error=error)
-        return Ready(self._bench.device, self._bench.lanes[0].environment)
+        return Ready(self._executor.device, self._executor.workers[0].environment)
 
     def evaluate(self, job: Evaluate, problem: Sources, solution: Sources | None) -> Result:
         """The result of a job whose sources are these, whether this machine has its files or not."""
@@ -54,13 +54,13 @@ class Worker:
                 solution=None if solution is None else self._place(solution, "solution"),
                 following=None,  # its files aren't here
             )
-            return self._bench.evaluate(self._bench.lanes[0], here)
+            return self._executor.evaluate(self._executor.workers[0], here)
         finally:
             shutil.rmtree(self._own_folder(), ignore_errors=True)
 
     def close(self) -> None:
         """Ends the judge and removes what was written."""
-        self._bench.__exit__(None, None, None)
+        self._executor.__exit__(None, None, None)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _own_folder(self) -> Path:

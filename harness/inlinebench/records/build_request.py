@@ -102,7 +102,7 @@ class BuildOutcome:
 
 
 @dataclass(frozen=True)
-class Support:
+class RuntimeLibraries:
     """The harness's own libraries for a device: the clock of a GPU, and what asks CUPTI which kernels ran there (None
     where its headers are missing); on the CPU what runs kernels and what guards the memory of tensors."""
 
@@ -116,5 +116,5 @@ class Support:
         return {name: str(path) for name, path in vars(self).items() if path is not None}
 
 
-class NoSupport(Exception):
+class NoRuntimeLibraries(Exception):
     """The harness's own libraries couldn't be built; the text says why."""

@@ -15,9 +15,13 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-SCHEMA = 1
+SCHEMA = 2
+_READABLE = (1, 2)
+"""Schemas that can be read. Unknown fields are ignored."""
+_RENAMED = {"floor": "roofline"}
+"""Fields of schema 1 that have another name now."""
 MEMORY, COMPUTE = "memory", "compute"
-"""What a floor can be bound by."""
+"""What bounds a roofline time."""
 
 
 class Verdict(str, Enum):
@@ -88,7 +92,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Floor:
+class Roofline:
     """The least time of a call by both terms, in ms, and which one binds (`memory` or `compute`).
 
     What binds is a field and not derived, so that it stands in the result's JSON; it can't contradict the terms.
@@ -111,12 +115,12 @@ class Floor:
 
     @property
     def ms(self) -> float:
-        """The floor: the larger term."""
+        """The roofline time: the larger term."""
         return max(self.memory_ms, self.compute_ms)
 
 
 def binding(memory_ms: float, compute_ms: float) -> str:
-    """Which of the two terms of a floor is the larger."""
+    """Which of the two terms of a roofline time is the larger."""
     return COMPUTE if compute_ms > memory_ms else MEMORY
 
 
@@ -160,27 +164,32 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of a solution that passed. `speedup` is the median of paired ratios, reference over solution.
-
-    `wall_ms` is what a call takes in a loop in Python, by the candidate's clock. `floor` is the least that the hardware
-    needs. `empty_ms` is what the timer shows for a call of nothing; `reference_overhead_ms` and `solution_overhead_ms`
-    are what was taken off each of their device times: the same, and a launch, in the process of each. `stopped_by`
-    tells why no more calls were made. `gpu` is the state of the GPU meanwhile, or `gpu_unknown` why there is none.
-    """
+    """Times of a solution that passed."""
 
     reference_ms: Spread
+    """Device time of the reference, in ms."""
     solution_ms: Spread
+    """Device time of the solution, in ms."""
     speedup: Spread
+    """Median of the paired ratios, reference over solution."""
     wall_ms: Spread | None = None
+    """Wall time of a call in a loop in Python, in ms, by the candidate's clock."""
     baselines: tuple[Baseline, ...] = ()
-    floor: Floor | None = None
+    roofline: Roofline | None = None
+    """The shortest time that the hardware allows."""
     empty_ms: float | None = None
+    """What the timer shows for an empty call, in ms."""
     reference_overhead_ms: float | None = None
+    """Overhead of timer and launch that was subtracted from each time of the reference, in ms."""
     solution_overhead_ms: float | None = None
+    """The same for the solution, measured in the candidate's process."""
     stopped_by: str | None = None
+    """Why no more calls were made."""
     gpu: GpuState | None = None
     gpu_unknown: str | None = None
+    """Why the state of the GPU is not known."""
     flags: tuple[str, ...] = ()
+    """What makes these times less certain."""
 
 
 @dataclass(frozen=True)
@@ -332,13 +341,13 @@ def to_json(result: Result) -> str:
 
 
 def from_json(line: str) -> Result:
-    """The result that `to_json` wrote.
+    """The result that `to_json` wrote, in this or an older schema. Unknown fields are ignored.
 
-    Raises ValueError if the line is no result of this schema.
+    Raises ValueError if the line is not a result.
     """
     data = json.loads(line)
-    if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
-        raise ValueError(f"not a result of schema {SCHEMA}: {line[:80]!r}")
+    if not isinstance(data, dict) or data.pop("schema", None) not in _READABLE:
+        raise ValueError(f"not a result of schema {SCHEMA} or older: {line[:80]!r}")
     try:
         return typing.cast(Result, _decode(Result, data))
     except (TypeError, KeyError) as error:
@@ -361,7 +370,8 @@ def _decode(kind: Any, value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise TypeError(f"{kind.__name__} is {value!r}")
         hints = typing.get_type_hints(kind)
-        return kind(**{name: _decode(hints[name], fact) for name, fact in value.items()})
+        facts = {_RENAMED.get(name, name): fact for name, fact in value.items()}
+        return kind(**{name: _decode(hints[name], fact) for name, fact in facts.items() if name in hints})
     if typing.get_origin(kind) is tuple:
         return tuple(_decode(typing.get_args(kind)[0], item) for item in value)
     if isinstance(kind, type) and issubclass(kind, Enum):

@@ -154,6 +154,6 @@ def _times(timing: Timing) -> dict[str, float]:
     }
     if timing.wall_ms:
         values["wall ms"] = timing.wall_ms.median
-    if timing.floor:
-        values["% of floor"] = timing.floor.ms / timing.solution_ms.median
+    if timing.roofline:
+        values["% of roofline"] = timing.roofline.ms / timing.solution_ms.median
     return {**values, **{f"over {each.name}": each.speedup.median for each in timing.baselines}}

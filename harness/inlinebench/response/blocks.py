@@ -37,7 +37,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """What an answer of so many lines holds. `thinking` and `outside` are lines, from 1: where reasoning begins that
     has no end, and where `class ModelNew` stands outside every block."""
 
@@ -52,11 +52,11 @@ def blocks(text: str) -> tuple[Block, ...]:
     return look(text).blocks
 
 
-def look(text: str) -> Answer:
+def look(text: str) -> Response:
     """What an answer holds. Takes time in proportion to its length."""
     scan = Scan(text)
     found = tuple(_block(index, extent) for index, extent in enumerate(scan.extents, start=1))
-    return Answer(found, scan.lines, scan.thinking, scan.outside)
+    return Response(found, scan.lines, scan.thinking, scan.outside)
 
 
 def _block(index: int, extent: Extent) -> Block:

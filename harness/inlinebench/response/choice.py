@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inlinebench.response.blocks import Answer, Block, look
+from inlinebench.response.blocks import Block, Response, look
 from inlinebench.response.python import MODEL, read
 
 MOST_NAMED = 4
@@ -38,11 +38,11 @@ class Chosen:
 
 def choose(text: str) -> Chosen:
     """The block of an answer to evaluate: the last of `solutions`. Raises NoSolution."""
-    answer = look(text)
-    eligible = _eligible(answer)
+    response = look(text)
+    eligible = _eligible(response)
     block = eligible[-1]
-    others = tuple(other for other in answer.blocks if other.defines_model and other is not block)
-    return Chosen(block, _why(block, answer, len(eligible)), others)
+    others = tuple(other for other in response.blocks if other.defines_model and other is not block)
+    return Chosen(block, _why(block, response, len(eligible)), others)
 
 
 def solutions(text: str) -> tuple[Block, ...]:
@@ -51,26 +51,26 @@ def solutions(text: str) -> tuple[Block, ...]:
     return _eligible(look(text))
 
 
-def _eligible(answer: Answer) -> tuple[Block, ...]:
-    defining = tuple(block for block in answer.blocks if block.defines_model and not block.in_reasoning)
+def _eligible(response: Response) -> tuple[Block, ...]:
+    defining = tuple(block for block in response.blocks if block.defines_model and not block.in_reasoning)
     if not defining:
-        raise NoSolution(_nothing(answer), answer.blocks)
+        raise NoSolution(_nothing(response), response.blocks)
     return tuple(block for block in defining if block.complete) or defining
 
 
-def _why(block: Block, answer: Answer, eligible: int) -> str:
+def _why(block: Block, response: Response, eligible: int) -> str:
     if not block.fenced:
         what = f"Python without an opening fence, from line {block.first_line}"
     else:
         what = f"{_language(block)}, {_count(block.lines, 'line')} from line {block.first_line}"
-    open_ones = any(other.defines_model and not (other.complete or other.in_reasoning) for other in answer.blocks)
+    open_ones = any(other.defines_model and not (other.complete or other.in_reasoning) for other in response.blocks)
     closed = "closed " if block.complete and open_ones else ""
     among = f"last of the {eligible} {closed}ones that define" if eligible > 1 else f"only {closed}one that defines"
-    parts = [f"block {block.index} of {len(answer.blocks)} ({what}) is the {among} {MODEL}"]
+    parts = [f"block {block.index} of {len(response.blocks)} ({what}) is the {among} {MODEL}"]
     if not block.complete:
         parts.append("it isn't closed, so it may be cut off")
-    parts += [*_missing(block, answer.blocks), *_later(block, answer.blocks)]
-    if drafts := sum(other.defines_model and other.in_reasoning for other in answer.blocks):
+    parts += [*_missing(block, response.blocks), *_later(block, response.blocks)]
+    if drafts := sum(other.defines_model and other.in_reasoning for other in response.blocks):
         parts.append(f"{_count(drafts, 'draft')} in the reasoning {'does' if drafts == 1 else 'do'} not count")
     return "; ".join(parts)
 
@@ -101,11 +101,11 @@ def _later(block: Block, blocks: Sequence[Block]) -> list[str]:
     return []
 
 
-def _nothing(answer: Answer) -> str:
+def _nothing(response: Response) -> str:
     """What an answer without a usable block holds, in one line."""
-    blocks = answer.blocks
+    blocks = response.blocks
     drafts = [block for block in blocks if block.defines_model]
-    parts = [_inventory(answer)]
+    parts = [_inventory(response)]
     if blocks and not blocks[-1].complete:
         parts.append("the last one isn't closed" if len(blocks) > 1 else "it isn't closed")
     if drafts:
@@ -115,25 +115,25 @@ def _nothing(answer: Answer) -> str:
             flaw = f"is not valid Python ({block.error})" if block.error else "not at module level"
             parts.append(f"block {block.index} has class {MODEL}, but {flaw}")
             break
-    if answer.thinking is not None:
-        parts.append(f"the reasoning that begins in line {answer.thinking} has no end")
-    if answer.outside is not None:
-        parts.append(f"line {answer.outside} has class {MODEL} outside every block")
+    if response.thinking is not None:
+        parts.append(f"the reasoning that begins in line {response.thinking} has no end")
+    if response.outside is not None:
+        parts.append(f"line {response.outside} has class {MODEL} outside every block")
     return "; ".join(parts)
 
 
-def _inventory(answer: Answer) -> str:
+def _inventory(response: Response) -> str:
     """Such as "3 code blocks, none defines ModelNew: 1 cpp of 20 lines, 2 python of 12 and 4 lines"."""
-    if not answer.blocks:
-        return f"no code block in {_count(answer.lines, 'line')}" if answer.lines else "the answer is empty"
+    if not response.blocks:
+        return f"no code block in {_count(response.lines, 'line')}" if response.lines else "the answer is empty"
     by_language: dict[str, list[int]] = {}
-    for block in answer.blocks:
+    for block in response.blocks:
         by_language.setdefault(_language(block), []).append(block.lines)
     kinds = [f"{len(lengths)} {language} of {_lengths(lengths)}" for language, lengths in by_language.items()]
     more = [] if len(kinds) <= MOST_NAMED else [f"{len(kinds) - MOST_NAMED} more languages"]
-    outside = " outside the reasoning" if any(block.defines_model for block in answer.blocks) else ""
-    none = "which doesn't define" if len(answer.blocks) == 1 and not outside else f"none{outside} defines"
-    return f"{_count(len(answer.blocks), 'code block')}, {none} {MODEL}: {', '.join([*kinds[:MOST_NAMED], *more])}"
+    outside = " outside the reasoning" if any(block.defines_model for block in response.blocks) else ""
+    none = "which doesn't define" if len(response.blocks) == 1 and not outside else f"none{outside} defines"
+    return f"{_count(len(response.blocks), 'code block')}, {none} {MODEL}: {', '.join([*kinds[:MOST_NAMED], *more])}"
 
 
 def _lengths(lengths: list[int]) -> str:

@@ -40,7 +40,7 @@ def read(source: str) -> Reading:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as an unknown escape: the solution's own affair
-            top = symtable.symtable(source, "answer", "exec")
+            top = symtable.symtable(source, "response", "exec")
             tree = ast.parse(source) if MODEL in source else None
     except SyntaxError as error:
         return Reading(error=error.msg or "invalid syntax", line=error.lineno or None)

@@ -20,12 +20,12 @@ from inlinebench.messages import Evaluate, Init, ProblemAt
 from inlinebench.records.errors import UsageError
 from inlinebench.records.options import DEVICE, Options
 from inlinebench.report.terminal.progress import Progress
-from inlinebench.scheduler.build_report import Built, State, summed_up
-from inlinebench.scheduler.device_worker import Lane
+from inlinebench.scheduler.build_report import BuildReport, State, summed_up
+from inlinebench.scheduler.device_worker import DeviceWorker
 from inlinebench.scheduler.executor import settings_for
 from inlinebench.scheduler.judge_process import Scratch
 from inlinebench.scheduler.plan import Choice, plan
-from inlinebench.scheduler.prebuild import BuildAhead, Prebuilt
+from inlinebench.scheduler.prebuild import Prebuilder, Prebuilt
 
 NO_GPU = ""
 """What CUDA_VISIBLE_DEVICES is for a judge that sees none."""
@@ -52,42 +52,42 @@ class BuildOnly:
 
     def __enter__(self) -> BuildOnly:
         self._scratch = Scratch(self._options.cache)
-        self._lane = Lane(self._scratch, self._progress.update, gpu=NO_GPU)
+        self._worker = DeviceWorker(self._scratch, self._progress.update, gpu=NO_GPU)
         options = self._options
         try:
             settings = replace(settings_for(options), device="cpu")
-            self._lane.open(settings)
+            self._worker.open(settings)
             self._service = BuildService(
                 options.cache, self.architectures, options.build_timeout, options.jobs, options.full_headers,
                 sandbox=settings.sandbox, cache_limit=options.cache_limit * 2**30,
             )
         except BaseException:
-            self._lane.kill()
+            self._worker.kill()
             self._scratch.close()
             raise
-        self._lane.use(self._service)
-        self._ahead = BuildAhead(self._service, options.jobs, settings)
+        self._worker.use(self._service)
+        self._prebuilder = Prebuilder(self._service, options.jobs, settings)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._service.close()
-        self._ahead.close()
+        self._prebuilder.close()
         if kind is None:
-            self._lane.kill()
+            self._worker.kill()
         else:
-            self._lane.kill()
+            self._worker.kill()
         self._scratch.close()
 
-    def builds(self) -> Iterator[Built]:
+    def builds(self) -> Iterator[BuildReport]:
         """What came of each solution, as it is known. References have nothing to build.
 
         On a GPU all shapes count: what a solution builds may depend on its constructor's arguments.
         """
         todo = plan(self._choices, replace(self._options, check=True), "cuda" if self.architectures else "cpu")
         for known in todo.known:
-            yield Built(known.problem, known.solution, State.FAILED, known.reason)
+            yield BuildReport(known.problem, known.solution, State.FAILED, known.reason)
         self._init: dict[tuple[str, str, str], Init] = {}
         by_solution: dict[Path, list[Evaluate]] = {}
         for job in todo.jobs:
@@ -117,7 +117,7 @@ class BuildOnly:
         solution = jobs[0].solution
         assert solution is not None
         found = [self._init_arguments(job.problem) for job in jobs]
-        parts = [self._ahead.construct(solution, init) for init in dict.fromkeys(init.pickled for init in found)
+        parts = [self._prebuilder.construct(solution, init) for init in dict.fromkeys(init.pickled for init in found)
                  if init is not None]
         for reason in dict.fromkeys(init.reason for init in found if init.pickled is None):
             failed: Future[Prebuilt] = Future()
@@ -127,7 +127,7 @@ class BuildOnly:
 
     def _init_arguments(self, problem: ProblemAt) -> Init:
         if problem.key not in self._init:
-            self._init[problem.key] = self._lane.init_arguments(problem)
+            self._init[problem.key] = self._worker.init_arguments(problem)
         return self._init[problem.key]
 
 

@@ -35,7 +35,7 @@ class State(str, Enum):
 
 
 @dataclass(frozen=True)
-class Built:
+class BuildReport:
     """One solution. The reason is empty if there is nothing to say."""
 
     problem: str
@@ -45,7 +45,7 @@ class Built:
     builds: tuple[BuildOutcome, ...] = ()
 
 
-def summed_up(problem: str, solution: str, parts: Sequence[Prebuilt], *, for_gpu: bool) -> Built:
+def summed_up(problem: str, solution: str, parts: Sequence[Prebuilt], *, for_gpu: bool) -> BuildReport:
     """One solution that was constructed once for each set of arguments; the worst counts."""
     builds = tuple(dict.fromkeys(outcome for part in parts for outcome in part.builds))
     states = [_state(part, for_gpu) for part in parts]
@@ -53,7 +53,7 @@ def summed_up(problem: str, solution: str, parts: Sequence[Prebuilt], *, for_gpu
     state, reason = min(states, key=lambda found: order.index(found[0]))
     if state is State.BUILT and not builds:
         reason = NOTHING
-    return Built(problem, solution, state, reason, builds)
+    return BuildReport(problem, solution, state, reason, builds)
 
 
 def _state(part: Prebuilt, for_gpu: bool) -> tuple[State, str]:
@@ -77,7 +77,7 @@ def _needs_gpu(part: Prebuilt) -> bool:
     return any(_OF_A_GPU.search(text) for text in (part.failure, *code))
 
 
-def table(rows: Iterable[Built], notes: Sequence[str] = ()) -> str:
+def table(rows: Iterable[BuildReport], notes: Sequence[str] = ()) -> str:
     """Every solution as a row, with the seconds that its compilers took now; then a line for each that there is more to
     say about, and the notes."""
     ordered = sorted(rows, key=lambda row: (row.problem, row.solution))
@@ -88,7 +88,7 @@ def table(rows: Iterable[Built], notes: Sequence[str] = ()) -> str:
     return "\n\n".join(filter(None, blocks))
 
 
-def _cells(row: Built) -> list[str]:
+def _cells(row: BuildReport) -> list[str]:
     there = [outcome for outcome in row.builds if outcome.library is not None]
     cached = sum(outcome.cached for outcome in there)
     shown = "yes" if cached == len(there) else f"{cached} of {len(there)}" if cached else "no"
@@ -100,7 +100,7 @@ def _cells(row: Built) -> list[str]:
     ]
 
 
-def exit_status(rows: Iterable[Built], strict: bool) -> int:
+def exit_status(rows: Iterable[BuildReport], strict: bool) -> int:
     """0 if nothing failed (and nothing was skipped, where that counts), else 1."""
     bad = {State.FAILED, State.SKIPPED} if strict else {State.FAILED}
     return int(any(row.state in bad for row in rows))

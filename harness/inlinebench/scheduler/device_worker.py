@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from inlinebench.compile.service import BuildService
 
 
-class Lane:
+class DeviceWorker:
     """Its judge starts at once and imports torch, while others look at the machine; `open` tells it what to do.
 
     With `gpu` the judge sees that GPU alone (an entry of CUDA_VISIBLE_DEVICES; an empty one is none), and its results

@@ -20,16 +20,16 @@ from inlinebench.records.options import HOST_MEMORY_SHARE, ROOT, Options
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.sandbox.policy import REQUIRED, Sandbox
-from inlinebench.sandbox.probe import available
+from inlinebench.sandbox.self_test import available
 from inlinebench.sandbox.watchdog import Limits, available_bytes
-from inlinebench.scheduler.device_worker import Lane
-from inlinebench.scheduler.devices import places
+from inlinebench.scheduler.device_worker import DeviceWorker
+from inlinebench.scheduler.devices import devices
 from inlinebench.scheduler.identity import identity
 from inlinebench.scheduler.judge_process import Scratch
 from inlinebench.timing.stopping import Sampling
 
 
-class Bench:
+class LocalExecutor:
     """The devices that the options name, ready for evaluations; a context manager that leaves no process behind.
 
     Entering raises NoSandbox if one is required and can't be had, NoDevice if the device can't be used, and UsageError
@@ -46,75 +46,76 @@ class Bench:
         self._lock = Lock()
         self._init: dict[tuple[str, str, str], Init] = {}
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> LocalExecutor:
         self._scratch = self._given or Scratch(self._options.cache)
-        self.lanes = self._start_lanes()  # which take seconds to import torch, while we look at the machine
+        self.workers = self._start_workers()  # which take seconds to import torch, while we look at the machine
         try:
             from inlinebench.compile.service import BuildService, default_jobs
-            from inlinebench.scheduler.prebuild import BuildAhead
+            from inlinebench.scheduler.prebuild import Prebuilder
 
             options = self._options
             settings = settings_for(options)
-            hellos = [lane.open(settings) for lane in self.lanes]
+            hellos = [worker.open(settings) for worker in self.workers]
             self.device = hellos[0].device
             self._service = BuildService(
                 options.cache, _architectures(options, hellos), options.build_timeout,
-                options.jobs or default_jobs(len(self.lanes)), options.full_headers, sandbox=settings.sandbox,
+                options.jobs or default_jobs(len(self.workers)), options.full_headers, sandbox=settings.sandbox,
                 cache_limit=options.cache_limit * 2**30,
             )
         except BaseException:
             self._end()
             raise
-        for lane in self.lanes:
-            lane.use(self._service)
-        self._ahead = BuildAhead(self._service, options.jobs, settings)
+        for worker in self.workers:
+            worker.use(self._service)
+        self._prebuilder = Prebuilder(self._service, options.jobs, settings)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._service.close()
-        self._ahead.close()
+        self._prebuilder.close()
         self._end()
 
-    def key(self, job: Evaluate, lane: Lane) -> str | None:
+    def key(self, job: Evaluate, worker: DeviceWorker) -> str | None:
         """What tells a job from others, on the device of a lane; see `inlinebench.scheduler.identity`."""
-        return identity(job, self._options, lane.environment)
+        return identity(job, self._options, worker.environment)
 
-    def build_ahead(self, jobs: Sequence[Evaluate], lane: Lane) -> dict[Path, Future[None]]:
+    def prebuild(self, jobs: Sequence[Evaluate], worker: DeviceWorker) -> dict[Path, Future[None]]:
         """Has the solutions of jobs built, several at once; gives for each what ends when it is built, or can't be
         built ahead. The lane's judge says what constructors get."""
         for job in jobs:
             if job.problem.key not in self._init:
-                self._init[job.problem.key] = lane.init_arguments(job.problem)
-        return self._ahead.start(jobs, {job.problem_name: self._init[job.problem.key].pickled for job in jobs})
+                self._init[job.problem.key] = worker.init_arguments(job.problem)
+        return self._prebuilder.start(jobs, {job.problem_name: self._init[job.problem.key].pickled for job in jobs})
 
-    def evaluate(self, lane: Lane, job: Evaluate) -> Result:
+    def evaluate(self, worker: DeviceWorker, job: Evaluate) -> Result:
         """The result of a job, whatever happens in it."""
-        key = self.key(job, lane)  # of the files as they are now, not when it has ended
-        result = replace(lane.evaluate(job), level=job.level, key=key)
+        key = self.key(job, worker)  # of the files as they are now, not when it has ended
+        result = replace(worker.evaluate(job), level=job.level, key=key)
         if self._options.verbose and result.log:
             self._say(f"--- {job.problem_name}/{job.solution_name} {job.shape_name}\n{result.log}")
-        self._look_closer(lane, job, result)
+        self._look_closer(worker, job, result)
         return result
 
-    def replace(self, lane: Lane) -> bool:
+    def replace(self, worker: DeviceWorker) -> bool:
         """Never needed: see `loses_workers`."""
-        raise AssertionError(f"no lane of this machine is lost: {lane.device}")
+        raise AssertionError(f"a local worker cannot be lost: {worker.device}")
 
-    def _look_closer(self, lane: Lane, job: Evaluate, result: Result) -> None:
+    def _look_closer(self, worker: DeviceWorker, job: Evaluate, result: Result) -> None:
         """A report on a solution that passed, where one is wanted and there is what makes it."""
         wanted = self._options.profile is not None and result.verdict is Verdict.PASSED and job.solution is not None
         if wanted and (found := ncu.program()) is not None:
-            lane.show("under Nsight Compute")
+            worker.show("under Nsight Compute")
             self._say(ncu.report(found, job, result, self._options))
 
-    def _start_lanes(self) -> list[Lane]:
-        return [Lane(self._scratch, self._show, place.gpu, place.label) for place in places(self._options, os.environ)]
+    def _start_workers(self) -> list[DeviceWorker]:
+        chosen = devices(self._options, os.environ)
+        return [DeviceWorker(self._scratch, self._show, device.gpu, device.label) for device in chosen]
 
     def _end(self) -> None:
-        for lane in self.lanes:
-            lane.kill()
+        for worker in self.workers:
+            worker.kill()
         self._scratch.close()
 
     def _show(self, text: str) -> None:
@@ -150,8 +151,8 @@ def _sandbox(options: Options) -> Sandbox:
     if options.require_sandbox and (missing := [name for name in REQUIRED if name not in protections]):
         raise NoSandbox(f"--require-sandbox: this machine doesn't offer {', '.join(missing)}; Linux 6.12 or newer on "
                         "x86-64 or 64-bit Arm, with Landlock switched on, does")
-    places = (ROOT, options.cache, options.problems, options.solutions)
-    return Sandbox(tuple(map(str, protections)), tuple(str(place.resolve()) for place in places))
+    hidden = (ROOT, options.cache, options.problems, options.solutions)
+    return Sandbox(tuple(map(str, protections)), tuple(str(folder.resolve()) for folder in hidden))
 
 
 def _limits(options: Options) -> Limits:

@@ -13,12 +13,12 @@ from inlinebench.messages import (
     Init,
     NeedBuild,
     NeedInit,
-    NeedSupport,
+    NeedRuntimeLibraries,
     ProblemAt,
     Progress,
     Settings,
 )
-from inlinebench.records.build_request import NoSupport, Support
+from inlinebench.records.build_request import NoRuntimeLibraries, RuntimeLibraries
 from inlinebench.records.errors import JudgeDied, NoDevice
 from inlinebench.records.result import Result
 from inlinebench.scheduler.judge_process import Scratch, environment
@@ -91,16 +91,16 @@ class JudgeClient:
             message = self._receive()
             if isinstance(message, Progress):
                 self._on_progress(message.text)
-            elif isinstance(message, NeedBuild | NeedSupport):
+            elif isinstance(message, NeedBuild | NeedRuntimeLibraries):
                 self._serve(message)
             else:
                 return message
 
-    def _serve(self, need: NeedBuild | NeedSupport) -> None:
+    def _serve(self, need: NeedBuild | NeedRuntimeLibraries) -> None:
         assert self._service is not None
         self._on_progress("building")
-        answer = self._service.build(need.request) if isinstance(need, NeedBuild) else _support(self._service)
-        self._connection.send(answer)
+        reply = self._service.build(need.request) if isinstance(need, NeedBuild) else _runtime_libraries(self._service)
+        self._connection.send(reply)
 
     def _receive(self) -> Any:
         try:
@@ -113,8 +113,8 @@ class JudgeClient:
         return f"the judge ended with status {status}"
 
 
-def _support(service: BuildService) -> Support | str:
+def _runtime_libraries(service: BuildService) -> RuntimeLibraries | str:
     try:
-        return service.support()
-    except NoSupport as error:
+        return service.runtime_libraries()
+    except NoRuntimeLibraries as error:
         return str(error)

@@ -24,7 +24,7 @@ from inlinebench.process.candidate_process import (
     CandidateTimedOut,
 )
 from inlinebench.process.launcher import Launcher
-from inlinebench.records.build_request import BuildOutcome, NoSupport
+from inlinebench.records.build_request import BuildOutcome, NoRuntimeLibraries
 from inlinebench.sandbox.policy import readable_for
 from inlinebench.scheduler import bytecode
 from inlinebench.wire.channel import FrameTooLarge
@@ -40,7 +40,7 @@ class Prebuilt:
     log: str = ""
 
 
-class BuildAhead:
+class Prebuilder:
     """Starts the builds of all jobs' solutions."""
 
     def __init__(self, service: BuildService, workers: int | None, settings: Settings) -> None:
@@ -88,9 +88,9 @@ class BuildAhead:
     def _construct(self, solution: Path, init: bytes) -> Prebuilt:
         try:
             name = self._service.solution_name(solution.read_bytes(), init)
-            support = self._service.support().to_json()
+            runtime_libraries = self._service.runtime_libraries().to_json()
             launcher = self._get_launcher()
-        except (NoSupport, OSError) as error:
+        except (NoRuntimeLibraries, OSError) as error:
             return Prebuilt(failure=str(error))
         settings, readable = self._settings, readable_for(solution)
         with CandidateProcess(
@@ -101,9 +101,10 @@ class BuildAhead:
                     return Prebuilt(failure="the run has ended")
                 self._running.add(candidate)
             try:
-                answer = candidate.ask(
-                    "prebuild", solution=str(solution), readable=list(map(str, readable)), support=support,
-                    init=base64.b64encode(init).decode(), seed=CONSTRUCTION_SEED, class_name="ModelNew",
+                reply = candidate.ask(
+                    "prebuild", solution=str(solution), readable=list(map(str, readable)),
+                    runtime_libraries=runtime_libraries, init=base64.b64encode(init).decode(),
+                    seed=CONSTRUCTION_SEED, class_name="ModelNew",
                 )
             except (CandidateTimedOut, CandidateDied, CandidateCheated, CandidateOverran, FrameTooLarge) as error:
                 return Prebuilt(tuple(candidate.builds), _describe(error, settings), candidate.log())
@@ -111,7 +112,7 @@ class BuildAhead:
                 with self._lock:
                     self._running.discard(candidate)
             self._service.note_built(name, candidate.builds)
-            return Prebuilt(tuple(candidate.builds), _failure(answer), candidate.log())
+            return Prebuilt(tuple(candidate.builds), _failure(reply), candidate.log())
 
 
 def _describe(error: Exception, settings: Settings) -> str:
@@ -121,9 +122,9 @@ def _describe(error: Exception, settings: Settings) -> str:
     return f"{subject}{error}"
 
 
-def _failure(answer: Mapping[str, Any]) -> str:
+def _failure(reply: Mapping[str, Any]) -> str:
     """What a candidate says went wrong in the solution; empty if nothing did."""
-    return "" if answer["op"] == "prebuilt" else str(answer.get("message")) or "the solution raised an exception"
+    return "" if reply["op"] == "prebuilt" else str(reply.get("message")) or "the solution raised an exception"
 
 
 def _solutions(jobs: Sequence[Evaluate]) -> dict[Path, str]:

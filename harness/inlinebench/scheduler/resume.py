@@ -12,7 +12,7 @@ from inlinebench.records.errors import UsageError
 from inlinebench.records.result import Result, Verdict
 
 
-class Past:
+class EarlierResults:
     """The results of a file, by their keys; of several with one key the last.
 
     One that ended with a fault of the harness's counts as not there: it says nothing of the solution.
@@ -23,7 +23,7 @@ class Past:
         self._by_key = {result.key: result for result in self._all if result.key is not None}
 
     @classmethod
-    def read(cls, path: Path) -> Past:
+    def read(cls, path: Path) -> EarlierResults:
         """Those of a file; none if it isn't there yet. Raises UsageError if it holds anything but results."""
         try:
             return cls(jsonl.read(path)) if path.exists() else cls()

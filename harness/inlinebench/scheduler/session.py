@@ -12,24 +12,21 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from inlinebench.messages import Evaluate
-from inlinebench.ray.executor import RayBench
 from inlinebench.records.errors import NoDevice, WorkerLost
-from inlinebench.records.options import RAY, Options
+from inlinebench.records.options import Options
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.terminal.progress import Progress
-from inlinebench.scheduler.executor import Bench
-from inlinebench.scheduler.judge_process import Scratch
 from inlinebench.scheduler.plan import Choice, plan
-from inlinebench.scheduler.resume import Past
+from inlinebench.scheduler.resume import EarlierResults
 from inlinebench.scheduler.rivals import Rivals
 from inlinebench.scheduler.work_list import WorkList
 
 
-class Evaluating(Protocol):
-    """What a session needs of a bench. Its lanes are its own; a session only hands them back to it."""
+class Executor(Protocol):
+    """Evaluates jobs with its workers, which a session only hands back to it."""
 
     @property
-    def lanes(self) -> Sequence[Any]: ...
+    def workers(self) -> Sequence[Any]: ...
 
     @property
     def device(self) -> str: ...
@@ -44,53 +41,51 @@ class Evaluating(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def key(self, job: Evaluate, lane: Any) -> str | None: ...
+    def key(self, job: Evaluate, worker: Any) -> str | None: ...
 
-    def build_ahead(self, jobs: Sequence[Evaluate], lane: Any) -> dict[Path, Future[None]]: ...
+    def prebuild(self, jobs: Sequence[Evaluate], worker: Any) -> dict[Path, Future[None]]: ...
 
-    def evaluate(self, lane: Any, job: Evaluate) -> Result: ...
+    def evaluate(self, worker: Any, job: Evaluate) -> Result: ...
 
-    def replace(self, lane: Any) -> bool: ...
+    def replace(self, worker: Any) -> bool: ...
 
 
 class Session:
-    """Runs the choices on the devices that the options name; a context manager that leaves no process behind.
+    """Evaluates the choices with an executor; a context manager that leaves no process behind.
 
-    Entering raises what `Bench` raises, and UsageError if what `--resume` names holds no results. `recalled` are the
-    results that an earlier run wrote. With `scratch` there is a head start.
+    Entering raises what entering the executor raises, and UsageError if the file that `--resume` names holds no
+    results. `recalled` are the results that an earlier run wrote.
     """
 
-    def __init__(
-        self, options: Options, choices: Sequence[Choice], progress: Progress, scratch: Scratch | None = None
-    ) -> None:
-        self._options, self._choices, self._progress = options, choices, progress
-        self._bench: Evaluating = (
-            RayBench(options, progress) if options.executor == RAY else Bench(options, progress, scratch))
+    def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress, executor: Executor) -> None:
+        self._options, self._choices, self._progress, self._executor = options, choices, progress, executor
 
     def __enter__(self) -> Session:
-        self._bench.__enter__()
+        self._executor.__enter__()
         try:
             self._plan()
         except BaseException:
-            self._bench.__exit__(*sys.exc_info())
+            self._executor.__exit__(*sys.exc_info())
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bench.__exit__(kind, error, trace)
+        self._executor.__exit__(kind, error, trace)
 
     def _plan(self) -> None:
         """What is to be evaluated, and what is known: without an evaluation, or from an earlier run."""
-        options, bench = self._options, self._bench
-        todo = plan(self._choices, options, bench.device)
-        past = Past.read(options.out) if options.resume and options.out else Past()
-        recalled = [past.recall(job, [bench.key(job, lane) for lane in bench.lanes]) if options.resume else None
-                    for job in todo.jobs]
+        options, executor = self._options, self._executor
+        todo = plan(self._choices, options, executor.device)
+        earlier = EarlierResults.read(options.out) if options.resume and options.out else EarlierResults()
+        recalled = [
+            earlier.recall(job, [executor.key(job, worker) for worker in executor.workers]) if options.resume else None
+            for job in todo.jobs
+        ]
         self._jobs = [job for job, result in zip(todo.jobs, recalled, strict=True) if result is None]
-        self._known = [result for result in todo.known if result not in past]
-        self.recalled = [result for result in todo.known if result in past] + list(filter(None, recalled))
+        self._known = [result for result in todo.known if result not in earlier]
+        self.recalled = [result for result in todo.known if result in earlier] + list(filter(None, recalled))
 
     def results(self) -> Iterator[Result]:
         """Every result of the run that isn't recalled from an earlier one, once, as it comes."""
@@ -106,30 +101,30 @@ class Session:
     def _start_builds(self) -> WorkList:
         solutions = {job.solution for job in self._jobs if job.solution is not None}
         if len(solutions) < 2:
-            return WorkList(self._jobs, {}, returns=self._bench.loses_workers)
+            return WorkList(self._jobs, {}, returns=self._executor.loses_workers)
         self._progress.phase(f"building {len(solutions)} solutions")
-        builds = self._bench.build_ahead(self._jobs, self._bench.lanes[0])
-        return WorkList(self._jobs, builds, returns=self._bench.loses_workers)
+        builds = self._executor.prebuild(self._jobs, self._executor.workers[0])
+        return WorkList(self._jobs, builds, returns=self._executor.loses_workers)
 
     def _evaluations(self, work: WorkList) -> Iterator[Result]:
         """What all lanes find, as it comes; with several of them each works in a thread of its own."""
-        lanes = self._bench.lanes
-        if len(lanes) == 1:
-            yield from self._results_of(lanes[0], work)
+        workers = self._executor.workers
+        if len(workers) == 1:
+            yield from self._results_of(workers[0], work)
             return
         found: Queue[Result | BaseException | None] = Queue()
 
-        def run(lane: Any) -> None:
+        def run(worker: Any) -> None:
             try:
-                for result in self._results_of(lane, work):
+                for result in self._results_of(worker, work):
                     found.put(result)
                 found.put(None)
             except BaseException as error:  # noqa: BLE001 - raised again where somebody waits for the results
                 found.put(error)
 
-        for lane in lanes:
-            Thread(target=run, args=(lane,), daemon=True).start()
-        working = len(lanes)
+        for worker in workers:
+            Thread(target=run, args=(worker,), daemon=True).start()
+        working = len(workers)
         while working:
             result = found.get()
             if isinstance(result, BaseException):
@@ -139,13 +134,13 @@ class Session:
             else:
                 yield result
 
-    def _results_of(self, lane: Any, work: WorkList) -> Iterator[Result]:
-        while (job := work.take(lane)) is not None:
+    def _results_of(self, worker: Any, work: WorkList) -> Iterator[Result]:
+        while (job := work.take(worker)) is not None:
             try:
-                yield self._bench.evaluate(lane, job)
+                yield self._executor.evaluate(worker, job)
             except WorkerLost:
-                work.give_back(lane)
-                if not self._bench.replace(lane):
+                work.give_back(worker)
+                if not self._executor.replace(worker):
                     return
 
 

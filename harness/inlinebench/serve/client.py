@@ -12,8 +12,8 @@ from pathlib import Path
 
 from inlinebench.records.errors import ServerDied
 from inlinebench.records.result import Result
-from inlinebench.serve.endpoint import Place, place
-from inlinebench.serve.messages import Answer, Request
+from inlinebench.serve.endpoint import Endpoint, endpoint
+from inlinebench.serve.messages import Reply, Request
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent
 START_S = 60.0
@@ -25,21 +25,21 @@ LOG_TAIL = 2000
 def ask(request: Request) -> Result:
     """The result. Raises UsageError, NoDevice and NoSandbox as the evaluation does, and ServerDied if the server ended
     or failed in the middle."""
-    where = place()
+    where = endpoint()
     for _ in range(ATTEMPTS):
-        answer = _ask_once(where, request)
-        if answer is not None:
+        reply = _ask_once(where, request)
+        if reply is not None:
             break
     else:
         raise ServerDied(f"no server took the evaluation; {_last_words(where)}")
-    if answer.error is not None:
-        raise answer.error
-    if answer.result is None:
-        raise ServerDied(f"the harness failed; please report this:\n{answer.traceback}")
-    return answer.result
+    if reply.error is not None:
+        raise reply.error
+    if reply.result is None:
+        raise ServerDied(f"the harness failed; please report this:\n{reply.traceback}")
+    return reply.result
 
 
-def _ask_once(where: Place, request: Request) -> Answer | None:
+def _ask_once(where: Endpoint, request: Request) -> Reply | None:
     """The answer; None if the server ended before it took the request, as one does that has been idle for too long."""
     with _connect(where) as connection:
         try:
@@ -48,13 +48,13 @@ def _ask_once(where: Place, request: Request) -> Answer | None:
         except (EOFError, ConnectionError):
             return None
         try:
-            answer: Answer = connection.recv()
+            reply: Reply = connection.recv()
         except (EOFError, ConnectionError) as error:
             raise ServerDied(f"the server ended in the middle of the evaluation; {_last_words(where)}") from error
-    return answer
+    return reply
 
 
-def _connect(where: Place) -> Connection:
+def _connect(where: Endpoint) -> Connection:
     try:
         return _open(where)
     except (OSError, EOFError, AuthenticationError):
@@ -66,12 +66,12 @@ def _connect(where: Place) -> Connection:
                 return _start(where)
 
 
-def _open(where: Place) -> Connection:
+def _open(where: Endpoint) -> Connection:
     with where.address() as address:
         return Client(address, family="AF_UNIX", authkey=where.key.read_bytes())
 
 
-def _start(where: Place) -> Connection:
+def _start(where: Endpoint) -> Connection:
     with where.log.open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "inlinebench.serve.server", str(where.folder), where.name], cwd=PACKAGE,
@@ -86,7 +86,7 @@ def _start(where: Place) -> Connection:
     raise ServerDied(f"the server did not start; {_last_words(where)}")
 
 
-def _last_words(where: Place) -> str:
+def _last_words(where: Endpoint) -> str:
     try:
         said = where.log.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

@@ -23,7 +23,7 @@ PRIVATE = 0o700
 
 
 @dataclass(frozen=True)
-class Place:
+class Endpoint:
     """Files of one server. The folder is its user's alone, and no solution's sandbox shows it."""
 
     folder: Path
@@ -55,7 +55,7 @@ class Place:
         return self.folder / f"{self.name}.log"
 
 
-def place(environment: Mapping[str, str] = os.environ) -> Place:
+def endpoint(environment: Mapping[str, str] = os.environ) -> Endpoint:
     """The place of the server that fits this Python, this harness as it is now, and this environment.
 
     Raises UsageError if the folder for it is somebody else's.
@@ -69,7 +69,7 @@ def place(environment: Mapping[str, str] = os.environ) -> Place:
                          "XDG_RUNTIME_DIR to a folder of your own")
     facts = [sys.executable, str(_PACKAGE), __version__, str(_newest()), *(environment.get(name, "")
                                                                          for name in _VARIABLES)]
-    return Place(folder, hashlib.sha256("\0".join(facts).encode()).hexdigest()[:DIGITS])
+    return Endpoint(folder, hashlib.sha256("\0".join(facts).encode()).hexdigest()[:DIGITS])
 
 
 def _newest() -> int:

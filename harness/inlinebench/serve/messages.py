@@ -22,7 +22,7 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """The result, or the error of `inlinebench.records.errors` that it ended with, or the traceback of another."""
 
     result: Result | None = None

@@ -16,24 +16,24 @@ from inlinebench.records.errors import UsageError
 from inlinebench.records.options import Options
 from inlinebench.records.result import Result
 from inlinebench.report.terminal.progress import Progress
-from inlinebench.scheduler.device_worker import Lane
-from inlinebench.scheduler.executor import Bench
+from inlinebench.scheduler.device_worker import DeviceWorker
+from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.plan import choose, plan
 
 Kind = tuple[tuple[str, Any], ...]
 """The options that a bench has, by name."""
 _OF_A_CALL = frozenset({"names", "solution_file", "shapes", "constants", "precision", "problems", "solutions"})
 """The options that say what is evaluated: judges don't depend on them."""
-MOST_BENCHES = 2
+MOST_EXECUTORS = 2
 """Beyond these, one that nobody uses is closed: each holds judges, and these memory on the device."""
 
 
-class Desk:
+class Slot:
     """A lane and the thread that works on it. A judge is killed with the thread that started it, so it is one that
     lives as long as the bench does."""
 
-    def __init__(self, lane: Lane) -> None:
-        self.lane = lane
+    def __init__(self, worker: DeviceWorker) -> None:
+        self.worker = worker
         self.thread = ThreadPoolExecutor(1)
         self.at: tuple[str, str, str] | None = None
         """The problem and shape that its judge has set up."""
@@ -42,15 +42,15 @@ class Desk:
 class Room:
     """A bench with its desks. Evaluations on one GPU take turns, whatever bench they are from."""
 
-    def __init__(self, bench: Bench, turns: dict[str, Lock]) -> None:
-        self.bench, self._turns = bench, turns
-        self.desks = [Desk(lane) for lane in bench.lanes]
-        self._free = list(self.desks)
+    def __init__(self, executor: LocalExecutor, turns: dict[str, Lock]) -> None:
+        self.executor, self._turns = executor, turns
+        self.slots = [Slot(worker) for worker in executor.workers]
+        self._free = list(self.slots)
         self._changed = Condition()
 
     def evaluate(self, options: Options) -> Result:
         """The one result of what the options name. Raises UsageError if they don't name one."""
-        todo = plan(choose(options, catalog.read(options.problems, options.solutions)), options, self.bench.device)
+        todo = plan(choose(options, catalog.read(options.problems, options.solutions)), options, self.executor.device)
         if len(todo.jobs) + len(todo.known) != 1:
             raise UsageError("one problem, one solution and one shape make one result; these make "
                              f"{len(todo.jobs) + len(todo.known)}")
@@ -58,35 +58,35 @@ class Room:
             return todo.known[0]
         job = todo.jobs[0]
         self._build(job)
-        with self._desk(job) as desk:
-            return desk.thread.submit(self._evaluate, desk, job).result()
+        with self._slot(job) as slot:
+            return slot.thread.submit(self._evaluate, slot, job).result()
 
     def _build(self, job: Evaluate) -> None:
         """Waits until the solution is built, or can't be built ahead, without keeping a judge busy meanwhile."""
-        with self._desk(job) as desk:
-            started = desk.thread.submit(self.bench.build_ahead, [job], desk.lane).result()
+        with self._slot(job) as slot:
+            started = slot.thread.submit(self.executor.prebuild, [job], slot.worker).result()
         for build in started.values():
             build.result()
 
-    def _evaluate(self, desk: Desk, job: Evaluate) -> Result:
-        desk.at = job.problem.key
-        if desk.lane.device == "cpu":
-            return self.bench.evaluate(desk.lane, job)
-        with self._turns.setdefault(desk.lane.device, Lock()):
-            return self.bench.evaluate(desk.lane, job)
+    def _evaluate(self, slot: Slot, job: Evaluate) -> Result:
+        slot.at = job.problem.key
+        if slot.worker.device == "cpu":
+            return self.executor.evaluate(slot.worker, job)
+        with self._turns.setdefault(slot.worker.device, Lock()):
+            return self.executor.evaluate(slot.worker, job)
 
     @contextmanager
-    def _desk(self, job: Evaluate) -> Iterator[Desk]:
+    def _slot(self, job: Evaluate) -> Iterator[Slot]:
         """A desk that is free, the one that has the job's problem set up if it is."""
         with self._changed:
             self._changed.wait_for(lambda: self._free)
-            desk = min(self._free, key=lambda each: each.at != job.problem.key)
-            self._free.remove(desk)
+            slot = min(self._free, key=lambda each: each.at != job.problem.key)
+            self._free.remove(slot)
         try:
-            yield desk
+            yield slot
         finally:
             with self._changed:
-                self._free.append(desk)
+                self._free.append(slot)
                 self._changed.notify()
 
 
@@ -128,20 +128,20 @@ class Pool:
         self._maker.shutdown()
 
     def _open(self, options: Options) -> Room:
-        return Room(Bench(options, Progress(quiet=True)).__enter__(), self._turns)
+        return Room(LocalExecutor(options, Progress(quiet=True)).__enter__(), self._turns)
 
     def _make_place(self) -> None:
         idle = [kind for kind in self._rooms if not self._users.get(kind)]
-        for kind in idle[: max(0, len(self._rooms) - MOST_BENCHES + 1)]:
+        for kind in idle[: max(0, len(self._rooms) - MOST_EXECUTORS + 1)]:
             self._maker.submit(_close, self._rooms.pop(kind))
 
 
 def _close(opened: Future[Room]) -> None:
     if opened.exception() is None:
         room = opened.result()
-        room.bench.__exit__(None, None, None)
-        for desk in room.desks:
-            desk.thread.shutdown(wait=False)
+        room.executor.__exit__(None, None, None)
+        for slot in room.slots:
+            slot.thread.shutdown(wait=False)
 
 
 def _kind(options: Options) -> Kind:

@@ -14,8 +14,8 @@ from pathlib import Path
 from threading import Condition, Thread
 
 from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
-from inlinebench.serve.endpoint import Place
-from inlinebench.serve.messages import Answer, Request, Taken
+from inlinebench.serve.endpoint import Endpoint
+from inlinebench.serve.messages import Reply, Request, Taken
 from inlinebench.serve.pool import Pool
 from inlinebench.serve.source import as_file
 
@@ -28,8 +28,8 @@ KEY_BYTES = 32
 class Server:
     """Listens at a place; every caller is answered in a thread of its own."""
 
-    def __init__(self, place: Place, idle_s: float) -> None:
-        self._place, self._idle_s = place, idle_s
+    def __init__(self, endpoint: Endpoint, idle_s: float) -> None:
+        self._endpoint, self._idle_s = endpoint, idle_s
         self._pool = Pool()
         self._changed = Condition()
         self._callers = 0
@@ -37,12 +37,12 @@ class Server:
 
     def run(self) -> None:
         """Serves until it has been idle for long enough."""
-        place = self._place
+        endpoint = self._endpoint
         key = secrets.token_bytes(KEY_BYTES)
-        place.socket.unlink(missing_ok=True)
-        with open(os.open(place.key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        endpoint.socket.unlink(missing_ok=True)
+        with open(os.open(endpoint.key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(key)
-        with (place.address() as address,
+        with (endpoint.address() as address,
               Listener(address, family="AF_UNIX", backlog=BACKLOG, authkey=key) as listener):
             Thread(target=self._accept, args=(listener,), daemon=True).start()
             self._wait_until_idle()
@@ -80,19 +80,19 @@ class Server:
                 self._last = time.monotonic()
                 self._changed.notify()
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Request) -> Reply:
         try:
             with as_file(request.options, request.source) as options:
-                return Answer(self._pool.evaluate(options))
+                return Reply(self._pool.evaluate(options))
         except (UsageError, NoDevice, NoSandbox) as error:
-            return Answer(error=error)
+            return Reply(error=error)
         except Exception:  # noqa: BLE001 - a fault of ours ends one answer, not the server; the caller shows it
-            return Answer(traceback=traceback.format_exc())
+            return Reply(traceback=traceback.format_exc())
 
 
 def main(arguments: Sequence[str]) -> int:
     """Takes the place's folder and name."""
-    server = Server(Place(Path(arguments[0]), arguments[1]), float(os.environ.get("INLINEBENCH_IDLE") or IDLE_S))
+    server = Server(Endpoint(Path(arguments[0]), arguments[1]), float(os.environ.get("INLINEBENCH_IDLE") or IDLE_S))
     server.run()
     return 0
 

@@ -13,7 +13,7 @@ SYNCHRONISING_MS = 0.2
 
 
 @dataclass
-class HoldPolicy:
+class BlockingLimit:
     """Chooses the limit of each call; `ran_out` is told of every held call whose hold ran out."""
 
     _attempt: int = 0

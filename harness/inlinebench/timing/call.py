@@ -31,7 +31,7 @@ class Sample:
 
     device_ms: float
     drain_ms: float
-    held: bool
+    blocked: bool
 
 
 class Clock(Protocol):
@@ -48,7 +48,7 @@ class Clock(Protocol):
     def null(self, blocks_an_sm: int) -> None: ...
     def flush(self) -> None: ...
     def sweep(self) -> None: ...
-    def hold(self, limit_ms: float) -> None: ...
+    def block(self, limit_ms: float) -> None: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
     def copy(self, target: int, source: int, size: int) -> None: ...
@@ -58,7 +58,7 @@ class Clock(Protocol):
 
 
 def timed_call(
-    clock: Clock, work: Callable[[], Output], finish: Callable[[Output], None], hold_limit_ms: float
+    clock: Clock, work: Callable[[], Output], finish: Callable[[Output], None], blocking_limit_ms: float
 ) -> tuple[Output, Sample]:
     """Runs `work` and then `finish` between the clock's steps; gives the output of `work` and the sample.
 
@@ -66,8 +66,8 @@ def timed_call(
     so that nothing waits for the hold's limit.
     """
     clock.flush()
-    if hold_limit_ms > 0:
-        clock.hold(hold_limit_ms)
+    if blocking_limit_ms > 0:
+        clock.block(blocking_limit_ms)
     try:
         clock.start()
         output = work()
@@ -82,15 +82,15 @@ def timed_call(
 
 def held_batch(
     clock: Clock, works: Sequence[Callable[[], Output]], finish: Callable[[int, Output], None],
-    hold_limit_ms: float, on_queued: Callable[[], None],
+    blocking_limit_ms: float, on_queued: Callable[[], None],
 ) -> Sample:
     """Queues several calls behind one hold, which somebody else releases after `on_queued`; waits for their end.
 
     The sample's `held` says that the hold was released before its limit; its times mean nothing.
     """
     clock.flush()
-    if hold_limit_ms > 0:
-        clock.hold(hold_limit_ms)
+    if blocking_limit_ms > 0:
+        clock.block(blocking_limit_ms)
     try:
         for index, work in enumerate(works):
             clock.sweep()

@@ -29,7 +29,7 @@ class CpuClock:
     def sweep(self) -> None:
         """Nothing, as above."""
 
-    def hold(self, limit_ms: float) -> None:
+    def block(self, limit_ms: float) -> None:
         """Nothing to hold."""
 
     def start(self, now: Callable[[], int] = perf_counter_ns) -> None:
@@ -48,4 +48,4 @@ class CpuClock:
         """Nothing is held."""
 
     def drain(self) -> Sample:
-        return Sample((self._end - self._begin) / NANOSECONDS_PER_MS, 0.0, held=True)
+        return Sample((self._end - self._begin) / NANOSECONDS_PER_MS, 0.0, blocked=True)

@@ -24,11 +24,11 @@ class GpuClock:
     def __init__(self, library: Path, device: int, page: FlagPage) -> None:
         self._library = ctypes.CDLL(str(library))
         self._library.clock_error.restype = ctypes.c_char_p
-        self._library.clock_hold.argtypes = [ctypes.c_double]
+        self._library.clock_block.argtypes = [ctypes.c_double]
         self._library.clock_open.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
         self._library.clock_copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         self._library.clock_touch.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-        self._hold_wanted = False
+        self._blocking_wanted = False
         self._page = page  # the GPU writes to it for as long as this process lives
         self._check(self._library.clock_open(device, page.address, page.bytes))
 
@@ -39,15 +39,15 @@ class GpuClock:
         self._check(self._library.clock_null(blocks_an_sm))
 
     def flush(self) -> None:
-        self._hold_wanted = False
+        self._blocking_wanted = False
         self._check(self._library.clock_flush())
 
     def sweep(self) -> None:
         self._check(self._library.clock_sweep())
 
-    def hold(self, limit_ms: float) -> None:
-        self._hold_wanted = True
-        self._check(self._library.clock_hold(limit_ms))
+    def block(self, limit_ms: float) -> None:
+        self._blocking_wanted = True
+        self._check(self._library.clock_block(limit_ms))
 
     def start(self) -> None:
         self._check(self._library.clock_start())
@@ -67,7 +67,7 @@ class GpuClock:
     def drain(self) -> Sample:
         device_ms, drain_ms, ran_out = ctypes.c_float(), ctypes.c_double(), ctypes.c_int()
         self._check(self._library.clock_drain(ctypes.byref(device_ms), ctypes.byref(drain_ms), ctypes.byref(ran_out)))
-        return Sample(device_ms.value, drain_ms.value, held=self._hold_wanted and not ran_out.value)
+        return Sample(device_ms.value, drain_ms.value, blocked=self._blocking_wanted and not ran_out.value)
 
     def _check(self, status: int) -> None:
         if status:

@@ -23,7 +23,7 @@
 
 namespace {
 
-constexpr int kHoldThreads = 512;  // divides the thread slots of an SM on every architecture (1024, 1536, 2048)
+constexpr int kBlockingThreads = 512;  // divides the thread slots of an SM on every architecture (1024, 1536, 2048)
 constexpr unsigned kPollNanoseconds = 200;
 constexpr int kFlushThreads = 256;
 constexpr size_t kTouchApart = (64 << 10) / sizeof(float);  // the smallest page that large allocations lie in
@@ -43,7 +43,7 @@ struct Clock {
   float* flush_sink = nullptr;
   size_t flush_count = 0;            // floats
   int sms = 0;
-  int hold_blocks = 0;
+  int blocking_blocks = 0;
   cudaEvent_t begin = nullptr;
   cudaEvent_t end = nullptr;
 };
@@ -59,7 +59,7 @@ __device__ static uint64_t nanoseconds() {
 }
 
 // Only block 0 polls the host's memory: hundreds of blocks reading over PCIe would take microseconds to notice.
-extern "C" __global__ void inlinebench_hold(Flags* flags, volatile int* relay, uint64_t limit) {
+extern "C" __global__ void inlinebench_block(Flags* flags, volatile int* relay, uint64_t limit) {
   if (threadIdx.x == 0) {
     const uint64_t deadline = nanoseconds() + limit;
     if (blockIdx.x == 0) {
@@ -124,7 +124,7 @@ int clock_open(int device, void* page, size_t page_bytes) {
   cudaDeviceProp properties;
   RETURN_IF_FAILED(cudaGetDeviceProperties(&properties, device));
   state.sms = properties.multiProcessorCount;
-  state.hold_blocks = state.sms * (properties.maxThreadsPerMultiProcessor / kHoldThreads);
+  state.blocking_blocks = state.sms * (properties.maxThreadsPerMultiProcessor / kBlockingThreads);
   state.host = static_cast<Flags*>(page);
   RETURN_IF_FAILED(cudaHostRegister(page, page_bytes, cudaHostRegisterMapped));
   RETURN_IF_FAILED(cudaHostGetDevicePointer(&state.mapped, state.host, 0));
@@ -161,12 +161,12 @@ int clock_flush() {
   return clock_sweep();
 }
 
-int clock_hold(double limit_ms) {
+int clock_block(double limit_ms) {
   state.host->release = 0;
   state.host->ran_out = 0;
   state.host->done = 0;
   RETURN_IF_FAILED(cudaMemsetAsync(state.relay, 0, sizeof(int)));
-  inlinebench_hold<<<state.hold_blocks, kHoldThreads>>>(state.mapped, state.relay,
+  inlinebench_block<<<state.blocking_blocks, kBlockingThreads>>>(state.mapped, state.relay,
                                                    static_cast<uint64_t>(limit_ms * 1e6));
   return cudaGetLastError();
 }

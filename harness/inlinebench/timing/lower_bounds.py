@@ -13,7 +13,7 @@ from inlinebench.timing.call import Clock, timed_call
 
 REPEATS = 5
 EMPTY_CALLS = 15
-HOLD_MS = 50.0
+BLOCKING_MS = 50.0
 AROUND, STEPS = 8, 4
 """Calls whose surroundings are measured, and the steps of each beside its copies."""
 QUEUED = 500
@@ -26,7 +26,7 @@ FULL_CACHES = 8
 
 def empty_ms(clock: Clock) -> float:
     """What a pair of time stamps with nothing between them shows, in ms: every sample holds as much."""
-    return median(timed_call(clock, lambda: None, lambda _: None, HOLD_MS)[1].device_ms for _ in range(EMPTY_CALLS))
+    return median(timed_call(clock, lambda: None, lambda _: None, BLOCKING_MS)[1].device_ms for _ in range(EMPTY_CALLS))
 
 
 def least_write_ms(clock: Clock, device: torch.device, size: int) -> float:
@@ -97,7 +97,7 @@ def _around_ms(clock: Clock, written: torch.Tensor, copies: Copies) -> float:
     end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
     calls = max(1, min(AROUND, QUEUED // (len(copies) + STEPS)))
     clock.flush()
-    clock.hold(HOLD_MS)
+    clock.block(BLOCKING_MS)
     begin.record()
     for _ in range(calls):
         clock.sweep()
@@ -112,4 +112,4 @@ def _around_ms(clock: Clock, written: torch.Tensor, copies: Copies) -> float:
 
 
 def _best(clock: Clock, work: Callable[[], object]) -> float:
-    return min(timed_call(clock, work, lambda _: None, HOLD_MS)[1].device_ms for _ in range(REPEATS))
+    return min(timed_call(clock, work, lambda _: None, BLOCKING_MS)[1].device_ms for _ in range(REPEATS))

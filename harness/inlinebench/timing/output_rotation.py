@@ -56,7 +56,7 @@ class KnownMemory:
         return reserved["allocated"], reserved["freed"]
 
 
-class Places:
+class OutputRotation:
     """Blocks of PyTorch's allocator of the sizes of some outputs, all taken but one of each, which the next call gets.
 
     Does nothing where the device is no GPU.

@@ -23,7 +23,7 @@ BLOCKS_AN_SM = (0, 4)
 """A single block, and some for every SM: the mean of both tells more of other kernels than either."""
 CALLS, TRACED_CALLS = 100, 25
 """Of each. A call scatters by 0.13 µs, so what they come to is known within 0.01 µs."""
-HOLD_MS = 50.0
+BLOCKING_MS = 50.0
 WAKING_S = 0.05
 """Of such calls before, that don't count: a GPU that has rested runs at a lower clock rate."""
 MOST_APART_MS = 0.001
@@ -61,7 +61,7 @@ def shown_ms(clock: Clock) -> float:
     while time.perf_counter() - begin < WAKING_S:
         _call(clock, 0)
     samples = {blocks: [_call(clock, blocks) for _ in range(CALLS)] for blocks in BLOCKS_AN_SM}
-    return _mean({blocks: [each.device_ms for each in found if each.held] for blocks, found in samples.items()})
+    return _mean({blocks: [each.device_ms for each in found if each.blocked] for blocks, found in samples.items()})
 
 
 def null_ms(clock: Clock, tracer: Tracer) -> float | None:
@@ -83,4 +83,4 @@ def _mean(times: Mapping[int, Sequence[float]]) -> float:
 
 
 def _call(clock: Clock, blocks: int) -> Sample:
-    return timed_call(clock, lambda: clock.null(blocks), lambda _: None, HOLD_MS)[1]
+    return timed_call(clock, lambda: clock.null(blocks), lambda _: None, BLOCKING_MS)[1]

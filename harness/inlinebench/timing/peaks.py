@@ -43,7 +43,7 @@ float64 units.
 REPEATS = 10
 ENOUGH_MS = 300.0
 """A slow work is not repeated any more when its repeats took so long."""
-HOLD_MS = 50.0
+BLOCKING_MS = 50.0
 TENSOR_CORES_FOR_ALL = 8
 """The major compute capability from which on there are TF32 and bfloat16."""
 SMALLEST_SIDE = 256
@@ -168,7 +168,7 @@ def _best_ms(clock: Clock, work: Callable[[], object]) -> float:
     work()  # loads kernels and allocates, which would wait behind a hold
     best, spent = math.inf, 0.0
     for _ in range(REPEATS):
-        taken = timed_call(clock, work, lambda _: None, HOLD_MS)[1].device_ms
+        taken = timed_call(clock, work, lambda _: None, BLOCKING_MS)[1].device_ms
         best, spent = min(best, taken), spent + taken
         if spent > ENOUGH_MS:
             break

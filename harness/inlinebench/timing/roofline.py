@@ -1,4 +1,4 @@
-"""The hardware floor: the least time that some work takes on a device with given peaks.
+"""The roofline time: the least time that some work takes on a device with given peaks.
 
 It is the larger of two times, because a kernel can move memory and calculate at once: the bytes that must move at the
 speed of a copy, and the operations at the rate of the fastest method of their accuracy.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inlinebench.records.result import Floor, binding
+from inlinebench.records.result import Roofline, binding
 
 if TYPE_CHECKING:
     from inlinebench.timing.peaks import Peaks
@@ -34,10 +34,10 @@ class Work:
             raise ValueError(f"{self.bytes} bytes and {self.flops} operations are no work")
 
 
-def floor(work: Work, peaks: Peaks) -> Floor:
-    """The floor of some work. Operations of an accuracy whose rate nobody measured take no time in it."""
+def roofline(work: Work, peaks: Peaks) -> Roofline:
+    """The roofline time of some work. Operations of an accuracy whose rate nobody measured take no time in it."""
     memory_ms = work.bytes / peaks.copy_bytes_s * 1e3
     rate = peaks.fastest(work.dtype)
     compute_ms = work.flops / rate.flops_s * 1e3 if rate else 0.0
-    return Floor(work.bytes, work.flops, memory_ms, compute_ms, binding(memory_ms, compute_ms))
+    return Roofline(work.bytes, work.flops, memory_ms, compute_ms, binding(memory_ms, compute_ms))
 

@@ -31,9 +31,9 @@ def unflatten(skeleton: Any, leaves: list[Any]) -> Any:
     return value
 
 
-def merge(is_tensor: Sequence[bool], tensors: Iterable[Any], others: Iterable[Any]) -> list[Any]:
+def merge(is_tensor: Sequence[bool], tensors: Iterable[Any], non_tensors: Iterable[Any]) -> list[Any]:
     """All leaves in order, from the tensors and the others among them. Raises ValueError if there are too few."""
-    supplies = {True: iter(tensors), False: iter(others)}
+    supplies = {True: iter(tensors), False: iter(non_tensors)}
     try:
         return [next(supplies[kind]) for kind in is_tensor]
     except StopIteration:

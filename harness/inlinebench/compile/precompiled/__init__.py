@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-PREFIX_DIR = Path(__file__).resolve().parent
+PRECOMPILED_DIR = Path(__file__).resolve().parent
 KERNEL, BINDING = "inlinebench_kernel.h", "inlinebench_binding.h"
 HOST_COMPILER = "host_compiler.sh"
 WORTH_IT = 4

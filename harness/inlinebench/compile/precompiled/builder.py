@@ -13,9 +13,9 @@ from threading import Lock
 
 from inlinebench.compile.cache import CPU_LIBRARIES, Cache
 from inlinebench.compile.cache.contents import entries
-from inlinebench.compile.cpu_recipe import prefix_recipe
-from inlinebench.compile.precompiled import DIGITS, FOLDER, PREFIX_DIR, WORTH_IT
-from inlinebench.compile.recipe import Recipe, kernel_prefix_recipe
+from inlinebench.compile.cpu_recipe import precompiled_recipe
+from inlinebench.compile.precompiled import DIGITS, FOLDER, PRECOMPILED_DIR, WORTH_IT
+from inlinebench.compile.recipe import Recipe, precompiled_kernel_recipe
 from inlinebench.sandbox.watchdog import Breach
 
 LOCK = "prefix.lock"
@@ -23,7 +23,7 @@ Ninja = Callable[[Path], tuple[int | None, str, Breach | None]]
 """Runs the file in a folder; gives the exit status, what was printed, and a limit that was broken."""
 
 
-class Prefixes:
+class PrecompiledHeaders:
     """Those of one cache, for GPUs' architectures or, without any, for the CPU. Thread-safe."""
 
     def __init__(self, cache: Cache, ninja: Ninja, architectures: Sequence[str] = ()) -> None:
@@ -35,7 +35,7 @@ class Prefixes:
     def folder(self) -> Path:
         """Where they are; that of the plain headers if there are none. Raises MissingTool."""
         _, found = self._planned
-        return found if self._cache.hold(found) else PREFIX_DIR
+        return found if self._cache.hold(found) else PRECOMPILED_DIR
 
     def ask(self) -> bool:
         """To be called before each build; whether they are there.
@@ -66,7 +66,7 @@ class Prefixes:
     @cached_property
     def _planned(self) -> tuple[Recipe, Path]:
         """How they are made, and where they are when somebody has. Raises MissingTool."""
-        planned = kernel_prefix_recipe(self._architectures) if self._architectures else prefix_recipe()
+        planned = precompiled_kernel_recipe(self._architectures) if self._architectures else precompiled_recipe()
         return planned, self._cache.room(CPU_LIBRARIES) / f"{FOLDER}{planned.key[:DIGITS]}"
 
     def _make(self, files: dict[str, str], target: Path) -> bool:

@@ -21,7 +21,7 @@ OWN, TRITON, LIBRARY, COPY = "own", "triton", "library", "copy"
 SLACK_US = 5.0
 """Blocks of the hold end one after the other, so a side stream's kernel may begin this much before its last."""
 HARNESS = "inlinebench_"
-HOLD, STOP = "inlinebench_hold", "inlinebench_stop"
+HOLD, STOP = "inlinebench_block", "inlinebench_stop"
 COPIES = ("Memcpy", "Memset")
 MOST_SHOWN = 8
 
@@ -74,17 +74,17 @@ class Profile:
 
 def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -> Profile | None:
     """The profile of one call; None where the activities don't show the clock's own kernels."""
-    hold = next((activity for activity in reversed(activities) if activity.name == HOLD), None)
-    stop = next((activity for activity in activities if hold and activity.name == STOP
-                 and activity.begin_us >= hold.end_us), None)
-    if hold is None or stop is None:
+    block = next((activity for activity in reversed(activities) if activity.name == HOLD), None)
+    stop = next((activity for activity in activities if block and activity.name == STOP
+                 and activity.begin_us >= block.end_us), None)
+    if block is None or stop is None:
         return None
     foreign = [activity for activity in activities if not activity.name.startswith(HARNESS)]
     kernels = [activity for activity in foreign if not activity.name.startswith(COPIES)]
-    within = [activity for activity in foreign if hold.end_us - SLACK_US <= activity.begin_us < stop.begin_us]
+    within = [activity for activity in foreign if block.end_us - SLACK_US <= activity.begin_us < stop.begin_us]
     early = [
-        activity for activity in kernels if activity.begin_us < hold.end_us - SLACK_US
-        and (activity.begin_us >= hold.begin_us or origin(activity.name) in (OWN, TRITON))
+        activity for activity in kernels if activity.begin_us < block.end_us - SLACK_US
+        and (activity.begin_us >= block.begin_us or origin(activity.name) in (OWN, TRITON))
     ]
     late = [activity for activity in kernels if activity.begin_us >= stop.begin_us]
     durations: dict[str, float] = {}

@@ -18,7 +18,7 @@ from inlinebench.timing.lower_bounds import Surroundings
 
 BATCH_MS = 4.0
 """What a batch should at least take by the reported times, so that what is off by a fixed amount matters little."""
-HOLD_MS = 500.0
+BLOCKING_MS = 500.0
 LATEST = 0.8
 """Of a hold's time; after that its inputs are written no more, since it could run out meanwhile."""
 
@@ -66,11 +66,11 @@ class Stopwatch:
         """Writes the inputs, waits until the GPU is back at the hold, lets it go, and waits for its word."""
         if self._page is None:
             return
-        if self._page.ran_out or time.perf_counter_ns() - self._begin > LATEST * HOLD_MS * 1e6:
+        if self._page.ran_out or time.perf_counter_ns() - self._begin > LATEST * BLOCKING_MS * 1e6:
             return  # it isn't released either: all of it is to run on the same inputs
         self._write_inputs()
         self.wrote = True
-        self._page.wait_until_running(HOLD_MS / 1e3)  # in vain for a hold that ran out: the answer says so
+        self._page.wait_until_running(BLOCKING_MS / 1e3)  # in vain for a hold that ran out: the answer says so
         self._begin = time.perf_counter_ns()
         self._page.release()
         self._done = self._page.wait_until_done(self._patience)
@@ -78,8 +78,8 @@ class Stopwatch:
     def stop(self) -> BatchTime:
         """Called when the answer is there."""
         now = time.perf_counter_ns()
-        answer = (now - self._begin) / 1e6
-        return BatchTime(answer if self._done is None else (self._done - self._begin) / 1e6, answer)
+        reply = (now - self._begin) / 1e6
+        return BatchTime(reply if self._done is None else (self._done - self._begin) / 1e6, reply)
 
 
 def calls_in_batch(reported_ms: float, sets: int) -> int:

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 
-from inlinebench.records.result import Check, Environment, Floor, Result, Spread, Timing, Verdict
+from inlinebench.records.result import Check, Environment, Result, Roofline, Spread, Timing, Verdict
 from inlinebench.report.text import one_line
 
 LONGEST = 2000
@@ -93,7 +93,7 @@ def _times(timing: Timing | None, on_cpu: bool) -> dict[str, Value]:
         "timed_calls": timing.solution_ms.calls if timing else None,
         "stopped_by": timing.stopped_by if timing else None,
         "flags": "; ".join(timing.flags) if timing else None,
-        **_floor(timing.floor if timing else None),
+        **_roofline(timing.roofline if timing else None),
         "empty_ms": timing.empty_ms if timing else None,
         "reference_overhead_ms": timing.reference_overhead_ms if timing else None,
         "solution_overhead_ms": timing.solution_overhead_ms if timing else None,
@@ -109,14 +109,14 @@ def _spread(name: str, unit: str, spread: Spread | None, ends: tuple[str, str, s
     return {f"{name}_{end}{unit}": figure for end, figure in zip(ends, figures, strict=True)}
 
 
-def _floor(floor: Floor | None) -> dict[str, Value]:
+def _roofline(roofline: Roofline | None) -> dict[str, Value]:
     return {
-        "floor_bytes": floor.bytes if floor else None,
-        "floor_operations": floor.flops if floor else None,
-        "floor_memory_ms": floor.memory_ms if floor else None,
-        "floor_compute_ms": floor.compute_ms if floor else None,
-        "floor_ms": floor.ms if floor else None,
-        "floor_binds": floor.binds if floor else None,
+        "roofline_bytes": roofline.bytes if roofline else None,
+        "roofline_operations": roofline.flops if roofline else None,
+        "roofline_memory_ms": roofline.memory_ms if roofline else None,
+        "roofline_compute_ms": roofline.compute_ms if roofline else None,
+        "roofline_ms": roofline.ms if roofline else None,
+        "roofline_binds": roofline.binds if roofline else None,
     }
 
 

@@ -1,1 +1,1 @@
-"""The page of `inlinebench.report.formats.html`: rows with their details, charts, and the page's template and script."""
+"""The page of `inlinebench.report.formats.html`: rows, details, charts, and the page's template and script."""

@@ -52,7 +52,7 @@ def _curves(rows: Sequence[Row], names: list[str]) -> Figure:
 def _roofline(rows: Sequence[Row], names: list[str]) -> Figure:
     shown = roofline.points(rows)
     if not shown:
-        return Figure("roofline", "Roofline", "No result has a floor with counted bytes and operations.")
+        return Figure("roofline", "Roofline", "No result has a roofline with counted bytes and operations.")
     timed = sum(row.timing is not None for row in rows)
     caption = "What each solution achieves; the lines are what copies and matrix products reached on the same GPU."
     if timed > len(shown):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inlinebench.records.result import Check, Environment, Floor, GpuState, Kernels, Result, Spread, Timing
+from inlinebench.records.result import Check, Environment, GpuState, Kernels, Result, Roofline, Spread, Timing
 from inlinebench.report.text import ABSENT, significant
 
 
@@ -119,8 +119,8 @@ def _timing(timing: Timing, on_cpu: bool) -> Iterator[Section]:
     })
     if facts:
         yield Facts("Timing", facts)
-    if timing.floor:
-        yield Facts("Floor", _known(_floor(timing.floor, timing.solution_ms.median)))
+    if timing.roofline:
+        yield Facts("Floor", _known(_roofline(timing.roofline, timing.solution_ms.median)))
     if timing.gpu:
         yield Facts("GPU meanwhile", _known(_gpu(timing.gpu)))
 
@@ -134,15 +134,15 @@ def _spread(name: str, spread: Spread) -> tuple[str, ...]:
     return (name, *figures, ABSENT if spread.calls is None else str(spread.calls))
 
 
-def _floor(floor: Floor, solution_ms: float) -> dict[str, str | None]:
+def _roofline(roofline: Roofline, solution_ms: float) -> dict[str, str | None]:
     """`solution_ms` is a median of device times, which a clock's correction may have brought to 0."""
     return {
-        "bytes": f"{floor.bytes:,}",
-        "operations": f"{floor.flops:,}",
-        "time for the bytes": f"{significant(floor.memory_ms)} ms",
-        "time for the operations": f"{significant(floor.compute_ms)} ms",
-        "bound by": floor.binds,
-        "% of floor": f"{floor.ms / solution_ms:.1%}" if solution_ms > 0 else None,
+        "bytes": f"{roofline.bytes:,}",
+        "operations": f"{roofline.flops:,}",
+        "time for the bytes": f"{significant(roofline.memory_ms)} ms",
+        "time for the operations": f"{significant(roofline.compute_ms)} ms",
+        "bound by": roofline.binds,
+        "% of roofline": f"{roofline.ms / solution_ms:.1%}" if solution_ms > 0 else None,
     }
 
 

@@ -39,29 +39,29 @@ class Ceilings:
 
 
 def points(rows: Sequence[Row]) -> list[Point]:
-    """Every result with a floor, counted bytes and counted operations."""
+    """Every result with a roofline time, counted bytes and counted operations."""
     found = []
     for row in rows:
-        floor = row.timing.floor if row.timing else None
-        if row.timing is None or floor is None or not (floor.bytes and floor.flops):
+        roofline = row.timing.roofline if row.timing else None
+        if row.timing is None or roofline is None or not (roofline.bytes and roofline.flops):
             continue
         milliseconds = row.timing.solution_ms.median
         if not drawable(milliseconds):
             continue
-        found.append(Point(row, floor.flops / floor.bytes, floor.flops / milliseconds / 1e9))
+        found.append(Point(row, roofline.flops / roofline.bytes, roofline.flops / milliseconds / 1e9))
     return [point for point in found if drawable(point.rate)]
 
 
 def ceilings(shown: Sequence[Point]) -> list[Ceilings]:
-    """The ceilings of each machine, by the floors of what is shown."""
+    """The ceilings of each machine, by the roofline times of what is shown."""
     bandwidths: dict[str, list[float]] = {}
     rates: dict[str, list[float]] = {}
     for point in shown:
         timing = point.row.timing
-        assert timing is not None and timing.floor is not None
-        floor, machine = timing.floor, _machine(point.row)
-        for kind, work, milliseconds in ((bandwidths, floor.bytes * 1e3, floor.memory_ms),
-                                         (rates, floor.flops / 1e9, floor.compute_ms)):
+        assert timing is not None and timing.roofline is not None
+        roofline, machine = timing.roofline, _machine(point.row)
+        for kind, work, milliseconds in ((bandwidths, roofline.bytes * 1e3, roofline.memory_ms),
+                                         (rates, roofline.flops / 1e9, roofline.compute_ms)):
             speed = work / milliseconds if milliseconds else 0.0
             if drawable(speed) and not any(math.isclose(speed, each, rel_tol=SAME) for each in kind.get(machine, [])):
                 kind.setdefault(machine, []).append(speed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from inlinebench.records.result import Floor, Kernels, Mismatch, Result, Spread, Timing, Verdict
+from inlinebench.records.result import Kernels, Mismatch, Result, Roofline, Spread, Timing, Verdict
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP
 from inlinebench.report.text import laid_out, one_line, significant
@@ -172,15 +172,15 @@ def _times(timing: Timing) -> Iterator[str]:
     yield f"solution: {_ms(timing.solution_ms)}; reference: {_ms(timing.reference_ms)} (medians with quartiles{calls})"
     if timing.wall_ms is not None:
         yield f"in a loop in Python, launches included: {_ms(timing.wall_ms)}"
-    if timing.floor is not None:
-        yield from _floor(timing.floor, timing.solution_ms.median)
+    if timing.roofline is not None:
+        yield from _roofline(timing.roofline, timing.solution_ms.median)
 
 
-def _floor(floor: Floor, took_ms: float) -> Iterator[str]:
-    reached = f", {floor.ms / took_ms:.1%} of it is reached" if took_ms > 0 else ""
-    yield f"floor: {significant(floor.ms)} ms, bound by {one_line(floor.binds)}{reached}"
-    yield (f"  memory: {floor.bytes:.4g} bytes, {significant(floor.memory_ms)} ms; "
-           f"compute: {floor.flops:.4g} operations, {significant(floor.compute_ms)} ms")
+def _roofline(roofline: Roofline, took_ms: float) -> Iterator[str]:
+    reached = f", {roofline.ms / took_ms:.1%} of it is reached" if took_ms > 0 else ""
+    yield f"roofline: {significant(roofline.ms)} ms, bound by {one_line(roofline.binds)}{reached}"
+    yield (f"  memory: {roofline.bytes:.4g} bytes, {significant(roofline.memory_ms)} ms; "
+           f"compute: {roofline.flops:.4g} operations, {significant(roofline.compute_ms)} ms")
 
 
 def _kernels(kernels: Kernels) -> Iterator[str]:

@@ -48,7 +48,7 @@ def pass_at(k: int, samples: int, passed: int) -> float:
 
 
 def summary(results: Iterable[Result]) -> tuple[LevelSummary, ...]:
-    """A summary for each level that has samples, with what counts as tried from `inlinebench.report.terminal.summary`."""
+    """A summary for each level with samples. What counts as tried: see `inlinebench.report.terminal.summary`."""
     levels: dict[int | None, dict[str, dict[str, list[Result]]]] = {}
     for result in filter(is_sample, results):
         if result.verdict not in NOT_TRIED:

@@ -20,11 +20,11 @@ _COLUMNS = {
     "solution ms": "decimal",
     "wall ms": "decimal",
     "speedup": "left",
-    "% of floor": "right",
+    "% of roofline": "right",
     "own kernels": "right",
 }
 """Header and alignment; the speedups over further baselines stand behind the first."""
-_ONLY_IF_KNOWN = ("reference ms", "solution ms", "wall ms", "speedup", "% of floor", "own kernels")
+_ONLY_IF_KNOWN = ("reference ms", "solution ms", "wall ms", "speedup", "% of roofline", "own kernels")
 """Columns that are left out where no row has anything to say there."""
 
 
@@ -32,7 +32,7 @@ def table(results: Sequence[Result], verbose: bool = False) -> str:
     """Every result as a row, by problem, solution and shape; then a line for each that didn't pass, with its reason.
 
     Times are medians in milliseconds: on the device, and of a call in a loop in Python (`wall`). A speedup has the ends
-    of its interval behind it. `% of floor` is the least time that the hardware needs over the solution's. `own kernels`
+    of its interval behind it. `% of roofline` is the roofline time over the solution's. `own kernels`
     is the share of the GPU's time in kernels that the solution brought along. The column of shapes is there if there is
     more than one shape; a single one that isn't `full` is named below, with remarks on rows that passed. Failures come
     last. The CPU's times, which say nothing of a GPU's, are there if `verbose`.
@@ -92,7 +92,7 @@ def columns_of(results: Sequence[Result]) -> dict[str, str]:
     """The columns with one for each baseline that a result was compared with."""
     found = [f"over {each.name}" for result in results if result.timing for each in result.timing.baselines]
     columns = dict(_COLUMNS)
-    behind = {name: columns.pop(name) for name in ("% of floor", "own kernels")}
+    behind = {name: columns.pop(name) for name in ("% of roofline", "own kernels")}
     return {**columns, **dict.fromkeys(found, "left"), **behind}
 
 
@@ -109,17 +109,17 @@ def cells_of(result: Result, verbose: bool) -> dict[str, str]:
         "solution ms": significant(timing.solution_ms.median) if timing else ABSENT,
         "speedup": _interval(timing.speedup) if timing and result.device != "cpu" else ABSENT,
         "wall ms": significant(timing.wall_ms.median) if timing and timing.wall_ms else ABSENT,
-        "% of floor": _share_of_floor(timing),
+        "% of roofline": _share_of_roofline(timing),
         **baselines,
         "own kernels": f"{result.kernels.own_share:.1%}" if result.kernels else ABSENT,
     }
 
 
-def _share_of_floor(timing: Timing | None) -> str:
-    """The floor over the time; a call of nothing has neither."""
-    if timing is None or timing.floor is None or timing.solution_ms.median <= 0:
+def _share_of_roofline(timing: Timing | None) -> str:
+    """The roofline time over the time; a call of nothing has neither."""
+    if timing is None or timing.roofline is None or timing.solution_ms.median <= 0:
         return ABSENT
-    return f"{timing.floor.ms / timing.solution_ms.median:.1%}"
+    return f"{timing.roofline.ms / timing.solution_ms.median:.1%}"
 
 
 def _interval(spread: Spread) -> str:

@@ -1,0 +1,76 @@
+"""Runs the reference in the judge, timed as a candidate times the solution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inlinebench.problem.forward import Output
+from inlinebench.problem.problem_file import ProblemError, describe
+from inlinebench.problem.workload import Tensors, Workload, snapshot
+from inlinebench.timing.before_call import BeforeCall
+from inlinebench.timing.blocking_kernel import BlockingLimit
+from inlinebench.timing.call import Clock, Sample, timed_call
+from inlinebench.timing.profile import Activity, Tracer
+from inlinebench.wire.arithmetic import seed_all
+
+
+class Reference:
+    """One instance of the reference model for the calls of one candidate. `path` is the problem's file."""
+
+    def __init__(self, workload: Workload, path: Path, clock: Clock) -> None:
+        self._workload, self._path, self._clock = workload, path, clock
+        self._model = workload.reference()
+        self._blocking = BlockingLimit()
+        # On the CPU nothing depends on where memory lies, and no output is allocated in the judge's buffers.
+        self._before_call = (
+            BeforeCall(clock, workload.device, [spec.bytes for spec in workload.sets[0].outputs])
+            if workload.device.type == "cuda" else None
+        )
+        self._last: tuple[list[torch.Tensor], tuple[Any, ...], int]
+
+    @property
+    def synchronises(self) -> bool:
+        """Whether the reference waits for the device, so that its calls cannot run behind the blocking kernel."""
+        return self._blocking.synchronises
+
+    def states(self) -> Tensors:
+        """Copies of the model's buffers."""
+        return snapshot(self._model)
+
+    def run(
+        self, tensors: list[torch.Tensor], non_tensors: tuple[Any, ...], random_seed: int, *, blocked: bool
+    ) -> tuple[Output, Sample]:
+        """One timed call; `blocked` is whether to queue it behind the blocking kernel.
+
+        Raises ProblemError if `forward` raises, and torch.OutOfMemoryError.
+        """
+        self._last = tensors, non_tensors, random_seed
+        arguments = self._workload.probed.input_form.arguments(tensors, non_tensors)
+        if self._before_call is not None:
+            self._before_call.prepare(
+                [(tensor.data_ptr(), tensor.numel() * tensor.element_size()) for tensor in tensors])
+        limit = self._blocking.limit_ms if blocked else 0.0
+        seed_all(random_seed)
+        try:
+            with torch.no_grad():
+                output, sample = timed_call(
+                    self._clock, lambda: Output.of(self._model(*arguments)).dense(), lambda _: None, limit
+                )
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            raise ProblemError(f"{self._path}: the reference's forward raises {describe(error)}") from error
+        if limit and not sample.blocked:
+            self._blocking.ran_out()
+        return output, sample
+
+    def run_again(self) -> Sample:
+        """Another timed call on the inputs of the last one. Raises as `run` does."""
+        return self.run(*self._last, blocked=True)[1]
+
+    def profile(self, tracer: Tracer) -> list[Activity]:
+        """What the GPU does in a call on the inputs of the last one. Raises as `run` does."""
+        return tracer(self.run_again)[1]

@@ -1,0 +1,129 @@
+"""What one candidate is asked to do: load a solution, map the judge's buffers, make calls."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inlinebench.evaluation.failures import raise_failure
+from inlinebench.messages import CONSTRUCTION_SEED, Evaluate
+from inlinebench.problem import problem_file
+from inlinebench.problem.problem_file import ProblemError
+from inlinebench.problem.workload import Workload
+from inlinebench.process.candidate_process import CandidateProcess
+from inlinebench.process.packing import pack
+from inlinebench.process.replies import Called, read_called, read_launches, read_ready
+from inlinebench.records.build_request import RuntimeLibraries
+from inlinebench.records.catalog import REFERENCE
+from inlinebench.sandbox.policy import readable_for
+from inlinebench.timing.blocking_kernel import BlockingLimit
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A solution that was loaded."""
+
+    own_names: Mapping[str, str]
+    """The solution's names of the reference's buffers, by the reference's names."""
+    weights: str
+    """How the reference's weights were transferred."""
+    weights_changed: bool
+    """Whether that changed any of the solution's weights."""
+
+
+class Requests:
+    """The requests to one candidate, and what its replies mean.
+
+    All methods raise Failed where the candidate reports a failure, and what the candidate's process raises.
+    """
+
+    def __init__(self, workload: Workload, job: Evaluate, candidate: CandidateProcess) -> None:
+        self._workload, self._job, self._candidate = workload, job, candidate
+        self._blocking = BlockingLimit()
+
+    @property
+    def synchronises(self) -> bool:
+        """Whether the solution waits for the device, so that its calls cannot run behind the blocking kernel."""
+        return self._blocking.synchronises
+
+    @property
+    def libraries(self) -> list[Path]:
+        """The libraries that were built for the solution."""
+        return [outcome.library for outcome in self._candidate.builds if outcome.library is not None]
+
+    def load(self, transfer: bool, runtime_libraries: RuntimeLibraries) -> Loaded:
+        """Loads the solution and maps the buffers; with `transfer` it gets the reference's weights.
+
+        The candidate is stopped afterwards, until it is asked for a call: it must not watch inputs being written.
+        Raises ProblemError if the constructor's arguments cannot be sent.
+        """
+        workload = self._workload
+        path, class_name = self._solution_file()
+        reply = self._candidate.ask(
+            "load", solution=str(path), readable=list(map(str, readable_for(path))), transfer=transfer,
+            runtime_libraries=runtime_libraries.to_json(), init=self._init_arguments(), seed=CONSTRUCTION_SEED,
+            weights=str(workload.weights), class_name=class_name, precision=workload.problem.precision,
+        )
+        raise_failure(reply, workload.device)
+        ready = read_ready(reply)
+        own_names = {theirs: own for own, theirs in ready.buffers.items() if theirs in workload.state_specs}
+        self._map(own_names)
+        self._candidate.stop()
+        return Loaded(own_names, ready.weights, ready.changed)
+
+    def call(
+        self, buffer_set: int, non_tensors: tuple[Any, ...], random_seed: int, *, blocked: bool, profile: bool,
+        block_order: int,
+    ) -> Called:
+        """One call on a set of buffers; `blocked` is whether to queue it behind the blocking kernel.
+
+        The candidate goes on running afterwards.
+        """
+        limit = self._blocking.limit_ms if blocked else 0.0
+        self._candidate.resume()
+        reply = self._candidate.ask(
+            "call", set=buffer_set, non_tensors=pack(non_tensors), random_seed=random_seed, blocking_ms=limit,
+            block_order=block_order, profile=profile,
+        )
+        raise_failure(reply, self._workload.device)
+        called = read_called(reply)
+        if blocked and not called.sample.blocked:
+            self._blocking.ran_out()
+        return called
+
+    def launches(self) -> int:
+        """How many kernels the candidate has run on the CPU."""
+        self._candidate.resume()
+        reply = self._candidate.ask("report")
+        raise_failure(reply, self._workload.device)
+        return read_launches(reply)
+
+    def _map(self, own_names: Mapping[str, str]) -> None:
+        workload = self._workload
+        probed = workload.probed
+        reply = self._candidate.ask(
+            "map", arena=workload.arena.export(), sets=[buffers.to_json() for buffers in workload.sets],
+            may_alias=probed.may_alias,
+            states={own: workload.state_specs[theirs].to_json() for theirs, own in own_names.items()},
+            skeletons=pack((probed.input_form.skeleton, probed.input_form.is_tensor,
+                            probed.output_skeleton, probed.output_is_tensor)),
+        )
+        raise_failure(reply, workload.device)
+
+    def _init_arguments(self) -> str:
+        try:
+            return pack(problem_file.init_inputs(self._workload.module))
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            reason = f"{self._job.problem.path}: get_init_inputs() returns what cannot be pickled: {error}"
+            raise ProblemError(reason) from error
+
+    def _solution_file(self) -> tuple[Path, str]:
+        if self._job.solution is not None:
+            return self._job.solution.resolve(), "ModelNew"
+        problem = self._job.problem
+        path = self._candidate.scratch / f"{problem.path.stem}{REFERENCE}.py"
+        path.write_text(problem_file.source_at(problem.path, problem.shape, problem.constants))
+        return path, "Model"
