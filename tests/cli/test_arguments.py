@@ -281,9 +281,9 @@ def test_a_required_sandbox_that_cannot_be_had_stops_the_run(place: Place, hidde
     if not set(REQUIRED) <= set(available()):
         pytest.skip("this machine offers no whole sandbox")
     arguments = place({"problems/twice.py": PROBLEM, "solutions/twice/honest.py": solution()})
-    code = ("import sys\nfrom inlinebench.sandbox import self_test\nfound = probe.available()\n"
-            f"probe.available = lambda: tuple(name for name in found if name != {hidden!r})\n"
-            "import run_eval\nsys.exit(run_eval.main(sys.argv[1:]))")
+    code = ("import sys\nfrom inlinebench.sandbox import self_test\nfound = self_test.available()\n"
+            f"self_test.available = lambda: tuple(name for name in found if name != {hidden!r})\n"
+            "from inlinebench.cli.run import main\nsys.exit(main(sys.argv[1:]))")
     done = subprocess.run([sys.executable, "-c", code, *arguments, "--require-sandbox"], cwd=ROOT, check=False,
                           capture_output=True, text=True, timeout=120)
     assert done.returncode == status, done.stderr
@@ -432,5 +432,5 @@ def test_results_are_lines_of_json_that_later_runs_add_to(place: Place, tmp_path
     for _ in range(2):
         run_eval("twice/@reference", *arguments, out=tmp_path / "out.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [(line["schema"], line["verdict"]) for line in lines] == [(1, "passed")] * 2
+    assert [(line["schema"], line["verdict"]) for line in lines] == [(2, "passed")] * 2
     assert all(value is not None for line in lines for value in line.values()), "absent facts are absent"

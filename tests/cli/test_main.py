@@ -37,11 +37,21 @@ def test_without_a_command_there_is_a_list_of_them(arguments: list[str], status:
     done = inlinebench(*arguments)
     assert done.returncode == status
     assert "compare" in done.stdout + done.stderr or "inlinebench 0" in done.stdout
-    assert ("there is no command 'fly'" in done.stderr) is (arguments == ["fly"])
+    assert ("unknown command 'fly'" in done.stderr) is (arguments == ["fly"])
 
 
-def test_run_is_run_eval() -> None:
-    assert "matmul_diag" in inlinebench("run", "--list").stdout
+def test_list_shows_problems_of_a_level_and_a_tag() -> None:
+    everything = inlinebench("list").stdout
+    assert everything == inlinebench("run", "--list").stdout
+    chosen = inlinebench("list", "--level", "1", "--tag", "reduction").stdout
+    assert "row_sum" in chosen and "row_sum" in everything
+    assert "matmul_diag" in everything and "matmul_diag" not in chosen
+
+
+@pytest.mark.parametrize(("command", "option"), [("check", "--baseline"), ("build", "--out"), ("list", "--calls")])
+def test_a_command_refuses_the_options_of_another(command: str, option: str) -> None:
+    done = inlinebench(command, option, "x")
+    assert done.returncode == 2 and f"unrecognized arguments: {option}" in done.stderr
 
 
 def test_compare_is_a_gate(tmp_path: Path) -> None:
@@ -91,7 +101,7 @@ def test_merged_shards_are_one_file_with_every_row_once(tmp_path: Path) -> None:
 def test_merging_overwrites_nothing(tmp_path: Path) -> None:
     rows = write(tmp_path / "1", result("a/b"))
     done = inlinebench("merge", rows, "-o", rows)
-    assert done.returncode == 2 and "is there already" in done.stderr
+    assert done.returncode == 2 and "already exists" in done.stderr
     assert list(read(rows)) == [result("a/b")]
 
 

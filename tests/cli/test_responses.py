@@ -61,7 +61,7 @@ def test_an_answer_without_a_solution_is_invalid_with_what_was_found(tmp_path: P
 
 
 @pytest.mark.parametrize(("answer", "more", "said"), [
-    (None, (), "No such file"), (b"\xff\xfe", (), "no UTF-8"),
+    (None, (), "No such file"), (b"\xff\xfe", (), "not UTF-8"),
     (ANSWER, ("--solution", "x.py"), "exclude each other"),
 ])
 def test_what_can_not_be_meant_is_refused(

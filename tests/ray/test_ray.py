@@ -88,7 +88,7 @@ def test_a_worker_that_has_not_the_files_gets_them(folder: Path, cache: Path) ->
 import sys
 from pathlib import Path
 from inlinebench.messages import Evaluate, ProblemAt
-from inlinebench.options import Options
+from inlinebench.records.options import Options
 from inlinebench.scheduler.identity import sources
 from inlinebench.ray.worker import Worker
 problem, solution = Path(sys.argv[1]), Path(sys.argv[2])

@@ -1,1 +1,1 @@
-"""What `inlinebench` can be asked for, each command a module with a `main`."""
+"""The commands of `inlinebench`, each a module with a function `main`."""

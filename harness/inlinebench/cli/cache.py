@@ -1,4 +1,4 @@
-"""`python -m inlinebench.compile.cache`: shows what a cache holds, brings it under its limit, or empties it."""
+"""`inlinebench cache`: shows, prunes or clears the cache of built libraries."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ KINDS = {
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
-    """Does what the command line asks for; gives the exit status, 0 or 2."""
+    """Runs the command and returns its exit status: 0, or 2 for a usage error."""
     try:
         given = _parser(environment).parse_args(arguments)
         folder = given.cache.expanduser().absolute()
-        print(_answer(given, folder, environment), flush=True)
+        print(_run(given, folder, environment), flush=True)
         return 0
     except UsageError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
-    except BrokenPipeError:  # nobody reads on: Python shall not complain about that at its end
+    except BrokenPipeError:  # the reader is gone: Python shall not complain at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        print(f"{PROGRAM}: {error.filename or given.cache}: {error.strerror}; --cache names the cache's folder",
+        print(f"{PROGRAM}: {error.filename or given.cache}: {error.strerror}; name the cache's folder with --cache",
               file=sys.stderr)
     return 2
 
@@ -53,27 +53,27 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     place = argparse.ArgumentParser(add_help=False)
     place.add_argument("--cache", type=Path, default=default_cache(environment), metavar="DIR",
                        help="the cache's folder (default: INLINEBENCH_CACHE, or ~/.cache/inlinebench)")
-    parser = argparse.ArgumentParser(prog=PROGRAM, description="Looks after the cache of built libraries.")
+    parser = argparse.ArgumentParser(prog=PROGRAM, description="Shows, prunes or clears the cache of built libraries.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("show", parents=[place], help="what there is, how large, how old")
-    pruning = commands.add_parser("prune", parents=[place], help="remove what was used least recently until the rest "
-                                  "is within the limit, and what killed runs left")
-    pruning.add_argument("--limit", type=gib, metavar="GIB", help="how much may stay "
+    commands.add_parser("show", parents=[place], help="list the contents with sizes and ages")
+    pruning = commands.add_parser("prune", parents=[place], help="remove the least recently used libraries until the "
+                                  "rest is within the limit, and leftovers of killed runs")
+    pruning.add_argument("--limit", type=gib, metavar="GIB", help="the size to keep "
                          f"(default: INLINEBENCH_CACHE_LIMIT, or {CACHE_LIMIT_GIB:g})")
     commands.add_parser("clear", parents=[place], help="remove everything, without asking")
     return parser
 
 
-def _answer(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]) -> str:
+def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]) -> str:
     if not os.path.lexists(folder):
-        return f"{folder}: nothing is kept there yet"
+        return f"{folder}: the cache is empty"
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder; --cache names the cache's")
+        raise UsageError(f"{folder} is not a folder: name the cache's folder with --cache")
     place = place_in(folder)
     if given.command == "show":
         return show(place)
     if found := contents.strangers(place):
-        raise UsageError(f"{place} holds {found[0]!r}, which is no part of a cache, so nothing is removed: move that "
+        raise UsageError(f"{place} holds {found[0]!r}, which is not part of a cache, so nothing is removed: move it "
                          "away, or name the cache's folder with --cache")
     if given.command == "clear":
         return _clear(place)
@@ -81,10 +81,10 @@ def _answer(given: argparse.Namespace, folder: Path, environment: Mapping[str, s
 
 
 def show(place: Path) -> str:
-    """A table of what a cache's folder holds, and one of its largest libraries."""
+    """A table of the contents of a cache, and one of its largest libraries."""
     held = {kind: found for kind, find in KINDS.items() if (found := find(place))}
     if not held:
-        return f"{place}: nothing is kept there yet"
+        return f"{place}: the cache is empty"
     rows = [_row(kind, items) for kind, items in held.items()]
     rows.append(_row("all", [item for items in held.values() for item in items]))
     tables = [_table(["kind", "how many", "size", "oldest use", "newest use"], rows, "lrrll")]
@@ -111,20 +111,20 @@ def _largest_row(item: Item) -> list[str]:
 
 
 def _prune(place: Path, limit: float) -> str:
-    text = _said(place, prune(place, limit))
+    text = _removed_text(place, prune(place, limit))
     if (total := _size(contents.libraries(place))) > limit:
-        text += f"; {size_text(total)} stay, which is above the limit: they are in use, or were in the last hour"
+        text += f"; {size_text(total)} are kept, which is above the limit: they are in use, or were in the last hour"
     return text
 
 
 def _clear(place: Path) -> str:
-    text = _said(place, clear(place))
+    text = _removed_text(place, clear(place))
     if stay := len(contents.libraries(place)) + len(contents.leftovers(place)):
-        text += f"; {stay} stayed, which runs that are going on may need"
+        text += f"; {stay} kept: running evaluations may need them"
     return text
 
 
-def _said(place: Path, removed: Removed) -> str:
+def _removed_text(place: Path, removed: Removed) -> str:
     counts = [_count(removed.libraries, "library", "libraries"), _count(removed.notes, "note"),
               _count(removed.peaks, "GPU's peaks", "GPUs' peaks"), _count(removed.leftovers, "leftover")]
     what = ", ".join(filter(None, counts))
@@ -140,7 +140,7 @@ def _size(items: Sequence[Item]) -> int:
 
 
 def size_text(size: float) -> str:
-    """Bytes for a person: `0 B`, `1023 B`, `1.5 MiB`."""
+    """A size in bytes as text: `0 B`, `1023 B`, `1.5 MiB`."""
     if size < 1024:
         return f"{size:.0f} B"
     for unit in ("KiB", "MiB"):

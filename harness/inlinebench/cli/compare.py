@@ -1,4 +1,4 @@
-"""`inlinebench compare`: what changed from one file of results to another, and whether a gate should let it pass."""
+"""`inlinebench compare`: compares two files of results. Its exit status is a gate in CI."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from inlinebench.report import changes
 from inlinebench.report.comparison import WORSE, compare
 
 EPILOG = """\
-A row is slower or faster where the intervals of its speedups don't overlap. exit status: 0 nothing got worse, 1 a row
-is slower or fails now, 2 the files can't be compared.
+A row is slower or faster if the intervals of its speedups do not overlap. Exit status: 0 if nothing got worse, 1 if a
+row is slower or now failing, 2 if the files cannot be compared.
 """
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints the comparison; 1 if something got worse. Raises UsageError."""
+    """Prints the comparison and returns the exit status. Raises UsageError."""
     parser = argparse.ArgumentParser(prog="inlinebench compare", description=__doc__, epilog=EPILOG)
     add = parser.add_argument
-    add("before", type=Path, help="results of the state to compare with, as --out wrote them")
-    add("after", type=Path, help="results of the state in question")
-    add("--all", action="store_true", help="show rows that didn't change, too")
+    add("before", type=Path, help="results written by --out: the state to compare with")
+    add("after", type=Path, help="results written by --out: the new state")
+    add("--all", action="store_true", help="also show unchanged rows")
     add("--any-gpu", action="store_true", help="compare times of different GPUs")
-    add("--markdown", type=Path, metavar="FILE", help="also write the table to FILE, for a pull request's comment")
+    add("--markdown", type=Path, metavar="FILE", help="also write the table to FILE, for a comment on a pull request")
     given = parser.parse_args(arguments)
     found = compare(read(given.before), read(given.after), any_gpu=given.any_gpu)
     if given.markdown:

@@ -1,4 +1,4 @@
-"""Files of results that commands read and write."""
+"""Reads and writes the files of the commands."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from inlinebench.records.result import Result
 
 
 def read(path: Path) -> list[Result]:
-    """The results of a file, in order; a half-written last line is left out, with a warning on stderr.
+    """The results of a file, in order. A half-written last line is left out, with a warning on stderr.
 
-    Raises UsageError if there is no such file, or if it holds anything else.
+    Raises UsageError if the file does not exist or holds anything else.
     """
     try:
         with warnings.catch_warnings():
@@ -24,7 +24,7 @@ def read(path: Path) -> list[Result]:
             return list(jsonl.read(path))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{path}: {reason}; name a file that --out wrote") from error
+        raise UsageError(f"{path}: {reason}; name a file written by --out") from error
 
 
 def read_all(paths: Iterable[Path]) -> list[Result]:
@@ -33,7 +33,7 @@ def read_all(paths: Iterable[Path]) -> list[Result]:
 
 
 def write(path: Path, text: str) -> None:
-    """Puts a whole file in place at once, so that nobody finds half of it. Raises UsageError if that can't be done."""
+    """Writes a file atomically. Raises UsageError if that fails."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", text=True)
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
@@ -41,7 +41,7 @@ def write(path: Path, text: str) -> None:
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, path)
     except OSError as error:
-        raise UsageError(f"{path}: can't be written ({error.strerror}); name a file in a folder that you can write to"
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); name a file in a writable folder"
                          ) from error
 
 

@@ -1,20 +1,13 @@
-"""What there is to evaluate, as text."""
+"""`inlinebench list`: lists problems with their shapes and solutions."""
 
 from __future__ import annotations
 
-from tabulate import tabulate
+from collections.abc import Sequence
 
-from inlinebench.records.catalog import FULL, Catalog
-from inlinebench.records.natural_sort import natural
+from inlinebench.cli.arguments import LIST
+from inlinebench.cli.run import run
 
 
-def listing(catalog: Catalog) -> str:
-    """Problems with their levels, tags, shapes and solutions; then solutions whose problem doesn't exist."""
-    rows = [
-        [problem.name, problem.level, " ".join(problem.tags), problem.error or " ".join((FULL, *problem.shapes)),
-         " ".join(solution.name for solution in catalog.of(problem.name))]
-        for problem in sorted(catalog.problems.values(), key=lambda each: (each.level or 0, natural(each.name)))
-    ]
-    text = tabulate(rows, headers=["problem", "level", "tags", "shapes", "solutions"])
-    lost = [str(solution) for solution in catalog.solutions if solution.problem not in catalog.problems]
-    return "\n".join([text, *(f"{name}: there is no such problem" for name in lost)])
+def main(arguments: Sequence[str]) -> int:
+    """Runs the command and returns its exit status, as `inlinebench run` does."""
+    return run(arguments, LIST, "inlinebench list")

@@ -1,4 +1,4 @@
-"""The command `inlinebench`: passes what follows on to one of the commands."""
+"""The command `inlinebench`: dispatches to its commands."""
 
 from __future__ import annotations
 
@@ -10,28 +10,33 @@ from inlinebench.records.errors import UsageError
 from inlinebench.version import __version__
 
 COMMANDS = {
-    "run": ("inlinebench.cli.run", "evaluate solutions (what run_eval.py does)"),
-    "compare": ("inlinebench.cli.compare", "what changed from one file of results to another"),
-    "report": ("inlinebench.cli.report", "results as a page, a table, CSV or JUnit"),
-    "merge": ("inlinebench.cli.merge", "join the files of several shards"),
-    "cache": ("inlinebench.cli.cache", "show, prune or clear built libraries"),
+    "run": "check and time solutions",
+    "check": "check correctness only",
+    "list": "list problems, shapes and solutions",
+    "build": "build solutions and evaluate nothing",
+    "compare": "compare two files of results",
+    "merge": "join the results of several shards",
+    "report": "write results as HTML, Markdown, CSV or JUnit XML",
+    "cache": "show, prune or clear built libraries",
 }
-"""By name: the module whose `main` takes the arguments, and what it does."""
+"""Each command is a module of this package with a function `main`, which takes its arguments."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; gives the exit status. 2 is what can't be meant."""
+    """Runs a command and returns its exit status: 2 for a usage error."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["--version"]:
         print(f"inlinebench {__version__}")
         return 0
+    if given[:1] in (["-h"], ["--help"]):
+        print(usage())
+        return 0
     if not given or given[0] not in COMMANDS:
-        asked = bool(given) and given[0] in ("-h", "--help")
-        if given and not asked:
-            print(f"inlinebench: there is no command {given[0]!r}", file=sys.stderr)
-        print(usage(), file=sys.stdout if asked else sys.stderr)
-        return 0 if asked else 2
-    command: Callable[[Sequence[str]], int] = import_module(COMMANDS[given[0]][0]).main
+        if given:
+            print(f"inlinebench: unknown command {given[0]!r}", file=sys.stderr)
+        print(usage(), file=sys.stderr)
+        return 2
+    command: Callable[[Sequence[str]], int] = import_module(f"inlinebench.cli.{given[0]}").main
     try:
         return command(given[1:])
     except UsageError as error:
@@ -40,9 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def usage() -> str:
-    """The commands, a line each."""
-    lines = [f"  {name:<9} {what}" for name, (_, what) in COMMANDS.items()]
-    return "\n".join(["usage: inlinebench COMMAND [...]", "", *lines, "", "inlinebench COMMAND --help says more."])
+    """The commands, one on each line."""
+    lines = [f"  {name:<9} {what}" for name, what in COMMANDS.items()]
+    return "\n".join(["usage: inlinebench COMMAND [...]", "", *lines, "",
+                      "inlinebench COMMAND --help lists the options of a command."])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`inlinebench report`: results as a page, as Markdown, CSV or JUnit, or as the table that a run prints."""
+"""`inlinebench report`: writes results as HTML, Markdown, CSV or JUnit XML, or prints the table of a run."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def main(arguments: Sequence[str]) -> int:
     """Writes the report, or prints it. Raises UsageError."""
     parser = argparse.ArgumentParser(prog="inlinebench report", description=__doc__)
     add = parser.add_argument
-    add("files", nargs="+", type=Path, metavar="FILE", help="results, as --out wrote them; of a row that comes more "
-        "than once the last one counts")
-    add("-o", "--out", type=Path, metavar="FILE", help=f"where it goes, its kind by its end: {', '.join(KINDS)} "
-        "(default: the table, on the screen)")
-    add("--title", default=TITLE, help="the title of a page or a Markdown document")
-    add("--sources", type=Path, metavar="DIR", help="a folder of solutions, whose sources the page shall show")
-    add("--verbose", action="store_true", help="the CPU's times in the table, too")
+    add("files", nargs="+", type=Path, metavar="FILE", help="results written by --out; the last result of "
+        "a row counts")
+    add("-o", "--out", type=Path, metavar="FILE", help=f"the file to write: {', '.join(KINDS)} (default: print the "
+        "table)")
+    add("--title", default=TITLE, help="title of an HTML or Markdown report")
+    add("--sources", type=Path, metavar="DIR", help="folder of solutions, to show their sources in an HTML report")
+    add("--verbose", action="store_true", help="also show times on the CPU")
     given = parser.parse_args(arguments)
     kind = None if given.out is None else KINDS.get(given.out.suffix)
     if given.out is not None and kind is None:
-        raise UsageError(f"{given.out}: no kind of report ends like this; there are {', '.join(KINDS)}")
+        raise UsageError(f"{given.out}: unknown kind of report; choose from {', '.join(KINDS)}")
     results = latest(read_all(given.files))
     if kind is None:
         print(as_text(results, verbose=given.verbose))
@@ -45,11 +45,11 @@ def _html(results: Sequence[Result], given: argparse.Namespace) -> None:
 
 
 def _sources(results: Sequence[Result], folder: Path | None) -> dict[str, str]:
-    """The texts of those solutions of a folder that there are results of, by `problem/solution`."""
+    """The sources of the solutions that have results, by `problem/solution`."""
     if folder is None:
         return {}
     if not folder.is_dir():
-        raise UsageError(f"--sources {folder}: no such folder; name the one that --solutions named")
+        raise UsageError(f"--sources {folder}: no such folder; name the folder of the solutions")
     files = {f"{each.problem}/{each.solution}": folder / each.problem / f"{each.solution}.py" for each in results}
     return {name: path.read_text(encoding="utf-8", errors="replace") for name, path in files.items()
             if path.resolve().is_relative_to(folder.resolve()) and path.is_file()}

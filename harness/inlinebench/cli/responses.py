@@ -1,4 +1,4 @@
-"""A model's answer (`--response`): its code, put into files for as long as the run takes."""
+"""`--response`: the code of a model's response, written to temporary files for the duration of a run."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from inlinebench.response import Block
 
 NAME = "answer"
+"""Of the solution when the response comes from standard input."""
 LONGEST_BYTES = 16 << 20
 
 
 @contextmanager
-def answered(options: Options) -> Iterator[Options]:
-    """The options with the answer's solutions in them; as they are where no answer is given.
+def with_responses(options: Options) -> Iterator[Options]:
+    """The options with the solutions of the response added; unchanged without a response.
 
-    Says on stderr which block was chosen, and why. An answer without a solution is one that is invalid. Raises
-    UsageError if the answer can't be read.
+    Says on stderr which code block was chosen, and why. A response without a solution is evaluated as `invalid`. Raises
+    UsageError if the response cannot be read.
     """
     if options.response is None:
         yield options
@@ -36,7 +37,7 @@ def answered(options: Options) -> Iterator[Options]:
 
     text = _read(options.response)
     name = NAME if str(options.response) == STANDARD_INPUT else options.response.stem
-    with tempfile.TemporaryDirectory(prefix="inlinebench-answer-") as folder:
+    with tempfile.TemporaryDirectory(prefix="inlinebench-response-") as folder:
         try:
             found = _blocks(text, name, every=options.all_blocks)
         except NoSolution as error:
@@ -46,7 +47,7 @@ def answered(options: Options) -> Iterator[Options]:
 
 
 def _blocks(text: str, name: str, *, every: bool) -> dict[str, Block]:
-    """The blocks to evaluate, by the names that their solutions get. Raises NoSolution."""
+    """The code blocks to evaluate, by the names of their solutions. Raises NoSolution."""
     from inlinebench.response import choose, solutions
 
     if every:
@@ -67,10 +68,10 @@ def _read(path: Path) -> str:
         with sys.stdin.buffer if str(path) == STANDARD_INPUT else path.open("rb") as file:
             data = file.read(LONGEST_BYTES + 1)
         if len(data) > LONGEST_BYTES:
-            raise UsageError(f"--response {path}: longer than {LONGEST_BYTES >> 20} MiB, which is no answer")
+            raise UsageError(f"--response {path}: longer than {LONGEST_BYTES >> 20} MiB, which is not a response")
         return data.decode("utf-8")
     except OSError as error:
-        raise UsageError(f"--response {path}: {error.strerror}; name a file with an answer, or - for standard input"
+        raise UsageError(f"--response {path}: {error.strerror}; name a file with a response, or - for standard input"
                          ) from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"--response {path}: no UTF-8 text: {error.reason} at byte {error.start}") from error
+        raise UsageError(f"--response {path}: not UTF-8 text: {error.reason} at byte {error.start}") from error

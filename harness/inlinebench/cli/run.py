@@ -1,14 +1,16 @@
-"""Evaluates CUDA kernels against their PyTorch references: the story of a run."""
+"""`inlinebench run`, which is also `python run_eval.py`: the story of a run."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inlinebench.cli import arguments as command_line
-from inlinebench.cli.responses import answered
+from inlinebench.cli.arguments import RUN, Command
+from inlinebench.cli.responses import with_responses
 from inlinebench.records import catalog, options
 from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
 
@@ -19,38 +21,47 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs what the command line asks for; gives the exit status."""
+    """Runs `inlinebench run` and returns its exit status."""
+    return run(arguments, RUN, "inlinebench run")
+
+
+def run(arguments: Sequence[str], command: Command, prog: str) -> int:
+    """Runs a command under a program's name and returns its exit status.
+
+    0: everything passed; 1: something did not; 2: a usage error; 3: no device or no sandbox; 130: interrupted.
+    """
     try:
-        wanted = command_line.parse(arguments)
+        wanted = command_line.parse(arguments, command=command, prog=prog)
         known = catalog.read(wanted.problems, wanted.solutions)
         if wanted.list_only:
-            return show_list(known)
-        with answered(wanted) as wanted:
-            return build(wanted, known) if wanted.build_only else begin(wanted, known)
+            return show_list(known, wanted)
+        _say_folders(wanted)
+        with with_responses(wanted) as wanted:
+            return build(wanted, known) if wanted.build_only else start(wanted, known)
     except UsageError as error:
-        complain(str(error))
+        _complain(prog, str(error))
         return 2
     except (NoDevice, NoSandbox) as error:
-        complain(str(error))
+        _complain(prog, str(error))
         return 3
     except KeyboardInterrupt:
-        complain("interrupted; results written so far are whole")
+        _complain(prog, "interrupted; the results written so far are complete")
         return 130
-    except BrokenPipeError:  # nobody reads what is going on: nobody waits for the rest
+    except BrokenPipeError:  # the reader is gone, so nobody waits for the rest
         _forget_readers()
         return 1
 
 
-def show_list(known: catalog.Catalog) -> int:
-    """Prints what there is to evaluate."""
-    from inlinebench.cli.list import listing
+def show_list(known: catalog.Catalog, wanted: options.Options) -> int:
+    """Prints the problems and solutions that the options select."""
+    from inlinebench.cli.listing import listing
 
-    show(listing(known))
+    show(listing(known, wanted.levels, wanted.tags))
     return 0
 
 
 def build(wanted: options.Options, known: catalog.Catalog) -> int:
-    """Chooses, builds, says what came of it."""
+    """Builds the chosen solutions and prints a table of the builds."""
     from inlinebench.report.terminal.progress import Progress
     from inlinebench.scheduler.build_only import BuildOnly
     from inlinebench.scheduler.build_report import exit_status, table
@@ -63,8 +74,8 @@ def build(wanted: options.Options, known: catalog.Catalog) -> int:
     return exit_status(rows, wanted.strict)
 
 
-def begin(wanted: options.Options, known: catalog.Catalog) -> int:
-    """Has a judge start, which takes longest, and goes on."""
+def start(wanted: options.Options, known: catalog.Catalog) -> int:
+    """Starts a judge, which takes longest, then evaluates."""
     from inlinebench.scheduler.judge_process import head_start
 
     with head_start(wanted) as scratch:
@@ -72,7 +83,7 @@ def begin(wanted: options.Options, known: catalog.Catalog) -> int:
 
 
 def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch | None) -> int:
-    """Chooses, evaluates, reports."""
+    """Evaluates the chosen solutions and prints a report."""
     from inlinebench.report.terminal.outputs import Outputs
     from inlinebench.report.terminal.progress import Progress
     from inlinebench.scheduler.plan import choose
@@ -94,7 +105,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
 
 
 def executor(wanted: options.Options, progress: Progress, scratch: Scratch | None) -> Executor:
-    """What evaluates: the nodes of a Ray cluster with `--executor ray`, else this machine."""
+    """The executor that the options name: this machine, or a Ray cluster."""
     if wanted.executor == options.RAY:
         from inlinebench.ray.executor import RayExecutor
 
@@ -105,20 +116,25 @@ def executor(wanted: options.Options, progress: Progress, scratch: Scratch | Non
 
 
 def show(text: str) -> None:
-    """Prints on stdout. That a reader has seen enough (`| head`) is no error."""
+    """Prints on stdout. A closed pipe (`| head`) is not an error."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
         _forget_readers()
 
 
-def complain(message: str) -> None:
-    """One line for a person, on stderr."""
-    print(f"run_eval.py: {message}", file=sys.stderr)
+def _say_folders(wanted: options.Options) -> None:
+    """Says which folders are used, except in the checkout's own, where that is plain."""
+    if not wanted.quiet and Path.cwd() != options.ROOT:
+        print(f"problems: {wanted.problems.resolve()}; solutions: {wanted.solutions.resolve()}", file=sys.stderr)
+
+
+def _complain(prog: str, message: str) -> None:
+    print(f"{prog}: {message}", file=sys.stderr)
 
 
 def _forget_readers() -> None:
-    """Sends what is still to be written nowhere, so that Python doesn't complain at its end."""
+    """Discards what is still to be written, so that Python does not complain at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:
