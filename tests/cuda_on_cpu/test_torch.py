@@ -30,7 +30,7 @@ def test_torch_bound_kernels(build_folder: Path) -> None:
     allocator = allocator_library(build_folder, includes, torch_lib)
 
     session = [sys.executable, "-m", f"{__package__}.torch_session", str(module), str(allocator)]
-    result = subprocess.run(session, cwd=_HERE.parents[2], capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(session, cwd=_HERE.parents[1], capture_output=True, text=True, timeout=120, check=False)
     assert result.stdout == "done\n", result.stderr
     # The last call overruns a whole number of pages: the guard page ends the process, with a message.
     assert result.returncode < 0
