@@ -18,11 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.compile import toolchain
+from inlinebench.compile.service import CLOCK_SOURCE
 from inlinebench.timing import peaks as module
 from inlinebench.timing.call import Sample
 from inlinebench.timing.cpu import CpuClock
 from inlinebench.timing.flags import FlagPage
-from inlinebench.timing.gpu import SOURCE, GpuClock
+from inlinebench.timing.gpu import GpuClock
 from inlinebench.timing.peaks import METHODS, REPEATS, Peaks, PeaksKey, Sizes, cached, key_of, measure
 from inlinebench.timing.profile import Activity
 
@@ -359,7 +360,7 @@ def test_what_nvidia_smi_does_not_tell_is_unknown(tmp_path: Path, monkeypatch: p
 def test_a_gpu_is_measured_in_seconds_and_its_memory_given_back(tmp_path: Path) -> None:
     library, device = tmp_path / "clock.so", torch.device("cuda", 0)
     flags = ["-shared", "-Xcompiler", "-fPIC", "-arch=native"]
-    subprocess.run([toolchain.nvcc(), *flags, "-o", str(library), str(SOURCE)], check=True)
+    subprocess.run([toolchain.nvcc(), *flags, "-o", str(library), str(CLOCK_SOURCE)], check=True)
     clock = GpuClock(library, 0, FlagPage())
     measure(clock, device)  # cuBLAS keeps a workspace from here on
     reserved, begin = torch.cuda.memory_reserved(device), time.perf_counter()

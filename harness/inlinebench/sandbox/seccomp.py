@@ -63,11 +63,6 @@ Instruction = tuple[int, int, int, int]
 """Code, jump if true, jump if false, operand."""
 
 
-def supported() -> bool:
-    """Whether this processor's system calls are known here."""
-    return platform.machine() in _ARCHITECTURES
-
-
 def install(protected: Iterable[int]) -> None:
     """Filters this process and its children from now on. `protected` processes can't be sent signals to.
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from inlinebench.timing.call import Sample
 from inlinebench.timing.flags import FlagPage
 
-SOURCE = Path(__file__).with_name("gpu_clock.cu")
-
 
 class ClockError(RuntimeError):
     """A CUDA call of the clock failed; after a kernel has faulted, every call of its process does."""
