@@ -300,11 +300,13 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def default_jobs(judges: int = 0) -> int:
-    """As many builds as half the cores (a build runs two compilers) and the free memory allow; at least one.
+    """Returns how many builds to run at a time: three quarters of the cores, as far as the free memory allows.
 
-    Where there are plenty, some cores are left to judges that time meanwhile, and to their candidates.
+    A build starts two compilers, but runs a single one most of the time: on 16 cores 33 builds took 80 s with 14 side
+    by side and 110 s with 8. Where there are plenty of cores, some are left to the `judges` that take times meanwhile
+    and to their candidates. The result is at least 1.
     """
     cores, kept = len(os.sched_getaffinity(0)), CORES_OF_A_JUDGE * judges
     if cores >= PLENTY * kept:
         cores -= kept
-    return max(1, min(cores // 2, available_bytes() // BYTES_PER_BUILD))
+    return max(1, min(cores * 3 // 4, available_bytes() // BYTES_PER_BUILD))
