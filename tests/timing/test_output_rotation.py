@@ -112,7 +112,7 @@ ALLOCATORS = ("expandable_segments:True", "expandable_segments:False", "backend:
 SESSION = """
 import torch
 from inlinebench.timing.cpu import CpuClock
-from inlinebench.timing.places import KnownMemory
+from inlinebench.timing.output_rotation import KnownMemory
 
 class Reading(CpuClock):
     def touch(self, address, size):
