@@ -170,15 +170,12 @@ class BuildService:
         )
 
     def solution_name(self, solution: bytes, init: bytes) -> str:
-        """Returns a hash of a solution's text, its constructor arguments, and everything else that its builds depend
-        on.
-        """
+        """Returns a hash of a solution's text, constructor arguments, torch's version and the architectures."""
         parts = [solution, init, toolchain.torch().version.encode(), repr(self._architectures).encode()]
         return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
     def has_built(self, name: str) -> bool:
-        """Whether a solution's libraries were built in an earlier run. It is a hint, because the solution does not
-        run."""
+        """Whether a solution's libraries were built in an earlier run, as far as known without running it."""
         return self._cache.recalls(name)
 
     def note_built(self, name: str, outcomes: Sequence[BuildOutcome]) -> None:
@@ -197,8 +194,7 @@ class BuildService:
         self._cpu = None  # the libraries may be pruned from now on
 
     def _outcome(self, make: Callable[[], Recipe], *, precompiled: bool = False) -> BuildOutcome:
-        """Returns the outcome of a recipe. With `precompiled`, the recipe is made again after headers are
-        precompiled."""
+        """Returns the outcome of a recipe, which is made again after headers are precompiled if `precompiled`."""
         try:
             planned = make()
         except (toolchain.MissingTool, BadRequest) as error:

@@ -117,8 +117,7 @@ class _Unknown(Exception):
 
 
 def _evaluate(text: str, macros: dict[str, int | None]) -> int:
-    """Evaluates an #if condition. Raises `_Unknown` if its value is unknown; parts that && or || skip may be
-    unknown."""
+    """Evaluates an #if condition. Raises `_Unknown` if its value depends on an unknown part."""
     words = [token.text for token in tokenize(text, directives=False) if token.kind != "space"]
     parser = _Parser(_merge_signs(words), macros)
     value = parser.binary(0)

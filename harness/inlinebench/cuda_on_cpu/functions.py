@@ -72,8 +72,7 @@ def _header_words(code: Code, start: int, end: int) -> dict[str, int]:
 
 
 def _function_name(code: Code, start: int, end: int) -> str:
-    """Returns the word before the first parenthesis that does not belong to an attribute, or "" if it is no
-    function."""
+    """Returns the word before the first parenthesis that is not of an attribute, or "" if this is not a function."""
     position = start
     while position < end:
         text = code.text(position)

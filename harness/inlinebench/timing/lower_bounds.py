@@ -1,4 +1,4 @@
-"""Measures lower bounds on a device: the least time of writes, and the cost of a batch of calls beside its work."""
+"""Measures lower bounds on a device: the least time of writes, and the cost of a batch of calls apart from its work."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def least_write_ms(clock: Clock, device: torch.device, size: int) -> float:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The cost of a batch of calls beside its work, in ms per call."""
+    """The cost of a batch of calls apart from its work, in ms per call."""
 
     around_ms: float
     """Sweep, writing the outputs and copying them away."""
@@ -52,8 +52,8 @@ class Surroundings:
     copy_ms: float
     """Copying the outputs alone, as the clock shows it."""
     left_ms: float
-    """Upper bound of the slowdown of later work by dirty lines that a call left in L2 beside its outputs: they are
-    written back to memory later."""
+    """Upper bound of the slowdown of later work by dirty lines in L2 that a call left in addition to its outputs: they
+    are written back to memory later."""
 
 
 def surroundings(clock: Clock, device: torch.device, sizes: Sequence[int], launch_ms: float) -> Surroundings:

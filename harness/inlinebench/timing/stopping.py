@@ -51,7 +51,7 @@ class Settled:
         ordered = sorted(ratios[: -self.window])
         noise = [_noise(ordered)]
         for ratio in ratios[-self.window :]:
-            insort(ordered, ratio)  # sorting anew each time would take as long as a call
+            insort(ordered, ratio)  # sorting again each time would take as long as a call
             noise.append(_noise(ordered))
         return max(noise) - min(noise) <= self.share * fmean(noise)
 

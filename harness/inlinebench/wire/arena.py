@@ -172,8 +172,7 @@ def create(size: int, device: torch.device) -> CpuArena | CudaArena:
 
 
 def open_arena(exported: dict[str, Any], device: torch.device, fd: int | None) -> torch.Tensor:
-    """Opens the judge's arena in the candidate and returns its bytes (uint8, 1-d). On the CPU `fd` is its
-    descriptor."""
+    """Opens the judge's arena in the candidate and returns its bytes (uint8, 1-d). On the CPU, `fd` is its file."""
     if exported["kind"] == "cpu":
         assert fd is not None
         return _map_file(fd, exported["size"])

@@ -65,8 +65,7 @@ def is_own(path: Path) -> bool:
 
 
 def is_closed(folder: Path) -> bool:
-    """Whether a folder belongs to this user or root and nobody else can enter it, so that the modes of its files do not
-    matter."""
+    """Whether a folder is own and nobody else can enter it, so that the modes of its files do not matter."""
     return is_own(folder) and stat.S_IMODE(folder.lstat().st_mode) & 0o077 == 0
 
 

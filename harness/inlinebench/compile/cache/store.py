@@ -108,8 +108,7 @@ class Cache:
         os.replace(file.name, folder / name)
 
     def recalls(self, name: str) -> bool:
-        """Whether all libraries recorded under a name still exist. Only a hint: a library is verified when it is
-        used."""
+        """Whether all libraries recorded under a name still exist. Only a hint: uses of a library verify it."""
         libraries = noted(self.folder / NOTES / name)
         return libraries is not None and all(library.exists() for library in libraries)
 

@@ -33,8 +33,7 @@ class PrecompiledHeaders:
         self._lock, self._making = Lock(), Lock()
 
     def folder(self) -> Path:
-        """Returns the folder of the precompiled headers, or of the plain headers if there are none. Raises
-        MissingTool."""
+        """Returns the folder of the headers, or of the plain headers if none are precompiled. Raises MissingTool."""
         _, found = self._planned
         return found if self._cache.hold(found) else PRECOMPILED_DIR
 

@@ -66,7 +66,7 @@ inline void require_aligned(const void* memory, unsigned ldm, const char* name, 
   if (reinterpret_cast<std::uintptr_t>(memory) % sizeof(Fragment::x))
     refuse("misaligned address, no multiple of the fragment's bytes a lane", name, line);
   if (ldm * sizeof(typename Fragment::storage_element_type) % 16)
-    refuse("misaligned rows, ldm is no multiple of 16 bytes", name, line);
+    refuse("misaligned rows, ldm is not a multiple of 16 bytes", name, line);
 }
 
 // The address of a lane's nth element.
