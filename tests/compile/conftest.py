@@ -1,4 +1,4 @@
-"""What tests of builds for a GPU share."""
+"""Fixtures for tests of GPU builds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE_S = 600
 
 @pytest.fixture(scope="session")
 def gpu_precompiled(cache: Path) -> Iterator[Path]:
-    """The folder of headers that are precompiled for a GPU. Another test process may be the one that makes them."""
+    """The folder of headers that are precompiled for a GPU. Another test process may make them."""
     service = BuildService(cache, ("90",), timeout=PATIENCE_S)
     deadline = time.monotonic() + PATIENCE_S
     while not service.precompile():

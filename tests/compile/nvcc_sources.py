@@ -1,4 +1,4 @@
-"""CUDA sources that make a compiler speak: with warnings, with errors, and with flags that have it report."""
+"""CUDA sources that make a compiler print something: warnings, errors, and flags for reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LAUNCH = "void run(torch::Tensor x) {{ kernel<<<1, 32>>>(x.data_ptr<float>()); {
 
 @dataclass(frozen=True)
 class Case:
-    """A source and its flags. `says` stands in what nvcc prints about it; `fails` tells whether nvcc refuses it."""
+    """A source and its flags. `says` is contained in nvcc's output. `fails` tells whether nvcc rejects the source."""
 
     source: str
     says: str
@@ -20,7 +20,7 @@ class Case:
 
 
 def kernel(device: str = "", host: str = "", before: str = "", headers: str = "") -> str:
-    """A source with a kernel and a function that launches it; texts go into either, and in front of both."""
+    """Returns a source with a kernel and a function that launches it. The texts are inserted into or before them."""
     body = f"__global__ void kernel(float* x) {{\n  {device}\n  x[threadIdx.x] *= 2;\n}}\n"
     return headers + before + body + LAUNCH.format(host=host)
 

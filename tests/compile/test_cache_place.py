@@ -1,4 +1,4 @@
-"""Whose files a cache takes libraries from. Most of it needs root, who can make files another user's."""
+"""The ownership of files in a cache. Most tests need root, which can change the owner of files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def store(cache: Cache, content: bytes = b"library") -> Path:
 
 
 def as_user(user: int, act: Callable[[], object]) -> None:
-    """Runs it in a process of that user's."""
+    """Runs `act` in a process of this user."""
     def run() -> None:
         os.setgroups([])
         os.setgid(user)
@@ -55,7 +55,7 @@ def shared() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077])
-def test_whatever_the_umask_nobody_else_may_write(tmp_path: Path, mask: int) -> None:
+def test_new_files_are_not_writable_by_others_whatever_the_umask(tmp_path: Path, mask: int) -> None:
     before = os.umask(mask)
     try:
         cache = Cache(tmp_path / "new" / "cache")
@@ -68,7 +68,7 @@ def test_whatever_the_umask_nobody_else_may_write(tmp_path: Path, mask: int) -> 
     assert Cache(cache.folder).find(KEY) == library
 
 
-def test_a_folder_of_ours_with_an_unusual_but_safe_mode_is_used_as_it_is(tmp_path: Path) -> None:
+def test_the_users_own_folder_with_a_safe_mode_is_used_directly(tmp_path: Path) -> None:
     for mode in (0o755, 0o750, 0o700, 0o1755, 0o2755):
         tmp_path.chmod(mode)
         assert Cache(tmp_path).folder == tmp_path
@@ -78,26 +78,26 @@ def test_a_folder_of_ours_with_an_unusual_but_safe_mode_is_used_as_it_is(tmp_pat
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o757, 0o2775])
-def test_a_folder_whose_files_others_can_replace_is_refused(tmp_path: Path, mode: int) -> None:
+def test_a_folder_whose_files_others_can_replace_raises(tmp_path: Path, mode: int) -> None:
     tmp_path.chmod(mode)
     with pytest.raises(UsageError, match=r"chmod go-w.*--cache"):
         Cache(tmp_path)
 
 
-def test_in_a_sticky_folder_each_user_has_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_each_user_has_a_subfolder_in_a_sticky_folder(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     cache = Cache(tmp_path)
     assert cache.folder == tmp_path / f"inlinebench-{os.geteuid()}"
     library = store(cache)
     assert Cache(tmp_path).find(KEY) == library
     cache.folder.chmod(0o777)
-    with pytest.raises(UsageError, match="somebody else"):
+    with pytest.raises(UsageError, match="another user"):
         Cache(tmp_path)
 
 
 @pytest.mark.parametrize("mode", [0o775, 0o757])
 @pytest.mark.parametrize("part", ["library", "facts", "entry", "shelf"])
-def test_what_others_may_write_is_built_anew(tmp_path: Path, mode: int, part: str) -> None:
+def test_an_entry_that_others_may_write_is_built_again(tmp_path: Path, mode: int, part: str) -> None:
     cache = Cache(tmp_path / "cache")
     library = store(cache, b"planted")
     parts = {"library": library, "facts": library.parent / FACTS, "entry": library.parent,
@@ -109,7 +109,7 @@ def test_what_others_may_write_is_built_anew(tmp_path: Path, mode: int, part: st
 
 
 @pytest.mark.parametrize("part", ["library", "entry", "shelf"])
-def test_a_link_is_not_followed(tmp_path: Path, part: str) -> None:
+def test_links_in_the_cache_are_not_followed(tmp_path: Path, part: str) -> None:
     cache = Cache(tmp_path / "cache")
     library = store(cache, b"planted")
     path = {"library": library, "entry": library.parent, "shelf": library.parent.parent}[part]
@@ -120,7 +120,7 @@ def test_a_link_is_not_followed(tmp_path: Path, part: str) -> None:
     assert (tmp_path / "elsewhere").exists()
 
 
-def test_facts_that_point_elsewhere_are_not_followed(tmp_path: Path) -> None:
+def test_a_library_outside_of_its_entry_is_not_found(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     library = store(cache)
     facts = library.parent / FACTS
@@ -129,7 +129,7 @@ def test_facts_that_point_elsewhere_are_not_followed(tmp_path: Path) -> None:
     assert cache.find(KEY) is None
 
 
-def test_a_library_is_a_file_and_its_copy_nobody_else_s(tmp_path: Path) -> None:
+def test_a_stored_library_is_a_copy_of_a_regular_file(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     with cache.workshop() as folder:
         library = folder / "name.so"
@@ -144,14 +144,14 @@ def test_a_library_is_a_file_and_its_copy_nobody_else_s(tmp_path: Path) -> None:
     assert os.listdir(cache.folder) == [KEY[:2]]
 
 
-def test_a_room_keeps_what_only_we_could_have_written(tmp_path: Path) -> None:
+def test_a_private_folder_is_emptied_if_others_may_have_written_to_it(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     room = cache.room("room")
     (room / "lib.so").write_text("ours")
-    (room / "lib.so").chmod(0o775)  # under another umask; nobody can enter the room
+    (room / "lib.so").chmod(0o775)  # as under another umask; nobody else can enter the folder
     assert os.listdir(cache.room("room")) == ["lib.so"]
     room.chmod(0o755)
-    assert os.listdir(cache.room("room")) == [], "somebody could have written it by now"
+    assert os.listdir(cache.room("room")) == [], "another user may have written to it"
     (room / "lib.so").write_text("ours")
     room.chmod(0o755)
     assert os.listdir(cache.room("room")) == ["lib.so"] and is_closed(room)
@@ -161,7 +161,7 @@ def test_a_room_keeps_what_only_we_could_have_written(tmp_path: Path) -> None:
 
 @as_root
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o777, 0o1777])
-def test_another_user_s_folder_is_refused(tmp_path: Path, mode: int) -> None:
+def test_a_folder_of_another_user_raises(tmp_path: Path, mode: int) -> None:
     tmp_path.chmod(mode)
     give(tmp_path)
     with pytest.raises(UsageError, match=rf"belongs to user {STRANGER}.*--cache"):
@@ -170,7 +170,7 @@ def test_another_user_s_folder_is_refused(tmp_path: Path, mode: int) -> None:
 
 @as_root
 @pytest.mark.parametrize("part", ["library", "facts", "entry", "shelf"])
-def test_what_is_another_user_s_is_built_anew(tmp_path: Path, part: str) -> None:
+def test_an_entry_of_another_user_is_built_again(tmp_path: Path, part: str) -> None:
     cache = Cache(tmp_path / "cache")
     library = store(cache, b"planted")
     give({"library": library, "facts": library.parent / FACTS, "entry": library.parent,
@@ -181,7 +181,7 @@ def test_what_is_another_user_s_is_built_anew(tmp_path: Path, part: str) -> None
 
 
 @as_root
-def test_users_share_a_folder_and_no_code(shared: Path) -> None:
+def test_users_can_share_a_folder_but_share_no_code(shared: Path) -> None:
     ours = store(Cache(shared), b"root's")
 
     def work() -> None:
@@ -195,13 +195,13 @@ def test_users_share_a_folder_and_no_code(shared: Path) -> None:
 
 
 @as_root
-def test_a_folder_that_another_user_made_in_our_name_is_refused(shared: Path) -> None:
+def test_a_subfolder_that_another_user_created_raises(shared: Path) -> None:
     as_user(STRANGER, (shared / f"inlinebench-{USER}").mkdir)
     as_user(STRANGER, (shared / "elsewhere").mkdir)
     as_user(STRANGER, lambda: (shared / "inlinebench-0").symlink_to(shared / "elsewhere"))
 
     def work() -> None:
-        with pytest.raises(UsageError, match="somebody else has made"):
+        with pytest.raises(UsageError, match="another user has created"):
             Cache(shared)
 
     work()
@@ -209,7 +209,7 @@ def test_a_folder_that_another_user_made_in_our_name_is_refused(shared: Path) ->
 
 
 @as_root
-def test_a_user_loads_what_root_left_and_replaces_what_a_stranger_left(shared: Path) -> None:
+def test_entries_of_root_are_used_and_entries_of_others_are_replaced(shared: Path) -> None:
     place = shared / f"inlinebench-{USER}"
     as_user(USER, lambda: Cache(shared).room("room").chmod(0o700))
     library = place / KEY[:2] / KEY / "name.so"
@@ -235,11 +235,11 @@ def test_a_user_loads_what_root_left_and_replaces_what_a_stranger_left(shared: P
 
 
 @as_root
-def test_a_folder_of_root_s_that_others_only_read_cannot_be_written(shared: Path) -> None:
+def test_a_read_only_folder_of_root_raises(shared: Path) -> None:
     shared.chmod(0o755)
 
     def work() -> None:
-        with pytest.raises(UsageError, match="can't be written"):
+        with pytest.raises(UsageError, match="cannot write the cache"):
             Cache(shared)
 
     as_user(USER, work)

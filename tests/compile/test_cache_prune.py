@@ -1,4 +1,4 @@
-"""What is pruned, what stays, and that nobody who uses a cache meanwhile notices."""
+"""Pruning and clearing a cache, also while other processes use it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def key_of(name: str) -> str:
 
 
 def store(cache: Cache, name: str, size: int = SIZE, age: float = 0.0) -> Path:
-    """The entry of a library of so many bytes that was used so many seconds ago."""
+    """Stores a library of `size` bytes that was last used `age` seconds ago, and returns its entry."""
     with cache.workshop() as folder:
         (folder / "name.so").write_bytes(b"x" * size)
         entry = cache.store(key_of(name), folder / "name.so").parent
@@ -43,7 +43,7 @@ def grown_old(path: Path, age: float = 2 * LEFT_S) -> Path:
 
 
 def names(cache: Cache, known: str) -> str:
-    """Which of the entries are there, without marking them as used."""
+    """Returns the names of existing entries, without marking them as used."""
     return "".join(name for name in known if (cache.folder / key_of(name)[:2] / key_of(name)).exists())
 
 
@@ -60,7 +60,9 @@ _items = st.lists(st.tuples(st.integers(0, 100), _ages), max_size=20).map(
 
 
 @given(_items, st.integers(0, 1000), st.integers(0, 20))
-def test_the_least_recently_used_go_first_and_no_more_than_must(items: list[Item], limit: int, kept: int) -> None:
+def test_the_least_recently_used_items_go_first_and_no_more_than_necessary(
+    items: list[Item], limit: int, kept: int
+) -> None:
     keep = Path(str(kept))
     gone = least_recently_used(items, limit, NOW, keep)
     may_go = [item for item in items if item.path != keep and abs(NOW - item.used) >= IN_USE_S]
@@ -73,7 +75,7 @@ def test_the_least_recently_used_go_first_and_no_more_than_must(items: list[Item
     assert not gone or left + gone[-1].size > limit
 
 
-def test_storing_makes_room_and_using_keeps(tmp_path: Path) -> None:
+def test_storing_prunes_and_using_an_entry_keeps_it(tmp_path: Path) -> None:
     unlimited = Cache(tmp_path)
     for age, name in enumerate("dcba", start=2):
         store(unlimited, name, age=age * IN_USE_S)
@@ -83,7 +85,7 @@ def test_storing_makes_room_and_using_keeps(tmp_path: Path) -> None:
     assert names(limited, "abcde") == "ade"
 
 
-def test_what_was_used_in_the_last_hour_stays_whatever_the_limit(tmp_path: Path) -> None:
+def test_entries_used_in_the_last_hour_are_kept_whatever_the_limit(tmp_path: Path) -> None:
     cache = Cache(tmp_path, limit=0)
     for name in "ab":
         store(cache, name, size=10 * SIZE)
@@ -93,7 +95,7 @@ def test_what_was_used_in_the_last_hour_stays_whatever_the_limit(tmp_path: Path)
     assert names(cache, "abc") == "ab"
 
 
-def test_what_was_just_stored_stays_though_clocks_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_entry_is_kept_even_if_clocks_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache, later = Cache(tmp_path, limit=0), time.time() + 10 * IN_USE_S
     monkeypatch.setattr(time, "time", lambda: later)
     store(cache, "a", age=10 * IN_USE_S)  # marked by the file system's clock
@@ -101,7 +103,7 @@ def test_what_was_just_stored_stays_though_clocks_differ(tmp_path: Path, monkeyp
     assert prune(cache.folder, 0).libraries == 1
 
 
-def test_finding_a_library_that_one_may_not_mark_is_no_failure(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_cannot_be_marked_is_found(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     library = store(cache, "a") / "name.so"
 
     def refuse(*_: object, **__: object) -> None:
@@ -111,7 +113,7 @@ def test_finding_a_library_that_one_may_not_mark_is_no_failure(cache: Cache, mon
     assert cache.find(key_of("a")) == library
 
 
-def test_what_is_held_stays_until_it_is_let_go(cache: Cache) -> None:
+def test_a_held_library_is_kept_until_it_is_released(cache: Cache) -> None:
     entry = store(cache, "a")
     assert cache.hold(entry / "name.so") and cache.hold(entry / "name.so")
     assert not cache.hold(entry.with_name("missing") / "name.so")
@@ -121,7 +123,7 @@ def test_what_is_held_stays_until_it_is_let_go(cache: Cache) -> None:
     assert prune(cache.folder, 0).libraries == 1
 
 
-def test_what_is_used_while_it_is_taken_away_is_put_back(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_that_is_used_while_it_is_removed_is_put_back(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = store(cache, "a", age=2 * IN_USE_S)
     rename = Path.rename
 
@@ -135,7 +137,7 @@ def test_what_is_used_while_it_is_taken_away_is_put_back(cache: Cache, monkeypat
     assert names(cache, "a") == "a"
 
 
-def test_what_cannot_be_put_back_because_a_new_one_is_there_goes(cache: Cache) -> None:
+def test_an_entry_that_was_replaced_while_it_was_removed_is_not_put_back(cache: Cache) -> None:
     entry = store(cache, "a")
 
     def replaced(moved: Path) -> bool:
@@ -148,14 +150,14 @@ def test_what_cannot_be_put_back_because_a_new_one_is_there_goes(cache: Cache) -
     assert contents.leftovers(cache.folder) == []
 
 
-def test_a_library_that_is_mapped_lives_on(cache: Cache) -> None:
+def test_an_open_library_stays_readable_after_pruning(cache: Cache) -> None:
     entry = store(cache, "a", age=2 * IN_USE_S)
     with (entry / "name.so").open("rb") as file:
         assert prune(cache.folder, 0).libraries == 1 and not entry.exists()
         assert file.read() == b"x" * SIZE
 
 
-def test_what_killed_processes_left_goes_after_a_day(cache: Cache) -> None:
+def test_leftovers_of_killed_processes_are_removed_after_a_day(cache: Cache) -> None:
     place = cache.folder
     room = cache.room(contents.CPU_LIBRARIES)
     cache.remember(key_of("note"), [])
@@ -175,16 +177,16 @@ def test_what_killed_processes_left_goes_after_a_day(cache: Cache) -> None:
     assert not any(path.exists() for path in left)
 
 
-def test_what_was_moved_away_counts_from_there_on(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_age_of_a_renamed_item_starts_with_the_renaming(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = store(cache, "a", age=2 * LEFT_S)
     entry.rename(entry.with_name("gone-a1b2c3d4"))
-    assert prune(cache.folder, 0).leftovers == 0  # whoever moved it may be about to put it back
+    assert prune(cache.folder, 0).leftovers == 0  # the renaming process may be about to put it back
     later = time.time() + LEFT_S + 60
     monkeypatch.setattr(time, "time", lambda: later)
     assert prune(cache.folder, 0).leftovers == 1
 
 
-def test_among_strangers_things_only_entries_are_pruned(cache: Cache) -> None:
+def test_only_entries_are_pruned_in_a_folder_with_foreign_files(cache: Cache) -> None:
     store(cache, "a", age=2 * IN_USE_S)
     (cache.folder / "notes.txt").write_text("")
     looks_alike = cache.folder / "building-material"
@@ -194,7 +196,7 @@ def test_among_strangers_things_only_entries_are_pruned(cache: Cache) -> None:
     assert looks_alike.exists()
 
 
-def test_a_folder_without_facts_is_no_entry(cache: Cache) -> None:
+def test_a_folder_without_facts_is_not_an_entry(cache: Cache) -> None:
     blob = cache.folder / "ab" / ("ab" * 32)
     blob.mkdir(parents=True)
     (blob / "data").write_bytes(b"x" * SIZE)
@@ -204,7 +206,7 @@ def test_a_folder_without_facts_is_no_entry(cache: Cache) -> None:
     assert (blob / "data").exists()
 
 
-def test_notes_go_with_their_libraries(cache: Cache) -> None:
+def test_notes_are_removed_with_their_libraries(cache: Cache) -> None:
     for name in "ab":
         cache.remember(key_of(name), [store(cache, name, age=2 * IN_USE_S) / "name.so"])
     (cache.folder / contents.NOTES / key_of("damaged")).write_text("{")
@@ -214,7 +216,7 @@ def test_notes_go_with_their_libraries(cache: Cache) -> None:
     assert not cache.recalls(key_of("a")) and cache.recalls(key_of("b"))
 
 
-def test_libraries_for_the_cpu_are_pruned_like_others_and_peaks_never(cache: Cache) -> None:
+def test_runtime_libraries_are_pruned_but_peaks_are_not(cache: Cache) -> None:
     room = cache.room(contents.CPU_LIBRARIES)
     old, used = room / "libold.so", room / "libused.so"
     peaks = cache.folder / contents.PEAKS / "gpu.json"
@@ -228,7 +230,7 @@ def test_libraries_for_the_cpu_are_pruned_like_others_and_peaks_never(cache: Cac
     assert not old.exists() and used.exists() and peaks.exists()
 
 
-def test_bytecode_is_pruned_as_one(cache: Cache) -> None:
+def test_bytecode_is_pruned_as_a_whole(cache: Cache) -> None:
     folder = make_folder(cache.folder)
     (folder / "torch").mkdir()
     (folder / "torch" / "nn.pyc").write_bytes(b"x" * SIZE)
@@ -240,7 +242,7 @@ def test_bytecode_is_pruned_as_one(cache: Cache) -> None:
     assert not contents.strangers(cache.folder)
 
 
-def test_clear_leaves_only_what_runs_may_need(cache: Cache) -> None:
+def test_clear_keeps_only_items_that_runs_may_need(cache: Cache) -> None:
     cache.remember(key_of("note"), [store(cache, "a") / "name.so"])
     (cache.room(contents.CPU_LIBRARIES) / "lib.so").write_text("")
     (cache.folder / contents.PEAKS).mkdir()
@@ -310,16 +312,16 @@ for _ in range(500):
 
 
 def together(place: Path, *programs: tuple[str, str]) -> list[str]:
-    """What processes that work on a cache at once print."""
+    """Runs programs on a cache at the same time, and returns their outputs."""
     running = [
         subprocess.Popen([sys.executable, "-c", START + text, str(place), str(ROOT / "harness"), argument],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for text, argument in programs]
-    said = [process.communicate(timeout=100) for process in running]
-    assert [errors for _, errors in said] == [""] * len(running)
-    return [out.strip() for out, _ in said]
+    outputs = [process.communicate(timeout=100) for process in running]
+    assert [errors for _, errors in outputs] == [""] * len(running)
+    return [out.strip() for out, _ in outputs]
 
 
-def test_what_is_found_is_there_while_others_prune(cache: Cache) -> None:
+def test_libraries_that_were_found_stay_while_other_processes_prune(cache: Cache) -> None:
     known = [f"entry {number}" for number in range(150)]
     for name in known:
         store(cache, name, age=2 * IN_USE_S)
@@ -327,18 +329,18 @@ def test_what_is_found_is_there_while_others_prune(cache: Cache) -> None:
     read, also_read, one, other = map(int, together(
         cache.folder, (READ, keys), (READ, keys), (PRUNE, "150"), (PRUNE, "150")))
     left = len(contents.entries(cache.folder))
-    assert one + other == len(known) - left, "each went once, or stayed"
+    assert one + other == len(known) - left, "each entry was removed once, or kept"
     assert max(read, also_read) <= left <= read + also_read
     assert contents.leftovers(cache.folder) == []
 
 
-def test_runs_that_build_the_same_sources_at_once_survive_each_other(cache: Cache) -> None:
+def test_several_processes_can_store_the_same_keys_at_once(cache: Cache) -> None:
     keys = " ".join(map(key_of, "abcdefgh"))
     assert together(cache.folder, *[(WRITE, keys)] * 4) == ["29"] * 4
     assert len(contents.entries(cache.folder)) == 8 and contents.leftovers(cache.folder) == []
 
 
-def test_an_entry_that_was_rebuilt_before_its_damaged_predecessor_was_removed_stays(
+def test_an_entry_that_was_rebuilt_before_its_damaged_version_was_removed_is_kept(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = store(cache, "a") / contents.FACTS
@@ -356,7 +358,7 @@ def test_an_entry_that_was_rebuilt_before_its_damaged_predecessor_was_removed_st
     assert cache.find(key_of("a")) is not None
 
 
-def test_storing_survives_others_that_damage_and_clear(cache: Cache) -> None:
+def test_storing_works_while_other_processes_damage_and_clear(cache: Cache) -> None:
     write = WRITE.replace("assert len(library.read_bytes()) == 1000", "pass")
     together(cache.folder, (write, key_of("a")), (write, key_of("a")), (DAMAGE, ""), (CLEAR, ""))
     assert store(cache, "a").exists() and cache.find(key_of("a")) is not None

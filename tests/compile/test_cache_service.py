@@ -1,4 +1,4 @@
-"""What the build service does when another process prunes, clears or damages its cache during a run."""
+"""The build service while another process prunes, clears or damages its cache."""
 
 from __future__ import annotations
 
@@ -41,30 +41,30 @@ def grow_old(path: Path) -> None:
     os.utime(path, (then, then))
 
 
-def test_what_was_pruned_or_damaged_since_it_was_built_is_built_again(service: BuildService) -> None:
+def test_a_pruned_or_damaged_library_is_built_again(service: BuildService) -> None:
     library = built(service, 1)
     shutil.rmtree(library.parent)
     assert built(service, 1) == library
-    library.unlink()  # a damaged one must be another file: this process has mapped that one
+    library.unlink()  # the damaged library must be a new file, because this process has mapped the old one
     library.write_bytes(b"damaged")
     assert built(service, 1) == library
 
 
-def test_asking_again_is_using(service: BuildService) -> None:
+def test_a_cache_hit_counts_as_a_use(service: BuildService) -> None:
     library = built(service, 1)
     grow_old(library.parent)
     built(service, 1)
     assert prune(service._cache.folder, 0).libraries == 0
 
 
-def test_the_limit_is_kept(service: BuildService) -> None:
+def test_the_cache_limit_is_enforced(service: BuildService) -> None:
     library = built(service, 1)
     grow_old(library.parent)
     built(service, 2)
     assert not library.exists()
 
 
-def test_libraries_for_the_cpu_stay_until_the_service_ends(service: BuildService, tmp_path: Path) -> None:
+def test_runtime_libraries_are_kept_until_the_service_closes(service: BuildService, tmp_path: Path) -> None:
     runtime_libraries = service.runtime_libraries()
     assert runtime_libraries.runtime is not None and runtime_libraries.allocator is not None
     for library in (runtime_libraries.runtime, runtime_libraries.allocator):
@@ -76,7 +76,7 @@ def test_libraries_for_the_cpu_stay_until_the_service_ends(service: BuildService
     assert runtime_libraries.runtime.exists() and runtime_libraries.allocator.exists()
 
 
-def test_libraries_for_the_cpu_that_are_pruned_as_they_are_found_are_built_again(
+def test_runtime_libraries_that_are_pruned_when_found_are_built_again(
     service: BuildService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.runtime_libraries()

@@ -1,4 +1,4 @@
-"""The driver is asked in a process of its own; here a library of that name stands in for it."""
+"""Querying the CUDA driver in a separate process. The tests replace the driver by a library of the same name."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
 """
 
 
-def stand_in(folder: Path, init: str = "0") -> Path:
-    """A folder with a CUDA driver for two GPUs, of compute capabilities 9.1 and 10.1."""
+def fake_driver(folder: Path, init: str = "0") -> Path:
+    """Puts a CUDA driver for two GPUs, of compute capabilities 9.1 and 10.1, into a folder."""
     library = folder / "libcuda.so.1"
     subprocess.run([toolchain.cxx(), "-x", "c", "-shared", "-fPIC", f"-DINIT={init}", "-", "-o", str(library)],
                    input=DRIVER, text=True, check=True)
     return folder
 
 
-def test_the_capability_of_each_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(stand_in(tmp_path)))
+def test_each_gpu_has_its_compute_capability(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_driver(tmp_path)))
     assert [driver.ask(0), driver.ask(1)] == ["91", "101"]
-    with pytest.raises(driver.NoGpu, match="there are 2 GPUs here, counted from 0"):
+    with pytest.raises(driver.NoGpu, match="this machine has 2 GPUs, numbered from 0"):
         driver.ask(2)
 
 
-@pytest.mark.parametrize(("init", "said"), [("100", "finds no GPU"), ("*(volatile int*)0", "ends whoever asks it")])
-def test_a_driver_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, init: str, said: str) -> None:
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(stand_in(tmp_path, init)))
-    with pytest.raises(driver.NoGpu, match=said):
+@pytest.mark.parametrize(("init", "message"), [("100", "finds no GPU"), ("*(volatile int*)0", "crashed")])
+def test_a_failing_driver_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, init: str, message: str) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_driver(tmp_path, init)))
+    with pytest.raises(driver.NoGpu, match=message):
         driver.ask(0)
 
 
 @pytest.mark.gpu
-def test_the_real_one_and_torch_agree() -> None:
+def test_the_real_driver_agrees_with_torch() -> None:
     import torch
 
     assert driver.ask(0) == "{}{}".format(*torch.cuda.get_device_capability(0))

@@ -1,4 +1,4 @@
-"""Which failed builds get a second try with torch's full headers."""
+"""Decides which failed builds are repeated with torch's full headers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NEEDS_FULL = [
     "void f() { torch::NoGradGuard guard; }",
     "TORCH_MODULE(Net);",
 ]
-"""Sources that torch's own build compiles, and that the slim headers do not suffice for."""
+"""Sources that torch's own build compiles, and that need more than the slim headers."""
 
 
 @pytest.mark.parametrize("log", OWN_ERRORS)
@@ -60,13 +60,13 @@ def test_an_error_of_the_author_is_reported_at_once(log: str) -> None:
 
 
 @pytest.mark.parametrize("log", TORCH_ERRORS)
-def test_an_error_that_names_what_only_full_headers_declare_gets_a_second_try(log: str) -> None:
+def test_an_error_about_a_name_of_the_full_headers_gets_a_second_attempt(log: str) -> None:
     assert needs_full_headers(f"{log}\nninja: build stopped: subcommand failed.", ["int f();"])
 
 
 @pytest.mark.parametrize("source", NEEDS_FULL)
-def test_a_source_that_slim_headers_do_not_suffice_for_gets_a_second_try(source: str, tmp_path: Path) -> None:
-    """By the compiler's real errors."""
+def test_a_source_that_needs_more_than_slim_headers_gets_a_second_attempt(source: str, tmp_path: Path) -> None:
+    """Uses the errors of the real compiler."""
     (tmp_path / "main.cpp").write_text(f'#include <torch/extension.h>\n#line 1 "cpp_sources"\n{source}\n')
     folders = [SLIM_DIR, *toolchain.torch().include_dirs, toolchain.python_include()]
     flags = [word for folder in folders for word in ("-isystem", str(folder))]
@@ -81,10 +81,10 @@ def test_a_source_that_slim_headers_do_not_suffice_for_gets_a_second_try(source:
     ("#define BLOCK_SIZE 256\nint n = BLOCK_SIZE;", False), ("TORCH_CHECK(x, BLOCK_SIZE);", False),
     ("int f() { return mine::batch_count(rows, cols); }", False), ("std::vector<at::Tensor> f();", False),
 ])
-def test_a_macro_that_only_full_headers_define_gets_a_second_try(source: str, needs: bool) -> None:
+def test_a_macro_of_the_full_headers_gets_a_second_attempt(source: str, needs: bool) -> None:
     assert needs_full_headers("cpp_sources:1:1: error: expected unqualified-id", [source]) is needs
 
 
 @pytest.mark.parametrize(("source", "needs"), [("using namespace std; map<int, int> m;", True), ("int map_of;", False)])
-def test_with_using_namespace_any_name_of_the_full_headers_counts(source: str, needs: bool) -> None:
+def test_using_namespace_makes_any_name_of_the_full_headers_count(source: str, needs: bool) -> None:
     assert needs_full_headers('cuda_sources(1): error: identifier "map" is undefined', [source]) is needs

@@ -1,4 +1,4 @@
-"""How objects are linked: with torch's own libraries, and the solution's flags."""
+"""Linking with torch's libraries and the solution's flags."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TORCH = "#include <ATen/ATen.h>\nauto f() { return at::empty({1}); }"
 OPEN = 'extern "C" int nobody_has_this(); extern "C" int run() { return nobody_has_this(); }'
 
 
-def test_with_open_names_as_errors_torch_s_names_are_found_and_no_others(tmp_path: Path) -> None:
+def test_undefined_names_fail_with_z_defs_but_torchs_names_are_found(tmp_path: Path) -> None:
     flags = ("-Wl,-z,defs",)
     service = BuildService(tmp_path, (), timeout=600)
     good = service.build(BuildRequest("good", (TORCH,), extra_ldflags=flags, no_implicit_headers=True))

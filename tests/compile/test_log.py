@@ -1,4 +1,4 @@
-"""The errors that are found in logs of compilers, assemblers, linkers and ninja, and what is not taken for one."""
+"""Finding errors in logs of compilers, assemblers, linkers and ninja."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ ALONE = {
 }
 
 
-def test_gcc_s_errors_have_places_and_say_where_a_template_was_asked_for() -> None:
+def test_errors_of_gcc_have_places_and_the_origin_of_templates() -> None:
     assert errors(GCC) == (
         Error("'Tensr' does not name a type", Place("cpp_sources", 4, 1)),
         Error("expected ';'", Place("cpp_sources", 5, 1)),
@@ -113,7 +113,7 @@ def test_gcc_s_errors_have_places_and_say_where_a_template_was_asked_for() -> No
     )
 
 
-def test_nvcc_s_errors_have_the_quoted_line_from_the_caret_on_and_more_to_say() -> None:
+def test_errors_of_nvcc_have_the_rest_of_the_line_and_details() -> None:
     assert errors(NVCC) == (
         Error('no instance of overloaded function "atomicAdd" matches the argument list', Place("cuda_sources", 9),
               "atomicAdd(x, 1.0);", ("argument types are: (const float *, double)",)),
@@ -123,23 +123,23 @@ def test_nvcc_s_errors_have_the_quoted_line_from_the_caret_on_and_more_to_say() 
     )
 
 
-def test_a_header_s_errors_say_where_it_was_included() -> None:
+def test_errors_in_a_header_have_the_places_of_its_includes() -> None:
     log = "In file included from b.h:2,\n                 from cpp_sources:3:\na.h:1:1: error: x\na.h:2:1: error: y\n"
     assert {error.origins for error in errors(log)} == {(Place("b.h", 2), Place("cpp_sources", 3))}
 
 
 @pytest.mark.parametrize("line", ALONE)
-def test_what_tools_call_an_error(line: str) -> None:
+def test_errors_of_all_tools_are_found(line: str) -> None:
     assert [error.text for error in errors("\n".join([*NOISE, line, *NOISE]))] == [ALONE[line]]
 
 
 @pytest.mark.parametrize("line", NOISE)
-def test_what_is_not_an_error(line: str) -> None:
+def test_other_lines_are_not_errors(line: str) -> None:
     assert errors(line) == ()
 
 
 @given(st.lists(st.sampled_from(NOISE)), st.sampled_from(list(ALONE)), st.lists(st.sampled_from(NOISE)))
-def test_an_error_is_found_among_whatever_noise(before: list[str], line: str, behind: list[str]) -> None:
+def test_an_error_is_found_between_other_lines(before: list[str], line: str, behind: list[str]) -> None:
     assert [error.text for error in errors("\n".join([*before, line, *behind]))] == [ALONE[line]]
 
 
@@ -149,20 +149,20 @@ _TEXTS = (st.text() | st.text("ab \n\t:;()^|1'\"\x0c\u2028").map(lambda text: f"
 
 
 @given(_TEXTS)
-def test_any_log_has_errors_of_one_line_or_last_words(log: str) -> None:
+def test_errors_and_last_words_of_any_log_are_single_lines(log: str) -> None:
     for text in [*(error.text for error in errors(log)), last_words(log)]:
         assert text.strip() and len(text.splitlines()) == 1
 
 
-def test_the_last_words_are_the_last_line_that_says_something() -> None:
+def test_the_last_words_are_the_last_informative_line() -> None:
     assert last_words("one\ntwo\n\n") == "two"
     assert last_words("sh: 1: nvcc: not found\nninja: build stopped: subcommand failed.") == "sh: 1: nvcc: not found"
     assert last_words("collect2: error: ld returned 1 exit status") == "collect2: error: ld returned 1 exit status"
-    assert last_words(" \n") == "the compiler said nothing"
+    assert last_words(" \n") == "the compiler printed nothing"
 
 
-def test_a_compiler_that_dies_in_silence_has_its_exit_status_told() -> None:
+def test_a_compiler_that_fails_without_output_is_described_by_its_exit_status() -> None:
     log = "FAILED: [code={}] cuda.o\nnvcc -c cuda.cu -o cuda.o\nninja: build stopped: subcommand failed.\n"
-    assert last_words(log.format(137)) == "cuda.o: its command ended with SIGKILL and said nothing"
-    assert last_words(log.format(3)) == "cuda.o: its command ended with exit status 3 and said nothing"
+    assert last_words(log.format(137)) == "cuda.o: the command ended with SIGKILL and printed nothing"
+    assert last_words(log.format(3)) == "cuda.o: the command ended with exit status 3 and printed nothing"
     assert last_words(log.replace("[code={}] ", "")) == "ninja: build stopped: subcommand failed."

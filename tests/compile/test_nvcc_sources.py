@@ -1,7 +1,7 @@
-"""Sources with warnings and errors end in a build of the harness as they end in nvcc, with the same messages.
+"""Builds of the harness end like builds of plain nvcc, with the same messages, for sources with warnings and errors.
 
-Each is compiled with precompiled headers and by plain nvcc, which reads torch's full headers in the slow cases. Nothing
-is linked: the libraries come with PyTorch for CUDA.
+Each source is compiled with precompiled headers and by plain nvcc, which reads torch's full headers in the slow cases.
+Nothing is linked, because the libraries come with PyTorch for CUDA.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ HANGS_S = 300
 """Plain nvcc takes half a minute with torch's full headers on one core."""
 AUTHORS = re.compile(r"(?:cuda_sources|mine\.cu)[(:]\d+.*(?:error|warning)|^ptxas (?:info|error|fatal)|^nvcc fatal",
                      re.IGNORECASE)
-"""Messages about the author's lines, and those of nvcc and ptxas. Others are about headers."""
+"""Messages about the author's lines, and those of nvcc and ptxas. Other messages are about headers."""
 VARIES = re.compile(r"/\S+/|line \d+|\x1b\[[0-9;]*[mK]|Compile time = [\d.]+ ms|:\d+(?=: (?:error|warning))")
-"""Names of temporary folders, lines of PTX, colours, seconds, and columns."""
+"""Parts of messages that vary: temporary folders, lines of PTX, colours, seconds, columns."""
 OF_HEADERS = re.compile(r"bytes gmem")
-"""What ptxas says of a whole file: torch's full headers bring variables of their own."""
+"""ptxas reports this for a whole file, and torch's full headers contain variables."""
 
 
 def ours(case: Case, precompiled: Path, folder: Path) -> tuple[int, str]:
-    """Status and output of the harness's command for a source."""
+    """Returns status and output of the harness's command for a source."""
     request = BuildRequest("extension", (), (case.source,), extra_cuda_cflags=case.flags)
     for name, text in recipe(request, case.architectures, slim=True, precompiled=precompiled).files.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -41,7 +41,7 @@ def ours(case: Case, precompiled: Path, folder: Path) -> tuple[int, str]:
 
 
 def plain(case: Case, folder: Path, *, slim: bool) -> tuple[int, str]:
-    """Status and output of nvcc as torch calls it."""
+    """Returns status and output of nvcc, called as torch calls it."""
     includes = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
     (folder / "plain.cu").write_text(f'{includes}#line 1 "cuda_sources"\n{case.source}', encoding="utf-8")
     folders = [*([SLIM_DIR] if slim else []), *toolchain.torch().include_dirs, toolchain.cuda_home() / "include",
@@ -63,19 +63,19 @@ def run(command: list[str], folder: Path) -> tuple[int, str]:
 
 
 def messages(output: str) -> set[str]:
-    said = [line for line in output.splitlines() if AUTHORS.search(line) and not OF_HEADERS.search(line)]
-    return {VARIES.sub("", line.strip()) for line in said}
+    found = [line for line in output.splitlines() if AUTHORS.search(line) and not OF_HEADERS.search(line)]
+    return {VARIES.sub("", line.strip()) for line in found}
 
 
 @pytest.mark.parametrize("name", [
     *IN_EVERY_RUN, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
 ])
-def test_a_source_ends_as_it_does_in_nvcc_with_its_messages(name: str, gpu_precompiled: Path, tmp_path: Path) -> None:
+def test_a_build_has_the_status_and_messages_of_plain_nvcc(name: str, gpu_precompiled: Path, tmp_path: Path) -> None:
     case = (IN_EVERY_RUN | SLOW)[name]
     status, output = ours(case, gpu_precompiled, tmp_path)
     assert case.says in output
     assert (status != 0) is case.fails, output
     expected, stock = plain(case, tmp_path, slim=name in IN_EVERY_RUN)
-    assert case.says in stock, "the case does not test what it says"
+    assert case.says in stock, "nvcc does not print what the case expects"
     assert (expected != 0) is case.fails, stock
     assert messages(output) == messages(stock)

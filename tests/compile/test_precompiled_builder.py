@@ -34,9 +34,9 @@ REQUEST = BuildRequest("twice", ("torch::Tensor run(torch::Tensor x);",), (CUDA,
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Path]:
-    """A cache whose headers are precompiled, by as many builds as that takes; all but the last of them fail at once.
+    """A cache whose headers were precompiled by the least number of builds, all of which but the last fail at once.
 
-    The tests that come after this file find them in the session's own cache.
+    Later tests find the headers in the session's cache.
     """
     place = tmp_path_factory.mktemp("precompiled")
     service = BuildService(place, (), timeout=600)
@@ -47,7 +47,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Pat
     for made in (place / CPU_LIBRARIES).glob("prefix-*"):
         theirs = Cache(cache).room(CPU_LIBRARIES) / made.name
         copied = shutil.copytree(made, theirs.with_name(f"{made.name}-copied"), copy_function=os.link)
-        with suppress(OSError):  # somebody else made them there
+        with suppress(OSError):  # another process made them there
             os.replace(copied, theirs)
         shutil.rmtree(copied, ignore_errors=True)
     yield place
@@ -63,39 +63,39 @@ def build(place: Path, request: BuildRequest) -> tuple[Path, str]:
 
 
 def symbols(library: Path) -> list[str]:
-    """What it exports, and what it needs in which version."""
+    """Returns the names that a library exports and needs, with versions."""
     done = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
     return sorted(line[17:] for line in done.stdout.splitlines())
 
 
 def libraries(library: Path) -> list[str]:
-    """Those that are loaded with it."""
+    """Returns the libraries that are loaded with a library."""
     done = subprocess.run(["readelf", "-dW", library], capture_output=True, text=True, check=True)
     return [line.split("[")[1] for line in done.stdout.splitlines() if "NEEDED" in line]
 
 
-def test_they_are_made_when_enough_was_built(place: Path) -> None:
+def test_headers_are_precompiled_after_enough_builds(place: Path) -> None:
     (folder,) = (place / CPU_LIBRARIES).glob("prefix-*")
     assert {f"{KERNEL}.gch", f"{BINDING}.gch"} <= {path.name for path in folder.iterdir()}
 
 
-def test_builds_read_them_and_give_what_they_give_without(place: Path, tmp_path: Path) -> None:
+def test_a_build_with_precompiled_headers_gives_the_same_library(place: Path, tmp_path: Path) -> None:
     listed = replace(REQUEST, extra_cflags=("-H",))
     made, log = build(place, listed)
     assert f"! {place}" in log and f"{BINDING}.gch" in log
     plain, plain_log = build(tmp_path, listed)
     assert f"{BINDING}.gch" not in plain_log
     assert symbols(made) == symbols(plain) and libraries(made) == libraries(plain)
-    assert made.parent.name == plain.parent.name  # one key: a cache can be carried to where there are none
+    assert made.parent.name == plain.parent.name  # the same key, so the cache works where nothing is precompiled
 
 
 @pytest.mark.parametrize("flags", [("-O3", "-march=native"), ("-D_GLIBCXX_ASSERTIONS",)])
-def test_flags_that_they_were_not_made_with_build_as_well(place: Path, flags: tuple[str, ...]) -> None:
+def test_builds_with_other_flags_work(place: Path, flags: tuple[str, ...]) -> None:
     build(place, replace(REQUEST, extra_cflags=flags))
 
 
-def test_what_is_in_the_cache_has_nothing_made(tmp_path: Path) -> None:
-    """Nobody waits for headers of which nothing will be built."""
+def test_cache_hits_do_not_trigger_precompilation(tmp_path: Path) -> None:
+    """Headers that no build needs are not precompiled."""
     small = replace(REQUEST, cpp_sources=("",), cuda_sources=("__global__ void k() {}",), functions=None,
                     no_implicit_headers=True)
     for _ in range(2 * WORTH_IT):
@@ -103,14 +103,14 @@ def test_what_is_in_the_cache_has_nothing_made(tmp_path: Path) -> None:
     assert not list((tmp_path / CPU_LIBRARIES).glob("prefix-*"))
 
 
-def test_an_error_names_the_author_s_line(place: Path) -> None:
+def test_an_error_names_the_authors_line(place: Path) -> None:
     service = BuildService(place, (), timeout=600)
     outcome = service.build(replace(REQUEST, cuda_sources=(CUDA + 'int broken = "a text";\n',)))
     service.close()
     assert outcome.library is None and "cuda_sources:8" in outcome.reason
 
 
-def test_a_compiler_that_can_not_make_them_keeps_nobody_from_building(tmp_path: Path) -> None:
+def test_builds_work_if_precompilation_fails(tmp_path: Path) -> None:
     tried = []
 
     def ninja(folder: Path) -> tuple[int, str, None]:
@@ -124,7 +124,7 @@ def test_a_compiler_that_can_not_make_them_keeps_nobody_from_building(tmp_path: 
     assert not list((tmp_path / CPU_LIBRARIES).glob("prefix-*")) and not list((tmp_path / CPU_LIBRARIES).glob("tmp*"))
 
 
-def test_nobody_waits_while_somebody_makes_them(tmp_path: Path) -> None:
+def test_builds_do_not_wait_while_headers_are_precompiled(tmp_path: Path) -> None:
     begun, over = Event(), Event()
 
     def ninja(folder: Path) -> tuple[int, str, None]:
@@ -141,7 +141,7 @@ def test_nobody_waits_while_somebody_makes_them(tmp_path: Path) -> None:
         assert making.result() is True
 
 
-def test_a_full_disk_keeps_nobody_from_building(tmp_path: Path) -> None:
+def test_builds_work_if_the_disk_is_full(tmp_path: Path) -> None:
     def ninja(folder: Path) -> tuple[int, str, None]:
         raise OSError(errno.ENOSPC, "planted")
 
@@ -149,8 +149,8 @@ def test_a_full_disk_keeps_nobody_from_building(tmp_path: Path) -> None:
     assert {precompiled.ask() for _ in range(2 * WORTH_IT)} == {False} == {precompiled.make()}
 
 
-def test_who_comes_second_uses_what_the_first_one_made(tmp_path: Path) -> None:
-    """Another process makes them between this one's look and its turn, and again while this one is at work."""
+def test_headers_made_by_another_process_are_used(tmp_path: Path) -> None:
+    """The other process makes them between this one's check and its start, and again while this one is running."""
     cache, runs = Cache(tmp_path), []
 
     def ninja(folder: Path) -> tuple[int, str, None]:
@@ -158,11 +158,11 @@ def test_who_comes_second_uses_what_the_first_one_made(tmp_path: Path) -> None:
         (folder / "made").touch()
         other = tmp_path / CPU_LIBRARIES / folder.name
         other.mkdir(exist_ok=True)
-        (other / "by somebody else").touch()
+        (other / "by another process").touch()
         return 0, "", None
 
     first = PrecompiledHeaders(cache, ninja)
     assert [first.ask() for _ in range(WORTH_IT)] == [False] * (WORTH_IT - 1) + [True]
     found = first.folder()
-    assert (found / "by somebody else").exists() and len(runs) == 1
+    assert (found / "by another process").exists() and len(runs) == 1
     assert PrecompiledHeaders(cache, ninja)._make({}, found) and len(runs) == 1

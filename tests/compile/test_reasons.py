@@ -1,4 +1,4 @@
-"""What is said of sources that don't build: real compilers' errors, as their authors have to read them."""
+"""The reasons of failed builds, from errors of real compilers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from inlinebench.records.build_request import BuildRequest
 
 with_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 PYBIND = '#include <pybind11/pybind11.h>\n#line 1 "cpp_sources"\n'
-"""Bindings compile without torch's headers, in a tenth of the time."""
+"""Bindings compile without torch's headers in a tenth of the time."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def of_cpp(service: BuildService, source: str, functions: Sequence[str] | None =
 
 
 def of_nvcc(tmp_path: Path, source: str, *flags: str) -> list[str]:
-    """As `of_cpp`, for a CUDA source without torch's headers that nvcc compiles outside of a service."""
+    """Like `of_cpp`, for a CUDA source without torch's headers that nvcc compiles outside of a service."""
     request = BuildRequest("small", (), (source,), no_implicit_headers=True)
     (tmp_path / "cuda.cu").write_text(cuda_source(request, request.cuda_sources, slim=False))
     done = subprocess.run([toolchain.nvcc(), *(flags or ("-arch=sm_90",)), "-c", "cuda.cu", "-o", "cuda.o"],
@@ -61,7 +61,7 @@ class TestOfGcc:
             "      |                        ^",
         ]
 
-    def test_a_file_that_the_compiler_can_read_has_the_same_columns(
+    def test_columns_are_the_same_in_a_file_that_the_compiler_can_open(
         self, service: BuildService, tmp_path: Path
     ) -> None:
         text, path = "int f() {\n\treturn  wrong;\n}\n", tmp_path / "a.cpp"
@@ -70,12 +70,12 @@ class TestOfGcc:
             f"{path}:2:10: error: 'wrong' was not declared in this scope", "    2 |         return  wrong;",
             "      |                 ^"]
 
-    def test_several_errors_come_one_below_the_other(self, service: BuildService) -> None:
+    def test_several_errors_are_listed_in_order(self, service: BuildService) -> None:
         lines = of_cpp(service, "\n".join(f"int f{number} = wrong{number};" for number in range(5)))
         assert [line[:16] for line in lines if not line.startswith(" ")] == [
             "cpp_sources:1:10", "cpp_sources:2:10", "cpp_sources:3:10", "and 2 more error"]
 
-    def test_of_an_error_in_a_header_the_author_s_line_is_shown(self, service: BuildService) -> None:
+    def test_an_error_in_a_header_quotes_the_authors_line(self, service: BuildService) -> None:
         source = ("#include <algorithm>\n#include <list>\nvoid f(std::list<int> l) {\n"
                   "  std::sort(l.begin(), l.end());\n}")
         lines = of_cpp(service, source)
@@ -83,26 +83,26 @@ class TestOfGcc:
         assert lines[0].endswith(" (required from cpp_sources:4)")
         assert lines[1] == "    4 |   std::sort(l.begin(), l.end());"
 
-    @pytest.mark.parametrize(("source", "said"), [
+    @pytest.mark.parametrize(("source", "expected"), [
         ("#error no way", "cpp_sources:1:2: error: #error no way"),
         ("#include <no_such.h>", "cpp_sources:1:10: error: no_such.h: No such file or directory"),
         ('static_assert(sizeof(int) == 8, "small");', "static assertion failed: small"),
         ('void f() { asm("foobar %eax"); }', "cpp_sources:1: error: no such instruction: `foobar %eax'"),
         ("int f() { return 1 }", "cpp_sources:1:19: error: expected ';' before '}' token"),
     ])
-    def test_each_kind_of_error(self, service: BuildService, source: str, said: str) -> None:
+    def test_kinds_of_errors(self, service: BuildService, source: str, expected: str) -> None:
         lines = of_cpp(service, source)
-        assert said in lines[0] and lines[1] == f"    1 | {source}"
+        assert expected in lines[0] and lines[1] == f"    1 | {source}"
 
-    def test_flags_and_linkers(self, service: BuildService) -> None:
+    def test_errors_of_linkers(self, service: BuildService) -> None:
         expected = {"-lno_such": "ld: cannot find -lno_such", "-Wl,--no-undefined": "undefined reference to"}
-        for flag, said in expected.items():
+        for flag, message in expected.items():
             request = BuildRequest("small", ("int g(); int f() { return g(); }",), extra_ldflags=(flag,),
                                    no_implicit_headers=True)
             first = service.build(request).reason.splitlines()[0]
-            assert said in first and "collect2" not in first
+            assert message in first and "collect2" not in first
 
-    def test_a_name_that_two_sources_define(self, service: BuildService) -> None:
+    def test_a_name_that_two_sources_define_names_both(self, service: BuildService) -> None:
         source = 'extern "C" int PyInit_x() { return 1; }'
         request = BuildRequest("small", (source,), (source,), no_implicit_headers=True)
         assert service.build(request).reason == (
@@ -110,7 +110,7 @@ class TestOfGcc:
 
 
 class TestOfFunctions:
-    @pytest.mark.parametrize(("source", "cuda", "name", "said"), [
+    @pytest.mark.parametrize(("source", "cuda", "name", "expected"), [
         ("", "", "f", ", but cpp_sources does not declare it"),
         ("int relu(int);", "", "rela", ", but cpp_sources does not declare it; did you mean 'relu'?"),
         ("", "int f() { return 1; }", "f", ", but cpp_sources does not declare it: a declaration in cuda_sources is "
@@ -121,25 +121,27 @@ class TestOfFunctions:
         ("template <class T> T f(T);", "", "f", ", but cpp_sources has several functions, or a template, of that name: "
                                                 "it must be one"),
     ])
-    def test_what_cannot_be_bound(self, service: BuildService, source: str, cuda: str, name: str, said: str) -> None:
-        assert of_cpp(service, PYBIND + source, [name], cuda) == [f"functions names '{name}'{said}"]
+    def test_a_name_that_cannot_be_bound(
+        self, service: BuildService, source: str, cuda: str, name: str, expected: str
+    ) -> None:
+        assert of_cpp(service, PYBIND + source, [name], cuda) == [f"functions names '{name}'{expected}"]
 
-    def test_each_function_is_named(self, service: BuildService) -> None:
+    def test_each_unbound_function_is_named(self, service: BuildService) -> None:
         lines = of_cpp(service, PYBIND + "int a();", ["a", "b", "c"])
         assert [line[:19] for line in lines] == ["functions names 'b'", "functions names 'c'"]
 
-    def test_a_function_whose_types_do_not_fit(self, service: BuildService) -> None:
+    def test_a_function_with_unsupported_types(self, service: BuildService) -> None:
         (line, *_) = of_cpp(service, PYBIND + "#include <cstdio>", ["printf"])
         assert line.startswith("functions names 'printf', which cannot be bound to Python: ")
 
-    def test_a_source_without_an_end_is_not_blamed_on_functions(self, service: BuildService) -> None:
+    def test_an_incomplete_source_is_not_blamed_on_functions(self, service: BuildService) -> None:
         lines = of_cpp(service, PYBIND + "int f() { return 1", ["f"])
         assert lines[0].startswith("cpp_sources:1:19: error: expected ';'") and "bindings" not in "".join(lines)
 
 
 @with_nvcc
 class TestOfNvcc:
-    def test_the_caret_of_nvcc_is_where_the_author_s_line_has_it(self, tmp_path: Path) -> None:
+    def test_the_caret_for_nvcc_is_in_the_authors_line(self, tmp_path: Path) -> None:
         assert of_nvcc(tmp_path, "__global__ void k(float* x) {\n  x[0] = y;\n}") == [
             'cuda_sources:2:10: error: identifier "y" is undefined', "    2 |   x[0] = y;", "      |          ^"]
         assert of_nvcc(tmp_path, "__global__ void k(float* x) { x[0] = y; }") == [
@@ -147,7 +149,7 @@ class TestOfNvcc:
             "    1 | __global__ void k(float* x) { x[0] = y; }",
             "      |                                      ^"]
 
-    def test_what_a_macro_hides_has_no_caret_and_a_comment_costs_the_column(self, tmp_path: Path) -> None:
+    def test_errors_in_macros_have_no_caret_and_comments_hide_the_column(self, tmp_path: Path) -> None:
         lines = of_nvcc(tmp_path, "#define BAD y\n__device__ void k(float* x) {\n  x[0] = BAD;\n  x[1] = z; // z?\n"
                                   "  x[2] = w; // ?\n}")
         assert lines == [
@@ -155,57 +157,57 @@ class TestOfNvcc:
             'cuda_sources:4: error: identifier "z" is undefined', "    4 |   x[1] = z; // z?",
             'cuda_sources:5: error: identifier "w" is undefined', "    5 |   x[2] = w; // ?", "      |          ^"]
 
-    def test_a_template_s_error_names_the_line_that_asked_for_it(self, tmp_path: Path) -> None:
+    def test_an_error_in_a_template_names_the_instantiating_line(self, tmp_path: Path) -> None:
         source = ("template <class T> __global__ void k(T* x) { x[0] = x[0].foo; }\n"
                   "void f(float* x) {\n  k<float><<<1, 1>>>(x);\n}")
         lines = of_nvcc(tmp_path, source)
         assert lines[0].startswith("cuda_sources:1:") and lines[0].endswith(" (required from cuda_sources:3)")
         assert lines[1] == "    1 | template <class T> __global__ void k(T* x) { x[0] = x[0].foo; }"
 
-    @pytest.mark.parametrize(("source", "said"), [
+    @pytest.mark.parametrize(("source", "expected"), [
         ("#error no way", "cuda_sources:1:2: error: #error no way"),
         ('#include "no_such.h"', "cuda_sources:1:10: error: no_such.h: No such file or directory"),
         ('static_assert(sizeof(int) == 8, "small");', "static assertion failed"),
         ('void f() { asm("foobar %eax"); }', "cuda_sources:1: error: no such instruction"),
     ])
-    def test_each_kind_of_error(self, tmp_path: Path, source: str, said: str) -> None:
+    def test_kinds_of_errors(self, tmp_path: Path, source: str, expected: str) -> None:
         lines = of_nvcc(tmp_path, source)
-        assert said in lines[0] and lines[1] == f"    1 | {source}"
+        assert expected in lines[0] and lines[1] == f"    1 | {source}"
 
-    def test_ptxas(self, tmp_path: Path) -> None:
+    def test_errors_of_ptxas(self, tmp_path: Path) -> None:
         wrong = '__global__ void k(float* x) { asm("bogus.f32 %0, 1;" : "=f"(x[0])); }'
         (line,) = of_nvcc(tmp_path, wrong)
         assert line.startswith("ptxas error : Not a name of any known instruction: 'bogus' (line ")
         (line,) = of_nvcc(tmp_path, "extern __device__ float g(float);\n__global__ void k(float* x) { *x = g(*x); }")
         assert line.startswith("ptxas fatal : Unresolved extern function")
 
-    @pytest.mark.parametrize(("flag", "said"), [
+    @pytest.mark.parametrize(("flag", "expected"), [
         ("-arch=sm_70", "nvcc fatal : Unsupported gpu architecture 'sm_70'"),
         ("--bogus", "nvcc fatal : Unknown option '--bogus'"),
         ("-Xptxas=-bogus", "ptxas fatal : Unknown option 'bogus'"),
         ("-Xcudafe=--bogus", "Command-line error: invalid option: --bogus"),
     ])
-    def test_flags(self, tmp_path: Path, flag: str, said: str) -> None:
+    def test_errors_of_flags(self, tmp_path: Path, flag: str, expected: str) -> None:
         if flag == "-arch=sm_70" and "release 13" not in toolchain.version_of(toolchain.nvcc()):
             pytest.skip("this toolkit still knows it")
-        assert of_nvcc(tmp_path, "__global__ void k() {}", flag) == [said]
+        assert of_nvcc(tmp_path, "__global__ void k() {}", flag) == [expected]
 
 
 class TestOfTheCpu:
-    """The C++ compiler reads what was made of a CUDA source: its columns are of that text."""
+    """The C++ compiler gets a translated CUDA source, so its columns are of the translation."""
 
     SOURCE = ("__global__ void k(float* x) { x[0] = y; }\nvoid f(float* x) { k<<<1, 1>>>(x); }\n"
               "int g = k<<<1, 1>>>(y, y);")
     REQUEST = BuildRequest("small", (), (SOURCE,))
 
-    def test_a_column_is_said_where_the_rest_of_the_line_is_the_author_s(self) -> None:
+    def test_the_column_is_given_if_the_rest_of_the_line_is_the_authors(self) -> None:
         compiled = '#line 1 "cuda_sources"\n' + self.SOURCE.replace("__global__ void", "/* a kernel */ static void")
         column = compiled.splitlines()[1].index("y;") + 1
         assert of_log(f"cuda_sources:1:{column}: error: 'y' was not declared", self.REQUEST, compiled) == [
             "cuda_sources:1:38: error: 'y' was not declared", "    1 | __global__ void k(float* x) { x[0] = y; }",
             "      |                                      ^"]
 
-    def test_else_it_is_left_out_and_the_caret_is_at_the_name_if_that_is_there_once(self) -> None:
+    def test_otherwise_the_caret_is_at_the_only_occurrence_of_the_name(self) -> None:
         compiled = '#line 1 "cuda_sources"\n\nlaunch(k, y, 1);}\nlaunch(k, y, y)'
         assert of_log("cuda_sources:2:11: error: 'f' was not declared\ncuda_sources:3:11: error: 'y' was not declared",
                       self.REQUEST, compiled) == [
@@ -213,7 +215,7 @@ class TestOfTheCpu:
             "      |      ^",
             "cuda_sources:3: error: 'y' was not declared", "    3 | int g = k<<<1, 1>>>(y, y);"]
 
-    def test_a_recipe_has_both_texts(self, tmp_path: Path) -> None:
+    def test_a_recipe_has_the_source_and_its_translation(self, tmp_path: Path) -> None:
         request = BuildRequest("small", ("",), (self.SOURCE.partition("int g")[0],), no_implicit_headers=True)
         found = cpu_recipe(request, tmp_path / "runtime.so", slim=False)
         line = found.files["cuda.cpp"].splitlines()[1]
@@ -221,27 +223,27 @@ class TestOfTheCpu:
         assert reason(log, found).startswith("cuda_sources:1:38: error: ")
 
 
-def test_sources_from_files_are_quoted_too() -> None:
+def test_sources_from_files_are_quoted() -> None:
     request = BuildRequest("small", ('#line 1 "/home/me/my file.cpp"\nint f() {\n  return wrong;\n}',))
     assert of_log("/home/me/my file.cpp:2:10: error: 'wrong' was not declared", request) == [
         "/home/me/my file.cpp:2: error: 'wrong' was not declared", "    2 |   return wrong;", "      |          ^"]
 
 
-def test_a_linker_s_objects_are_the_sources_that_they_were_built_of() -> None:
+def test_objects_in_linker_errors_are_named_by_their_sources() -> None:
     log = ("/usr/bin/ld: cuda.o: in function `PyInit_x':\ntmpxft_0001_00-6_cuda.cudafe1.cpp:(.text+0x0): multiple "
            "definition of `PyInit_x'; main.o:main.cpp:(.text+0x0): first defined here\ncollect2: error: ld returned 1")
     assert of_log(log, BuildRequest("small", ("",), ("",))) == [
         "cuda_sources: multiple definition of `PyInit_x'; cpp_sources: first defined here"]
 
 
-def test_of_a_long_line_a_part_is_quoted() -> None:
+def test_long_lines_are_quoted_in_part() -> None:
     request = BuildRequest("small", ("x" * 3000 + " y " + "z" * 3000,))
     _, line, caret = of_log("cpp_sources:1: error: 'y' was not declared", request)
     assert len(line) < 200 and line[caret.index("^")] == "y"
 
 
 @given(st.text(max_size=60), st.integers(0, 99), st.integers(0, 10**9 - 1), st.text("xyz '\"\t\n#line 7", max_size=40))
-def test_any_error_is_told_below_a_first_line_and_none_raises(text: str, line: int, column: int, source: str) -> None:
+def test_any_error_gives_a_reason_without_raising(text: str, line: int, column: int, source: str) -> None:
     request = BuildRequest("small", (source,), (source,), {"f": "", "no name": ""})
     for label in ("cpp_sources", "functions", "cuda_sources", "a.h"):
         log = f"functions:{line}:{column}:  required from here\n{label}:{line}:{column}: error: {text}"

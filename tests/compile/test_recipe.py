@@ -22,7 +22,7 @@ REQUEST = BuildRequest("extension", ("int f();",), functions={"f": "doc"})
 
 
 def arguments_of(request: BuildRequest, folder: Path) -> list[str]:
-    """What a compiler of this recipe is called with: the real shell splits ninja's real command."""
+    """Returns the arguments that a compiler gets: the real shell splits ninja's real command."""
     folder.mkdir(parents=True, exist_ok=True)
     planned = recipe(request, (), slim=False)
     for name, text in planned.files.items():
@@ -47,7 +47,7 @@ def arguments_of(request: BuildRequest, folder: Path) -> list[str]:
     ("-DCOLON=a:b|c&d`e`", ["-DCOLON=a:b|c&d`e`"]),
     ("", []),
 ])
-def test_flags_reach_the_compiler_as_a_shell_would_split_them(flag: str, expected: list[str], tmp_path: Path) -> None:
+def test_flags_are_split_as_by_a_shell(flag: str, expected: list[str], tmp_path: Path) -> None:
     before = arguments_of(REQUEST, tmp_path / "before")
     after = arguments_of(BuildRequest(**{**vars(REQUEST), "extra_cflags": (flag,)}), tmp_path / "after")
     assert [argument for argument in after if argument not in before] == expected
@@ -55,13 +55,13 @@ def test_flags_reach_the_compiler_as_a_shell_would_split_them(flag: str, expecte
 
 @settings(max_examples=15)
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20))
-def test_any_include_path_survives(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
+def test_any_include_path_reaches_the_compiler(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
     request = BuildRequest(**{**vars(REQUEST), "extra_include_paths": (path,)})
     assert f"-I{path}" in arguments_of(request, tmp_path_factory.mktemp("recipe"))
 
 
 @pytest.mark.parametrize("flags", [("-DX='",), ("-DX='a\nb'",)])
-def test_flags_that_no_command_can_hold_are_refused(flags: tuple[str, ...]) -> None:
+def test_flags_that_a_ninja_file_cannot_contain_raise(flags: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="-DX"):
         recipe(BuildRequest("extension", ("int f();",), extra_cflags=flags), (), slim=False)
 
@@ -71,22 +71,22 @@ def test_flags_that_no_command_can_hold_are_refused(flags: tuple[str, ...]) -> N
     {"extra_cflags": ("-O1",)}, {"extra_ldflags": ("-lm",)}, {"extra_include_paths": ("/include",)},
     {"with_pytorch_error_handling": False}, {"no_implicit_headers": True}, {"cpp_sources": ("int f();", "")},
 ])
-def test_the_key_changes_with_each_ingredient(change: dict[str, Any]) -> None:
+def test_the_key_depends_on_each_part_of_the_request(change: dict[str, Any]) -> None:
     changed = BuildRequest(**{**vars(REQUEST), **change})
     assert recipe(changed, (), slim=False).key != recipe(REQUEST, (), slim=False).key
 
 
-def test_the_key_is_the_same_for_the_same_request() -> None:
+def test_equal_requests_have_equal_keys() -> None:
     assert recipe(BuildRequest(**vars(REQUEST)), (), slim=False).key == recipe(REQUEST, (), slim=False).key
 
 
-def test_the_key_changes_with_the_compiler_s_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_depends_on_the_compilers_version(monkeypatch: pytest.MonkeyPatch) -> None:
     before = recipe(REQUEST, (), slim=False).key
     monkeypatch.setattr(toolchain, "version_of", lambda compiler: "another version")
     assert recipe(REQUEST, (), slim=False).key != before
 
 
-def test_the_source_is_what_load_inline_makes_of_it() -> None:
+def test_the_source_is_assembled_as_by_load_inline() -> None:
     text = recipe(REQUEST, (), slim=False).files["main.cpp"]
     assert text.startswith("#include <torch/extension.h>\n")
     assert 'm.def("f", torch::wrap_pybind_function(f), "doc");' in text
@@ -96,13 +96,13 @@ def test_the_source_is_what_load_inline_makes_of_it() -> None:
     assert r'm.def("f", f, "a \"doc\"\n");' in plain
 
 
-def test_without_functions_the_source_brings_its_own_module() -> None:
+def test_without_functions_no_module_is_generated() -> None:
     assert "PYBIND11_MODULE" not in recipe(BuildRequest("extension", ("int f();",)), (), slim=False).files["main.cpp"]
 
 
 @pytest.fixture
 def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A CUDA toolkit in which only a file named nvcc exists."""
+    """A CUDA toolkit that contains only a file named nvcc."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "nvcc").write_text("#!/bin/sh\necho release 13.0\n")
     (tmp_path / "bin" / "nvcc").chmod(0o755)
@@ -122,7 +122,7 @@ def nvcc_line(request: BuildRequest, architectures: tuple[str, ...]) -> str:
     return next(line for line in lines if "$nvcc" in line)
 
 
-def test_cuda_sources_are_compiled_for_the_gpu_s_architecture(toolkit: Path) -> None:
+def test_cuda_sources_are_compiled_for_the_given_architecture(toolkit: Path) -> None:
     request = BuildRequest("extension", ("int f();",), ("__global__ void k() {}",))
     line = nvcc_line(request, ("90",))
     assert "arch=compute_90,code=sm_90" in line and "arch=compute_90,code=compute_90" in line
@@ -130,21 +130,21 @@ def test_cuda_sources_are_compiled_for_the_gpu_s_architecture(toolkit: Path) -> 
 
 
 @pytest.mark.parametrize("flag", ["-arch=sm_80", "-gencode=arch=compute_80,code=sm_80"])
-def test_a_solution_s_own_architecture_and_standard_count(toolkit: Path, flag: str) -> None:
+def test_a_solutions_own_architecture_and_standard_are_used(toolkit: Path, flag: str) -> None:
     request = BuildRequest("extension", (), ("",), extra_cuda_cflags=(flag, "-std=c++20"))
     line = nvcc_line(request, ("90",))
     assert "compute_90" not in line and line.count("-std=") == 1
 
 
-def test_several_architectures_and_ptx_for_newer_ones(toolkit: Path) -> None:
+def test_several_architectures_and_ptx_for_newer_gpus(toolkit: Path) -> None:
     line = nvcc_line(BuildRequest("extension", (), ("",)), ("80", "90a"))
     targets = re.findall(r"-gencode=arch=compute_(\w+),code=(\w+)", line)
     assert targets == [("80", "sm_80"), ("90a", "sm_90a"), ("80", "compute_80")]
 
 
 @pytest.mark.parametrize("flags", [("-arch=native",), ("-arch", "native"), ("--gpu-architecture=native -O2",)])
-def test_the_native_architecture_is_the_one_that_is_built_for(toolkit: Path, flags: tuple[str, ...]) -> None:
-    """A compiler that sees no GPU would take its default for it."""
+def test_the_native_architecture_is_replaced_by_the_given_one(toolkit: Path, flags: tuple[str, ...]) -> None:
+    """A compiler that sees no GPU would use its default."""
     line = nvcc_line(BuildRequest("extension", (), ("",), extra_cuda_cflags=flags), ("90",))
     assert "native" not in line and "-arch" not in line and "code=sm_90" in line
 
@@ -155,16 +155,16 @@ def test_the_native_architecture_is_the_one_that_is_built_for(toolkit: Path, fla
     (tuple(f"-gencode=arch=compute_{name}" for name in ("80,code=sm_80", "80,code=compute_80", "89,code=sm_89",
                                                         "90a,code=sm_90a")), ["--threads=3"]),
 ])
-def test_passes_of_the_cuda_compiler_run_side_by_side(toolkit: Path, own: tuple[str, ...], found: list[str]) -> None:
+def test_nvcc_compiles_architectures_in_parallel(toolkit: Path, own: tuple[str, ...], found: list[str]) -> None:
     line = nvcc_line(BuildRequest("extension", (), ("",), extra_cuda_cflags=own), ("80", "90"))
     assert [word for word in line.split() if word.startswith(("-t", "--threads"))] == found
 
 
-# What may lie elsewhere on another machine is no part of a key.
+# Locations that differ between machines are not part of a key.
 
 
 def moved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From here on everything lies elsewhere: compilers, toolkit, torch and our own headers."""
+    """Moves compilers, toolkit, torch and the harness's headers to another folder."""
     facts = vars(toolchain.torch())
     toolchain.cuda_home.cache_clear()
     monkeypatch.setattr(toolchain, "torch", lambda: toolchain.Torch(**{**facts, "root": folder / "torch"}))
@@ -180,7 +180,7 @@ def moved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_HOME", str(folder))
 
 
-def test_a_key_does_not_tell_where_things_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_do_not_depend_on_locations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = BuildRequest("extension", ("int f();",), ("__global__ void k() {}",))
     clock = tmp_path / "clock.cu"
     clock.write_text("int x;")
@@ -197,7 +197,7 @@ def test_a_key_does_not_tell_where_things_lie(tmp_path: Path, monkeypatch: pytes
     assert all(here != there for here, there in zip(*places, strict=True))
 
 
-def test_a_key_tells_which_headers_of_ours_and_flags_there_are(
+def test_keys_depend_on_flags_in_the_environment_and_on_the_harnesss_headers(
     toolkit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = recipe(REQUEST, (), slim=True).key
@@ -209,7 +209,7 @@ def test_a_key_tells_which_headers_of_ours_and_flags_there_are(
     assert flagged != before
 
 
-def test_what_is_compiled_for_this_processor_is_not_another_s(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_native_builds_have_keys_that_depend_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     native = BuildRequest(**{**vars(REQUEST), "extra_cflags": ("-march=native",)})
     before = [recipe(request, (), slim=True).key for request in (REQUEST, native)]
     monkeypatch.setattr(toolchain, "processor", lambda: "another")
@@ -217,7 +217,7 @@ def test_what_is_compiled_for_this_processor_is_not_another_s(monkeypatch: pytes
     assert (before[0] == after[0], before[1] == after[1]) == (True, False)
 
 
-def test_a_missing_nvcc_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_nvcc_raises_with_an_instruction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "nowhere"))
     toolchain.cuda_home.cache_clear()
     with pytest.raises(MissingTool, match=r"nowhere.*install the CUDA toolkit"):
@@ -226,7 +226,7 @@ def test_a_missing_nvcc_is_named_with_what_to_do(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("make", [lambda request: recipe(request, (), slim=True),
                                   lambda request: cpu_recipe(request, None, slim=True)])
-def test_a_header_that_travels_is_written_and_counts(make: Any) -> None:
+def test_headers_in_a_request_are_written_and_part_of_the_key(make: Any) -> None:
     plans = [make(BuildRequest(**{**vars(REQUEST), "headers": {"own/a.h": text}})) for text in ("one", "other")]
     assert [plan.files["own/a.h"] for plan in plans] == ["one", "other"]
     assert len({plan.key for plan in plans} | {make(REQUEST).key}) == 3

@@ -1,4 +1,4 @@
-"""Real builds by ninja and the C++ compiler, of sources without torch's headers, so that each takes a second."""
+"""Real builds with ninja and the C++ compiler, of sources without torch's headers, so that each takes a second."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def service(tmp_path: Path) -> Iterator[BuildService]:
 
 @pytest.fixture
 def fresh_tools() -> Iterator[None]:
-    """Looks for compilers anew, before and after the test."""
+    """Makes the toolchain search for compilers again, before and after the test."""
     tools = (toolchain.cxx, toolchain.ninja, toolchain.version_of)
     for tool in tools:
         tool.cache_clear()
@@ -48,12 +48,12 @@ def fresh_tools() -> Iterator[None]:
 
 
 def assert_gone(pids: Path) -> None:
-    """The one process whose number is in the file has ended (and may wait for its parent to notice)."""
+    """Asserts that the process whose PID is in the file has ended (it may be a zombie)."""
     (pid,) = pids.read_text().split()
     stat = Path(f"/proc/{pid}/stat")
     deadline = time.monotonic() + 2
     while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
-        assert time.monotonic() < deadline, f"process {pid} lives on"
+        assert time.monotonic() < deadline, f"process {pid} is still running"
         time.sleep(0.02)
 
 
@@ -62,7 +62,7 @@ def answer_of(outcome: BuildOutcome) -> int:
     return int(ctypes.CDLL(str(outcome.library)).answer())
 
 
-def test_a_library_is_built_and_then_comes_from_the_cache(tmp_path: Path, service: BuildService) -> None:
+def test_a_second_build_comes_from_the_cache(tmp_path: Path, service: BuildService) -> None:
     outcome = service.build(request())
     assert answer_of(outcome) == 42
     assert outcome.seconds > 0 and not outcome.cached
@@ -70,8 +70,8 @@ def test_a_library_is_built_and_then_comes_from_the_cache(tmp_path: Path, servic
     assert (again.library, again.cached, again.seconds) == (outcome.library, True, 0.0)
 
 
-def test_it_does_not_matter_where_compilers_and_cache_lie(tmp_path: Path) -> None:
-    """Neither for building nor for finding what was built."""
+def test_the_locations_of_compilers_and_cache_do_not_matter(tmp_path: Path) -> None:
+    """They affect neither builds nor cache hits."""
     found = []
     for name in ("plain", "it's $in; a place"):
         folder = tmp_path / name
@@ -88,14 +88,14 @@ def test_it_does_not_matter_where_compilers_and_cache_lie(tmp_path: Path) -> Non
     assert len(keys) == 1
 
 
-def test_a_compile_error_is_the_reason_and_the_whole_log_is_kept(service: BuildService) -> None:
+def test_a_compile_error_is_the_reason_and_the_full_log_is_kept(service: BuildService) -> None:
     outcome = service.build(request(source='extern "C" int answer() {\n  return wrong;\n}'))
     assert outcome.library is None
     assert "cpp_sources:2" in outcome.reason and "error: " in outcome.reason and "wrong" in outcome.reason
     assert "wrong" in outcome.log and "cpp_sources:2:10: error: " in outcome.log
 
 
-def test_of_several_sources_the_error_names_the_one(service: BuildService) -> None:
+def test_an_error_names_its_source_among_several(service: BuildService) -> None:
     outcome = service.build(BuildRequest("small", ("int f();", "wrong"), no_implicit_headers=True))
     assert "cpp_sources[1]:1" in outcome.reason
 
@@ -105,7 +105,7 @@ def test_a_link_error_is_the_reason(service: BuildService) -> None:
     assert outcome.library is None and "no_such_library" in outcome.reason
 
 
-def test_the_same_request_is_built_once_however_many_ask(tmp_path: Path) -> None:
+def test_concurrent_equal_requests_are_built_once(tmp_path: Path) -> None:
     counter = tmp_path / "calls"
     wrapper = tmp_path / "counting-c++"
     wrapper.write_text(f'#!/bin/sh\ncase "$*" in *--version*) ;; *) echo call >> {counter};; esac\nexec c++ "$@"\n')
@@ -123,7 +123,7 @@ def test_the_same_request_is_built_once_however_many_ask(tmp_path: Path) -> None
     assert counter.read_text().split() == ["call", "call"], "one compilation and one link"
 
 
-def test_a_build_that_takes_too_long_is_killed_with_its_compilers(tmp_path: Path) -> None:
+def test_a_build_that_exceeds_its_time_is_killed_with_its_compilers(tmp_path: Path) -> None:
     slow = tmp_path / "slow-c++"
     slow.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/pids\nsleep 86397\n")
     slow.chmod(0o755)
@@ -139,7 +139,7 @@ def test_a_build_that_takes_too_long_is_killed_with_its_compilers(tmp_path: Path
     assert [entry for entry in os.listdir(tmp_path / "cache") if entry.startswith("building")] == []
 
 
-def test_closing_kills_what_is_running(tmp_path: Path) -> None:
+def test_closing_kills_running_builds(tmp_path: Path) -> None:
     slow = tmp_path / "slow-c++"
     slow.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/pids\nsleep 86397\n")
     slow.chmod(0o755)
@@ -157,7 +157,7 @@ def test_closing_kills_what_is_running(tmp_path: Path) -> None:
     assert_gone(tmp_path / "pids")
 
 
-def test_a_missing_compiler_is_a_reason_with_what_to_do(
+def test_a_missing_compiler_is_a_reason_with_an_instruction(
     tmp_path: Path, fresh_tools: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -177,19 +177,19 @@ def test_a_compiler_that_does_not_run_is_a_reason(
 @pytest.mark.parametrize("broken", [
     request(answer="'"), request(answer="'a\nb'"), request(source='extern "C" int answer() { return 1; } // \ud800'),
 ])
-def test_a_request_that_cannot_be_written_down_is_a_reason(service: BuildService, broken: BuildRequest) -> None:
+def test_a_request_that_cannot_be_written_to_files_is_a_reason(service: BuildService, broken: BuildRequest) -> None:
     outcome = service.build(broken)
     assert outcome.library is None and outcome.reason
 
 
-def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_at_its_line(service: BuildService) -> None:
+def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_with_its_line(service: BuildService) -> None:
     source = '__global__ void f() {\n  asm volatile("trap;");\n}\n'
     outcome = service.build(BuildRequest("small", (), (source,)))
     assert outcome.library is None and outcome.unsupported
     assert outcome.at == (source, 2) and "inline PTX" in outcome.reason
 
 
-def test_sources_that_need_more_than_slim_headers_get_the_full_ones(tmp_path: Path) -> None:
+def test_sources_that_need_more_than_slim_headers_get_full_ones(tmp_path: Path) -> None:
     service = BuildService(tmp_path, (), timeout=600)
     source = BuildRequest("small", ("int f() { return torch::nn::LinearOptions(2, 3).in_features(); }",))
     whole = service.build(source)
@@ -201,7 +201,7 @@ def test_sources_that_need_more_than_slim_headers_get_the_full_ones(tmp_path: Pa
 
 
 def test_the_clock_is_built_for_each_architecture(tmp_path: Path) -> None:
-    """By the real compiler, which needs no GPU; the names of its targets stand in what it embeds."""
+    """Uses the real nvcc, which needs no GPU. The library contains the names of its targets."""
     try:
         toolchain.nvcc()
     except toolchain.MissingTool as error:
@@ -214,7 +214,7 @@ def test_the_clock_is_built_for_each_architecture(tmp_path: Path) -> None:
 
 
 def wrapped(tools: Path, script: str) -> BuildRequest:
-    """A request whose flags have the compiler run a script of the solution's."""
+    """Returns a request whose flags make the compiler run a script of the solution."""
     tools.mkdir(exist_ok=True)
     (tools / "wrapper.sh").write_text(script)
     flags = ("-DANSWER=1", "-wrapper", f"/bin/sh,{tools / 'wrapper.sh'}")
@@ -222,44 +222,46 @@ def wrapped(tools: Path, script: str) -> BuildRequest:
 
 
 @pytest.fixture
-def shut_in(tmp_path: Path) -> Iterator[BuildService]:
+def sandboxed_service(tmp_path: Path) -> Iterator[BuildService]:
     """A service whose compilers run in the sandbox, as in a run."""
     if not set(REQUIRED) <= set(available()):
-        pytest.skip("this machine offers no whole sandbox")
+        pytest.skip("this machine does not offer the whole sandbox")
     sandbox = Sandbox(tuple(map(str, available())), (str(ROOT), str(tmp_path / "tools")))
     service = BuildService(tmp_path / "cache", (), timeout=60, sandbox=sandbox)
     yield service
     service.close()
 
 
-def test_a_build_works_inside_the_sandbox(shut_in: BuildService) -> None:
-    assert answer_of(shut_in.build(request())) == 42
+def test_a_build_works_inside_the_sandbox(sandboxed_service: BuildService) -> None:
+    assert answer_of(sandboxed_service.build(request())) == 42
 
 
-def test_a_source_cannot_include_a_secret(shut_in: BuildService, service: BuildService, tmp_path: Path) -> None:
+def test_a_source_cannot_include_a_secret(
+    sandboxed_service: BuildService, service: BuildService, tmp_path: Path
+) -> None:
     secret = tmp_path / "secret.h"
     secret.write_text('#error "token-4711"\n')
     including = request(source=f'#include "{secret}"\n{SOURCE}')
     assert "token-4711" in service.build(including).log
-    outcome = shut_in.build(including)
+    outcome = sandboxed_service.build(including)
     assert outcome.library is None
     assert "token-4711" not in outcome.log and str(secret) in outcome.log
 
 
-def test_a_program_among_the_flags_cannot_write_outside(
-    shut_in: BuildService, service: BuildService, tmp_path: Path
+def test_a_program_started_by_flags_cannot_write_outside(
+    sandboxed_service: BuildService, service: BuildService, tmp_path: Path
 ) -> None:
     target = tmp_path / "planted"
     request = wrapped(tmp_path / "tools", f'touch {target}; exec "$@"\n')
-    shut_in.build(request)
+    sandboxed_service.build(request)
     assert not target.exists()
     service.build(request)
     assert target.exists()
 
 
-def test_a_build_that_starts_too_many_processes_is_stopped(shut_in: BuildService, tmp_path: Path) -> None:
+def test_a_build_that_starts_too_many_processes_is_stopped(sandboxed_service: BuildService, tmp_path: Path) -> None:
     script = 'i=0; while [ $i -lt 400 ]; do sleep 20 & i=$((i+1)); done; wait; exec "$@"\n'
-    outcome = shut_in.build(wrapped(tmp_path / "tools", script))
+    outcome = sandboxed_service.build(wrapped(tmp_path / "tools", script))
     assert outcome.library is None and "more than 256 processes" in outcome.reason
 
 
@@ -268,11 +270,11 @@ setsid sleep {seconds} < /dev/null > /dev/null 2>&1 &
 (trap '' TERM HUP; exec sleep {seconds}) < /dev/null > /dev/null 2>&1 &
 exec "$@"
 """
-"""A wrapper around the compiler that leaves two processes behind, one of them in a session of its own."""
+"""A wrapper around the compiler that leaves two processes behind, one of them in another session."""
 
 
 def running(argument: str) -> list[int]:
-    """The processes that were started with this argument."""
+    """Returns the processes that were started with this argument."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -282,10 +284,10 @@ def running(argument: str) -> list[int]:
 
 
 @pytest.mark.parametrize("sandboxed", [True, False])
-def test_what_a_build_leaves_running_is_dead_before_its_library_is_used(
+def test_processes_left_by_a_build_are_killed_before_its_library_is_used(
     sandboxed: bool, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    builder = request.getfixturevalue("shut_in" if sandboxed else "service")
+    builder = request.getfixturevalue("sandboxed_service" if sandboxed else "service")
     seconds = f"86390.{os.getpid()}{int(sandboxed)}"
     outcome = builder.build(wrapped(tmp_path / "tools", LEAVES.format(seconds=seconds)))
     assert outcome.library is not None, outcome.log
@@ -300,21 +302,21 @@ exec "$@"
 """
 
 
-def test_a_build_that_signals_its_group_leaves_nothing_running(service: BuildService, tmp_path: Path) -> None:
-    """The process that kills what is left is in that group."""
+def test_a_build_that_signals_its_process_group_leaves_no_processes(service: BuildService, tmp_path: Path) -> None:
+    """The process that kills leftovers is in that group."""
     seconds = f"86380.{os.getpid()}"
     service.build(wrapped(tmp_path / "tools", SIGNALS_ITS_GROUP.format(seconds=seconds)))
     assert running(seconds) == []
 
 
-def test_of_what_a_compiler_prints_without_end_the_start_is_kept(service: BuildService, tmp_path: Path) -> None:
+def test_only_the_start_of_endless_compiler_output_is_kept(service: BuildService, tmp_path: Path) -> None:
     script = 'echo "cpp_sources:1:1: error: planted" >&2; yes | head -c 20000000 >&2; exit 1\n'
     outcome = service.build(wrapped(tmp_path / "tools", script))
     assert outcome.library is None and outcome.reason.startswith("cpp_sources:1:1: error: planted")
     assert len(outcome.log) <= LOG_BYTES
 
 
-def test_only_a_plain_file_is_taken_for_a_library(tmp_path: Path) -> None:
+def test_only_a_regular_file_is_accepted_as_a_library(tmp_path: Path) -> None:
     plain, pipe, link = tmp_path / "plain", tmp_path / "pipe", tmp_path / "link"
     plain.write_bytes(b"library")
     os.mkfifo(pipe)
@@ -323,13 +325,13 @@ def test_only_a_plain_file_is_taken_for_a_library(tmp_path: Path) -> None:
     assert not any(map(_is_library, (pipe, link, tmp_path / "missing")))
 
 
-def test_a_source_with_an_error_of_its_own_is_compiled_once(service: BuildService) -> None:
-    """With torch's headers on the way: a second try with the full ones would be told apart by its log."""
+def test_a_source_with_an_error_of_the_author_is_compiled_once(service: BuildService) -> None:
+    """With torch's headers. `headers` would say so if there had been a second attempt with the full ones."""
     outcome = service.build(BuildRequest("small", ("int f() { return no_such_name; }",)))
     assert outcome.library is None and outcome.headers == "slim"
 
 
-def test_torch_s_version_is_known_to_sources(service: BuildService) -> None:
+def test_sources_can_use_torchs_version(service: BuildService) -> None:
     source = "#if TORCH_VERSION_MAJOR < 2\n#error unknown\n#endif"
     outcome = service.build(BuildRequest("small", (source,)))
     assert outcome.headers == "slim" and outcome.library is not None, outcome.log

@@ -1,6 +1,6 @@
-"""What is built with slim headers is the library that torch's own make: its symbols, what it does, what it says.
+"""Libraries built with slim headers equal those built with torch's: in symbols, results and messages.
 
-Reading torch's own headers takes the compiler most of a minute for each file, so few sources are built with them here.
+The compiler needs almost a minute for torch's headers in each file, so the tests build few sources with them.
 """
 
 from __future__ import annotations
@@ -71,18 +71,18 @@ loader = importlib.machinery.ExtensionFileLoader(name, library)
 module = importlib.util.module_from_spec(importlib.util.spec_from_file_location(name, library, loader=loader))
 loader.exec_module(module)
 
-def said(call):
+def outcome(call):
     try:
         return repr(eval(call, {"torch": torch, **vars(module)}))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
-print(json.dumps([said(call) for call in calls]))
+print(json.dumps([outcome(call) for call in calls]))
 """
 
 
 class _Recorded(Exception):
-    """Ends a solution's import, or its construction, with the request that it made."""
+    """Ends a solution's import or construction, with the request that it made."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class _Recorded(Exception):
 
 
 def request_of(name: str) -> BuildRequest:
-    """What a bundled solution has built at its import, or when it is constructed."""
+    """Returns the build request of a bundled solution, made at its import or construction."""
     import torch.utils.cpp_extension as extension
 
     def record(facts: dict[str, Any]) -> str:
@@ -104,7 +104,7 @@ def request_of(name: str) -> BuildRequest:
             solution["ModelNew"](*problem["get_init_inputs"]())
         except _Recorded as recorded:
             return BuildRequest.from_json(recorded.facts)
-    raise AssertionError(f"{name} has nothing built")
+    raise AssertionError(f"{name} builds nothing")
 
 
 def built_both_ways(request: BuildRequest, cache: Path, architectures: tuple[str, ...] = ()) -> list[Path]:
@@ -121,8 +121,8 @@ def built_both_ways(request: BuildRequest, cache: Path, architectures: tuple[str
 
 
 def strong_symbols(library: Path) -> list[str]:
-    """What a library defines for others: functions, data, constants. Weak ones are inlined or not, as it happens; and
-    so is the C++ runtime, where the system links it as an archive."""
+    """Returns the functions, data and constants that a library defines. Weak symbols and those of a statically linked
+    C++ runtime are left out, because they depend on inlining and on the system."""
     listed = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
     symbols = [line.split()[-2:] for line in listed.stdout.splitlines()]
     return sorted(f"{kind} {name}" for kind, name in symbols if kind in "TDBR" and name not in runtime_symbols())
@@ -130,7 +130,7 @@ def strong_symbols(library: Path) -> list[str]:
 
 @functools.cache
 def runtime_symbols() -> frozenset[str]:
-    """What the C++ runtime's archive defines, if there is one."""
+    """Returns the names that the C++ runtime's static library defines, if it exists."""
     archive = Path(subprocess.run([toolchain.cxx(), "-print-file-name=libstdc++.a"], capture_output=True, text=True,
                                   check=True).stdout.strip())
     if not archive.is_absolute():
@@ -139,8 +139,8 @@ def runtime_symbols() -> frozenset[str]:
     return frozenset(line.split()[-1] for line in listed.stdout.splitlines() if len(line.split()) == 3)
 
 
-def says(request: BuildRequest, library: Path, calls: list[str]) -> list[str]:
-    """What calls give or raise, in a process of their own."""
+def outcomes(request: BuildRequest, library: Path, calls: list[str]) -> list[str]:
+    """Returns the results of calls, or the exceptions that they raise, in a separate process."""
     done = subprocess.run([sys.executable, "-c", SESSION, request.name, str(library), *calls], capture_output=True,
                           text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -148,7 +148,7 @@ def says(request: BuildRequest, library: Path, calls: list[str]) -> list[str]:
 
 
 def wrong_calls(request: BuildRequest) -> list[str]:
-    """Calls with wrong arguments, of every function, and what each says of itself."""
+    """Returns calls of every function with wrong arguments, and expressions for the docstrings."""
     assert request.functions
     return [call for name in request.functions for call in (f"{name}()", f"{name}('text')", f"{name}(*range(20))",
                                                             f"{name}.__doc__")]
@@ -163,18 +163,18 @@ torch::Tensor few(const torch::Tensor& x) {
 """
 
 
-def test_what_few_sources_need_comes_with_the_words_that_they_use(cache: Path) -> None:
+def test_rarely_used_headers_are_included_for_the_words_in_a_source(cache: Path) -> None:
     request = BuildRequest("few", (FEW,), functions={"few": "few"})
     service = BuildService(cache, (), timeout=600)
     outcome = service.build(request)
     service.close()
     assert (outcome.reason, outcome.headers) == ("", "slim"), outcome.log
     assert outcome.library is not None
-    said = says(request, outcome.library, ["few(torch.ones(2)).requires_grad", "few(torch.ones(2)).tolist()"])
-    assert said == ["True", "[1.0, 1.0]"]
+    found = outcomes(request, outcome.library, ["few(torch.ones(2)).requires_grad", "few(torch.ones(2)).tolist()"])
+    assert found == ["True", "[1.0, 1.0]"]
 
 
-def test_headers_that_few_need_are_left_out_of_other_sources() -> None:
+def test_rarely_used_headers_are_not_included_in_other_sources() -> None:
     include_dir = toolchain.torch().include_dirs[0]
     assert further_headers(["at::Tensor f(at::Tensor x) { return at::relu(x); }"], include_dir) == ["ATen/ops/relu.h"]
     for word in ("device_of(x)", "at::globalContext()", "options.requires_grad(true)"):
@@ -182,39 +182,39 @@ def test_headers_that_few_need_are_left_out_of_other_sources() -> None:
     assert further_headers(["my_device_of_x = requires_gradient;"], include_dir) == []
 
 
-def test_bindings_come_out_the_same_and_say_the_same(cache: Path) -> None:
+def test_bindings_are_the_same_with_slim_and_full_headers(cache: Path) -> None:
     request = BuildRequest("bindings", (BINDINGS,), functions={name: name for name in ("scale", "pick", "describe")})
     slim, full = built_both_ways(request, cache)
     assert strong_symbols(slim) == strong_symbols(full)
     assert {"D exported_value", "R exported_text", "T PyInit_bindings"} <= set(strong_symbols(slim))
-    found = says(request, slim, CALLS)
-    assert found == says(request, full, CALLS)
+    found = outcomes(request, slim, CALLS)
+    assert found == outcomes(request, full, CALLS)
     kinds = [text.partition(":")[0] for text in found]
     assert {"TypeError", "RuntimeError", "IndexError", "NotImplementedError"} < set(kinds)
     assert "incompatible function arguments" in found[CALLS.index("scale(1, 1, None)")]
     assert found[CALLS.index("pick([4, 5], 2)")] == "IndexError: pick: no value 2"
 
 
-def test_a_bundled_solution_comes_out_the_same_on_the_cpu(cache: Path) -> None:
+def test_a_bundled_solution_is_the_same_with_slim_and_full_headers_on_the_cpu(cache: Path) -> None:
     request = request_of("matmul_diag/naive")
     slim, full = built_both_ways(request, cache)
     assert strong_symbols(slim) == strong_symbols(full) != []
-    found = says(request, slim, wrong_calls(request))
-    assert found == says(request, full, wrong_calls(request))
+    found = outcomes(request, slim, wrong_calls(request))
+    assert found == outcomes(request, full, wrong_calls(request))
     assert found[0].startswith("TypeError: ")
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", BUNDLED)
-def test_a_bundled_solution_comes_out_the_same_on_a_gpu(name: str, cache: Path) -> None:
+def test_a_bundled_solution_is_the_same_with_slim_and_full_headers_on_a_gpu(name: str, cache: Path) -> None:
     request = request_of(name)
     slim, full = built_both_ways(request, cache, (driver.ask(0),))
     assert strong_symbols(slim) == strong_symbols(full) != []
-    assert says(request, slim, wrong_calls(request)) == says(request, full, wrong_calls(request))
+    assert outcomes(request, slim, wrong_calls(request)) == outcomes(request, full, wrong_calls(request))
 
 
-def test_no_conversion_of_arguments_is_missing(tmp_path: Path) -> None:
-    """A type without its caster compiles, and is refused only when a function is called."""
+def test_slim_headers_have_all_conversions_of_arguments(tmp_path: Path) -> None:
+    """A type without its caster compiles, but calls with it fail."""
     torch = toolchain.torch()
     source = tmp_path / "main.cpp"
     source.write_text("#include <torch/extension.h>\n")

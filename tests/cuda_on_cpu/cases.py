@@ -1,7 +1,7 @@
-"""Inputs and expected results of the kernels in `kernels/`: one function a launcher, found by its decorator.
+"""Inputs and expected results of the kernels in `kernels/`: a function per launcher, registered by a decorator.
 
-A case gives the launcher's arguments in order (an array is copied to the device and back, a number is passed as it is)
-and, by the position of the argument, what the array holds afterwards.
+A case returns the launcher's arguments in order, and the expected contents of arrays after the call by the argument's
+position. Arrays are copied to the device and back; numbers are passed unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ F, D, Z, U, H = np.float32, np.float64, np.int32, np.uint32, np.float16
 
 @dataclass(frozen=True)
 class Case:
-    """A launcher of `kernels/<file>.cu`, and what it has to do. `tolerance` is relative and absolute."""
+    """A launcher of `kernels/<file>.cu`, its arguments and expected results. `tolerance` is relative and absolute."""
 
     file: str
     launcher: str
@@ -32,7 +32,7 @@ CASES: list[Case] = []
 
 
 def case(file: str, tolerance: float = 0.0) -> Callable[[Callable[[Rng], Given]], Callable[[Rng], Given]]:
-    """Registers a function under its own name."""
+    """Registers a function as a case under its own name."""
 
     def register(make: Callable[[Rng], Given]) -> Callable[[Rng], Given]:
         CASES.append(Case(file, make.__name__, make, tolerance))
@@ -42,17 +42,19 @@ def case(file: str, tolerance: float = 0.0) -> Callable[[Callable[[Rng], Given]]
 
 
 def floats(rng: Rng, *shape: int) -> np.ndarray:
-    """Normal values, none of them close to zero by design of the kernels that divide."""
+    """Returns normally distributed values. Kernels that divide are designed so that they do not divide by values near
+    0.
+    """
     return rng.standard_normal(shape).astype(F)
 
 
 def ints(rng: Rng, *shape: int, high: int = 100) -> np.ndarray:
-    """Integers from 0 up to `high`."""
+    """Returns integers from 0 to `high` (exclusive)."""
     return rng.integers(0, high, shape).astype(Z)
 
 
 def blank(*shape: int, dtype: Any = F) -> np.ndarray:
-    """Where a result goes: no kernel gives this value."""
+    """Returns an array for a result, filled with a value that no kernel computes."""
     return np.full(shape, 99, dtype)
 
 
@@ -581,7 +583,7 @@ def subtract(rng: Rng) -> Given:
 
 @case("atomics")
 def exchange(rng: Rng) -> Given:
-    # Which lane comes last is open; one warp on the CPU goes in order, and the hardware does too for one address.
+    # The order of lanes is unspecified. A warp on the CPU goes in order, and so does the hardware for one address.
     return [np.zeros(1, Z), blank(32, dtype=Z)], {}
 
 
@@ -672,20 +674,20 @@ def byte_vectors(rng: Rng) -> Given:
 
 
 def _edges(rng: Rng) -> np.ndarray:
-    """Floats of all sizes, with ties, subnormals, overflow and infinity."""
+    """Returns floats of all sizes, with ties, subnormals, overflow and infinity."""
     x = (rng.standard_normal(500) * 10.0 ** rng.uniform(-9, 6, 500)).astype(F)
     ties = np.array([1 + 2**-11, 1 + 3 * 2**-11, 65519, 65520, 2**-24, 2**-25, 3 * 2**-26, 0, -0.0, np.inf, -np.inf], F)
     return np.concatenate([x, ties])
 
 
 def to_bfloat16(x: np.ndarray) -> np.ndarray:
-    """The upper 16 bits of floats, rounded to nearest even."""
+    """Returns the upper 16 bits of floats, rounded to nearest even."""
     bits = np.asarray(x, F).view(U).astype(np.uint64)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
 
 def from_bfloat16(bits: np.ndarray) -> np.ndarray:
-    """The floats that bfloat16 bits stand for."""
+    """Returns the floats with these bfloat16 bits."""
     return (bits.astype(U) << 16).view(F)
 
 
@@ -761,7 +763,7 @@ def half_and_integers(rng: Rng) -> Given:
 
 @case("half")
 def half_atomics(rng: Rng) -> Given:
-    # A single half is added by compare and swap of its neighbourhood: keep a spare one beside it.
+    # A single half is added by compare-and-swap of 32 bits, so the array has one spare element.
     return [np.zeros(2, H), np.zeros(2, H)], {0: [64, 0], 1: [128, 256]}
 
 
@@ -790,7 +792,7 @@ def _inverse_erf(y: np.ndarray) -> np.ndarray:
 
 
 def _unary(rng: Rng, function: Callable[[np.ndarray], np.ndarray]) -> Given:
-    """Values from 0.25 to 4.25, in float64 on the side of the expectation."""
+    """Returns values from 0.25 to 4.25; the expected results are computed in float64."""
     x = (rng.random(200) * 4 + 0.25).astype(F)
     return [x, blank(200), 200], {1: function(x.astype(D))}
 
@@ -884,7 +886,7 @@ def bit_intrinsics(rng: Rng) -> Given:
     zeros = [32 - v.bit_length() for v in values]
     first = [(v & -v).bit_length() for v in values]
     permuted = [(v & 0xFF) | (v >> 24) << 8 | 0x04 << 16 | (v & 0xFF) << 24 for v in values]
-    # Selector 0x7430, least nibble first: bytes 0 and 3 of x, byte 0 of the second word (4), byte 3 of it (1).
+    # Selector 0x7430, lowest digit first: bytes 0 and 3 of x, byte 0 of the second word (4), byte 3 of it (1).
     permuted = [(v & 0xFF) | (v >> 24) << 8 | 0x04 << 16 | 0x01 << 24 for v in values]
     high = [v * 0x9E3779B9 >> 32 for v in values]
     funnel = [((0xDEADBEEF << 32 | v) << 9 >> 32) & 0xFFFFFFFF for v in values]
@@ -1026,14 +1028,15 @@ def tile_scan(rng: Rng) -> Given:
 
 
 def _bfloat16(x: np.ndarray) -> np.ndarray:
-    """The bits of integers that are small enough to be exact."""
+    """Returns the bits of integers that are small enough to be exact."""
     return (x.astype(F).view(U) >> 16).astype(np.uint16)
 
 
 def _tensor_product(
     rng: Rng, shape: tuple[int, int, int], held: Any, total: Any = F, *, by_rows: bool, low: int = -3
 ) -> Given:
-    """a @ b + start, of integers from `low` to 3; shape is (m, n, k). `held` is a dtype, or what makes the factors."""
+    """Returns a case for a @ b + start with integers from `low` to 3. `shape` is (m, n, k). `held` is a dtype, or a
+    function that makes the factors."""
     m, n, k = shape
     a, b, start = (rng.integers(low, 4, size) for size in ((m, k), (k, n), (m, n)))
     operands = [np.ascontiguousarray(x if by_rows else x.T) for x in (a, b)]
@@ -1104,7 +1107,7 @@ def doubles(rng: Rng) -> Given:
 @case("tensor_cores", 1e-6)
 def tf32_precision(rng: Rng) -> Given:
     a, b = floats(rng, 16, 8), floats(rng, 16, 8)
-    a[:, 1:] = 0  # one product an element: nothing depends on the order of a sum
+    a[:, 1:] = 0  # one product per element, so that the order of a sum does not matter
     low = U(0x1FFF)
     cut = [(x.view(U) & ~low).view(F).astype(D) for x in (a, b)]
     rounded = [((x.view(U) + U(0x1000)) & ~low).view(F).astype(D) for x in (a, b)]

@@ -1,4 +1,4 @@
-"""Shared by the tests of CUDA on the CPU."""
+"""Fixtures for the tests of CUDA on the CPU."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ import pytest
 
 @pytest.fixture(scope="session")
 def build_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where everything is built once for all tests."""
+    """The folder in which everything is built once for all tests."""
     return tmp_path_factory.mktemp("cuda_on_cpu")

@@ -15,7 +15,7 @@ KERNELS = Path(__file__).parent / "kernels"
 
 
 def build_for_cpu(source: Path, folder: Path, flags: tuple[str, ...] = ("-std=c++17", "-O1")) -> Path:
-    """The translated file as a shared library; its name is the source's."""
+    """Builds the translated file as a shared library of the same name."""
     translated = folder / f"{source.stem}.cpp"
     translated.write_text(translate(source.read_text()))
     library = folder / f"{source.stem}.so"
@@ -35,7 +35,7 @@ def build_for_cpu(source: Path, folder: Path, flags: tuple[str, ...] = ("-std=c+
 
 
 def build_for_gpu(source: Path, folder: Path) -> Path:
-    """The file as it is, built by nvcc."""
+    """Builds the unchanged file with nvcc."""
     library = folder / f"{source.stem}_gpu.so"
     _run(["nvcc", "-arch=native", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", str(source), "-o", str(library)])
     return library
@@ -47,15 +47,15 @@ def _run(command: list[str]) -> None:
 
 
 class Library:
-    """A built file of the conformance set."""
+    """A built file of the conformance kernels."""
 
     def __init__(self, path: Path) -> None:
         self.library = ctypes.CDLL(str(path))
         self.library.case_allocate.restype = ctypes.c_void_p
 
     def call(self, launcher: str, arguments: list[Any]) -> list[Any]:
-        """Calls a launcher with copies of the arrays on the device; gives the arguments as they are afterwards."""
-        held: list[tuple[int, np.ndarray]] = []
+        """Calls a launcher with copies of the arrays on the device. Returns the arguments as they are afterwards."""
+        buffers: list[tuple[int, np.ndarray]] = []
         passed: list[Any] = []
         for argument in arguments:
             if isinstance(argument, np.ndarray):
@@ -64,13 +64,13 @@ class Library:
                 self.library.case_copy_in(
                     ctypes.c_void_p(data), array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)
                 )
-                held.append((data, array))
+                buffers.append((data, array))
                 passed.append(ctypes.c_void_p(data))
             else:
                 passed.append(ctypes.c_int(argument))
         getattr(self.library, launcher)(*passed)
         error = self.library.case_finish()
-        after = {data: np.empty_like(array) for data, array in held}
+        after = {data: np.empty_like(array) for data, array in buffers}
         for data, array in after.items():
             self.library.case_copy_out(
                 array.ctypes.data_as(ctypes.c_void_p), ctypes.c_void_p(data), ctypes.c_size_t(array.nbytes)

@@ -1,7 +1,7 @@
-"""Runs one planted bug in a process of its own: python run_bug.py LIBRARY RUNTIME SIZE.
+"""Runs one planted bug: python run_bug.py LIBRARY RUNTIME SIZE.
 
-Prints one line of JSON: the error that the launches reported ("" for none), and for each of the two schedules the
-largest error of the result (NaN counts as infinite). A crash ends the process, with a message on the standard error.
+Prints one line of JSON: the error that the launches reported ("" for none), and the largest error of the result for
+each of the two schedules (NaN counts as infinite). A crash ends the process with a message on standard error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 
 def main(library_path: str, runtime_path: str, size: str) -> None:
-    """Calls `run(x, out, n)`, which is meant to give 2 * x, under both schedules."""
+    """Calls `run(x, out, n)`, which should compute 2 * x, under both schedules."""
     runtime, library = ctypes.CDLL(runtime_path), ctypes.CDLL(library_path)
     library.case_allocate.restype = ctypes.c_void_p
     runtime.inlinebench_throw_errors(0)

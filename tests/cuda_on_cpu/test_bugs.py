@@ -1,4 +1,4 @@
-"""Each planted bug is found, and its honest twin passes."""
+"""Each planted bug is found, and its fixed version passes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .device import build_for_cpu
 
 _BUGS = Path(__file__).parent / "bugs"
 _PLANTED = sorted(path.stem for path in _BUGS.glob("*.cu") if not path.stem.endswith("_fixed"))
-# A multiple of everything (an overrun hits the guard page), an odd one (it hits the canaries), and one block or less.
+# A multiple of all sizes (an overrun reaches the guard page), an odd size (it reaches the canaries), at most one block.
 _SIZES = [1024, 1001, 37]
 _TOLERANCE = 1e-5
 
@@ -28,22 +28,22 @@ def _library(name: str, folder: Path) -> Path:
 
 
 def _run(name: str, size: int, folder: Path) -> tuple[dict[str, Any], str]:
-    """What the process said: its line of JSON (empty if it crashed) and the message of the crash."""
+    """Returns the process's line of JSON (empty if it crashed) and the message of the crash."""
     command = [sys.executable, str(Path(__file__).with_name("run_bug.py")), str(_library(name, folder))]
     result = subprocess.run(
         [*command, str(runtime_library(folder)), str(size)], capture_output=True, text=True, timeout=60, check=False
     )
-    said = [line for line in result.stderr.splitlines() if line.startswith("inlinebench:")]
+    messages = [line for line in result.stderr.splitlines() if line.startswith("inlinebench:")]
     assert result.returncode <= 0, result.stderr
-    return (json.loads(result.stdout) if result.returncode == 0 else {}), "\n".join(said)
+    return (json.loads(result.stdout) if result.returncode == 0 else {}), "\n".join(messages)
 
 
 @pytest.mark.parametrize("size", _SIZES)
 @pytest.mark.parametrize("name", _PLANTED)
-def test_bug_is_found(name: str, size: int, build_folder: Path) -> None:
+def test_a_planted_bug_is_found(name: str, size: int, build_folder: Path) -> None:
     finding = (_BUGS / f"{name}.cu").read_text().splitlines()[0].removeprefix("// finds: ")
     if finding.endswith("(n > 64)") and size <= 64:
-        pytest.skip("shows from the second block on")
+        pytest.skip("the bug needs at least two blocks")
     finding = finding.removesuffix(" (n > 64)")
     kind, _, text = finding.partition(" ")
     result, crash = _run(name, size, build_folder)
@@ -52,13 +52,13 @@ def test_bug_is_found(name: str, size: int, build_folder: Path) -> None:
         assert message.startswith("inlinebench: ") and "_kernel" in message
         assert text.removeprefix("or ") in message if text else kind == "error"
     else:
-        # A wrong result under one schedule at least: two that differ can't both be right.
+        # The result is wrong under at least one schedule: two that differ cannot both be right.
         assert kind in ("wrong", "schedule") and max(result["errors"]) > _TOLERANCE
 
 
 @pytest.mark.parametrize("size", _SIZES)
 @pytest.mark.parametrize("name", [f"{name}_fixed" for name in _PLANTED])
-def test_honest_twin_passes(name: str, size: int, build_folder: Path) -> None:
+def test_the_fixed_version_passes(name: str, size: int, build_folder: Path) -> None:
     result, crash = _run(name, size, build_folder)
     assert crash == ""
     assert result["error"] == "" and max(result["errors"]) < _TOLERANCE

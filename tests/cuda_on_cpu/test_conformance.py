@@ -1,4 +1,4 @@
-"""Every kernel of the conformance set gives what NumPy expects: on the CPU, and the same file on a GPU."""
+"""Every conformance kernel gives the results that NumPy expects, on the CPU and, from the same file, on a GPU."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def _check(case: Case, library: Library) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}-{case.launcher}")
-def test_on_the_cpu(case: Case, build_folder: Path) -> None:
+def test_a_kernel_gives_the_expected_result_on_the_cpu(case: Case, build_folder: Path) -> None:
     _check(case, _cpu(case.file, build_folder))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}-{case.launcher}")
-def test_on_a_gpu(case: Case, build_folder: Path) -> None:
+def test_a_kernel_gives_the_expected_result_on_a_gpu(case: Case, build_folder: Path) -> None:
     if not _has_gpu():
         pytest.skip("no NVIDIA GPU, or no nvcc")
     _check(case, _gpu(case.file, build_folder))

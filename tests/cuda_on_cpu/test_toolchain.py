@@ -1,4 +1,4 @@
-"""Flags, the runtime library, and how fast the two kernels are that a speed was promised for."""
+"""Flags, the runtime library, and the speed of two kernels."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .device import KERNELS, Library, build_for_cpu
         (["", "-ffast-math", "-Werror", "-fmad=false", "-allow-unsupported-compiler", "-t", "4", "-lcublas"], []),
     ],
 )
-def test_flags_for_the_host(cuda: list[str], host: list[str]) -> None:
+def test_flags_for_gcc_are_taken_from_nvccs(cuda: list[str], host: list[str]) -> None:
     assert host_flags(cuda) == host
 
 
-def test_runtime_is_built_once(build_folder: Path) -> None:
+def test_the_runtime_is_built_once(build_folder: Path) -> None:
     first = runtime_library(build_folder)
     made = first.stat().st_mtime_ns
     assert runtime_library(build_folder) == first and first.stat().st_mtime_ns == made
@@ -37,7 +37,7 @@ def test_runtime_is_built_once(build_folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("launcher", "seconds"), [("naive_matmul", 0.5), ("tiled_matmul", 5.0)])
-def test_speed(launcher: str, seconds: float, build_folder: Path) -> None:
+def test_a_matmul_is_fast_enough(launcher: str, seconds: float, build_folder: Path) -> None:
     library = Library(build_for_cpu(KERNELS / "matmul.cu", build_folder, ("-std=c++17", "-O3")))
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal((256, 256)).astype(np.float32) for _ in range(2))

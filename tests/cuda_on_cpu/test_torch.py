@@ -1,4 +1,4 @@
-"""A module bound to torch, and torch's own "cuda" in Python, as a solution uses them."""
+"""A module with torch bindings, and "cuda" in Python, as solutions use them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inlinebench.cuda_on_cpu import INCLUDE_DIR, SOURCE_FLAGS, allocator_library
 _HERE = Path(__file__).parent
 
 
-def test_torch_bound_kernels(build_folder: Path) -> None:
+def test_kernels_with_torch_bindings_run_on_the_cpu(build_folder: Path) -> None:
     import torch
     from torch.utils.cpp_extension import include_paths
 
@@ -32,7 +32,7 @@ def test_torch_bound_kernels(build_folder: Path) -> None:
     session = [sys.executable, "-m", f"{__package__}.torch_session", str(module), str(allocator)]
     result = subprocess.run(session, cwd=_HERE.parents[1], capture_output=True, text=True, timeout=120, check=False)
     assert result.stdout == "done\n", result.stderr
-    # The last call overruns a whole number of pages: the guard page ends the process, with a message.
+    # The last call overruns a whole number of pages: the guard page ends the process with a message.
     assert result.returncode < 0
     assert (
         "inlinebench: out of bounds access in kernel overrun_kernel, block (16, 0, 0), thread (0, 0, 0): 0 bytes past"

@@ -1,4 +1,4 @@
-"""What translation changes, what it leaves alone, and what it refuses."""
+"""What the translation changes, keeps and refuses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_source_without_cuda_is_unchanged(source: str) -> None:
     assert translate(source, cuda=False) == source
 
 
-# Text like C++, dense in what the translator looks for.
+# Text like C++ with many of the tokens that the translator searches for.
 _PIECES = st.sampled_from(
     [
         "kernel",
@@ -90,7 +90,7 @@ _TEXT = st.one_of(
 
 
 @given(_TEXT)
-def test_tokens_are_the_text(text: str) -> None:
+def test_joined_tokens_are_the_text(text: str) -> None:
     tokens = tokenize(text)
     assert join(tokens) == text
     line = 1
@@ -112,7 +112,7 @@ def test_any_text_keeps_its_lines_or_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("path", _KERNELS, ids=lambda path: path.stem)
-def test_lines_of_real_sources_stay(path: Path) -> None:
+def test_real_sources_keep_their_lines(path: Path) -> None:
     source = path.read_text()
     lines, translated = source.splitlines(), translate(source).splitlines()
     assert len(lines) == len(translated)
@@ -136,7 +136,7 @@ def test_lines_of_real_sources_stay(path: Path) -> None:
         ("return get<T>(a)<<<1, 1>>>(x);", "get<T>(a)", "1, 1"),
     ],
 )
-def test_callee_and_configuration(source: str, callee: str, configuration: str) -> None:
+def test_launches_keep_callee_and_configuration(source: str, callee: str, configuration: str) -> None:
     translated = translate(source)
     assert (
         f"{{ {callee}(inlinebench_arguments...); }}, ::inlinebench::Configuration({configuration}))(x);" in translated
@@ -155,7 +155,7 @@ def test_callee_and_configuration(source: str, callee: str, configuration: str) 
         ("0, __VA_ARGS__", "inlinebench_arguments...", "0 __VA_ARGS__"),
     ],
 )
-def test_arguments_that_lose_their_meaning_move_inside(arguments: str, inner: str, outer: str) -> None:
+def test_literal_arguments_move_to_the_inner_call(arguments: str, inner: str, outer: str) -> None:
     translated = translate(f"k<<<1, 1>>>({arguments});")
     assert f"k({inner});" in translated
     passed = translated[translated.index("Configuration(1, 1))(") + len("Configuration(1, 1))(") :].rstrip(";")[:-1]
@@ -174,13 +174,13 @@ def test_arguments_that_lose_their_meaning_move_inside(arguments: str, inner: st
         ("__shared__ alignas(128) half x[2];", ["x"]),
     ],
 )
-def test_names_of_shared_variables(declaration: str, names: list[str]) -> None:
+def test_names_of_shared_variables_are_found(declaration: str, names: list[str]) -> None:
     translated = translate(f"__global__ void k() {{\n  {declaration}\n}}")
     assert [f"auto& {name} = []() -> auto& {{" in translated for name in names] == [True] * len(names)
     assert translated.count("::inlinebench::shared_variable<") == len(names)
 
 
-def test_shared_declaration_over_several_lines_keeps_them() -> None:
+def test_a_shared_declaration_over_several_lines_keeps_its_lines() -> None:
     source = (
         "__global__ void k() {\n  __shared__ float a[10],  // first\n      b[20]  /* second */ // third\n;\n  x();\n}"
     )
@@ -191,7 +191,7 @@ def test_shared_declaration_over_several_lines_keeps_them() -> None:
     assert macro.count("\\\n") == 3 and macro.endswith("x()\nint y;")
 
 
-def test_dynamic_shared_memory_of_a_file_goes_into_its_functions() -> None:
+def test_dynamic_shared_memory_at_file_scope_moves_into_functions() -> None:
     translated = translate(
         "extern __shared__ float smem[];\n__global__ void k() { smem[0] = 1; }\nvoid other() {}\n"
         "__device__ int f(int smem_size) { return 0; }"
@@ -227,7 +227,7 @@ def test_dynamic_shared_memory_of_a_file_goes_into_its_functions() -> None:
         ("at::cuda::getCurrentCUDAStream()", "at::cuda::getCurrentCUDAStream()"),
     ],
 )
-def test_devices(source: str, expected: str) -> None:
+def test_devices_are_rewritten(source: str, expected: str) -> None:
     assert translate(source) == expected
     assert translate(source, cuda=False) == expected
 
@@ -277,7 +277,7 @@ def test_devices(source: str, expected: str) -> None:
         ("k<<<1, 2;", "<<<", 1),
     ],
 )
-def test_refused(source: str, construct: str, line: int) -> None:
+def test_unsupported_constructs_are_refused_with_their_line(source: str, construct: str, line: int) -> None:
     with pytest.raises(Unsupported) as caught:
         translate(source)
     assert (caught.value.construct, caught.value.line) == (construct, line)
@@ -303,11 +303,11 @@ def test_refused(source: str, construct: str, line: int) -> None:
         "void host() { k<<<1, 1>>>(); }",
     ],
 )
-def test_not_refused(source: str) -> None:
+def test_similar_supported_sources_are_accepted(source: str) -> None:
     translate(source)
 
 
-def test_cpp_sources_may_have_their_own_assembly() -> None:
+def test_cpp_sources_may_contain_assembly() -> None:
     source = 'int f() { asm volatile("nop"); return 1; }'
     assert translate(source, cuda=False) == source
     with pytest.raises(Unsupported):
@@ -329,9 +329,9 @@ def test_cpp_sources_may_have_their_own_assembly() -> None:
         ("#if 1 / 0", True),
     ],
 )
-def test_branches_that_are_certain_to_be_dropped(condition: str, kept: bool) -> None:
+def test_only_branches_that_are_certainly_inactive_are_dropped(condition: str, kept: bool) -> None:
     tokens = drop_inactive(tokenize(f"{condition}\nword\n#endif\n"))
-    # That a macro like __CUDA_ARCH__ is missing is never certain: a source may look for the host's pass.
+    # It is never certain that __CUDA_ARCH__ is undefined: a source may test for the host pass.
     assert any(token.kind == "word" for token in tokens) == (kept and condition != "#ifndef __CUDA_ARCH__")
 
 
@@ -355,7 +355,7 @@ def test_macros_of_the_compiler_are_renamed() -> None:
     )
 
 
-def test_launch_by_pointer_keeps_the_type() -> None:
+def test_a_launch_by_pointer_keeps_the_kernels_type() -> None:
     assert (
         translate("cudaLaunchKernel((const void*)k<float>, g, b, a, 0, s);")
         == "cudaLaunchKernel(k<float>, g, b, a, 0, s);"

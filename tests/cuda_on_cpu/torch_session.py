@@ -1,4 +1,4 @@
-"""A candidate's process in small: python -m ...torch_session MODULE ALLOCATOR. Asserts, and prints "done"."""
+"""A simplified candidate: python -m ...torch_session MODULE ALLOCATOR. Runs assertions and prints "done"."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _raises(text: str, call: Any) -> None:
 
 
 def check_python() -> None:
-    """What solutions write in Python means the CPU."""
+    """Checks that "cuda" in Python means the CPU."""
     x = torch.randn(3, 4, device="cuda")
     assert x.device.type == "cpu" and x.is_cuda and x.cuda() is x and x.get_device() == 0
     assert x.to("cuda:0").device == torch.device("cuda") == x.device and isinstance(x.device, torch.device)
@@ -67,7 +67,7 @@ def check_python() -> None:
 
 
 def check_kernels(module: Any) -> None:
-    """Torch-bound kernels give torch's results; bugs are errors."""
+    """Checks that kernels with torch bindings give torch's results, and that bugs are errors."""
     for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
         x = torch.randn(33, 57, device="cuda").to(dtype)
         torch.testing.assert_close(module.scale(x, 3.0), x * 3)

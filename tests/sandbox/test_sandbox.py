@@ -1,4 +1,4 @@
-"""Real processes, shut in and trying to get out: each protection against an act of its kind, beside harmless ones."""
+"""Real processes in a sandbox: each protection against a violation, and harmless programs that must work."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PROTECTIONS = tuple(map(str, available()))
 
 pytestmark = pytest.mark.skipif(
-    not {str(name) for name in REQUIRED} <= set(PROTECTIONS), reason="this machine offers no whole sandbox"
+    not {str(name) for name in REQUIRED} <= set(PROTECTIONS), reason="this machine does not offer the whole sandbox"
 )
 
 
 def run(code: str, scratch: Path, *, readable: tuple[Path, ...] = (), policy: Policy | None = None) -> str:
-    """The last line of what a Python program says inside the sandbox: its output, or the exception that ended it."""
+    """Returns the last line that a Python program prints inside the sandbox, or the exception that ended it."""
     policy = policy or Sandbox(PROTECTIONS, (str(ROOT / "harness"),)).policy(scratch, readable, (os.getpid(),), False)
     command = [sys.executable, "-m", "inlinebench.sandbox", json.dumps(policy.to_json()), sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=scratch,
@@ -52,7 +52,7 @@ def secret(tmp_path: Path) -> Path:
     "os.listdir(os.path.dirname({path!r}))", "os.mkdir({path!r} + '-folder')",
     "os.system('cat ' + {path!r}) and open({path!r})",
 ])
-def test_files_outside_are_out_of_reach(scratch: Path, secret: Path, act: str) -> None:
+def test_files_outside_are_inaccessible(scratch: Path, secret: Path, act: str) -> None:
     assert "PermissionError" in run(f"import os; {act.format(path=str(secret))}; print('done')", scratch)
     assert secret.read_text() == "token"
 
@@ -68,29 +68,29 @@ def test_files_outside_are_out_of_reach(scratch: Path, secret: Path, act: str) -
     "import socket; a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1).decode())",
     "print('x', end=''); open('/dev/shm/probe', 'w').write('y')",
 ])
-def test_what_honest_programs_do_works(scratch: Path, act: str) -> None:
+def test_harmless_programs_work(scratch: Path, act: str) -> None:
     assert run(act, scratch) == "x"
 
 
-def test_what_is_readable_is_not_writable(scratch: Path, secret: Path) -> None:
+def test_readable_files_are_not_writable(scratch: Path, secret: Path) -> None:
     assert run(f"print(open({str(secret)!r}).read())", scratch, readable=(secret,)) == "token"
     assert "PermissionError" in run(f"open({str(secret)!r}, 'a')", scratch, readable=(secret,))
 
 
-def test_the_shared_memory_is_its_own(scratch: Path) -> None:
+def test_shared_memory_is_private(scratch: Path) -> None:
     name = f"/dev/shm/inlinebench-{os.getpid()}"
     assert run(f"open({name!r}, 'w').write('x'); print('x')", scratch) == "x"
     assert not Path(name).exists()
 
 
-def test_no_connection_leaves(scratch: Path) -> None:
+def test_network_connections_fail(scratch: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         code = f"import socket; socket.create_connection(('127.0.0.1', {port}), timeout=5); print('connected')"
         assert "Error" in run(code, scratch)
 
 
-def test_not_even_to_a_socket_in_the_file_system(scratch: Path) -> None:
+def test_connections_to_unix_sockets_fail(scratch: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server, tempfile.TemporaryDirectory() as folder:
         server.bind(f"{folder}/socket")
         server.listen()
@@ -103,53 +103,53 @@ def test_not_even_to_a_socket_in_the_file_system(scratch: Path) -> None:
     "open('/proc/{pid}/mem', 'rb').read(1)", "open('/proc/{pid}/environ').read()", "os.readlink('/proc/{pid}/fd/0')",
     "open('/proc/{pid}/comm', 'w').write('x')", "open('/proc/sys/kernel/core_pattern', 'w')",
 ])
-def test_other_processes_are_out_of_reach(scratch: Path, act: str) -> None:
-    said = run(f"import os, signal; {act.format(pid=os.getpid())}; print('done')", scratch)
-    assert "PermissionError" in said or "FileNotFoundError" in said
+def test_other_processes_are_inaccessible(scratch: Path, act: str) -> None:
+    output = run(f"import os, signal; {act.format(pid=os.getpid())}; print('done')", scratch)
+    assert "PermissionError" in output or "FileNotFoundError" in output
 
 
 @pytest.mark.parametrize("call", [
     "chroot(b'/')", "unshare(0x10000000)", "ptrace(16, {pid}, 0, 0)", "mount(b'none', b'/proc', b'tmpfs', 0, 0)",
     "syscall(425, 1, 0)", "syscall(310, {pid}, 0, 0, 0, 0, 0)", "setns(0, 0)",
 ])
-def test_system_calls_that_no_solution_needs_fail(scratch: Path, call: str) -> None:
+def test_unneeded_system_calls_fail(scratch: Path, call: str) -> None:
     code = f"import ctypes; print(ctypes.CDLL(None).{call.format(pid=os.getpid())})"
     assert run(code, scratch) == "-1"
 
 
-def test_a_process_stays_in_the_group_that_is_stopped_and_killed(scratch: Path) -> None:
+def test_a_process_cannot_leave_its_process_group(scratch: Path) -> None:
     code = "import os; before = os.getpgrp(); os.setsid(); os.setpgid(0, 0); print(os.getpgrp() == before)"
     assert run(f"import os\nif os.fork() == 0:\n    {code}\nelse:\n    os.wait()", scratch) == "True"
 
 
-def test_no_capability_is_left_to_a_program_either(scratch: Path) -> None:
+def test_started_programs_have_no_capabilities(scratch: Path) -> None:
     grep = ["grep", "CapEff", "/proc/self/status"]
     assert "0000000000000000" in run(f"import subprocess; print(subprocess.check_output({grep}))", scratch)
 
 
-def test_a_file_can_only_grow_so_far(scratch: Path) -> None:
+def test_the_size_of_files_is_limited(scratch: Path) -> None:
     policy = Policy((), (), (), (), file_bytes=1 << 20)
-    said = run("import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nopen('big', 'wb').write(bytes(2 << 20))",
-               scratch, policy=policy)
-    assert "File too large" in said
+    output = run("import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+                 "open('big', 'wb').write(bytes(2 << 20))", scratch, policy=policy)
+    assert "File too large" in output
     assert (scratch / "big").stat().st_size <= 1 << 20
 
 
-def test_a_protection_that_cannot_be_switched_on_ends_the_program(scratch: Path) -> None:
+def test_a_protection_that_cannot_be_switched_on_raises(scratch: Path) -> None:
     twice = Sandbox(PROTECTIONS, (str(ROOT / "harness"),)).policy(scratch, (), (), False)
     code = (f"import json; from inlinebench.sandbox.policy import Policy, enter; "
             f"enter(Policy.from_json(json.loads({json.dumps(twice.to_json())!r}))); print('inside')")
     assert "PermissionError" in run(code, scratch)
 
 
-def test_the_environment_keeps_what_builds_need_and_no_secrets() -> None:
+def test_the_environment_keeps_build_variables_and_drops_secrets() -> None:
     given = {"PATH": "/bin", "CUDA_HOME": "/cuda", "LC_ALL": "C", "CXX": "g++", "AWS_SECRET_ACCESS_KEY": "s",
              "GITHUB_TOKEN": "t", "HF_TOKEN": "h", "SSH_AUTH_SOCK": "/s", "HOME": "/home/me", "LD_PRELOAD": "x.so",
              "TORCH_CUDA_ARCH_LIST": "7.5 8.0 9.0"}
     assert set(clean_environment(given)) == {"PATH", "CUDA_HOME", "LC_ALL", "CXX"}
 
 
-def test_the_home_and_the_temporary_folder_are_not_given_away_whole(tmp_path: Path) -> None:
+def test_the_home_and_temporary_folders_are_never_readable_as_a_whole(tmp_path: Path) -> None:
     assert not is_narrow(Path.home()) and not is_narrow(Path("/")) and not is_narrow(Path(tempfile.gettempdir()))
     assert is_narrow(tmp_path)
     assert readable_for(Path.home() / "solution.py") == [Path.home() / "solution.py"] * 2

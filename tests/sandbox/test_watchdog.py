@@ -32,7 +32,7 @@ def watched(code: str, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], 
 
 
 def breach_of(code: str, folder: Path) -> Breach:
-    """What a program is killed for. It must not live on."""
+    """Returns the limit that a program is killed for, and checks that no process is left."""
     with watched(code, folder) as (process, watchdog):
         process.wait(30)
         deadline = time.monotonic() + 10
@@ -43,13 +43,13 @@ def breach_of(code: str, folder: Path) -> Breach:
         return watchdog.breach
 
 
-def test_a_fork_bomb_ends(tmp_path: Path) -> None:
+def test_a_fork_bomb_is_killed(tmp_path: Path) -> None:
     assert breach_of(f"exec({BOMB!r})", tmp_path).kind == "processes"
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=False).stdout
     assert BOMB.splitlines()[1] not in listed
 
 
-def test_a_bomb_that_hides_its_first_thread_ends_too(tmp_path: Path) -> None:
+def test_a_fork_bomb_without_a_main_thread_is_killed(tmp_path: Path) -> None:
     hidden = ("import ctypes, os, threading, time\n"
               "def later():\n    time.sleep(0.2)\n    [os.fork() or time.sleep(20) for _ in range(40)]\n"
               "if os.fork() == 0:\n    threading.Thread(target=later).start()\n"
@@ -64,7 +64,7 @@ def test_a_bomb_that_hides_its_first_thread_ends_too(tmp_path: Path) -> None:
     "time.sleep(20)",
     "import os, time; f = os.memfd_create('x'); [os.write(f, bytes(1 << 20)) for _ in range(400)]; time.sleep(20)",
 ])
-def test_taking_too_much_memory_ends(tmp_path: Path, code: str) -> None:
+def test_exceeding_the_memory_limit_kills_the_process(tmp_path: Path, code: str) -> None:
     found = breach_of(code, tmp_path)
     assert found.kind == "memory" and "0.293 GiB" in found.text
 
@@ -74,16 +74,16 @@ def test_taking_too_much_memory_ends(tmp_path: Path, code: str) -> None:
     "import os, time; f = open('big', 'wb'); os.unlink('big'); f.write(b'x' * (20 << 20)); f.flush(); time.sleep(20)",
     "import os, time; os.mkdir('below'); [open(f'below/{i}', 'w') for i in range(80)]; time.sleep(20)",
 ])
-def test_filling_the_disk_ends(tmp_path: Path, code: str) -> None:
+def test_exceeding_the_disk_limits_kills_the_process(tmp_path: Path, code: str) -> None:
     assert breach_of(code, tmp_path).kind == "files"
 
 
-def test_a_modest_program_lives(tmp_path: Path) -> None:
+def test_a_program_within_its_limits_is_not_killed(tmp_path: Path) -> None:
     code = "import os, time; [os.fork() for _ in range(2)]; open(f'{os.getpid()}', 'w').write('x'); time.sleep(1)"
     with watched(code, tmp_path) as (process, watchdog):
         assert process.wait(30) == 0
         assert watchdog.breach is None
 
 
-def test_the_memory_that_is_there_is_known() -> None:
+def test_available_memory_is_plausible() -> None:
     assert 1 << 20 < available_bytes() < 1 << 50

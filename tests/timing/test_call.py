@@ -10,7 +10,7 @@ from inlinebench.timing.cpu import CpuClock
 
 
 class FakeClock:
-    """Writes down what is asked of it."""
+    """Records its calls."""
 
     def __init__(self, steps: list[str]) -> None:
         self.steps = steps
@@ -28,7 +28,7 @@ class FakeClock:
         self.steps.append("done")
 
     def block(self, limit_ms: float) -> None:
-        self.steps.append(f"hold {limit_ms:g}")
+        self.steps.append(f"block {limit_ms:g}")
 
     def start(self) -> None:
         self.steps.append("start")
@@ -44,7 +44,7 @@ class FakeClock:
         return Sample(1.0, 2.0, blocked=True)
 
 
-def test_the_order_of_the_steps() -> None:
+def test_the_steps_of_a_timed_call_are_in_order() -> None:
     steps: list[str] = []
 
     def work() -> str:
@@ -52,11 +52,11 @@ def test_the_order_of_the_steps() -> None:
         return "output"
 
     output, sample = timed_call(FakeClock(steps), work, lambda out: steps.append(f"finish {out}"), 50)
-    assert steps == ["flush", "hold 50", "start", "work", "stop", "finish output", "release", "drain"]
+    assert steps == ["flush", "block 50", "start", "work", "stop", "finish output", "release", "drain"]
     assert (output, sample) == ("output", Sample(1.0, 2.0, blocked=True))
 
 
-def test_without_a_limit_nothing_is_held() -> None:
+def test_a_limit_of_zero_means_no_blocking_kernel() -> None:
     steps: list[str] = []
     timed_call(FakeClock(steps), lambda: None, lambda _: None, 0)
     assert steps == ["flush", "start", "stop", "release", "drain"]
@@ -64,7 +64,7 @@ def test_without_a_limit_nothing_is_held() -> None:
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize("where", ["work", "finish"])
-def test_the_gpu_is_released_when_something_raises(where: str, error: type[BaseException]) -> None:
+def test_the_blocking_kernel_is_released_when_a_step_raises(where: str, error: type[BaseException]) -> None:
     steps: list[str] = []
 
     def step(name: str) -> None:
@@ -76,7 +76,7 @@ def test_the_gpu_is_released_when_something_raises(where: str, error: type[BaseE
     assert steps[-1] == "release"
 
 
-def test_a_batch_is_queued_behind_one_hold_that_somebody_else_releases() -> None:
+def test_a_batch_is_queued_behind_one_blocking_kernel_and_not_released_by_it() -> None:
     steps: list[str] = []
 
     def work(number: int) -> int:
@@ -87,13 +87,13 @@ def test_a_batch_is_queued_behind_one_hold_that_somebody_else_releases() -> None
     held_batch(FakeClock(steps), works, lambda index, out: steps.append(f"finish {index} {out}"), 500,
                lambda: steps.append("queued"))
     assert steps == [
-        "flush", "hold 500", "sweep", "start", "work 1", "stop", "finish 0 1", "sweep", "start", "work 2", "stop",
+        "flush", "block 500", "sweep", "start", "work 1", "stop", "finish 0 1", "sweep", "start", "work 2", "stop",
         "finish 1 2", "done", "queued", "drain",
     ]
 
 
 @pytest.mark.parametrize("where", ["work", "finish", "queued"])
-def test_the_gpu_is_released_when_something_of_a_batch_raises(where: str) -> None:
+def test_the_blocking_kernel_is_released_when_a_step_of_a_batch_raises(where: str) -> None:
     steps: list[str] = []
 
     def step(name: str) -> None:
@@ -105,13 +105,13 @@ def test_the_gpu_is_released_when_something_of_a_batch_raises(where: str) -> Non
     assert steps[-1] == "release"
 
 
-def test_the_cpu_clock_times_the_work_and_not_what_belongs_to_it() -> None:
+def test_the_cpu_clock_times_the_work_and_not_the_finish() -> None:
     _, sample = timed_call(CpuClock(), lambda: time.sleep(0.02), lambda _: time.sleep(0.2), 50)
     assert 20 <= sample.device_ms < 150
     assert sample.blocked
 
 
-def test_the_cpu_clock_is_out_of_reach_of_a_patched_time_module(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_clock_ignores_a_patched_time_module(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "perf_counter_ns", lambda: 0)
     _, sample = timed_call(CpuClock(), lambda: time.sleep(0.02), lambda _: None, 0)
     assert sample.device_ms >= 20

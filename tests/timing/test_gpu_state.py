@@ -17,7 +17,7 @@ from inlinebench.timing.gpu_state import SLOWDOWNS, GpuSample, GpuWatch, NoGpuSt
 
 UUID = "0f3c2a10-1111-2222-3333-444455556666"
 OURS = os.getpid()
-NONE_OF_OURS = 1 << 30  # above what Linux gives to a process
+NONE_OF_OURS = 1 << 30  # above the largest PID of Linux
 
 
 class NVMLError(Exception):
@@ -33,12 +33,12 @@ class FunctionNotFound(NVMLError):
 
 
 class LibraryMismatch(Exception):
-    """As in pynvml, it isn't an NVMLError."""
+    """Not an NVMLError, as in pynvml."""
 
 
 @dataclass
 class FakeNvml:
-    """pynvml with one GPU; `refused` are the functions that raise, and what."""
+    """pynvml with one GPU. `refused` maps functions to the errors that they raise."""
 
     refused: dict[str, Exception] = field(default_factory=dict)
     reasons: int = 0
@@ -51,11 +51,11 @@ class FakeNvml:
     NVMLLibraryMismatchError = LibraryMismatch
     NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 1, 2, 0
 
-    def _answer(self, function: str, answer: Any) -> Any:
-        assert self.opened, "asked while closed"
+    def _reply(self, function: str, reply: Any) -> Any:
+        assert self.opened, "called while closed"
         if function in self.refused:
             raise self.refused[function]
-        return answer
+        return reply
 
     def nvmlInit(self) -> None:
         if "nvmlInit" in self.refused:
@@ -70,26 +70,26 @@ class FakeNvml:
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
         if uuid != f"GPU-{UUID}":
             raise NVMLError("Not Found")
-        return str(self._answer("nvmlDeviceGetHandleByUUID", "handle"))
+        return str(self._reply("nvmlDeviceGetHandleByUUID", "handle"))
 
     def nvmlDeviceGetClockInfo(self, handle: str, kind: int) -> Any:
-        return self._answer("nvmlDeviceGetClockInfo", {1: 1980, 2: 2619}[kind])
+        return self._reply("nvmlDeviceGetClockInfo", {1: 1980, 2: 2619}[kind])
 
     def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> Any:
-        return self._answer("nvmlDeviceGetTemperature", 41)
+        return self._reply("nvmlDeviceGetTemperature", 41)
 
     def nvmlDeviceGetPowerUsage(self, handle: str) -> Any:
-        return self._answer("nvmlDeviceGetPowerUsage", 123_400)
+        return self._reply("nvmlDeviceGetPowerUsage", 123_400)
 
     def nvmlDeviceGetCurrentClocksEventReasons(self, handle: str) -> Any:
-        return self._answer("nvmlDeviceGetCurrentClocksEventReasons", self.reasons)
+        return self._reply("nvmlDeviceGetCurrentClocksEventReasons", self.reasons)
 
     def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: str) -> Any:
-        return self._answer("nvmlDeviceGetCurrentClocksThrottleReasons", self.reasons)
+        return self._reply("nvmlDeviceGetCurrentClocksThrottleReasons", self.reasons)
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> Any:
         processes = [SimpleNamespace(pid=pid, usedGpuMemory=None) for pid in self.pids]
-        return self._answer("nvmlDeviceGetComputeRunningProcesses", processes)
+        return self._reply("nvmlDeviceGetComputeRunningProcesses", processes)
 
 
 SAMPLE = GpuSample(1980.0, 2619.0, 41.0, 123.4, ())
@@ -102,7 +102,7 @@ def bare(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> boo
 
 
 @pytest.mark.parametrize("uuid", [UUID, f"GPU-{UUID}"])
-def test_a_sample_has_the_units_it_says(uuid: str) -> None:
+def test_a_sample_has_the_documented_units(uuid: str) -> None:
     assert GpuWatch(uuid, FakeNvml()).sample() == SAMPLE
 
 
@@ -112,22 +112,22 @@ def test_every_slowdown_is_named(bit: int, name: str) -> None:
 
 
 @pytest.mark.parametrize("bits", [0, 0x01, 0x02, 0x100, 0x103, 0x200, 0x400, 1 << 40])
-def test_an_idle_gpu_and_clocks_that_were_set_are_no_throttling(bits: int) -> None:
+def test_an_idle_gpu_and_user_set_clocks_are_not_throttling(bits: int) -> None:
     assert GpuWatch(UUID, FakeNvml(reasons=bits)).sample().throttled == ()
 
 
 @given(st.integers(0, 2**64 - 1))
-def test_the_slowdowns_are_those_whose_bits_are_set(bits: int) -> None:
+def test_slowdowns_are_named_by_their_bits(bits: int) -> None:
     named = GpuWatch(UUID, FakeNvml(reasons=bits)).sample().throttled
     assert sum(bit for bit, name in SLOWDOWNS.items() if name in named) == bits & 0xFC
 
 
-def test_throttling_is_read_by_its_older_name_where_the_driver_lacks_the_newer() -> None:
+def test_throttling_is_read_by_its_older_name_if_the_driver_lacks_the_newer() -> None:
     nvml = FakeNvml({"nvmlDeviceGetCurrentClocksEventReasons": FunctionNotFound()}, reasons=0x40)
     assert GpuWatch(UUID, nvml).sample().throttled == ("hardware thermal slowdown",)
 
 
-def test_throttling_is_read_by_its_older_name_where_the_binding_lacks_the_newer() -> None:
+def test_throttling_is_read_by_its_older_name_if_the_binding_lacks_the_newer() -> None:
     class OldBinding(FakeNvml):
         @property
         def nvmlDeviceGetCurrentClocksEventReasons(self) -> Any:  # type: ignore[override]
@@ -136,7 +136,7 @@ def test_throttling_is_read_by_its_older_name_where_the_binding_lacks_the_newer(
     assert GpuWatch(UUID, OldBinding(reasons=0x80)).sample().throttled == ("power brake",)
 
 
-def test_a_gpu_that_does_not_measure_its_power_has_none() -> None:
+def test_a_gpu_without_power_sensor_has_no_power() -> None:
     assert GpuWatch(UUID, FakeNvml({"nvmlDeviceGetPowerUsage": NotSupported()})).sample() == replace(
         SAMPLE, power_w=None
     )
@@ -153,7 +153,7 @@ def test_a_gpu_that_does_not_measure_its_power_has_none() -> None:
         ("nvmlDeviceGetCurrentClocksEventReasons", NotSupported("Not Supported"), "throttling: Not Supported"),
     ],
 )
-def test_what_keeps_a_gpu_from_being_watched_is_told_and_nvml_closed(
+def test_an_unreadable_gpu_raises_with_the_cause_and_closes_nvml(
     function: str, error: Exception, named: str
 ) -> None:
     nvml = FakeNvml({function: error})
@@ -162,12 +162,12 @@ def test_what_keeps_a_gpu_from_being_watched_is_told_and_nvml_closed(
     assert nvml.opened == 0
 
 
-def test_a_device_that_is_not_there_is_told() -> None:
+def test_an_unknown_device_raises_with_its_uuid() -> None:
     with pytest.raises(NoGpuState, match="GPU-another: Not Found"):
         GpuWatch("another", FakeNvml())
 
 
-def test_a_gpu_that_is_lost_later_is_told_at_its_sample_and_can_be_closed() -> None:
+def test_a_lost_gpu_raises_at_the_next_sample_and_can_be_closed() -> None:
     nvml = FakeNvml()
     watch = GpuWatch(UUID, nvml)
     nvml.refused |= {name: NVMLError("GPU is lost") for name in ("nvmlDeviceGetClockInfo", "nvmlShutdown")}
@@ -176,7 +176,7 @@ def test_a_gpu_that_is_lost_later_is_told_at_its_sample_and_can_be_closed() -> N
     watch.close()
 
 
-def test_closing_twice_gives_nvml_back_once() -> None:
+def test_closing_twice_shuts_nvml_down_once() -> None:
     nvml = FakeNvml()
     first, second = GpuWatch(UUID, nvml), GpuWatch(UUID, nvml)
     first.close()
@@ -184,13 +184,13 @@ def test_closing_twice_gives_nvml_back_once() -> None:
     assert (nvml.opened, second.sample()) == (1, SAMPLE)
 
 
-def test_without_pynvml_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_pynvml_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(NoGpuState, match=r"pip install 'inlinebench\[gpu\]'"):
         GpuWatch(UUID)
 
 
-def test_pynvml_is_asked_where_no_other_module_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pynvml_is_the_default_binding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())  # type: ignore[arg-type]
     assert GpuWatch(UUID).sample() == SAMPLE
 
@@ -200,7 +200,7 @@ def test_pynvml_is_asked_where_no_other_module_is_given(monkeypatch: pytest.Monk
     [
         ([OURS, 10, 11], [], 2),
         ([OURS, 10, 11], [10], 1),
-        ([OURS, 10, 10, 10], [], 1),  # a process may be listed once for each of its clients
+        ([OURS, 10, 10, 10], [], 1),  # NVML may list a process once for each of its clients
         ([OURS, 10], [OURS, 11], 1),
     ],
 )
@@ -209,25 +209,25 @@ def test_other_processes_are_counted(bare: bool, pids: list[int], own: list[int]
 
 
 @pytest.mark.parametrize(("pids", "own"), [([OURS], []), ([OURS, 10, 11], [10, 11]), ([OURS], [10, OURS])])
-def test_that_there_is_nobody_else_is_known_outside_containers_only(
+def test_the_absence_of_other_processes_is_known_only_outside_containers(
     bare: bool, pids: list[int], own: list[int]
 ) -> None:
     assert GpuWatch(UUID, FakeNvml(pids=pids)).other_processes(own) == (0 if bare else None)
 
 
 @pytest.mark.parametrize("pids", [[], [10], [10, NONE_OF_OURS]])
-def test_numbers_without_our_own_are_of_another_namespace(bare: bool, pids: list[int]) -> None:
+def test_pids_without_this_process_belong_to_another_namespace(bare: bool, pids: list[int]) -> None:
     assert GpuWatch(UUID, FakeNvml(pids=pids)).other_processes([10]) is None
 
 
 @pytest.mark.parametrize("error", [NotSupported(), NVMLError("Insufficient Permissions"), LibraryMismatch()])
-def test_processes_that_nvml_does_not_list_are_not_known(bare: bool, error: Exception) -> None:
+def test_other_processes_are_unknown_if_nvml_does_not_list_them(bare: bool, error: Exception) -> None:
     nvml = FakeNvml({"nvmlDeviceGetComputeRunningProcesses": error})
     assert GpuWatch(UUID, nvml).other_processes([]) is None
 
 
 @pytest.mark.parametrize(("link", "first"), [("pid:[4026531836]", True), ("pid:[4026532221]", False), (None, False)])
-def test_the_first_process_namespace_is_told_by_its_number(
+def test_the_first_process_namespace_is_recognized_by_its_number(
     monkeypatch: pytest.MonkeyPatch, link: str | None, first: bool
 ) -> None:
     def readlink(path: str) -> str:
@@ -246,7 +246,7 @@ def at(*clocks: float, throttled: tuple[str, ...] = ()) -> list[GpuSample]:
 CAP = ("software power cap",)
 
 
-def test_a_summary_has_the_state_of_all_calls() -> None:
+def test_a_summary_covers_all_samples() -> None:
     samples = [GpuSample(1900.0 + call, 2619.0, 40.0 + call, 100.0 + call) for call in range(21)]
     assert summarize(samples, 0) == GpuState(
         Spread(1910.0, 1901.0, 1919.0), Spread(2619.0, 2619.0, 2619.0), temperature_c=60.0, samples=21,
@@ -254,7 +254,7 @@ def test_a_summary_has_the_state_of_all_calls() -> None:
     )
 
 
-def test_throttled_samples_are_dropped_but_their_heat_and_reasons_are_not() -> None:
+def test_dropped_samples_still_count_for_temperature_and_reasons() -> None:
     hot = GpuSample(900.0, 1500.0, 88.0, 700.0, ("software thermal slowdown", "hardware slowdown"))
     state = summarize([SAMPLE, hot, SAMPLE, replace(hot, throttled=CAP), SAMPLE], None)
     assert (state.samples, state.dropped, state.temperature_c) == (5, 2, 88.0)
@@ -262,23 +262,23 @@ def test_throttled_samples_are_dropped_but_their_heat_and_reasons_are_not() -> N
     assert (state.sm_mhz, state.power_w) == (Spread(1980.0, 1980.0, 1980.0), 123.4)
 
 
-def test_nothing_is_dropped_where_half_was_throttled() -> None:
+def test_nothing_is_dropped_if_half_of_the_samples_were_throttled() -> None:
     state = summarize([*at(1980, 1980), *at(1500, 1500, throttled=CAP)], None)
     assert (state.dropped, state.throttled, state.sm_mhz.low) == (0, CAP, 1500.0)
 
 
-def test_nothing_is_dropped_where_everything_was_throttled() -> None:
+def test_nothing_is_dropped_if_all_samples_were_throttled() -> None:
     state = summarize(at(1500, 1500, throttled=CAP), None)
     assert (state.samples, state.dropped, state.throttled, state.sm_mhz.median) == (2, 0, CAP, 1500.0)
 
 
-def test_the_power_is_the_median_of_what_was_told() -> None:
+def test_the_power_is_the_median_of_the_known_powers() -> None:
     powers = [None, 100.0, 300.0, 110.0]
     assert summarize([replace(SAMPLE, power_w=power) for power in powers], None).power_w == 110.0
     assert summarize([replace(SAMPLE, power_w=None)], None).power_w is None
 
 
-def test_a_summary_of_nothing_is_refused() -> None:
+def test_a_summary_of_no_samples_raises() -> None:
     with pytest.raises(ValueError, match="no samples"):
         summarize([], 0)
 
@@ -286,13 +286,13 @@ def test_a_summary_of_nothing_is_refused() -> None:
 @pytest.mark.parametrize(
     "facts", [{"dropped": 2}, {"dropped": -1}, {"samples": 0}, {"dropped": 1, "throttled": ()}]
 )
-def test_a_state_that_contradicts_itself_is_refused(facts: dict[str, Any]) -> None:
+def test_a_contradictory_state_raises(facts: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         replace(summarize(at(1980, 1980), 0), **{"throttled": CAP, **facts})
 
 
 @pytest.mark.parametrize("others", [0, None])
-def test_an_honest_state_has_no_flags(others: int | None) -> None:
+def test_an_undisturbed_state_has_no_flags(others: int | None) -> None:
     assert flags(summarize(at(1980, 1965, 1950, 1980, 1995), others)) == []
 
 
@@ -307,12 +307,12 @@ def test_other_processes_are_flagged(others: int, text: str) -> None:
     assert flags(summarize([SAMPLE], others)) == [text]
 
 
-def test_clocks_that_fall_are_flagged_with_the_figures() -> None:
+def test_falling_clocks_are_flagged_with_their_values() -> None:
     found = flags(summarize(at(*[1980.0] * 18, 1500, 1500), 0))
     assert found == ["unstable clocks: the SM clock fell to 1500 MHz, its median is 1980 MHz"]
 
 
-def test_one_odd_reading_in_many_calls_is_not_the_state_of_the_clocks() -> None:
+def test_a_single_odd_reading_is_not_flagged() -> None:
     assert flags(summarize(at(*[1980.0] * 49, 345), 0)) == []
 
 
@@ -330,13 +330,13 @@ def test_dropped_samples_are_flagged_with_their_reasons() -> None:
     ]
 
 
-def test_a_gpu_that_was_slowed_down_most_of_the_time_is_flagged() -> None:
+def test_lasting_throttling_is_flagged() -> None:
     assert flags(summarize(at(900, 900, throttled=CAP), 0)) == [
         "the GPU was slowed down most of the time (software power cap)"
     ]
 
 
-def test_every_flag_stands_by_itself() -> None:
+def test_flags_are_independent() -> None:
     assert len(flags(summarize([*at(1980, 1980, 1000), *at(900, throttled=CAP)], 3))) == 3
 
 
@@ -353,7 +353,7 @@ def test_the_order_of_the_samples_does_not_matter(samples: list[GpuSample], othe
 
 
 @given(many)
-def test_a_summary_lies_within_its_samples(samples: list[GpuSample]) -> None:
+def test_a_summary_is_within_its_samples(samples: list[GpuSample]) -> None:
     state = summarize(samples, None)
     kept = [sample for sample in samples if not sample.throttled] if drops(samples) else samples
     for spread, figures in (
@@ -366,7 +366,7 @@ def test_a_summary_lies_within_its_samples(samples: list[GpuSample]) -> None:
 
 
 @given(many, many)
-def test_throttled_samples_change_no_clock_beside_others(samples: list[GpuSample], more: list[GpuSample]) -> None:
+def test_dropped_samples_do_not_affect_the_clocks(samples: list[GpuSample], more: list[GpuSample]) -> None:
     calm = [replace(sample, throttled=()) for sample in samples]
     slow = [replace(sample, throttled=CAP) for sample in more]
     calm *= len(slow) // len(calm) + 1

@@ -10,7 +10,7 @@ from inlinebench.timing.lower_bounds import APART, Copies
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [16], [8, 1000, 0, 256, 4096]])
-def test_each_tensor_is_copied_by_itself_and_none_lies_in_another(sizes: list[int]) -> None:
+def test_tensors_are_copied_separately_and_do_not_overlap(sizes: list[int]) -> None:
     queued = list[tuple[int, int, int]]()
     clock: Any = SimpleNamespace(copy=lambda *what: queued.append(what))
     copies = Copies(clock, torch.device("cpu"), sizes)

@@ -1,4 +1,4 @@
-"""Outputs that lie elsewhere each time, and memory that the GPU knows."""
+"""Outputs at another address in each call, and memory whose addresses the GPU knows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import torch
 
 from inlinebench.timing import output_rotation as module
 from inlinebench.timing.cpu import CpuClock
-from inlinebench.timing.output_rotation import MOST_BYTES, MOST_PLACES, KnownMemory, OutputRotation
+from inlinebench.timing.output_rotation import MOST_BLOCKS, MOST_BYTES, KnownMemory, OutputRotation
 
 SIZE = 1 << 20
 
 
-def addresses(places: OutputRotation, sizes: list[int], calls: int, device: str) -> list[tuple[int, ...]]:
-    """Where blocks of these sizes lie that are allocated for one call after the other, and freed behind it."""
+def addresses(rotation: OutputRotation, sizes: list[int], calls: int, device: str) -> list[tuple[int, ...]]:
+    """Addresses of blocks of these sizes that are allocated for each call and freed after it."""
     found = []
     for _ in range(calls):
-        places.move_on()
+        rotation.move_on()
         outputs = [torch.empty(size, dtype=torch.uint8, device=device) for size in sizes]
         found.append(tuple(output.data_ptr() for output in outputs))
         del outputs
@@ -30,30 +30,30 @@ def addresses(places: OutputRotation, sizes: list[int], calls: int, device: str)
 
 
 @pytest.mark.gpu
-def test_outputs_take_their_places_in_turn() -> None:
+def test_outputs_rotate_through_all_blocks() -> None:
     sizes = [SIZE, 3 * SIZE]
-    found = addresses(OutputRotation(sizes, torch.device("cuda")), sizes, 3 * MOST_PLACES, "cuda")
+    found = addresses(OutputRotation(sizes, torch.device("cuda")), sizes, 3 * MOST_BLOCKS, "cuda")
     for each in zip(*found, strict=True):
-        assert len(set(each)) == MOST_PLACES
-        assert list(each[:MOST_PLACES]) == list(each[MOST_PLACES : 2 * MOST_PLACES])
+        assert len(set(each)) == MOST_BLOCKS
+        assert list(each[:MOST_BLOCKS]) == list(each[MOST_BLOCKS : 2 * MOST_BLOCKS])
 
 
 @pytest.mark.gpu
-def test_what_streams_has_one_place() -> None:
+def test_large_outputs_are_not_rotated() -> None:
     before = torch.cuda.memory_allocated()
-    places = OutputRotation([MOST_BYTES], torch.device("cuda"))
+    rotation = OutputRotation([MOST_BYTES], torch.device("cuda"))
     assert torch.cuda.memory_allocated() == before
-    assert len(set(addresses(places, [MOST_BYTES], 3, "cuda"))) == 1
+    assert len(set(addresses(rotation, [MOST_BYTES], 3, "cuda"))) == 1
 
 
-def test_the_cpu_needs_none() -> None:
-    places = OutputRotation([SIZE], torch.device("cpu"))
-    places.move_on()
-    assert not places._blocks
+def test_outputs_on_the_cpu_are_not_rotated() -> None:
+    rotation = OutputRotation([SIZE], torch.device("cpu"))
+    rotation.move_on()
+    assert not rotation._blocks
 
 
 class Touching(CpuClock):
-    """A clock that notes what is touched."""
+    """A clock that records which memory is touched."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,22 +65,21 @@ class Touching(CpuClock):
 
 @pytest.fixture
 def allocator(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What PyTorch's allocator is made to say: its segments, and how often they changed; and how often it was asked."""
-    said: dict[str, Any] = {"segments": [], "allocated": 0, "freed": 0, "asked": 0,
-                            "backend": "native"}
+    """Fakes PyTorch's allocator: its segments, how much was allocated and freed, and how often they were listed."""
+    state: dict[str, Any] = {"segments": [], "allocated": 0, "freed": 0, "asked": 0, "backend": "native"}
 
     def segments() -> list[dict[str, int]]:
-        said["asked"] += 1
+        state["asked"] += 1
         names = ("device", "address", "total_size")
-        return [dict(zip(names, each, strict=True)) for each in said["segments"]]
+        return [dict(zip(names, each, strict=True)) for each in state["segments"]]
 
     monkeypatch.setattr(module, "_segments", segments)
-    monkeypatch.setattr(module, "_statistics", lambda _: {"reserved_bytes": {"all": said}})
-    monkeypatch.setattr(module, "_backend", lambda: said["backend"])
-    return said
+    monkeypatch.setattr(module, "_statistics", lambda _: {"reserved_bytes": {"all": state}})
+    monkeypatch.setattr(module, "_backend", lambda: state["backend"])
+    return state
 
 
-def test_all_that_is_held_on_the_device_is_touched_before_each_call(allocator: dict[str, Any]) -> None:
+def test_all_segments_of_the_device_are_touched_before_each_call(allocator: dict[str, Any]) -> None:
     allocator |= {"segments": [(0, 4096, 100), (1, 8192, 200), (0, 12288, 300)], "allocated": 3}
     clock = Touching()
     memory = KnownMemory(clock, torch.device("cuda:0"))
@@ -90,8 +89,8 @@ def test_all_that_is_held_on_the_device_is_touched_before_each_call(allocator: d
     assert allocator["asked"] == 1
 
 
-def test_what_was_freed_is_never_touched_again(allocator: dict[str, Any]) -> None:
-    """Touching it would be an error of the GPU's, also where as much was allocated anew elsewhere."""
+def test_freed_memory_is_not_touched_again(allocator: dict[str, Any]) -> None:
+    """Touching it would be a GPU error, even if the same amount was allocated again elsewhere."""
     clock = Touching()
     memory = KnownMemory(clock, torch.device("cuda:0"))
     allocator |= {"segments": [(0, 4096, 100)], "allocated": 1}
@@ -102,7 +101,9 @@ def test_what_was_freed_is_never_touched_again(allocator: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(("device", "backend"), [("cpu", "native"), ("cuda:0", "cudaMallocAsync")])
-def test_nothing_is_asked_where_nothing_is_told(allocator: dict[str, Any], device: str, backend: str) -> None:
+def test_segments_are_not_listed_if_the_allocator_does_not_report_them(
+    allocator: dict[str, Any], device: str, backend: str
+) -> None:
     allocator["backend"] = backend
     KnownMemory(Touching(), torch.device(device)).look_up()
     assert allocator["asked"] == 0
@@ -112,7 +113,7 @@ ALLOCATORS = ("expandable_segments:True", "expandable_segments:False", "backend:
 SESSION = """
 import torch
 from inlinebench.timing.cpu import CpuClock
-from inlinebench.timing.places import KnownMemory
+from inlinebench.timing.output_rotation import KnownMemory
 
 class Reading(CpuClock):
     def touch(self, address, size):
@@ -133,13 +134,13 @@ for _ in range(2):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("allocator", ALLOCATORS)
-def test_only_what_is_held_is_touched_with_every_allocator(allocator: str) -> None:
+def test_only_allocated_segments_are_touched_with_every_allocator(allocator: str) -> None:
     subprocess.run([sys.executable, "-c", SESSION], check=True, env={
         **os.environ, "PYTORCH_CUDA_ALLOC_CONF": allocator, "PYTHONPATH": str(Path(__file__).parents[2] / "harness")})
 
 
 @pytest.mark.gpu
-def test_the_allocator_s_own_words_are_as_they_are_read() -> None:
+def test_the_real_allocator_reports_its_segments_as_expected() -> None:
     clock = Touching()
     memory = KnownMemory(clock, torch.device("cuda", torch.cuda.current_device()))
     kept = torch.empty(5 << 20, dtype=torch.uint8, device="cuda")

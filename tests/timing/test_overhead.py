@@ -22,20 +22,20 @@ def wide_awake(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class FakeClock(CpuClock):
-    """Shows `SHOWN` for kernels that do nothing, but a millisecond for every fifth of them.
+    """Shows `SHOWN` for empty kernels, and 1 ms for every fifth of them.
 
-    Of every `ran_out` calls the hold of one ran out, which then took 7 ms.
+    In one of `ran_out` calls the blocking kernel reaches its limit, and the call takes 7 ms.
     """
 
     def __init__(self, ran_out: int = 10**9) -> None:
         super().__init__()
         self.blocked = False
         self.queued: list[int] = []
-        self.before_a_hold: list[int] = []
+        self.not_blocked: list[int] = []
         self._ran_out = ran_out
 
     def null(self, blocks_an_sm: int) -> None:
-        (self.queued if self.blocked else self.before_a_hold).append(blocks_an_sm)
+        (self.queued if self.blocked else self.not_blocked).append(blocks_an_sm)
 
     def block(self, limit_ms: float) -> None:
         self.blocked = True
@@ -49,7 +49,8 @@ class FakeClock(CpuClock):
 
 
 class FakeTracer:
-    """Sees what a clock has queued: 1.0 µs for a block, 1.4 for many, beside the clock's other kernels."""
+    """Reports the kernels that a clock has queued: 1.0 µs for one block, 1.4 for several, and the clock's own kernels.
+    """
 
     def __init__(self, clock: FakeClock, name: str = "inlinebench_null") -> None:
         self._clock, self._name = clock, name
@@ -61,59 +62,60 @@ class FakeTracer:
                        Activity("inlinebench_stop", 102.0, 103.0)]
 
 
-def test_what_a_clock_shows_is_the_mean_of_a_block_and_of_many_without_what_was_late() -> None:
+def test_the_shown_time_is_the_mean_of_both_grid_sizes_without_late_calls() -> None:
     clock = FakeClock()
     assert shown_ms(clock) == pytest.approx(0.0033)
     assert {blocks: clock.queued.count(blocks) for blocks in BLOCKS_AN_SM} == {0: CALLS, 4: CALLS}
 
 
-def test_the_kernel_is_loaded_before_it_is_held() -> None:
+def test_the_empty_kernel_is_loaded_before_a_blocking_kernel_is_queued() -> None:
     clock = FakeClock()
     shown_ms(clock)
-    assert clock.before_a_hold == [0]
+    assert clock.not_blocked == [0]
 
 
-def test_what_the_kernel_itself_takes_is_asked_of_the_tracer() -> None:
+def test_the_duration_of_the_empty_kernel_comes_from_the_tracer() -> None:
     clock = FakeClock()
     assert null_ms(clock, FakeTracer(clock)) == pytest.approx(0.0012)
     assert len(clock.queued) == TRACED_CALLS * len(BLOCKS_AN_SM)
 
 
-def test_a_tracer_that_does_not_see_the_kernel_tells_nothing() -> None:
+def test_a_trace_without_the_empty_kernel_gives_no_duration() -> None:
     clock = FakeClock()
     assert null_ms(clock, FakeTracer(clock, name="some other kernel")) is None
 
 
-def test_a_cupti_that_refuses_tells_nothing() -> None:
-    def refuse(_: Callable[[], Value]) -> tuple[Value, list[Activity]]:
-        raise TraceError("CUPTI gave status 15")
+def test_a_failing_cupti_gives_no_duration() -> None:
+    def fail(_: Callable[[], Value]) -> tuple[Value, list[Activity]]:
+        raise TraceError("CUPTI failed with status 15")
 
-    assert null_ms(FakeClock(), refuse) is None
-
-
-def test_calls_that_were_not_held_do_not_count() -> None:
-    assert shown_ms(FakeClock(ran_out=3)) == pytest.approx(0.0033)  # a third of them: more than a midmean leaves out
+    assert null_ms(FakeClock(), fail) is None
 
 
-def test_without_a_held_call_nothing_is_known() -> None:
+def test_calls_whose_blocking_kernel_ran_out_do_not_count() -> None:
+    # A third of them: more than a midmean leaves out.
+    assert shown_ms(FakeClock(ran_out=3)) == pytest.approx(0.0033)
+
+
+def test_the_shown_time_is_unknown_if_every_blocking_kernel_ran_out() -> None:
     with pytest.raises(ValueError, match="no samples"):
         shown_ms(FakeClock(ran_out=1))
 
 
-def test_a_gpu_is_woken_before_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_gpu_is_warmed_up_before_calls_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WAKING_S", 0.01)
     clock = FakeClock()
     assert shown_ms(clock) == pytest.approx(0.0033)
     assert clock.queued.count(0) > CALLS and clock.queued.count(4) == CALLS
 
 
-def test_each_process_has_its_own_taken_off() -> None:
+def test_each_process_has_its_own_overhead() -> None:
     found = overhead(empty_ms=0.0013, null_ms=0.001, judge_ms=0.0034, candidate_ms=0.0032)
     assert (found.empty_ms, found.doubtful) == (0.0013, False)
     assert (found.of_reference_ms, found.of_solution_ms) == (pytest.approx(0.0024), pytest.approx(0.0022))
 
 
-@pytest.mark.parametrize("said", [0.0002, 0.0045, 3.0])
-def test_what_is_far_from_what_the_judge_sees_is_not_believed(said: float) -> None:
-    found = overhead(empty_ms=0.0013, null_ms=0.001, judge_ms=0.0034, candidate_ms=said)
+@pytest.mark.parametrize("reported_ms", [0.0002, 0.0045, 3.0])
+def test_an_implausible_overhead_of_a_candidate_is_replaced_by_the_judges(reported_ms: float) -> None:
+    found = overhead(empty_ms=0.0013, null_ms=0.001, judge_ms=0.0034, candidate_ms=reported_ms)
     assert found.doubtful and found.of_solution_ms == found.of_reference_ms == pytest.approx(0.0024)

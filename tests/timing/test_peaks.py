@@ -18,11 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.compile import toolchain
+from inlinebench.compile.service import CLOCK_SOURCE
 from inlinebench.timing import peaks as module
 from inlinebench.timing.call import Sample
 from inlinebench.timing.cpu import CpuClock
 from inlinebench.timing.flags import FlagPage
-from inlinebench.timing.gpu import SOURCE, GpuClock
+from inlinebench.timing.gpu import GpuClock
 from inlinebench.timing.peaks import METHODS, REPEATS, Peaks, PeaksKey, Sizes, cached, key_of, measure
 from inlinebench.timing.profile import Activity
 
@@ -39,7 +40,7 @@ kinds = st.dictionaries(st.sampled_from(sorted(METHODS)), speeds)
 
 
 class FakeClock(CpuClock):
-    """Gives these times in ms in turn, the last one for ever, and notes whether TF32 was on at each start."""
+    """Returns these times in ms in turn, then the last one forever, and records whether TF32 was on at each start."""
 
     def __init__(self, *times: float) -> None:
         super().__init__()
@@ -50,13 +51,13 @@ class FakeClock(CpuClock):
         self.tf32.append(torch.backends.cuda.matmul.allow_tf32)
 
     def stop(self) -> None:  # type: ignore[override]
-        """Nothing."""
+        """Does nothing."""
 
     def drain(self) -> Sample:
         return Sample(self.times.pop(0) if len(self.times) > 1 else self.times[0], 0.0, blocked=True)
 
 
-def test_a_copy_counts_what_it_reads_and_writes_and_a_product_two_operations_a_term() -> None:
+def test_a_copy_counts_reads_and_writes_and_a_product_two_operations_per_term() -> None:
     peaks = measure(FakeClock(2.0), CPU, TINY)
     assert peaks.copy_bytes_s == pytest.approx(2 * 4096 / 2e-3)
     assert peaks.matmul == pytest.approx({
@@ -65,22 +66,22 @@ def test_a_copy_counts_what_it_reads_and_writes_and_a_product_two_operations_a_t
     })
 
 
-def test_the_best_repeat_of_the_best_way_counts() -> None:
+def test_the_best_repetition_of_the_best_method_counts() -> None:
     slow_way, fast_way = [3.0] * REPEATS, [9.0] * (REPEATS - 1) + [1.0]
     peaks = measure(FakeClock(*slow_way, *fast_way, 5.0), CPU, TINY)
     assert peaks.matmul["float32"] == pytest.approx(2 * 16**3 / 1e-3)
     assert peaks.copy_bytes_s == pytest.approx(2 * 4096 / 5e-3)
 
 
-def test_slow_work_is_not_repeated_for_long() -> None:
+def test_slow_work_is_repeated_less() -> None:
     clock = FakeClock(1e3)
     measure(clock, CPU, TINY)
-    assert len(clock.tf32) == 2 * 6  # two ways of each of five products and of the copy, once
+    assert len(clock.tf32) == 2 * 6  # two methods for each of five products and the copy, once
 
 
 @pytest.fixture
 def set_tf32() -> Iterator[Callable[[bool], None]]:
-    """Sets TF32 for one test. (monkeypatch can't: torch's settings are no plain attributes.)"""
+    """Sets TF32 for one test. monkeypatch cannot, because torch's settings are not plain attributes."""
     def setting(allowed: bool) -> None:
         torch.backends.cuda.matmul.allow_tf32 = allowed
 
@@ -90,7 +91,7 @@ def set_tf32() -> Iterator[Callable[[bool], None]]:
 
 
 @pytest.mark.parametrize("found", [True, False])
-def test_tf32_is_on_for_its_own_products_alone_and_then_as_it_was(
+def test_tf32_is_on_for_its_own_products_only_and_then_restored(
     set_tf32: Callable[[bool], None], found: bool
 ) -> None:
     set_tf32(found)
@@ -101,7 +102,7 @@ def test_tf32_is_on_for_its_own_products_alone_and_then_as_it_was(
     assert torch.backends.cuda.matmul.allow_tf32 is found
 
 
-def test_tf32_is_as_it_was_when_measuring_fails(set_tf32: Callable[[bool], None]) -> None:
+def test_tf32_is_restored_when_measuring_fails(set_tf32: Callable[[bool], None]) -> None:
     class Broken(FakeClock):
         def drain(self) -> Sample:
             if self.tf32[-1]:
@@ -114,20 +115,20 @@ def test_tf32_is_as_it_was_when_measuring_fails(set_tf32: Callable[[bool], None]
     assert torch.backends.cuda.matmul.allow_tf32 is False
 
 
-def test_measuring_draws_nothing_from_the_global_generator() -> None:
+def test_measuring_does_not_use_the_global_random_generator() -> None:
     before = torch.get_rng_state()
     measure(FakeClock(1.0), CPU, TINY)
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_a_real_clock_gives_speeds() -> None:
+def test_the_cpu_clock_measures_plausible_speeds() -> None:
     peaks = measure(CpuClock(), CPU, replace(TINY, copy_bytes=1 << 20, side=64, double_side=64))
     assert set(peaks.matmul) == set(METHODS)
     assert 1e6 < peaks.copy_bytes_s < 1e14
 
 
 @pytest.mark.parametrize(("capability", "without"), [((7, 5), {"tf32", "bfloat16"}), ((8, 0), set()), ((9, 0), set())])
-def test_what_an_old_gpu_lacks_is_left_out(
+def test_kinds_that_an_old_gpu_lacks_are_omitted(
     monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], without: set[str]
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
@@ -135,7 +136,7 @@ def test_what_an_old_gpu_lacks_is_left_out(
 
 
 @given(st.integers(0, 1 << 40))
-def test_sizes_fit_into_half_of_what_is_free(free: int) -> None:
+def test_sizes_fit_into_half_of_the_free_memory(free: int) -> None:
     fitted = Sizes().within(free)
     assert fitted.copy_bytes <= Sizes().copy_bytes and fitted.side <= Sizes().side
     if free >= 1 << 21:
@@ -145,7 +146,7 @@ def test_sizes_fit_into_half_of_what_is_free(free: int) -> None:
         assert fitted == Sizes()
 
 
-def test_float32_is_the_best_of_its_own_units_and_of_split_operands() -> None:
+def test_float32_takes_the_best_of_its_own_units_and_split_operands() -> None:
     def rate(**speeds: float) -> tuple[float, str]:
         found = Peaks(1.0, {"float32": 10.0, **speeds}).fastest("float32")
         assert found is not None
@@ -159,19 +160,19 @@ def test_float32_is_the_best_of_its_own_units_and_of_split_operands() -> None:
 
 
 @pytest.mark.parametrize("accuracy", ["int8", "float8_e4m3fn", ""])
-def test_an_accuracy_that_nobody_measures_has_no_rate(accuracy: str) -> None:
+def test_an_unmeasured_accuracy_has_no_rate(accuracy: str) -> None:
     assert H100.fastest(accuracy) is None
 
 
 @given(kinds)
-def test_less_accuracy_is_never_slower(matmul: dict[str, float]) -> None:
+def test_lower_accuracy_is_never_slower(matmul: dict[str, float]) -> None:
     peaks = Peaks(1.0, matmul)
     rates = [found.flops_s if (found := peaks.fastest(name)) else 0.0 for name in ORDER]
     assert rates == sorted(rates)
 
 
 @given(kinds, st.sampled_from(sorted(METHODS)), speeds)
-def test_a_faster_unit_slows_no_accuracy_down(matmul: dict[str, float], kind: str, speed: float) -> None:
+def test_a_faster_unit_never_slows_an_accuracy_down(matmul: dict[str, float], kind: str, speed: float) -> None:
     faster = Peaks(1.0, {**matmul, kind: max(speed, matmul.get(kind, 0.0))})
     for accuracy in METHODS:
         if (before := Peaks(1.0, matmul).fastest(accuracy)) is not None:
@@ -180,24 +181,24 @@ def test_a_faster_unit_slows_no_accuracy_down(matmul: dict[str, float], kind: st
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, math.nan, math.inf, 3, True, "fast", None])
-def test_what_is_no_speed_is_refused(speed: object) -> None:
-    with pytest.raises(ValueError, match="no speed"):
+def test_invalid_speeds_raise(speed: object) -> None:
+    with pytest.raises(ValueError, match="not a positive finite speed"):
         Peaks(speed, {})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no speed"):
+    with pytest.raises(ValueError, match="not a positive finite speed"):
         Peaks(1.0, {"float32": speed})  # type: ignore[dict-item]
 
 
-def test_an_unknown_kind_is_refused() -> None:
+def test_an_unknown_kind_raises() -> None:
     with pytest.raises(ValueError, match="int8"):
         Peaks(1.0, {"int8": 1.0})
 
 
-def test_a_person_reads_peaks_in_one_line() -> None:
+def test_peaks_are_formatted_in_one_line() -> None:
     assert str(H100) == (
         "copy 4900 GB/s read and written, float64 60 TFLOP/s, float32 250 TFLOP/s (3 products of float16), "
-        "tf32 750 TFLOP/s (float16), float16 750 TFLOP/s, bfloat16 780 TFLOP/s, a kernel that does nothing: unknown"
+        "tf32 750 TFLOP/s (float16), float16 750 TFLOP/s, bfloat16 780 TFLOP/s, empty kernel: unknown"
     )
-    assert str(replace(H100, null_ms=0.0010544)).endswith("a kernel that does nothing: 1.05 µs")
+    assert str(replace(H100, null_ms=0.0010544)).endswith("empty kernel: 1.05 µs")
 
 
 def never() -> Peaks:
@@ -209,7 +210,7 @@ def entry(folder: Path) -> Path:
     return path
 
 
-def test_peaks_are_measured_once_a_key(tmp_path: Path) -> None:
+def test_peaks_are_measured_once_per_key(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "peaks"
     assert cached(folder, KEY, lambda: H100) == H100
     assert cached(folder, KEY, never) == H100
@@ -220,7 +221,7 @@ def test_peaks_are_measured_once_a_key(tmp_path: Path) -> None:
     {"uuid": "8c5d-0002"}, {"gpu": "Other"}, {"torch": "2.14.0"}, {"driver": None}, {"max_sm_mhz": 1755},
     {"max_memory_mhz": 1}, {"set_sm_mhz": 1200}, {"set_memory_mhz": 1}, {"power_w": 350},
 ])
-def test_whatever_peaks_depend_on_has_peaks_of_its_own(tmp_path: Path, changed: dict[str, object]) -> None:
+def test_every_fact_of_the_key_separates_peaks(tmp_path: Path, changed: dict[str, object]) -> None:
     cached(tmp_path, KEY, lambda: H100)
     slower = replace(H100, copy_bytes_s=1e12)
     other = replace(KEY, **changed)  # type: ignore[arg-type]
@@ -228,7 +229,7 @@ def test_whatever_peaks_depend_on_has_peaks_of_its_own(tmp_path: Path, changed: 
     assert cached(tmp_path, KEY, never) == H100
 
 
-def test_another_procedure_measures_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_procedure_measures_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cached(tmp_path, KEY, lambda: H100)
     monkeypatch.setattr(module, "PROCEDURE", module.PROCEDURE + 1)
     slower = replace(H100, copy_bytes_s=1e12)
@@ -238,19 +239,19 @@ def test_another_procedure_measures_anew(tmp_path: Path, monkeypatch: pytest.Mon
 DAMAGE: dict[str, Callable[[str], str]] = {
     "empty": lambda text: "",
     "cut off": lambda text: text[: len(text) // 2],
-    "no JSON": lambda text: "\x00" + text,
+    "not JSON": lambda text: "\x00" + text,
     "a list": lambda text: "[]",
     "a number": lambda text: "3",
-    "nothing in it": lambda text: "{}",
+    "an empty object": lambda text: "{}",
     "deeply nested": lambda text: "[" * 100_000,
     "one digit of a speed": lambda text: text.replace("4900000000000.0", "9900000000000.0"),
-    "a speed that is none": lambda text: text.replace("4900000000000.0", "NaN"),
+    "an invalid speed": lambda text: text.replace("4900000000000.0", "NaN"),
     "another key": lambda text: text.replace(KEY.uuid, "8c5d-0009"),
 }
 
 
 @pytest.mark.parametrize("how", sorted(DAMAGE))
-def test_a_damaged_file_is_measured_anew_and_replaced(tmp_path: Path, how: str) -> None:
+def test_a_damaged_file_is_measured_again_and_replaced(tmp_path: Path, how: str) -> None:
     cached(tmp_path, KEY, lambda: H100)
     sound = entry(tmp_path).read_text()
     damaged = DAMAGE[how](sound)
@@ -261,13 +262,13 @@ def test_a_damaged_file_is_measured_anew_and_replaced(tmp_path: Path, how: str) 
     assert cached(tmp_path, KEY, never) == slower
 
 
-def test_bytes_that_are_no_text_are_measured_anew(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_measured_again(tmp_path: Path) -> None:
     cached(tmp_path, KEY, lambda: H100)
     entry(tmp_path).write_bytes(b"\xff\xfe\x80")
     assert cached(tmp_path, KEY, lambda: H100) == H100
 
 
-def test_values_that_mean_nothing_are_refused_even_if_they_are_undamaged(tmp_path: Path) -> None:
+def test_invalid_values_with_a_valid_checksum_are_measured_again(tmp_path: Path) -> None:
     cached(tmp_path, KEY, lambda: H100)
     forged = json.loads(entry(tmp_path).read_text())
     forged["peaks"]["copy_bytes_s"] = -1.0
@@ -276,12 +277,12 @@ def test_values_that_mean_nothing_are_refused_even_if_they_are_undamaged(tmp_pat
     assert cached(tmp_path, KEY, lambda: H100) == H100
 
 
-def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_raises_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert cached(tmp_path / "file" / "peaks", KEY, lambda: H100) == H100
 
 
-def test_nothing_half_written_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(source: str, target: Path) -> None:
         raise OSError("disk full")
 
@@ -290,14 +291,14 @@ def test_nothing_half_written_is_left_behind(tmp_path: Path, monkeypatch: pytest
     assert not list(tmp_path.iterdir())
 
 
-def test_what_measuring_raises_comes_through_and_nothing_is_kept(tmp_path: Path) -> None:
+def test_errors_of_measuring_propagate_and_nothing_is_stored(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="measured again"):
         cached(tmp_path, KEY, never)
     assert not list(tmp_path.iterdir())
 
 
 @given(kinds, speeds, st.none() | st.floats(1e-6, 1.0))
-def test_any_peaks_come_back_as_they_were(
+def test_stored_peaks_are_read_back_unchanged(
     tmp_path_factory: pytest.TempPathFactory, matmul: dict[str, float], copied: float, null_ms: float | None
 ) -> None:
     folder = tmp_path_factory.mktemp("peaks")
@@ -305,26 +306,26 @@ def test_any_peaks_come_back_as_they_were(
     assert cached(folder, KEY, never) == Peaks(copied, matmul, null_ms)
 
 
-def test_what_was_measured_without_cupti_does_not_count_with_it(tmp_path: Path) -> None:
+def test_peaks_without_cupti_are_not_used_with_cupti(tmp_path: Path) -> None:
     cached(tmp_path, KEY, lambda: H100)
     with_cupti = replace(KEY, cupti=True)
     assert cached(tmp_path, with_cupti, lambda: replace(H100, null_ms=0.001)).null_ms == 0.001
     assert cached(tmp_path, with_cupti, never).null_ms == 0.001
 
 
-def test_a_cupti_that_refused_is_asked_again(tmp_path: Path) -> None:
+def test_a_failure_of_cupti_is_not_stored(tmp_path: Path) -> None:
     with_cupti = replace(KEY, cupti=True)
     assert cached(tmp_path, with_cupti, lambda: H100).null_ms is None
     assert cached(tmp_path, with_cupti, lambda: replace(H100, null_ms=0.001)).null_ms == 0.001
 
 
 @pytest.mark.parametrize("null_ms", [0.0, -1.0, math.inf, math.nan])
-def test_no_kernel_takes_no_time(null_ms: float) -> None:
-    with pytest.raises(ValueError, match="no speed or time"):
+def test_an_invalid_duration_of_the_empty_kernel_raises(null_ms: float) -> None:
+    with pytest.raises(ValueError, match="not a positive finite speed or time"):
         replace(H100, null_ms=null_ms)
 
 
-def test_a_tracer_tells_what_a_kernel_takes_that_does_nothing() -> None:
+def test_the_duration_of_the_empty_kernel_comes_from_the_tracer() -> None:
     def tracer(work: Callable[[], Value], /) -> tuple[Value, list[Activity]]:
         return work(), [Activity("inlinebench_null()", 10.0, 11.25)]
 
@@ -333,7 +334,7 @@ def test_a_tracer_tells_what_a_kernel_takes_that_does_nothing() -> None:
 
 
 def nvidia_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> PeaksKey:
-    """The key of a GPU on a machine with this nvidia-smi."""
+    """Returns the key of a GPU on a machine with this nvidia-smi."""
     program = folder / "nvidia-smi"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
@@ -343,7 +344,7 @@ def nvidia_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Pe
     return key_of(torch.device("cuda", 0))
 
 
-def test_a_key_has_what_nvidia_smi_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_has_the_facts_of_nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = '[ "$1" = --id=GPU-8c5d-0001 ] && echo "580.1, 1980, 2619, 1755, [N/A], 699.95"'
     assert nvidia_smi(tmp_path, monkeypatch, script) == PeaksKey(
         "8c5d-0001", "Some GPU", str(torch.__version__), "580.1", 1980, 2619, 1755, None, 700
@@ -351,15 +352,17 @@ def test_a_key_has_what_nvidia_smi_tells(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("script", ["exit 9", "echo", "echo 'No devices were found'", "echo 1, 2, 3", "kill -9 $$"])
-def test_what_nvidia_smi_does_not_tell_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+def test_facts_that_nvidia_smi_does_not_report_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
     assert nvidia_smi(tmp_path, monkeypatch, script) == PeaksKey("8c5d-0001", "Some GPU", str(torch.__version__))
 
 
 @pytest.mark.gpu
-def test_a_gpu_is_measured_in_seconds_and_its_memory_given_back(tmp_path: Path) -> None:
+def test_a_gpu_is_measured_in_seconds_and_its_memory_is_freed(tmp_path: Path) -> None:
     library, device = tmp_path / "clock.so", torch.device("cuda", 0)
     flags = ["-shared", "-Xcompiler", "-fPIC", "-arch=native"]
-    subprocess.run([toolchain.nvcc(), *flags, "-o", str(library), str(SOURCE)], check=True)
+    subprocess.run([toolchain.nvcc(), *flags, "-o", str(library), str(CLOCK_SOURCE)], check=True)
     clock = GpuClock(library, 0, FlagPage())
     measure(clock, device)  # cuBLAS keeps a workspace from here on
     reserved, begin = torch.cuda.memory_reserved(device), time.perf_counter()

@@ -11,7 +11,7 @@ from inlinebench.timing import profile
 from inlinebench.timing.profile import Activity, in_microseconds
 
 NOW_NS = 1_795_349_000_123_456_789
-"""What CUPTI counts from is long ago: as a float of µs this would be known to a quarter of one."""
+"""A time as CUPTI gives it: as a float in µs it would have a resolution of a quarter of a microsecond."""
 
 
 def test_times_are_counted_from_the_first_begin() -> None:
@@ -19,17 +19,17 @@ def test_times_are_counted_from_the_first_begin() -> None:
     assert in_microseconds(found) == [Activity("second", 1.504, 2.528), Activity("first", 0.0, 1.056)]
 
 
-def test_there_may_be_no_activities() -> None:
+def test_a_trace_may_be_empty() -> None:
     assert in_microseconds([]) == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**10), st.integers(1, 10**9)), min_size=1))
-def test_each_nanosecond_counts(spans: list[tuple[int, int]]) -> None:
+def test_durations_keep_nanosecond_resolution(spans: list[tuple[int, int]]) -> None:
     found = in_microseconds([("kernel", NOW_NS + begin, NOW_NS + begin + taken) for begin, taken in spans])
     assert [round((each.end_us - each.begin_us) * 1e3) for each in found] == [taken for _, taken in spans]
 
 
-def test_a_late_tracer_is_opened_when_it_is_used_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_tracer_is_opened_once_at_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Path] = []
 
     class Opened:

@@ -29,14 +29,14 @@ def test_a_copy_is_bound_by_memory_and_a_product_by_its_operations() -> None:
     assert (product.compute_ms, product.binds, product.ms) == (pytest.approx(10.0), COMPUTE, product.compute_ms)
 
 
-def test_the_rate_is_that_of_the_fastest_method_of_the_accuracy() -> None:
+def test_the_rate_is_the_fastest_methods_of_the_accuracy() -> None:
     taken = {dtype: roofline(Work(0, 10**12, dtype), PEAKS).ms for dtype in METHODS}
     assert taken == pytest.approx({
         "float64": 200.0, "float32": 30.0, "tf32": 10.0, "float16": 10.0, "bfloat16": 5.0,
     })
 
 
-def test_operations_of_unknown_speed_take_no_time() -> None:
+def test_operations_without_a_measured_rate_take_no_time() -> None:
     found = roofline(Work(10**9, 10**15, "float8_e4m3fn"), PEAKS)
     assert (found.compute_ms, found.binds, found.flops) == (0.0, MEMORY, 10**15)
 
@@ -69,13 +69,13 @@ def test_a_faster_device_takes_no_more_time(work: Work, one: float, other: float
 
 
 @given(works, st.integers(1, 1000))
-def test_the_roofline_of_work_done_several_times_is_as_many_rooflines(work: Work, times: int) -> None:
+def test_repeated_work_takes_a_multiple_of_the_roofline_time(work: Work, times: int) -> None:
     several = replace(work, bytes=work.bytes * times, flops=work.flops * times)
     assert roofline(several, PEAKS).ms == pytest.approx(roofline(work, PEAKS).ms * times, rel=1e-12)
 
 
 @given(works)
-def test_json_carries_both_terms_and_which_one_binds(work: Work) -> None:
+def test_json_has_both_terms_and_the_binding_one(work: Work) -> None:
     found = roofline(work, PEAKS)
     line = json.dumps(asdict(found), allow_nan=False)
     assert set(json.loads(line)) == {"bytes", "flops", "memory_ms", "compute_ms", "binds"}
@@ -83,7 +83,7 @@ def test_json_carries_both_terms_and_which_one_binds(work: Work) -> None:
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1e9))
-def test_a_roofline_that_contradicts_itself_is_refused(memory_ms: float, compute_ms: float) -> None:
+def test_a_contradictory_roofline_raises(memory_ms: float, compute_ms: float) -> None:
     assume(memory_ms != compute_ms)
     right, wrong = (MEMORY, COMPUTE) if memory_ms > compute_ms else (COMPUTE, MEMORY)
     assert Roofline(1, 1, memory_ms, compute_ms, right).ms == max(memory_ms, compute_ms)
@@ -92,7 +92,7 @@ def test_a_roofline_that_contradicts_itself_is_refused(memory_ms: float, compute
 
 
 @pytest.mark.parametrize("term", [-1.0, math.nan, math.inf])
-def test_what_is_no_time_is_refused(term: float) -> None:
+def test_invalid_times_raise(term: float) -> None:
     with pytest.raises(ValueError, match="no time"):
         Roofline(1, 1, term, 0.0, MEMORY)
     with pytest.raises(ValueError, match="no time"):
@@ -100,18 +100,18 @@ def test_what_is_no_time_is_refused(term: float) -> None:
 
 
 @pytest.mark.parametrize(("size", "flops"), [(-1, 0), (0, -1)])
-def test_negative_counts_are_refused(size: int, flops: int) -> None:
-    with pytest.raises(ValueError, match="no work"):
+def test_negative_counts_raise(size: int, flops: int) -> None:
+    with pytest.raises(ValueError, match="not a valid amount of work"):
         Work(size, flops, "float32")
     with pytest.raises(ValueError, match="no work"):
         Roofline(size, flops, 0.0, 0.0, MEMORY)
 
 
-def test_neither_binds_under_another_name() -> None:
+def test_an_unknown_binding_term_raises() -> None:
     with pytest.raises(ValueError, match="not both"):
         Roofline(1, 1, 1.0, 1.0, "both")
 
 
-def test_the_module_needs_no_torch() -> None:
+def test_the_module_does_not_import_torch() -> None:
     program = "import sys, inlinebench.timing.roofline; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -25,57 +25,57 @@ def stops_at(spread: float, sampling: Sampling = SAMPLING, seconds_a_call: float
     raise AssertionError("it never stops")
 
 
-def test_quiet_samples_end_at_the_least_number() -> None:
+def test_precise_samples_stop_at_the_least_number_of_calls() -> None:
     assert stops_at(0.001) == (20, Precise.name)
 
 
-def test_noisier_samples_take_more_until_the_interval_is_narrow_enough() -> None:
+def test_noisier_samples_continue_until_the_interval_is_narrow_enough() -> None:
     counted, why = stops_at(0.01)
     assert 20 < counted < 100
     assert why == Precise.name
     assert not Precise(0.005).met(noisy(0.01, 1000)[: counted - 1])
 
 
-def test_noise_that_stays_ends_it_as_well() -> None:
+def test_settled_noise_stops_sampling() -> None:
     counted, why = stops_at(0.3)
     assert (why, 64 <= counted < 200) == (Settled.name, True)
 
 
-def test_noise_that_grows_has_not_settled() -> None:
+def test_growing_noise_has_not_settled() -> None:
     assert not Settled().met([1.0 + 0.002 * index * (-1) ** index for index in range(100)])
 
 
-def test_time_and_number_bound_it() -> None:
+def test_time_and_number_of_calls_are_bounded() -> None:
     assert stops_at(0.3, seconds_a_call=0.2) == (25, "time budget")
     assert stops_at(0.3, seconds_a_call=1.0) == (20, "time budget")  # never fewer than the least
     assert stops_at(0.3, Sampling(20, 30, 5.0, 0.005)) == (30, ALL_MADE)
     assert stops_at(0.3, SAMPLING.fixed) == (20, ALL_MADE)
 
 
-def test_without_usable_times_all_calls_are_made() -> None:
+def test_without_usable_times_sampling_continues_to_its_bounds() -> None:
     assert SAMPLING.stop(100, 1.0, list) is None
     assert SAMPLING.stop(100, 6.0, list) == "time budget"
     assert SAMPLING.stop(200, 1.0, list) == ALL_MADE
 
 
-def test_a_most_below_the_least_is_refused() -> None:
-    with pytest.raises(ValueError, match="at most 5"):
+def test_a_largest_number_of_calls_below_the_least_raises() -> None:
+    with pytest.raises(ValueError, match=r"\(5\) is below the least \(20\)"):
         Sampling(20, 5, 1.0, 0.005)
 
 
 @given(st.lists(st.floats(0.1, 10.0), min_size=1, max_size=60))
-def test_ranks_hold_the_median_and_stay_within_the_samples(samples: list[float]) -> None:
+def test_the_rank_interval_contains_the_median(samples: list[float]) -> None:
     low, middle, high = rank_interval(samples)
     assert min(samples) <= low <= middle <= high <= max(samples)
 
 
-def test_ranks_agree_with_the_bootstrap() -> None:
+def test_the_rank_interval_agrees_with_the_bootstrap() -> None:
     samples = noisy(0.01, 60)
     ranks, bootstrap = rank_interval(samples), median_interval(samples)
     assert ranks[1] == bootstrap[1]
     assert (ranks[2] - ranks[0]) == pytest.approx(bootstrap[2] - bootstrap[0], rel=0.35)
 
 
-def test_ranks_of_a_worked_example() -> None:
-    # 25 samples: 12.5 -+ 0.98 * 5 = 7.6 and 17.4, so the 8th and the 19th of the ordered ones.
+def test_the_rank_interval_of_a_worked_example() -> None:
+    # 25 samples: 12.5 -+ 0.98 * 5 = 7.6 and 17.4, so the 8th and the 19th of the sorted samples.
     assert rank_interval([float(value) for value in range(25)]) == (7.0, 12.0, 18.0)

@@ -19,18 +19,18 @@ metas = st.builds(lambda dtype, shape: TensorMeta.of(torch.empty(shape, dtype=dt
 
 
 @given(st.lists(metas, max_size=6), st.integers(0, 3))
-def test_tensors_lie_one_behind_the_other_aligned_and_apart(wanted: list[TensorMeta], blocks: int) -> None:
+def test_tensors_are_laid_out_in_order_aligned_and_without_overlap(wanted: list[TensorMeta], blocks: int) -> None:
     specs, end = lay_out(wanted, blocks * ALIGNMENT)
-    place = blocks * ALIGNMENT
+    end_before = blocks * ALIGNMENT
     for spec, meta in zip(specs, wanted, strict=True):
-        assert spec.offset % ALIGNMENT == 0 and spec.offset >= place
+        assert spec.offset % ALIGNMENT == 0 and spec.offset >= end_before
         assert (spec.dtype, spec.shape, spec.strides) == (meta.dtype, meta.shape, meta.strides)
-        place = spec.offset + spec.bytes
-    assert end % ALIGNMENT == 0 and end >= place
+        end_before = spec.offset + spec.bytes
+    assert end % ALIGNMENT == 0 and end >= end_before
 
 
 @given(st.lists(metas, max_size=6))
-def test_what_is_written_through_a_view_is_read_by_another_mapping(wanted: list[TensorMeta]) -> None:
+def test_values_written_through_a_view_are_read_by_another_mapping(wanted: list[TensorMeta]) -> None:
     specs, size = lay_out(wanted)
     arena = CpuArena(size)
     try:
@@ -49,7 +49,7 @@ def test_what_is_written_through_a_view_is_read_by_another_mapping(wanted: list[
     torch.rand(3, 4).t(), torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last), torch.rand(4, 1, 5),
     torch.rand(()), torch.rand(2, 3, 4).permute(2, 0, 1),
 ], ids=["transposed", "channels_last", "size_one", "single", "permuted"])
-def test_the_layout_of_a_dense_tensor_is_kept(tensor: torch.Tensor) -> None:
+def test_a_dense_tensor_keeps_its_layout(tensor: torch.Tensor) -> None:
     (spec,), size = lay_out([TensorMeta.of(tensor)])
     arena = CpuArena(size)
     placed = view(arena.bytes, spec).copy_(tensor)
@@ -65,13 +65,13 @@ def test_a_tensor_with_gaps_or_overlaps_becomes_contiguous(tensor: torch.Tensor)
     assert TensorMeta.of(tensor).strides == tensor.contiguous().stride()
 
 
-def test_an_arena_of_nothing_can_be_opened() -> None:
+def test_an_empty_arena_can_be_opened() -> None:
     arena = CpuArena(0)
     assert open_arena(arena.export(), CPU, arena.fd).numel() == 1
     arena.close()
 
 
-def test_closing_frees_the_descriptor() -> None:
+def test_closing_an_arena_closes_its_descriptor() -> None:
     arena = CpuArena(10)
     arena.close()
     with pytest.raises(OSError):
@@ -79,7 +79,7 @@ def test_closing_frees_the_descriptor() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 1 << 20])
-def test_nobody_can_change_the_size_of_the_shared_memory(size: int) -> None:
+def test_the_size_of_the_shared_memory_cannot_be_changed(size: int) -> None:
     arena = CpuArena(4096)
     try:
         with pytest.raises(PermissionError):

@@ -1,4 +1,4 @@
-"""Generators are seeded as torch seeds them, and nothing is kept of it."""
+"""Generators are seeded as torch seeds them, without torch's leak."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def drawn() -> tuple[float, float, float]:
     return torch.rand(()).item(), random.random(), numpy.random.rand()
 
 
-def test_every_generator_begins_anew() -> None:
+def test_every_generator_is_reseeded() -> None:
     seed_all(SEED)
     first = drawn()
     assert drawn() != first
@@ -25,14 +25,14 @@ def test_every_generator_begins_anew() -> None:
     assert drawn() == first
 
 
-def test_torch_draws_what_it_draws_after_its_own_function() -> None:
+def test_seeding_is_equivalent_to_torch_manual_seed() -> None:
     seed_all(SEED)
     ours = torch.rand(8)
     torch.manual_seed(SEED)
     assert torch.equal(ours, torch.rand(8))
 
 
-def test_nothing_is_kept_for_devices_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_devices_are_not_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("torch.manual_seed keeps a traceback for each of these")
 
@@ -43,7 +43,7 @@ def test_nothing_is_kept_for_devices_that_are_not_there(monkeypatch: pytest.Monk
 
 
 @pytest.mark.gpu
-def test_a_gpu_s_generator_is_seeded_too() -> None:
+def test_the_gpu_generator_is_seeded() -> None:
     seed_all(SEED)
     first = torch.rand(8, device="cuda")
     assert not torch.equal(first, torch.rand(8, device="cuda"))

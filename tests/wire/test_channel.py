@@ -49,12 +49,12 @@ _frames = st.dictionaries(st.text(), _json, max_size=4)
 
 
 @given(_frames)
-def test_a_frame_survives_the_round_trip(frame: dict[str, Any]) -> None:
+def test_an_encoded_frame_is_decoded_unchanged(frame: dict[str, Any]) -> None:
     assert decode(bytearray(encode(frame))) == json.loads(json.dumps(frame))
 
 
 @given(st.lists(_frames, max_size=4), st.data())
-def test_frames_survive_being_split_anywhere(frames: list[dict[str, Any]], data: st.DataObject) -> None:
+def test_frames_can_be_split_anywhere(frames: list[dict[str, Any]], data: st.DataObject) -> None:
     stream = b"".join(map(encode, frames))
     buffer, seen = bytearray(), []
     while stream:
@@ -67,7 +67,7 @@ def test_frames_survive_being_split_anywhere(frames: list[dict[str, Any]], data:
 
 
 @given(st.binary(max_size=200))
-def test_arbitrary_bytes_raise_nothing_but_bad_frame(noise: bytes) -> None:
+def test_arbitrary_bytes_raise_only_bad_frame(noise: bytes) -> None:
     for data in (noise, header(len(noise)) + noise):
         with suppress(BadFrame):
             assert decode(bytearray(data)) is None or len(data) >= HEADER_BYTES
@@ -77,23 +77,23 @@ def test_arbitrary_bytes_raise_nothing_but_bad_frame(noise: bytes) -> None:
     b"[1]", b"null", b"1", b'"text"', b"", b"{", b"\xff\xfe{", b"[" * 100_000, b'{"a": ' + b"1" * 5000 + b"}",
     b'{"a": ' * 100_000,
 ])
-def test_what_is_no_object_is_a_bad_frame(body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_raises_bad_frame(body: bytes) -> None:
     with pytest.raises(BadFrame):
         decode(bytearray(header(len(body)) + body))
 
 
-def test_a_length_beyond_the_limit_is_refused_before_the_body_comes() -> None:
+def test_a_length_above_the_limit_raises_before_the_body_arrives() -> None:
     assert decode(bytearray(header(MAX_FRAME_BYTES))) is None
     with pytest.raises(BadFrame):
         decode(bytearray(header(MAX_FRAME_BYTES + 1)))
 
 
-def test_a_frame_beyond_the_limit_is_not_sent_and_nobody_else_s_doing() -> None:
+def test_sending_a_frame_above_the_limit_raises_frame_too_large() -> None:
     with pytest.raises(FrameTooLarge):
         encode({"text": "x" * MAX_FRAME_BYTES})
 
 
-def test_frames_go_both_ways_and_in_order(pair: Pair) -> None:
+def test_frames_are_received_in_order_in_both_directions(pair: Pair) -> None:
     one, other = pair
     one.send({"number": 1})
     one.send({"number": 2})
@@ -102,7 +102,7 @@ def test_frames_go_both_ways_and_in_order(pair: Pair) -> None:
     assert one.receive(1) == {"answer": 1}
 
 
-def test_a_frame_larger_than_the_pipe_goes_through(pair: Pair) -> None:
+def test_a_frame_larger_than_the_pipe_is_transferred(pair: Pair) -> None:
     one, other = pair
     frame = {"text": "x" * (1 << 20)}
     sender = threading.Thread(target=one.send, args=(frame, 10))
@@ -111,7 +111,7 @@ def test_a_frame_larger_than_the_pipe_goes_through(pair: Pair) -> None:
     sender.join()
 
 
-def test_silence_and_half_a_frame_end_at_the_deadline(pair: Pair) -> None:
+def test_receiving_nothing_or_half_a_frame_ends_at_the_deadline(pair: Pair) -> None:
     one, other = pair
     begin = time.monotonic()
     with pytest.raises(DeadlinePassed):
@@ -122,7 +122,7 @@ def test_silence_and_half_a_frame_end_at_the_deadline(pair: Pair) -> None:
     assert time.monotonic() - begin < 2
 
 
-def test_a_trickle_of_bytes_does_not_move_the_deadline(pair: Pair) -> None:
+def test_slowly_arriving_bytes_do_not_extend_the_deadline(pair: Pair) -> None:
     one, other = pair
     ended = threading.Event()
 
@@ -141,12 +141,12 @@ def test_a_trickle_of_bytes_does_not_move_the_deadline(pair: Pair) -> None:
     assert time.monotonic() - begin < 2
 
 
-def test_a_reader_that_does_not_read_ends_the_send_at_the_deadline(pair: Pair) -> None:
+def test_sending_ends_at_the_deadline_if_nobody_reads(pair: Pair) -> None:
     with pytest.raises(DeadlinePassed):
         pair[0].send({"text": "x" * (1 << 20)}, 0.1)
 
 
-def test_the_other_side_s_end_is_told(pair: Pair) -> None:
+def test_a_closed_channel_raises(pair: Pair) -> None:
     one, other = pair
     other.close()
     other.close()

@@ -37,7 +37,7 @@ os.kill(kept, signal.SIGKILL)
 
 
 def state(pid: int) -> str:
-    """The letter that /proc has for a process; empty if it is gone."""
+    """Returns the state letter of a process in /proc, or "" if the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -53,7 +53,7 @@ def wait_for(pids: list[int], states: str) -> None:
 
 @pytest.fixture
 def tree() -> Iterator[tuple[int, list[int]]]:
-    """A process whose child, in a session of its own, has a child."""
+    """A process whose child is in another session and has a child itself."""
     process = subprocess.Popen([sys.executable, "-c", TREE], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     grandchild = int(process.stdout.readline())
@@ -65,7 +65,7 @@ def tree() -> Iterator[tuple[int, list[int]]]:
     process.stdout.close()
 
 
-def test_a_whole_tree_is_stopped_and_goes_on(tree: tuple[int, list[int]]) -> None:
+def test_a_whole_tree_is_stopped_and_resumed(tree: tuple[int, list[int]]) -> None:
     root, below = tree
     signal_tree(root, signal.SIGSTOP)
     wait_for([root, *below], "T")
@@ -79,14 +79,14 @@ def test_a_whole_tree_is_killed_across_sessions(tree: tuple[int, list[int]]) -> 
     wait_for([root, *below], "Z-")
 
 
-def test_a_process_that_has_ended_is_passed_over() -> None:
+def test_signalling_a_process_that_has_ended_does_nothing() -> None:
     process = subprocess.Popen(["true"])
     process.wait()
     kill_tree(process.pid)
     signal_tree(process.pid, signal.SIGSTOP)
 
 
-def test_orphans_are_killed_and_those_to_keep_are_kept() -> None:
+def test_orphans_are_killed_except_those_to_keep() -> None:
     found = subprocess.run([sys.executable, "-c", ORPHANS], capture_output=True, text=True, timeout=30, check=False,
                            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "harness")})
     assert found.stdout.split() == ["2", "True"], found.stderr
@@ -98,7 +98,7 @@ from inlinebench.wire.processes import become_subreaper
 become_subreaper()
 if os.fork() == 0:
     end = time.time() + 20
-    while time.time() < end:  # whoever is here is another process all the time
+    while time.time() < end:  # each iteration continues in a new process
         if os.fork():
             os._exit(0)
     os._exit(0)
@@ -107,7 +107,7 @@ time.sleep(86396)
 """
 
 
-def test_a_process_that_keeps_moving_is_stopped_and_killed_with_its_group() -> None:
+def test_a_process_that_keeps_forking_is_stopped_and_killed_by_its_group() -> None:
     root = subprocess.Popen([sys.executable, "-c", RESTLESS], stdout=subprocess.PIPE, text=True,
                             start_new_session=True)
     assert root.stdout is not None and root.stdout.readline() == "ready\n"
@@ -137,8 +137,8 @@ except ProcessLookupError:
 
 
 @pytest.mark.parametrize("function", ["await_parent", "die_with_parent"])
-def test_who_is_left_by_the_parent_it_was_to_have_does_not_wait_for_it(function: str) -> None:
-    """A candidate whose judge is killed before it is the judge's child."""
+def test_a_process_whose_future_parent_has_ended_raises(function: str) -> None:
+    """As a candidate does if its judge is killed before it becomes the candidate's parent."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     line = [sys.executable, "-c", ORPHAN.format(function=function)]
@@ -146,7 +146,7 @@ def test_who_is_left_by_the_parent_it_was_to_have_does_not_wait_for_it(function:
     assert subprocess.run([*line, str(os.getpid())], timeout=60, check=False).returncode == 0
 
 
-def test_what_was_stopped_goes_on(tree: tuple[int, list[int]]) -> None:
+def test_a_stopped_tree_is_resumed(tree: tuple[int, list[int]]) -> None:
     root, below = tree
     stopped = stop_tree(root)
     assert set(stopped) == {root, *below}
@@ -155,21 +155,21 @@ def test_what_was_stopped_goes_on(tree: tuple[int, list[int]]) -> None:
     wait_for(stopped, "SR")
 
 
-def test_younger_processes_alone_are_looked_at_while_numbers_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_younger_processes_are_examined_if_pids_have_not_wrapped_around(monkeypatch: pytest.MonkeyPatch) -> None:
     before = forks_so_far()
     assert before is not None
     process = subprocess.Popen([sys.executable, "-c", TREE], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.readline()
-    below, looked_at = descendants(process.pid), list[int]()
-    real = module._look_at
-    monkeypatch.setattr(module, "_look_at", lambda pid: looked_at.append(pid) or real(pid))
+    below, examined = descendants(process.pid), list[int]()
+    real = module._examine
+    monkeypatch.setattr(module, "_examine", lambda pid: examined.append(pid) or real(pid))
     try:
         assert set(stop_tree(process.pid, before)) == {process.pid, *below}
-        assert min(looked_at) > process.pid
-        looked_at.clear()
+        assert min(examined) > process.pid
+        examined.clear()
         assert set(stop_tree(process.pid)) == {process.pid, *below}
-        assert min(looked_at) < process.pid
+        assert min(examined) < process.pid
     finally:
         kill_tree(process.pid)
         process.wait()
@@ -179,32 +179,32 @@ def test_younger_processes_alone_are_looked_at_while_numbers_tell(monkeypatch: p
     (1000, 1001, 32768, 500), (1000, 33267, 32768, 500), (1000, 33268, 32768, 0), (1000, 90000, 32768, 0),
     (1000, 1000, 32768, 0), (None, 1001, 32768, 0), (1000, None, 32768, 0), (1000, 1001, 0, 0),
 ])
-def test_numbers_tell_until_they_may_have_begun_anew(
+def test_pids_are_not_compared_if_they_may_have_wrapped_around(
     before: int | None, now: int | None, highest: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "forks_so_far", lambda: now)
-    monkeypatch.setattr(module, "_highest_number", lambda: highest)
+    monkeypatch.setattr(module, "_highest_pid", lambda: highest)
     assert module._may_be_below(500, before) == expected
 
 
-def test_every_thread_and_process_counts() -> None:
+def test_started_processes_are_counted() -> None:
     before = forks_so_far()
     subprocess.run(["true"], check=True)
     after = forks_so_far()
     assert before is not None and after is not None and after > before
 
 
-def test_a_child_is_known_to_run_and_to_have_ended() -> None:
+def test_a_child_runs_until_it_is_ended() -> None:
     pid = os.fork() or time.sleep(86396)
     assert isinstance(pid, int)
     child = Child(pid)
     assert child.is_running() and child.pid == pid
     child.end()
     assert not child.is_running() and state(pid) == ""
-    child.end()  # and again
+    child.end()  # ending it again does nothing
 
 
-def test_a_child_that_somebody_else_waited_for_has_ended() -> None:
+def test_a_child_that_was_waited_for_elsewhere_has_ended() -> None:
     pid = os.fork() or os._exit(0)
     assert isinstance(pid, int)
     os.waitpid(pid, 0)
@@ -224,13 +224,13 @@ below = kill_tree(root)
 os.waitpid(root, 0)
 bury(below)
 living = os.fork() or time.sleep(86396)
-bury([living], patience=0.05)  # it hasn't ended, and nobody waits for ever
+bury([living], patience=0.05)  # it has not ended, so the wait ends after the patience
 print(len(below), [os.path.exists(f"/proc/{pid}") for pid in (*below, living)])
 os.kill(living, signal.SIGKILL)
 """
 
 
-def test_what_a_killed_process_leaves_is_buried() -> None:
+def test_killed_descendants_are_reaped() -> None:
     done = subprocess.run([sys.executable, "-c", BURIES], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "1 [False, True]\n"
 
@@ -241,10 +241,10 @@ from inlinebench.wire.processes import close_all_but
 kept, other = os.pipe()
 high = os.dup2(other, 300)
 close_all_but([kept])
-print(sorted(map(int, os.listdir("/proc/self/fd")))[:-1] == [0, 1, 2, kept])  # and the folder itself
+print(sorted(map(int, os.listdir("/proc/self/fd")))[:-1] == [0, 1, 2, kept])  # the last is the listed folder itself
 """
 
 
-def test_descriptors_are_closed_but_for_some() -> None:
+def test_all_other_descriptors_are_closed() -> None:
     done = subprocess.run([sys.executable, "-c", CLOSES], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"

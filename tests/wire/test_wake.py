@@ -1,4 +1,4 @@
-"""CUDA starts in a thread; here a library of the driver's name stands in for it."""
+"""CUDA starts in a thread. The tests replace the driver by a library of the same name."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ for device in sys.argv[2:]:
 """
 
 
-def said(*devices: str, cuda: str = "13.0", driver: Path | None = None) -> list[str]:
-    """What the driver was asked for, for some devices, with a torch that is built for that CUDA or for none."""
+def output(*devices: str, cuda: str = "13.0", driver: Path | None = None) -> list[str]:
+    """Returns the driver's calls for some devices, with a torch that is built for a CUDA version or for none ("")."""
     environment = {**os.environ, **({} if driver is None else {"LD_LIBRARY_PATH": str(driver)})}
     done = subprocess.run([sys.executable, "-c", WAKE, cuda, *devices], capture_output=True, text=True, check=True,
                           env=environment)
@@ -37,25 +37,25 @@ def said(*devices: str, cuda: str = "13.0", driver: Path | None = None) -> list[
     return done.stdout.splitlines()
 
 
-def stand_in(folder: Path, init: int = 0) -> Path:
+def fake_driver(folder: Path, init: int = 0) -> Path:
     subprocess.run([toolchain.cxx(), "-x", "c", "-shared", "-fPIC", f"-DINIT={init}", "-", "-o",
                     str(folder / "libcuda.so.1")], input=DRIVER, text=True, check=True)
     return folder
 
 
-def test_the_context_of_the_device_is_made(tmp_path: Path) -> None:
-    assert said("auto", "cpu", "cuda", "cuda:2", "cuda:x", driver=stand_in(tmp_path)) == [
+def test_the_context_of_the_device_is_created(tmp_path: Path) -> None:
+    assert output("auto", "cpu", "cuda", "cuda:2", "cuda:x", driver=fake_driver(tmp_path)) == [
         "auto", "init", "context of 7", "cpu", "cuda", "init", "context of 7", "cuda:2", "init", "context of 9",
         "cuda:x"]
 
 
-def test_without_a_gpu_no_context_is_made(tmp_path: Path) -> None:
-    assert said("auto", driver=stand_in(tmp_path, init=100)) == ["auto", "init"]
+def test_no_context_is_created_without_a_gpu(tmp_path: Path) -> None:
+    assert output("auto", driver=fake_driver(tmp_path, init=100)) == ["auto", "init"]
 
 
-def test_a_torch_without_cuda_leaves_the_driver_alone(tmp_path: Path) -> None:
-    assert said("cuda", cuda="", driver=stand_in(tmp_path)) == ["cuda"]
+def test_the_driver_is_not_loaded_by_a_torch_without_cuda(tmp_path: Path) -> None:
+    assert output("cuda", cuda="", driver=fake_driver(tmp_path)) == ["cuda"]
 
 
-def test_without_a_driver_nothing_happens() -> None:
-    assert said("cuda") == ["cuda"]
+def test_a_missing_driver_is_ignored() -> None:
+    assert output("cuda") == ["cuda"]

@@ -1,1 +1,1 @@
-"""The build service: sources in, shared libraries out, through a content-addressed cache."""
+"""The build service: builds sources into shared libraries, with a content-addressed cache."""

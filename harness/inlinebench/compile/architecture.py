@@ -1,6 +1,8 @@
-"""GPU architectures, written as nvcc writes compute capabilities.
+"""GPU architectures, as nvcc names compute capabilities.
 
-`90` is compute capability 9.0. `90a` is that one alone, with what only it has. `100f` is what its family has in common.
+`90` is compute capability 9.0. `90a` adds the features that only this capability has. `100f` has the features that its
+family shares.
+
 """
 
 from __future__ import annotations
@@ -9,20 +11,21 @@ from collections.abc import Iterable, Sequence
 
 
 def in_order(architectures: Iterable[str]) -> tuple[str, ...]:
-    """Each once, from old to new: in whatever order they were named, what is built for them is the same."""
+    """Returns the architectures without duplicates, from old to new, so that their order does not affect the build."""
     return tuple(sorted(set(architectures), key=lambda name: (_number(name), name)))
 
 
 def for_newer(architectures: Sequence[str]) -> str:
-    """The one whose PTX newer GPUs can run: the newest without a letter, else simply the newest."""
+    """Returns the architecture to build PTX for: the newest without a letter suffix, or else the newest."""
     plain = [each for each in architectures if each.isdecimal()]
     return max(plain or architectures, key=_number)
 
 
 def runs_on(architectures: Sequence[str], present: str) -> bool:
-    """Whether a library that is built for these runs on a GPU of compute capability `present`, such as `90`.
+    """Whether a library built for `architectures` runs on a GPU of compute capability `present`, for example `90`.
 
-    Machine code runs on GPUs of the same generation that are as new; PTX on all that are as new, if it has no letter.
+    Machine code runs on GPUs of the same generation that are at least as new; PTX without a letter suffix on all GPUs
+    that are at least as new.
     """
     newer = for_newer(architectures)
     as_ptx = newer.isdecimal() and _number(newer) <= _number(present)

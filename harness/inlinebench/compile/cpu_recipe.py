@@ -1,4 +1,4 @@
-"""The recipe for a machine without a GPU: CUDA sources are translated and compiled by the C++ compiler."""
+"""The recipe for machines without a GPU: CUDA sources are translated and compiled by the C++ compiler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inlinebench.compile.ninja_syntax import (
     IN,
     OUT,
     PLACES,
-    PREFIXED,
+    PRECOMPILED_INCLUDE,
     SLIM,
     TORCH_INCLUDES,
     Expanded,
@@ -39,11 +39,11 @@ from inlinebench.records.build_request import BuildRequest
 _BINDING_FLAGS = ["-O0"]
 _HEADERS = (SLIM_DIR, cuda_on_cpu.INCLUDE_DIR, PRECOMPILED_DIR)
 OPTIMIZATION = "-O2"
-"""For every translated source, whatever the solution asks nvcc for: no time is claimed on the CPU."""
+"""Used for every translated source instead of the solution's level, because CPU times are not reported."""
 
 
 class CannotTranslate(Exception):
-    """The source can't run on the CPU. `source` and `line` (from 1) say where; the text says what and why."""
+    """The source cannot run on the CPU. `source` and `line` (from 1) say where; the message says what and why."""
 
     def __init__(self, source: str, line: int, message: str) -> None:
         super().__init__(message)
@@ -51,10 +51,10 @@ class CannotTranslate(Exception):
 
 
 def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, precompiled: Path = PRECOMPILED_DIR) -> Recipe:
-    """What to write and run for a request; `runtime` is the library that runs kernels on the CPU, if it has any, and
-    `precompiled` the folder of precompiled headers, if there are any.
+    """Returns the recipe for a request. `runtime` is the library that runs kernels on the CPU, needed if the request
+    uses CUDA. `precompiled` is the folder of precompiled headers, if there are any.
 
-    A request without CUDA is built as it is: `is_cpu()` in it means what it says. Raises MissingTool, BadRequest or
+    A request without CUDA is built unchanged, so `is_cpu()` in it keeps its meaning. Raises MissingTool, BadRequest or
     CannotTranslate.
     """
     library = f"{request.name}.so"
@@ -78,8 +78,8 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, precompi
 
 
 def precompiled_recipe() -> Recipe:
-    """What to run for the precompiled headers, with the flags of `cpu_recipe`; of the files that are made `library` is
-    the last. Raises MissingTool."""
+    """Returns the recipe for the precompiled headers, with the flags of `cpu_recipe`. `library` is the last of its
+    files. Raises MissingTool."""
     common = [CXX, *folder_flags([Expanded("$cuda_on_cpu"), SLIM, *TORCH_INCLUDES]), "-fPIC",
               toolchain.torch().cxx_standard]
     own = {BINDING: _BINDING_FLAGS, KERNEL: _kernel_flags([])}
@@ -105,7 +105,7 @@ def _translated(sources: Sequence[str], *, cuda: bool) -> tuple[str, ...]:
 
 
 def _cpp_flags(request: BuildRequest) -> list[str]:
-    """A solution's own flags; where its work is in kernels, its bindings need no optimisation."""
+    """Returns the solution's flags. If its work is in kernels, its bindings are not optimized."""
     own = split(request.extra_cflags)
     return [*(flag for flag in own if not flag.startswith("-O")), *_BINDING_FLAGS] if request.uses_cuda else own
 
@@ -118,11 +118,12 @@ def _ninja_file(
     request: BuildRequest, library: str, sources: Sequence[str], folders: Sequence[str], runtime_flags: Sequence[str],
     *, slim: bool,
 ) -> str:
-    prefixed = slim and request.uses_cuda and not request.no_implicit_headers
+    precompiled = slim and request.uses_cuda and not request.no_implicit_headers
     common = [CXX, *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
     given = {"main.cpp": request.extra_cflags, "cuda.cpp": request.extra_cuda_cflags}
     headers = {"main.cpp": BINDING, "cuda.cpp": KERNEL}
-    first = {name: [*PREFIXED, headers[name]] for name, flags in given.items() if prefixed and fits_precompiled(flags)}
+    first = {name: [*PRECOMPILED_INCLUDE, headers[name]] for name, flags in given.items()
+             if precompiled and fits_precompiled(flags)}
     own = {"main.cpp": _cpp_flags(request), "cuda.cpp": _kernel_flags(split(request.extra_cuda_cflags))}
     rules = {name: command([*common, *first.get(name, []), *flags, "-c", IN, "-o", OUT]) for name, flags in own.items()}
     lines = [f"include {PLACES}"]

@@ -1,7 +1,7 @@
-"""Asks CUDA's driver which GPU is there, without starting it: `python -m inlinebench.compile.driver 0` prints `90`.
+"""Gets the compute capability of a GPU from the CUDA driver: `python -m inlinebench.compile.driver 0` prints `90`.
 
-In a process of its own, because a driver that is loaded stays. Nothing but a count and two numbers is asked for: no
-context is made on any GPU.
+Runs in a separate process, because a loaded driver cannot be unloaded. It only queries the number of GPUs and two
+attributes, and creates no context on any GPU.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ MAJOR, MINOR = 75, 76
 
 
 class NoGpu(Exception):
-    """There is no such GPU; the text says why."""
+    """The GPU does not exist. The message says why."""
 
 
 def ask(index: int) -> str:
-    """The compute capability of a GPU as nvcc writes it (`90`). Raises NoGpu."""
+    """Returns the compute capability of a GPU as nvcc names it (`90`). Raises NoGpu."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")])}
     try:
         done = subprocess.run([sys.executable, "-m", "inlinebench.compile.driver", str(index)], env=environment,
                               capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)
     except subprocess.TimeoutExpired as error:
-        raise NoGpu(f"the CUDA driver doesn't answer within {PATIENCE_S:g} s") from error
+        raise NoGpu(f"the CUDA driver did not respond within {PATIENCE_S:g} s") from error
     if done.returncode or not done.stdout.strip().isdecimal():
-        raise NoGpu(done.stderr.strip().rpartition("\n")[2] or "the CUDA driver ends whoever asks it")
+        raise NoGpu(done.stderr.strip().rpartition("\n")[2] or "the CUDA driver crashed when it was queried")
     return done.stdout.strip()
 
 
 def capability(index: int) -> str:
-    """The same, by a driver that stays loaded in this process. Raises NoGpu."""
+    """Does the same as `ask` in this process, where the driver stays loaded. Raises NoGpu."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        raise NoGpu("there is no CUDA driver here") from error
+        raise NoGpu("no CUDA driver is installed on this machine") from error
     count, device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
-        raise NoGpu("the CUDA driver finds no GPU here")
+        raise NoGpu("the CUDA driver finds no GPU on this machine")
     if index >= count.value:
-        raise NoGpu(f"there are {count.value} GPUs here, counted from 0")
+        raise NoGpu(f"this machine has {count.value} GPUs, numbered from 0")
     driver.cuDeviceGet(ctypes.byref(device), index)
     driver.cuDeviceGetAttribute(ctypes.byref(major), MAJOR, device)
     driver.cuDeviceGetAttribute(ctypes.byref(minor), MINOR, device)

@@ -1,4 +1,4 @@
-"""The last step of a build: objects are linked to the library that a candidate loads, as torch links them."""
+"""Links objects into the library that a candidate loads, with the same libraries as torch's own builds."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from inlinebench.records.build_request import BuildRequest
 def link_lines(
     request: BuildRequest, library: str, objects: Sequence[str], further: Sequence[str] = (), *, cuda: bool
 ) -> list[str]:
-    """The lines of a ninja file that link objects to the library, with torch's libraries for CUDA or without, and
-    `further` flags behind them. Raises BadRequest for flags that can't be read."""
+    """Returns the lines of a ninja file that link objects into the library, with torch's libraries for CUDA or without,
+    then `further` flags. Raises BadRequest for invalid flags."""
     torch = [Expanded("-L$torch/lib"), *(f"-l{name}" for name in _torch_libraries(cuda))]
     if cuda:
-        # The stubs stand in for the driver's library, which a machine without a GPU lacks, while a solution is linked.
+        # The stubs replace the driver's library at link time, because a machine without a GPU lacks it.
         torch += [Expanded("-L$cuda/lib64"), "-lcudart", Expanded("-L$cuda/lib64/stubs")]
     link = command([CXX, "-shared", IN, *split(request.extra_ldflags), *torch, *further, "-o", OUT])
     return ["rule link", f"  command = {link}", "", f"build {library}: link {' '.join(objects)}", ""]
 
 
 def _torch_libraries(cuda: bool) -> list[str]:
-    """In the order in which torch links them."""
+    """Returns torch's libraries in the order in which torch links them."""
     return ["c10", *["c10_cuda"] * cuda, "torch_cpu", *["torch_cuda"] * cuda, "torch", "torch_python"]

@@ -1,4 +1,4 @@
-"""Finds the errors in what compilers, assemblers, linkers and ninja printed."""
+"""Finds errors in the output of compilers, assemblers, linkers and ninja."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LONGEST = 1000
-"""A message is cut after so many characters: the names of templates have no limit."""
+"""Messages are cut at this number of characters, because names of templates can be arbitrarily long."""
 MOST_DETAILS = 2
 MOST_ERRORS, MOST_ORIGINS = 100, 32
 LOOKED_AT = 32
-"""Lines below an error of nvcc that may belong to it."""
+"""Lines below an error of nvcc that are searched for its details."""
 _NUMBER = r"\d{1,9}"
 _SEVERITY = r"(?:(?:[a-z-]+ ){0,2}error\b(?: #[\w-]+)?|Error|Fatal error|sorry, unimplemented)\s*: *"
 _LINKER = r"\S*\bld(?:\.\w+)?: "
@@ -36,7 +36,7 @@ _ECHO = re.compile(
     r"|.*final link failed: (?!No space)|Assembler messages:|.*returned \d+ exit status|Remark: |\s",
     re.IGNORECASE,
 )
-"""Lines that say that there was an error, or where, but not which."""
+"""Lines that say that an error occurred, or where, but not which."""
 
 _FAILED = re.compile(rf"FAILED: (?:\[code=(?P<code>{_NUMBER})\] )?(?P<target>.*)")
 _SCOPE = re.compile(r"(?P<label>[^\s:][^:]*): (?:In|At) .*:$")
@@ -53,7 +53,7 @@ _ADDRESS = re.compile(r":?\(\.[^()]*\)")
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a file as the compiler names it. `column` is 0 if it says none."""
+    """A line of a file as the compiler names it. `column` is 0 if unknown."""
 
     label: str
     line: int
@@ -62,25 +62,25 @@ class Place:
 
 @dataclass(frozen=True)
 class Error:
-    """One error, which may have a place.
-
-    `rest` is the source line from the place on, as nvcc quotes it: when it was preprocessed. `details` are further
-    lines of the message. `origins` are the lines that include the file or instantiate the template which the error is
-    in, the outermost last.
-    """
+    """One error."""
 
     text: str
+    """The message."""
     place: Place | None = None
+    """Where the error is, if the message says so."""
     rest: str = ""
+    """The source line from the place on, as nvcc quotes it: after preprocessing."""
     details: tuple[str, ...] = ()
+    """Further lines of the message."""
     origins: tuple[Place, ...] = ()
+    """The lines that include the file or instantiate the template with the error, the outermost last."""
 
 
 def errors(log: str) -> tuple[Error, ...]:
-    """The errors of a log, each once, in order."""
+    """Returns the errors of a log in order, without duplicates."""
     lines = log.splitlines()
     found: dict[tuple[str, Place | None], Error] = {}
-    included: dict[str, tuple[Place, ...]] = {}  # how the compiler came to a file: it says so once
+    included: dict[str, tuple[Place, ...]] = {}  # how each file was included; compilers print this only once
     chain, required = list[Place](), list[Place]()
     for number, line in enumerate(lines):
         if number and lines[number - 1].startswith("FAILED: "):
@@ -109,20 +109,20 @@ def errors(log: str) -> tuple[Error, ...]:
 
 
 def last_words(log: str) -> str:
-    """What a log without errors says at its end, in one line."""
+    """Returns the most informative line of a log without errors."""
     lines = log.splitlines()
     commands = {number + 1 for number, line in enumerate(lines) if line.startswith("FAILED: ")}
-    said = [line for number, line in enumerate(lines) if line.strip() and number not in commands]
-    if spoken := [line for line in said if not _ECHO.match(line)]:
+    printed = [line for number, line in enumerate(lines) if line.strip() and number not in commands]
+    if spoken := [line for line in printed if not _ECHO.match(line)]:
         return _clean(spoken[-1])
-    failed = next(filter(None, map(_FAILED.match, said)), None)
+    failed = next(filter(None, map(_FAILED.match, printed)), None)
     if failed and failed["code"]:
-        return _clean(f"{failed['target']}: its command ended with {_status(int(failed['code']))} and said nothing")
-    return _clean(said[-1]) if said else "the compiler said nothing"
+        return _clean(f"{failed['target']}: the command ended with {_status(int(failed['code']))} and printed nothing")
+    return _clean(printed[-1]) if printed else "the compiler printed nothing"
 
 
 def _note(included: dict[str, tuple[Place, ...]], label: str, chain: Sequence[Place]) -> list[Place]:
-    """Notes how the compiler came to the file, if it has just said so; the chain that follows is empty."""
+    """Records the chain of includes that leads to a file, if there is one, and returns an empty chain."""
     if chain:
         included[label] = tuple(chain)
     return []
@@ -136,7 +136,7 @@ def _located(match: re.Match[str], behind: Sequence[str]) -> Error:
         if not line.strip() or (not line[0].isspace() and not _NO_ERROR.match(line)):
             break
         if not line[0].isspace():
-            quoted = True  # a note, with a quotation of its own
+            quoted = True  # a note, with its own quotation
         elif found := _INSTANTIATED.match(line):
             origins.append(Place(found["label"] or place.label, int(found["line"])))
         elif not quoted and _CARET.match(line) and number:
@@ -149,7 +149,7 @@ def _located(match: re.Match[str], behind: Sequence[str]) -> Error:
 
 
 def _unlocated(line: str) -> str:
-    """The message of an error that is in no line of a source; empty if a line is none."""
+    """Returns the message of an error without a source line, or "" if the line is not an error."""
     if match := _PTXAS.match(line):
         return "" if _ECHO.match(line) else _clean(f"ptxas {match['severity']} : {match['text']} "
                                                    f"(line {match['line']} of the PTX)")
@@ -163,7 +163,7 @@ def _place(match: re.Match[str], column: int = 0) -> Place:
 
 
 def _status(code: int) -> str:
-    """An exit status as a shell gives it: a signal is 128 and its number."""
+    """Names an exit status of a shell, where a signal is 128 plus its number."""
     named = code - 128 in set(signal.Signals)
     return signal.Signals(code - 128).name if named else f"exit status {code}"
 

@@ -1,6 +1,6 @@
-"""Words of commands in ninja files: what stands for itself, and what ninja puts there.
+"""Builds commands for ninja files, from literal words and words that contain ninja's variables.
 
-Where compilers, torch and our own headers lie stands in a file of its own, as ninja's variables.
+The locations of compilers, torch and the harness's headers are ninja variables in a separate file.
 """
 
 from __future__ import annotations
@@ -11,41 +11,41 @@ from collections.abc import Mapping, Sequence
 from inlinebench.records.build_request import BadRequest
 
 PLACES = "places.ninja"
-"""The one file of a recipe that is no part of its key."""
+"""The only file of a recipe that is not part of its key."""
 
 
 class Expanded(str):
-    """A word of a command, in which ninja puts the value of a variable: `$in`, `$torch/include`."""
+    """A word of a command in which ninja expands variables: `$in`, `$torch/include`."""
 
     __slots__ = ()
 
 
-# Words of commands. What they stand for is in PLACES.
+# Words of commands. PLACES defines their variables.
 IN, OUT, CXX, NVCC, SLIM = map(Expanded, ("$in", "$out", "$cxx", "$nvcc", "$slim"))
 THRUST = Expanded("$thrust")
 HOST = (Expanded("$ccbin"), Expanded("$host"))
-"""nvcc's host compiler where it is another than the one that it would take: nothing, or a flag and a path."""
-PREFIXED = (Expanded("-I$precompiled"), Expanded("-I$prefix"), "-include")
-"""Before any other header: a precompiled one counts only there."""
+"""The flag and path of nvcc's host compiler if it is not the default, otherwise empty."""
+PRECOMPILED_INCLUDE = (Expanded("-I$precompiled"), Expanded("-I$prefix"), "-include")
+"""These come before any other header, because GCC uses a precompiled header only there."""
 TORCH_INCLUDES = (Expanded("$torch/include"), Expanded("$torch/include/torch/csrc/api/include"))
 
 
 def split(flags: Sequence[str]) -> list[str]:
-    """Single flags: one string may hold several, as in the shell command that torch makes of them."""
+    """Splits strings into single flags: a string may contain several, as in the shell command that torch makes."""
     words: list[str] = []
     for flag in flags:
         try:
             words += shlex.split(flag)
         except ValueError as error:
-            raise BadRequest(f"the flag {flag!r} can't be read: {error}") from error
+            raise BadRequest(f"the flag {flag!r} is not valid shell syntax: {error}") from error
     return words
 
 
 def command(words: Sequence[str]) -> str:
-    """A shell command for a ninja rule; ninja's variables count only in words that are Expanded."""
+    """Returns a shell command for a ninja rule. Only Expanded words may contain ninja's variables."""
     for word in words:
         if "\n" in word:
-            raise BadRequest(f"the flag {word!r} has a line break, which no ninja file can hold")
+            raise BadRequest(f"the flag {word!r} contains a line break; remove it")
     return " ".join(word if isinstance(word, Expanded) else _quoted(word) for word in words)
 
 
@@ -54,5 +54,5 @@ def _quoted(word: str) -> str:
 
 
 def places_file(places: Mapping[str, str]) -> str:
-    """What ninja's variables are, as ninja reads it; an empty one is no word at all."""
+    """Returns the ninja file that defines the variables. An empty value expands to no word."""
     return "".join(f"{name} = {_quoted(place) if place else ''}\n" for name, place in places.items())

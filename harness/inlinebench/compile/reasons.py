@@ -1,4 +1,4 @@
-"""Why a build failed, in the words of its author's sources: the first errors, each with its line and a caret."""
+"""Explains why a build failed: the first errors, each with the line of the author's source and a caret."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from inlinebench.records.build_request import BuildRequest
 
 SHOWN = 3
 WIDEST = 160
-"""Of a longer source line only a part is quoted."""
+"""Longer source lines are quoted in part."""
 TAB = 8
 _LINE = re.compile(r'\s*#\s*(?:line\s+)?(\d{1,9})(?:\s+"([^"]*)")?')
 _QUOTED = re.compile(r"[\"'`\u2018]([A-Za-z_]\w*)(?:\([^\"']*\))?[\"'\u2019]")
 _TYPES = {"auto", "bool", "char", "const", "double", "float", "int", "long", "short", "signed", "unsigned", "void"}
 _PREPROCESSOR = re.compile(r"#error|.*: No such file or directory$|.*\bmacro\b")
-"""Errors in the text that the author wrote; nvcc has later ones found in what it makes of it."""
+"""Errors that nvcc finds in the text that the author wrote; it finds later errors in preprocessed text."""
 _OBJECT = re.compile(r"(?:\b\w+\.o:)?(?<![\w/])(?:tmpxft_[\w-]+_)?(main|cuda)\.(?:cudafe1\.)?(?:cpp|cu|o):")
-"""How linkers name what was built of one of the two kinds of sources."""
+"""Linkers' names for the objects of C++ and CUDA sources."""
 _SOURCES = {"main": "cpp_sources", "cuda": "cuda_sources"}
 _UNDECLARED = re.compile(r".*(?:was not declared in this scope|is not a member of|has not been declared)")
 _SUGGESTED = re.compile(r"did you mean [\"'\u2018](.+?)[\"'\u2019]\?")
 
 
 def reason(log: str, recipe: Recipe) -> str:
-    """The first errors of a log, each in a line, or what the log says last if there are none.
+    """Returns the first errors of a log, one per line, or the log's last informative line if it has no errors.
 
-    Below an error stands the source line that it is about. A caret marks the column if that is the author's, or the
-    name that the error is about if that stands there once.
+    The source line is quoted below each error. A caret marks the column if it is known in the author's source, or the
+    name in the message if the line has it exactly once.
     """
     sources, found = _Sources(recipe), errors(log)
-    # An unfinished source makes the bindings behind it wrong, too.
+    # An incomplete source causes errors in the bindings that follow it.
     own = [error for number, error in enumerate(found) if not number or not sources.is_about_bindings(error)]
-    told = dict.fromkeys(map(sources.told, own))
-    shown = [line for lines in list(told)[:SHOWN] for line in lines]
-    left = len(told) - SHOWN
+    described = dict.fromkeys(map(sources.describe, own))
+    shown = [line for lines in list(described)[:SHOWN] for line in lines]
+    left = len(described) - SHOWN
     more = [f"and {left} more error{'s' * (left > 1)}"] if left > 0 else []
     return "\n".join([*shown, *more]) or last_words(log)
 
 
 class _Sources:
-    """What the author of a request wrote, line by line, and what the C++ compiler got of it."""
+    """The author's sources line by line, and the texts that the C++ compiler got for them."""
 
     def __init__(self, recipe: Recipe) -> None:
         request = self._request = recipe.request or BuildRequest("nothing")
@@ -51,8 +51,8 @@ class _Sources:
                                    *labelled(request.cuda_sources, "cuda_sources")])
         self._compiled = _numbered(text for name, text in recipe.files.items() if name.endswith(".cpp"))
 
-    def told(self, error: Error) -> tuple[str, ...]:
-        """An error in one line, and its quotation."""
+    def describe(self, error: Error) -> tuple[str, ...]:
+        """Returns an error in one line, followed by its quotation."""
         origin = next(filter(self._knows, reversed(error.origins)), None)
         for place in filter(None, (error.place, origin)):
             if place.label == FUNCTIONS:
@@ -69,12 +69,12 @@ class _Sources:
         return (f"{_shown(place)}: error: {error.text}{required}", *(f"  {each}" for each in error.details), *quotation)
 
     def is_about_bindings(self, error: Error) -> bool:
-        """Whether it is in the lines that bind `functions`, but about no single one of them."""
+        """Whether an error is in the lines that bind `functions`, but not in the line of a single function."""
         at = error.place
         return at is not None and at.label == FUNCTIONS and self._function(at.line) is None
 
     def _function(self, line: int) -> str | None:
-        """The one of `functions` that is bound in this line."""
+        """Returns the one of `functions` that this line binds."""
         names = list(self._request.functions or ())
         return names[line - 2] if 2 <= line < 2 + len(names) else None
 
@@ -82,7 +82,7 @@ class _Sources:
         return place.label == FUNCTIONS or (place.label, place.line) in self._written
 
     def _column(self, place: Place, error: Error) -> int:
-        """The column in the author's line, 0 if it isn't known: nvcc says none, and a translated line may be longer."""
+        """Returns the column in the author's line, or 0 if unknown: nvcc prints none, and translation may move text."""
         key = (place.label, place.line)
         if key not in self._written:
             return place.column
@@ -93,11 +93,11 @@ class _Sources:
             rest = self._compiled[key][_in_characters(place, self._compiled[key]) - 1 :]
         elif place == error.place:
             rest = error.rest
-        # What follows is as the author wrote it, whatever became of the text in front.
+        # The text from the error on is the author's, even if the text before it was changed.
         return len(author) - len(rest) + 1 if rest and author.endswith(rest) else 0
 
     def _quoted(self, place: Place, text: str) -> tuple[str, ...]:
-        """The line with its number, and below it a caret at the column, or at the name that a message is about."""
+        """Returns the line with its number, and a caret below the column or below the name in the message."""
         line = self._written[place.label, place.line]
         if not line.strip():
             return ()
@@ -108,7 +108,7 @@ class _Sources:
         return (f"{place.line:5} | {shown[start : start + WIDEST]}", *caret)
 
     def _binding(self, text: str, name: str | None) -> str:
-        """An error in the lines that bind `functions` to Python."""
+        """Describes an error in the lines that bind `functions` to Python."""
         if name is None:
             return f"cpp_sources must be complete, but the bindings that follow them do not compile: {text}"
         subject = f"functions names '{name}'"
@@ -116,15 +116,15 @@ class _Sources:
             return f"{subject}, but cpp_sources has several functions, or a template, of that name: it must be one"
         if not _UNDECLARED.match(text):
             return f"{subject}, which cannot be bound to Python: {text}"
-        said = f"{subject}, but cpp_sources does not declare it"
+        missing = f"{subject}, but cpp_sources does not declare it"
         if any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", source) for source in self._request.cuda_sources):
-            return f"{said}: a declaration in cuda_sources is not enough"
+            return f"{missing}: a declaration in cuda_sources is not enough"
         suggested = _SUGGESTED.search(text)
-        return f"{said}; did you mean '{suggested[1]}'?" if suggested else said
+        return f"{missing}; did you mean '{suggested[1]}'?" if suggested else missing
 
 
 def _numbered(texts: Iterable[str]) -> dict[tuple[str, int], str]:
-    """Lines by the file and the number that `#line` gives them."""
+    """Returns lines by the file name and number that `#line` gives them."""
     found: dict[tuple[str, int], str] = {}
     for text in texts:
         label, number = "", 0
@@ -138,8 +138,8 @@ def _numbered(texts: Iterable[str]) -> dict[tuple[str, int], str]:
 
 
 def _in_characters(place: Place, line: str) -> int:
-    """GCC's column as one of characters. Of a file that it can read it says where something is on a screen, and of
-    others, as the sources of `load_inline` are, the byte."""
+    """Converts GCC's column to a character index from 1. For files that GCC can open, the column is a position on the
+    screen; for others, such as the sources of `load_inline`, it is a byte."""
     before = place.column - 1
     if not place.label.startswith("/"):
         return len(line.encode(errors="replace")[:before].decode(errors="ignore")) + 1
@@ -147,13 +147,13 @@ def _in_characters(place: Place, line: str) -> int:
 
 
 def _shown(place: Place) -> str:
-    """A place as GCC writes it, with a header as it is included."""
+    """Formats a place as GCC does. Headers are named as in an include directive."""
     label = place.label.rpartition("/include/")[2] if place.label.startswith("/") else place.label
     return f"{label}:{place.line}:{place.column}" if place.column else f"{label}:{place.line}"
 
 
 def _column_of_name(text: str, line: str) -> int:
-    """Where the one name stands that a message is about; 0 if several do, or it stands there more than once."""
+    """Returns the column of the name in a message, or 0 if the line has several such names or occurrences."""
     names = set(_QUOTED.findall(text)) - _TYPES
     found = [match for name in names for match in re.finditer(rf"\b{name}\b", line)]
     return found[0].start() + 1 if len(found) == 1 else 0

@@ -1,8 +1,8 @@
-"""Turns a build request into files and commands: the sources as `load_inline` puts them together, and a ninja file.
+"""Turns a build request into files: the sources as `load_inline` assembles them, and a ninja file with the commands.
 
-Where compilers, torch and our own headers lie is no part of a build's key: commands name them through ninja's
-variables (`$torch/include`), and a file of its own says what these are (`inlinebench.compile.ninja_syntax`). So a cache
-can be carried to another machine that has the same compilers, torch and Python, wherever they lie there.
+The locations of compilers, torch and the harness's headers are not part of a build's key: commands refer to them by
+ninja's variables (`$torch/include`), which a separate file defines (`inlinebench.compile.ninja_syntax`). So a cache can
+be copied to another machine with the same compilers, torch and Python, wherever they are installed there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from inlinebench.compile.ninja_syntax import (
     NVCC,
     OUT,
     PLACES,
-    PREFIXED,
+    PRECOMPILED_INCLUDE,
     SLIM,
     THRUST,
     TORCH_INCLUDES,
@@ -40,20 +40,20 @@ from inlinebench.compile.slim import SLIM_DIR, THRUST_DIR, further_headers, need
 from inlinebench.records.build_request import BuildRequest
 
 RECIPE = 4
-"""Part of every key: raised when the commands below change what comes out."""
+"""Version of the recipes, part of every key. Raise it if the commands below produce other libraries."""
 FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
-"""Flags that nvcc takes from the environment."""
+"""Environment variables with flags for nvcc."""
 FUNCTIONS = "functions"
-"""What compilers call the lines that bind `functions` to Python; the first function is in line 2."""
+"""The file name that compilers print for the lines that bind `functions` to Python. Line 2 has the first function."""
 _HEADERS = (SLIM_DIR, THRUST_DIR, PRECOMPILED_DIR)
 _NOTHING = "int inlinebench_nothing;"
 _OPTIMIZATIONS = {"plain": (), "O3": ("-O3",)}
-"""The levels with which kernels are mostly built: what headers say differs with them."""
+"""The most common optimization levels. Precompiled headers are made for each, because their text depends on it."""
 _HARMLESS = ("-fPIC", "-fpic", "-ftz", "-fmad")
-"""Of the flags that begin with -f those for which precompiled headers stay the same; GCC doesn't look at them."""
+"""Flags that begin with -f but do not affect precompiled headers. GCC does not check these flags itself."""
 
 
-# As torch sets them: its own headers define these operators for its types, and CUDA's would clash.
+# As torch sets them: its headers define these operators for its own types, and would clash with CUDA's.
 NVCC_FLAGS = (
     "-D__CUDA_NO_HALF_OPERATORS__",
     "-D__CUDA_NO_HALF_CONVERSIONS__",
@@ -65,22 +65,25 @@ NVCC_FLAGS = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """Files by name, among them `build.ninja`, the name of the library that ninja makes, the content's key, and the
-    request that it is for, if it is for one."""
+    """The files of a build."""
 
     files: dict[str, str]
+    """Texts by file name, including `build.ninja`."""
     library: str
+    """Name of the library that ninja makes."""
     key: str
+    """The key of the content."""
     request: BuildRequest | None = None
+    """The request that is built, if there is one."""
 
 
 def recipe(
     request: BuildRequest, architectures: Sequence[str], slim: bool, precompiled: Path = PRECOMPILED_DIR
 ) -> Recipe:
-    """What to write and run for a request, with slim headers or torch's full ones; `precompiled` is the folder of
+    """Returns the recipe for a request, with slim headers or torch's full ones. `precompiled` is the folder of
     precompiled headers, if there are any.
 
-    Raises MissingTool, or BadRequest for flags that no command can hold.
+    Raises MissingTool, or BadRequest for flags that a ninja file cannot contain.
     """
     library = f"{request.name}.so"
     files = {**request.headers, "main.cpp": cpp_source(request, request.cpp_sources, slim)}
@@ -92,7 +95,7 @@ def recipe(
 
 
 def precompiled_kernel_recipe(architectures: Sequence[str]) -> Recipe:
-    """What to run for the precompiled headers that `recipe` reads, with its flags. Raises MissingTool."""
+    """Returns the recipe for the precompiled headers that `recipe` uses, with the same flags. Raises MissingTool."""
     common = folder_flags([SLIM, *TORCH_INCLUDES, Expanded("$cuda/include")])
     compile_binding = command([CXX, *common, "-fPIC", toolchain.torch().cxx_standard, "-x", "c++-header", IN, "-o",
                                OUT])
@@ -112,7 +115,7 @@ def precompiled_kernel_recipe(architectures: Sequence[str]) -> Recipe:
 
 
 def clock_recipe(source: Path, architectures: Sequence[str]) -> Recipe:
-    """The GPU clock: one CUDA file without torch. Raises MissingTool."""
+    """Returns the recipe for the GPU clock: one CUDA file that does not use torch. Raises MissingTool."""
     flags = ["-O2", "-shared", "-Xcompiler", "-fPIC", *_gencode(architectures)]
     compile_clock = command([NVCC, *flags, "-o", OUT, IN])
     lines = [f"include {PLACES}", "rule nvcc", f"  command = {compile_clock}", "", "build clock.so: nvcc clock.cu", ""]
@@ -122,19 +125,19 @@ def clock_recipe(source: Path, architectures: Sequence[str]) -> Recipe:
 
 
 def trace_recipe(source: Path) -> Recipe:
-    """What asks CUPTI which kernels ran: one C++ file with the toolkit's headers. Raises MissingTool."""
+    """Returns the recipe for the CUPTI tracer: one C++ file with the toolkit's headers. Raises MissingTool."""
     folders = [Expanded("-I$cuda/include"), Expanded("-I$cuda/extras/CUPTI/include")]
     flags = ["-std=c++17", "-O2", "-shared", "-fPIC", *folders]
     compile_trace = command([CXX, *flags, IN, "-o", OUT, "-ldl"])
     lines = [f"include {PLACES}", "rule cxx", f"  command = {compile_trace}", "", "build trace.so: cxx trace.cpp", ""]
     files = {"trace.cpp": source.read_text(encoding="utf-8"), "build.ninja": "\n".join(lines)}
-    key = key_of(files, [toolchain.cxx(), toolchain.nvcc()])  # nvcc stands for its toolkit, whose headers are read
+    key = key_of(files, [toolchain.cxx(), toolchain.nvcc()])  # nvcc's version stands for the toolkit and its headers
     places = {"cxx": toolchain.cxx(), "cuda": str(toolchain.cuda_home())}
     return Recipe({**files, PLACES: places_file(places)}, "trace.so", key)
 
 
 def cpp_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> str:
-    """The C++ file: torch's header, the sources, and the bindings that `functions` asks for."""
+    """Returns the C++ file: torch's header, the sources, and the bindings for `functions`."""
     parts = _includes(request, ["torch/extension.h"], sources, slim)
     parts += labelled(sources, "cpp_sources")
     if request.functions is not None:
@@ -148,7 +151,7 @@ def cpp_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> str
 
 
 def cuda_source(request: BuildRequest, sources: Sequence[str], slim: bool) -> str:
-    """The CUDA file: the headers that torch puts first, and the sources."""
+    """Returns the CUDA file: the headers that torch puts first, and the sources."""
     parts = _includes(request, ["torch/types.h", "cuda.h", "cuda_runtime.h"], sources, slim)
     return "\n".join([*parts, *labelled(sources, "cuda_sources")]) + "\n"
 
@@ -161,7 +164,7 @@ def _includes(request: BuildRequest, headers: Sequence[str], sources: Sequence[s
 
 
 def labelled(sources: Sequence[str], name: str) -> list[str]:
-    """The sources, each with the name and the line numbers that its author knows it by."""
+    """Returns the sources with `#line` directives for the names and line numbers that their author knows."""
     several = len(sources) > 1
     labels = (f"{name}[{index}]" if several else name for index in range(len(sources)))
     return [f'#line 1 "{label}"\n{source}' for label, source in zip(labels, sources, strict=True)]
@@ -170,8 +173,8 @@ def labelled(sources: Sequence[str], name: str) -> list[str]:
 def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str], slim: bool) -> str:
     folders = [*([SLIM] if slim else []), *TORCH_INCLUDES, *([Expanded("$cuda/include")] if request.uses_cuda else [])]
     common = common_flags(request, folders)
-    prefixed = slim and request.uses_cuda and not request.no_implicit_headers
-    first = [*PREFIXED, BINDING] if prefixed and fits_precompiled(request.extra_cflags) else []
+    precompiled = slim and request.uses_cuda and not request.no_implicit_headers
+    first = [*PRECOMPILED_INCLUDE, BINDING] if precompiled and fits_precompiled(request.extra_cflags) else []
     compile_cxx = command([CXX, *common, *first, "-fPIC", toolchain.torch().cxx_standard,
                            *split(request.extra_cflags), "-c", IN, "-o", OUT])
     lines = [f"include {PLACES}", "rule cxx", f"  command = {compile_cxx}", "", "build main.o: cxx main.cpp", ""]
@@ -180,7 +183,7 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
         without_thrust = slim and not needs_thrust(request.texts)
         common = common_flags(request, [*([THRUST] if without_thrust else []), *folders])
         may_be_precompiled = _leaves_host_compiler(request) and fits_precompiled(request.extra_cuda_cflags)
-        host = HOST if prefixed and may_be_precompiled else ()
+        host = HOST if precompiled and may_be_precompiled else ()
         compile_cuda = _nvcc_command(request, common, architectures, host)
         lines += ["rule nvcc", f"  command = {compile_cuda}", "", "build cuda.o: nvcc cuda.cu", ""]
         objects.append("cuda.o")
@@ -188,14 +191,14 @@ def _ninja_file(request: BuildRequest, library: str, architectures: Sequence[str
 
 
 def _leaves_host_compiler(request: BuildRequest) -> bool:
-    """Whether nvcc is left to choose its host compiler, and takes the gcc on the path."""
-    said = [*request.extra_cuda_cflags, *(os.environ.get(name, "") for name in FLAG_VARIABLES)]
-    chosen = any("-ccbin" in words or "--compiler-bindir" in words for words in said)
+    """Whether nvcc chooses its host compiler itself, and so uses the gcc on the path."""
+    given = [*request.extra_cuda_cflags, *(os.environ.get(name, "") for name in FLAG_VARIABLES)]
+    chosen = any("-ccbin" in words or "--compiler-bindir" in words for words in given)
     return not chosen and toolchain.nvcc_takes_gcc_from_the_path()
 
 
 def fits_precompiled(flags: Sequence[str]) -> bool:
-    """Whether precompiled headers mean the same with these flags, as far as GCC doesn't find out by itself."""
+    """Whether precompiled headers stay valid with these flags, as far as GCC does not check it itself."""
     words = [word for flag in split(flags) for word in re.split("[,=]", flag)]
     return all(word in _HARMLESS for word in words if word.startswith("-f"))
 
@@ -216,7 +219,7 @@ def _nvcc_command(
 
 
 def _without_native(flags: Sequence[str]) -> list[str]:
-    """Leaves out `native`: which GPU is there is known here, and not to a compiler in a sandbox without any."""
+    """Removes `native`, because the harness knows the GPU, but a compiler in a sandbox sees none."""
     names = ("-arch", "--gpu-architecture")
     kept: list[str] = []
     for flag in flags:
@@ -228,13 +231,13 @@ def _without_native(flags: Sequence[str]) -> list[str]:
 
 
 def common_flags(request: BuildRequest, folders: Sequence[str]) -> list[str]:
-    """The macros of torch's own builds, the request's include paths, then these folders and Python's."""
+    """Returns the macros of torch's own builds and the include paths: the request's, `folders`, and Python's."""
     own = [f"-I{folder}" for folder in request.extra_include_paths]
     return [f"-DTORCH_EXTENSION_NAME={request.name}", *own, *folder_flags(folders)]
 
 
 def folder_flags(folders: Sequence[str]) -> list[str]:
-    """The include paths of every source: these folders and Python's."""
+    """Returns the include paths of every source: `folders` and Python's."""
     flags = ["-DTORCH_API_INCLUDE_EXTENSION_H"]
     for folder in (*folders, Expanded("$python")):
         flags += ["-isystem", folder]
@@ -242,7 +245,7 @@ def folder_flags(folders: Sequence[str]) -> list[str]:
 
 
 def _gencode(architectures: Sequence[str]) -> list[str]:
-    """Machine code for each architecture, and PTX of one for newer GPUs."""
+    """Returns flags for machine code for each architecture, and PTX for newer GPUs."""
     flags = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in architectures]
     newer = architecture.for_newer(architectures)
     return [*flags, f"-gencode=arch=compute_{newer},code=compute_{newer}"]
@@ -256,22 +259,24 @@ def _places(request: BuildRequest, precompiled: Path) -> dict[str, str]:
     if not request.uses_cuda:
         return common_places()
     own = precompiled / HOST_COMPILER
-    there = precompiled != PRECOMPILED_DIR and own.exists()
-    host = {"ccbin": "-ccbin", "host": str(own)} if there else {"ccbin": "", "host": ""}
+    exists = precompiled != PRECOMPILED_DIR and own.exists()
+    host = {"ccbin": "-ccbin", "host": str(own)} if exists else {"ccbin": "", "host": ""}
     return {**common_places(), "nvcc": toolchain.nvcc(), "cuda": str(toolchain.cuda_home()),
             "thrust": str(THRUST_DIR), **host, "precompiled": str(precompiled), "prefix": str(PRECOMPILED_DIR)}
 
 
 def common_places() -> dict[str, str]:
-    """Where the C++ compiler, our headers, torch and Python's headers lie. Raises MissingTool."""
+    """Returns the locations of the C++ compiler and of the harness's, torch's and Python's headers. Raises MissingTool.
+    """
     return {"cxx": toolchain.cxx(), "slim": str(SLIM_DIR), "torch": str(toolchain.torch().root),
             "python": str(toolchain.python_include())}
 
 
 def key_of(files: Mapping[str, str], compilers: Sequence[str], headers: Sequence[Path] = (SLIM_DIR,)) -> str:
-    """The content's key. The files hold sources, flags and architectures; our headers, versions and the ABI are added.
+    """Returns the key of the content: the files (sources, flags, architectures), the harness's headers, versions and
+    ABI.
 
-    They name no folder but those that a solution names itself, so it doesn't matter where cache and checkout lie.
+    Files contain no paths except those in a solution, so the locations of cache and checkout do not matter.
     """
     content = {
         "recipe": RECIPE,
@@ -282,7 +287,7 @@ def key_of(files: Mapping[str, str], compilers: Sequence[str], headers: Sequence
         "headers": [_headers(folder) for folder in headers],
         "python": sysconfig.get_config_var("SOABI"),
         "libc": platform.libc_ver(),
-        # What is compiled for this very processor may not run on another.
+        # Code for this processor may not run on another.
         "processor": toolchain.processor() if "=native" in files["build.ninja"] else "",
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

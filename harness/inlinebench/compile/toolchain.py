@@ -15,12 +15,12 @@ from pathlib import Path
 
 
 class MissingTool(Exception):
-    """A compiler or a build tool isn't there; the text says what to install."""
+    """A compiler or a build tool is missing. The message says what to install."""
 
 
 @dataclass(frozen=True)
 class Torch:
-    """The installed PyTorch: its folder, its version, and the CUDA version that it is built with (None: CPU)."""
+    """The installed PyTorch: its folder, version, and the CUDA version that it is built with (None: CPU)."""
 
     root: Path
     version: str
@@ -37,7 +37,7 @@ class Torch:
 
     @property
     def cxx_standard(self) -> str:
-        """The flag that torch's own `load_inline` compiles with, read from its source."""
+        """The flag that torch's own `load_inline` uses, read from torch's source."""
         text = (self.root / "utils" / "cpp_extension.py").read_text(encoding="utf-8")
         found = re.search(r"'(-std=c\+\+\d\d)'", text)
         return found[1] if found else "-std=c++20"
@@ -45,10 +45,10 @@ class Torch:
 
 @cache
 def torch() -> Torch:
-    """The installed PyTorch. Raises MissingTool."""
+    """Returns the installed PyTorch. Raises MissingTool."""
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
-        raise MissingTool("PyTorch is not installed: pip install -e . installs it")
+        raise MissingTool("PyTorch is not installed; run pip install -e .")
     root = Path(spec.origin).parent
     facts = {
         target.id: ast.literal_eval(node.value)
@@ -62,7 +62,7 @@ def torch() -> Torch:
 
 @cache
 def cxx() -> str:
-    """The C++ compiler: CXX, else c++ or g++ on the path. Raises MissingTool."""
+    """Returns the C++ compiler: CXX, or c++ or g++ on the path. Raises MissingTool."""
     for name in filter(None, (os.environ.get("CXX"), "c++", "g++")):
         if found := shutil.which(name):
             return found
@@ -70,14 +70,14 @@ def cxx() -> str:
 
 
 def python_include() -> Path:
-    """The folder of Python's own headers."""
+    """Returns the folder of Python's headers."""
     return Path(sysconfig.get_path("include"))
 
 
 @cache
 def nvcc_takes_gcc_from_the_path() -> bool:
-    """Whether nvcc, if nothing else is said, takes the gcc on the path for the host's part of a source: unless its own
-    folder has one, or its profile names another. Raises MissingTool."""
+    """Whether nvcc by default compiles host code with the gcc on the path. It does not if its own folder has a gcc, or
+    if its profile names another compiler. Raises MissingTool."""
     folder = Path(nvcc()).resolve().parent
     profile = folder / "nvcc.profile"
     named = profile.exists() and "compiler-bindir" in profile.read_text(encoding="utf-8", errors="replace")
@@ -86,7 +86,8 @@ def nvcc_takes_gcc_from_the_path() -> bool:
 
 @cache
 def cuda_home() -> Path:
-    """The CUDA toolkit: CUDA_HOME, CUDA_PATH, where nvcc on the path lies, else /usr/local/cuda. Raises MissingTool."""
+    """Returns the CUDA toolkit: CUDA_HOME, CUDA_PATH, that of nvcc on the path, or /usr/local/cuda. Raises MissingTool.
+    """
     for name in ("CUDA_HOME", "CUDA_PATH"):
         if value := os.environ.get(name):
             return _toolkit(Path(value), f"{name} is set to {value}")
@@ -96,36 +97,36 @@ def cuda_home() -> Path:
 
 
 def nvcc() -> str:
-    """The CUDA compiler. Raises MissingTool."""
+    """Returns the CUDA compiler. Raises MissingTool."""
     return str(cuda_home() / "bin" / "nvcc")
 
 
 @cache
 def ninja() -> str:
-    """The ninja of this environment. Raises MissingTool."""
+    """Returns the ninja of this Python environment, or the one on the path. Raises MissingTool."""
     beside = Path(sysconfig.get_path("scripts")) / "ninja"
     found = str(beside) if beside.exists() else shutil.which("ninja")
     if not found:
-        raise MissingTool("ninja is not installed: pip install ninja")
+        raise MissingTool("ninja is not installed; run pip install ninja")
     return found
 
 
 @cache
 def version_of(compiler: str) -> str:
-    """What a compiler says of itself, for the cache's key, without the name that it was called by.
+    """Returns a compiler's version text for the cache's key, without the name that it was called by.
 
-    Raises MissingTool if it doesn't run.
+    Raises MissingTool if the compiler does not run.
     """
     try:
-        said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
+        output = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        raise MissingTool(f"{compiler} is no compiler that works here: --version fails ({error})") from error
-    return said.removeprefix(Path(compiler).name)
+        raise MissingTool(f"{compiler} is not a working compiler: --version fails ({error})") from error
+    return output.removeprefix(Path(compiler).name)
 
 
 @cache
 def processor() -> str:
-    """What the processor is and can do, as far as compilers ask for it."""
+    """Returns the processor's model and features, as far as compilers depend on them."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")[0].splitlines()
     names = ("model name", "flags", "CPU implementer", "CPU part", "Features")
     return "\n".join(line for line in lines if line.startswith(names))
@@ -133,6 +134,6 @@ def processor() -> str:
 
 def _toolkit(home: Path, why: str) -> Path:
     if not (home / "bin" / "nvcc").exists():
-        raise MissingTool(f"no CUDA compiler: {why} and {home}/bin/nvcc doesn't exist; install the CUDA toolkit "
-                          "of your PyTorch's CUDA version, or set CUDA_HOME to where it is")
+        raise MissingTool(f"no CUDA compiler: {why} and {home}/bin/nvcc does not exist; install the CUDA toolkit "
+                          "for your PyTorch's CUDA version, or set CUDA_HOME to its location")
     return home

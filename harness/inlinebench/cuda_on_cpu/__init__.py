@@ -1,4 +1,4 @@
-"""Unmodified CUDA source, built by the C++ compiler and run on the CPU: correctness without a GPU."""
+"""Builds unmodified CUDA source with the C++ compiler and runs it on the CPU, to check correctness without a GPU."""
 
 from .errors import Unsupported
 from .toolchain import (

@@ -1,4 +1,4 @@
-"""What the preprocessor is certain to drop, so that nothing in it is looked at."""
+"""Finds text that the preprocessor is certain to drop, so that it is not checked or translated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .tokens import Token, tokenize
 
-# The values the translated source sees (include/inlinebench/qualifiers.h has the same).
+# The values that translated sources see. include/inlinebench/qualifiers.h has the same.
 CUDA_ARCH = 900
 _KNOWN: dict[str, int] = {
     "__CUDA_ARCH__": CUDA_ARCH,
@@ -20,7 +20,7 @@ _KNOWN: dict[str, int] = {
     "__CUDACC_VER_MINOR__": 0,
     "__cplusplus": 202002,
 }
-# Never defined here; the last four stand before what one generation of GPUs alone has, with a branch for the others.
+# Never defined. Sources use the last four for features of one generation of GPUs, with a branch for the others.
 _UNDEFINED = set(
     ["USE_ROCM", "__HIPCC__", "__HIP_PLATFORM_AMD__", "__HIP_DEVICE_COMPILE__", "_WIN32", "_MSC_VER", "__clang__",
      "__CUDA_ARCH_FEAT_SM90_ALL", "__CUDA_ARCH_FEAT_SM100_ALL", "__CUDA_ARCH_SPECIFIC__",
@@ -34,7 +34,7 @@ _MACRO = re.compile(r"\s*(\w+)(\()?(.*)", re.DOTALL)
 
 @dataclass
 class _Branch:
-    """An #if that is open: what is certain about the branch we are in, and about the earlier ones together."""
+    """An open #if: what is known about the current branch, and about all earlier branches together."""
 
     outer_dropped: bool
     value: bool | None
@@ -42,7 +42,7 @@ class _Branch:
 
 
 def drop_inactive(tokens: list[Token]) -> list[Token]:
-    """Makes text that is certain to be dropped into spaces; where a condition can't be told, all branches stay."""
+    """Replaces text that is certain to be dropped by spaces. If a condition is unknown, all its branches stay."""
     macros: dict[str, int | None] = dict(_KNOWN)
     stack: list[_Branch] = []
     dropped = False
@@ -70,7 +70,7 @@ def drop_inactive(tokens: list[Token]) -> list[Token]:
 
 
 def split_directive(text: str) -> tuple[str, str]:
-    """The name of a directive (`define`) and what follows it, joined lines and comments and all."""
+    """Returns the name of a directive (`define`) and the text after it, including joined lines and comments."""
     match = _DIRECTIVE.match(text)
     return (match.group(1), match.group(2)) if match else ("", "")
 
@@ -80,7 +80,7 @@ def _next_branch(branch: _Branch, name: str, rest: str, macros: dict[str, int | 
         branch.value = False
         return
     value = True if name == "else" else _condition("if", rest, macros)
-    # An earlier branch that may have been taken leaves a doubt about this one, unless it is certainly false.
+    # If an earlier branch may have been taken, this branch is unknown unless it is certainly false.
     branch.value = None if branch.taken is None and value is not False else value
     branch.taken = True if value is True and branch.taken is False else (branch.taken if value is False else None)
 
@@ -117,7 +117,7 @@ class _Unknown(Exception):
 
 
 def _evaluate(text: str, macros: dict[str, int | None]) -> int:
-    """The value of a #if condition; `_Unknown` where it can't be told. Part of it may be unknown if && or || decide."""
+    """Evaluates an #if condition. Raises `_Unknown` if its value depends on an unknown part."""
     words = [token.text for token in tokenize(text, directives=False) if token.kind != "space"]
     parser = _Parser(_merge_signs(words), macros)
     value = parser.binary(0)
@@ -127,7 +127,7 @@ def _evaluate(text: str, macros: dict[str, int | None]) -> int:
 
 
 def _merge_signs(words: list[str]) -> list[str]:
-    """`<` `=` are two tokens to the tokenizer, which keeps angle brackets apart."""
+    """Joins signs such as `<` and `=`, which the tokenizer separates because of template brackets."""
     merged: list[str] = []
     for word in words:
         if merged and merged[-1] in ("<", ">") and word in ("=", merged[-1]):
@@ -137,12 +137,12 @@ def _merge_signs(words: list[str]) -> list[str]:
     return merged
 
 
-# Binary operators, those that bind least first.
+# Binary operators by precedence, lowest first.
 _LEVELS = [level.split() for level in ("||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %")]
 
 
 class _Parser:
-    """A value of None is one that can't be told."""
+    """Parses a condition. None stands for an unknown value."""
 
     def __init__(self, words: list[str], macros: dict[str, int | None]) -> None:
         self.words = words[::-1]
@@ -177,7 +177,7 @@ class _Parser:
             return _number(word)
         if word in _UNDEFINED:
             return 0
-        if self.words and self.words[-1] == "(":  # __has_include and the like
+        if self.words and self.words[-1] == "(":  # for example __has_include
             raise _Unknown
         return self.macros.get(word)
 

@@ -1,4 +1,4 @@
-"""In C++ as in Python, "cuda" means the device that this runs on."""
+"""Makes "cuda" mean the CPU in C++, as in Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DEVICE_STRING = re.compile(r'"cuda(:\d+)?"')
 
 
 def rewrite_devices(code: Code) -> None:
-    """Rewrites checks and names of the device in place: `x.is_cuda()`, `at::kCUDA`, `torch::Device("cuda:0")`."""
+    """Rewrites checks and names of devices in place: `x.is_cuda()`, `at::kCUDA`, `torch::Device("cuda:0")`."""
     for position in code.words():
         text = code.text(position)
         if text in _MEMBERS and _is_member_call(code, position):
@@ -21,7 +21,7 @@ def rewrite_devices(code: Code) -> None:
         elif text == "kCUDA":
             code.replace(position, "kCPU")
         elif text == "kCPU" and _is_compared(code, position):
-            # The answer to "is it on the CPU?" is no, as it would be on a GPU.
+            # A check for the CPU must be false, as on a GPU.
             code.replace(position, "kCUDA")
         elif text == "CUDA" and _is_enumerator(code, position):
             code.replace(position, "CPU")
@@ -37,7 +37,7 @@ def _is_member_call(code: Code, position: int) -> bool:
 
 
 def _avoid_type(code: Code, position: int) -> None:
-    """`x.type().is_cuda()`: the old type has no `is_cpu`, the device has."""
+    """Rewrites `x.type().is_cuda()` to use the device, because the old type has no `is_cpu`."""
     closing = code.before(code.before(position))
     name = code.before(code.opening(closing)) if code.text(closing) == ")" else -1
     if code.text(name) == "type" and code.text(position) != "cpu" and _is_member_call(code, name):
@@ -45,7 +45,7 @@ def _avoid_type(code: Code, position: int) -> None:
 
 
 def _is_compared(code: Code, position: int) -> bool:
-    """Whether `==` or `!=` stands beside the qualified name that ends here."""
+    """Whether `==` or `!=` stands before or after the qualified name that ends here."""
     start = position
     while code.text(before := code.before(start)) == "::" or (code.is_word(before) and code.text(start) == "::"):
         start = before
@@ -53,7 +53,7 @@ def _is_compared(code: Code, position: int) -> bool:
 
 
 def _is_enumerator(code: Code, position: int) -> bool:
-    """`DeviceType::CUDA`, or the key of `TORCH_LIBRARY_IMPL(name, CUDA, m)`."""
+    """Whether it is an enumerator as in `DeviceType::CUDA`, or the key of `TORCH_LIBRARY_IMPL(name, CUDA, m)`."""
     before = code.before(position)
     if code.text(before) == "::":
         return code.text(code.before(before)) in _ENUMS
@@ -62,7 +62,8 @@ def _is_enumerator(code: Code, position: int) -> bool:
 
 
 def _constructs_device(code: Code, position: int) -> bool:
-    """`Device("cuda")`, `.device("cuda")`, `Device d("cuda")`, `Device d = "cuda"`, with braces or parentheses."""
+    """Whether a string constructs a device: `Device("cuda")`, `.device("cuda")`, `Device d("cuda")`, `Device d =
+    "cuda"`, with braces or parentheses."""
     before = code.before(position)
     if code.text(before) not in ("(", "{", "="):
         return False

@@ -1,12 +1,12 @@
-"""What cannot run on the CPU."""
+"""The error for sources that cannot run on the CPU."""
 
 from __future__ import annotations
 
 
 class Unsupported(Exception):
-    """A construct of the source that has no meaning on the CPU, or none that we give it.
+    """The source has a construct that is not supported on the CPU.
 
-    `line` is 1-based, in the source string that was translated.
+    `line` counts from 1 in the source string that was translated.
     """
 
     def __init__(self, construct: str, line: int, advice: str = "it needs a GPU; run with a CUDA device") -> None:

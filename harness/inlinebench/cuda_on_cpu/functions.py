@@ -1,4 +1,4 @@
-"""Where the functions of a source are, by a look at its braces."""
+"""Finds the functions of a source by its braces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_NAMES = {"if", "for", "while", "switch", "catch", "return", "sizeof"}
 
 @dataclass(frozen=True)
 class Function:
-    """A function with a body. Positions are those of the tokens `{` and `}`, and of the first token of its header."""
+    """A function with a body. Positions are those of its `{` and `}`, and of the first token of its header."""
 
     name: str
     header: int
@@ -26,7 +26,7 @@ class Function:
 
 
 def find_functions(code: Code) -> list[Function]:
-    """The functions of namespaces and classes, in their order; functions inside functions belong to the outer one."""
+    """Returns the functions of namespaces and classes in order. Functions inside functions belong to the outer one."""
     return list(_in_scope(code, 0, len(code)))
 
 
@@ -56,7 +56,7 @@ def _classify(code: Code, header: int, opening: int, closing: int) -> Iterator[F
 
 
 def _header_words(code: Code, start: int, end: int) -> dict[str, int]:
-    """The words outside brackets and template parameters, by their positions."""
+    """Returns the words outside brackets and template parameters, with their positions."""
     words: dict[str, int] = {}
     position = start
     while position < end:
@@ -72,7 +72,7 @@ def _header_words(code: Code, start: int, end: int) -> dict[str, int]:
 
 
 def _function_name(code: Code, start: int, end: int) -> str:
-    """The word before the first parenthesis that no attribute owns; empty for what is no function."""
+    """Returns the word before the first parenthesis that is not of an attribute, or "" if this is not a function."""
     position = start
     while position < end:
         text = code.text(position)
@@ -93,7 +93,7 @@ def _function_name(code: Code, start: int, end: int) -> str:
 
 
 def _is_operator(code: Code, position: int, start: int) -> bool:
-    """Whether `operator` comes just before, past at most three signs."""
+    """Whether `operator` comes before this position, with at most three signs between."""
     for _ in range(4):
         if position < start:
             return False

@@ -1,4 +1,4 @@
-"""`kernel<<<grid, block>>>(arguments)` becomes a call of our launcher."""
+"""Translates `kernel<<<grid, block>>>(arguments)` into a call of the CPU launcher."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from .tokens import Code
 
 
 def rewrite_launches(code: Code) -> None:
-    """Rewrites every launch in place; the arguments' parentheses stay as they are.
+    """Rewrites every launch in place. The parentheses of the arguments stay as they are.
 
-    The callee goes into a lambda, so that the compiler deduces template arguments from the call as usual.
+    The callee is put into a lambda, so that the compiler deduces template arguments from the call as usual.
     """
     position = 0
     while position < len(code):
@@ -23,10 +23,10 @@ def _rewrite(code: Code, chevron: int) -> int:
     end = _closing_chevron(code, chevron)
     line = code.tokens[chevron].line
     if end < 0:
-        raise Unsupported("<<<", line, "this launch has no `>>>` or no argument list after it")
+        raise Unsupported("<<<", line, "this launch lacks `>>>` or an argument list after it; add it")
     start = callee_start(code, chevron)
     if start == chevron:
-        raise Unsupported("<<<", line, "no kernel is named before it")
+        raise Unsupported("<<<", line, "this launch names no kernel; put the kernel before `<<<`")
     name = _name(code, start, chevron)
     parameters, values = _pass_literals(code, code.after(end))
     code.splice(end - 2, end + 1, "))")
@@ -36,9 +36,9 @@ def _rewrite(code: Code, chevron: int) -> int:
 
 
 def _pass_literals(code: Code, opening: int) -> tuple[str, str]:
-    """The lambda's parameters, and the arguments of the call inside it, for the argument list that opens there.
+    """Returns the lambda's parameters, and the arguments of the inner call, for the argument list opened at `opening`.
 
-    A null pointer or a braced list loses its meaning when it is passed on, so such arguments move into the inner call.
+    A null pointer or a braced list loses its meaning when it is passed on, so these arguments move to the inner call.
     """
     arguments = _split_arguments(code, opening)
     texts = [_flat(code, argument) for argument in arguments]
@@ -53,7 +53,7 @@ def _pass_literals(code: Code, opening: int) -> tuple[str, str]:
 
 
 def _split_arguments(code: Code, opening: int) -> list[range]:
-    """The positions of each argument, between the parentheses and commas."""
+    """Returns the token positions of each argument, between parentheses and commas."""
     closing = code.closing(opening)
     arguments: list[range] = []
     start = position = opening + 1
@@ -75,7 +75,7 @@ def _flat(code: Code, positions: range) -> str:
 
 
 def _remove_arguments(code: Code, arguments: list[range], removed: list[bool]) -> None:
-    """Blanks the removed arguments, and a comma for each: the one after it, or the one before if none is kept after."""
+    """Blanks removed arguments and a comma for each: the comma after it, or before it if no later argument is kept."""
     kept = [index for index, gone in enumerate(removed) if not gone]
     for index, positions in enumerate(arguments):
         if removed[index]:
@@ -87,7 +87,7 @@ def _remove_arguments(code: Code, arguments: list[range], removed: list[bool]) -
 
 
 def _closing_chevron(code: Code, chevron: int) -> int:
-    """The last sign of the `>>>` that ends the configuration and has an argument list after it; -1 if there is none."""
+    """Returns the last sign of the `>>>` that ends the configuration and precedes an argument list, or -1."""
     position = chevron + 1
     while position < len(code):
         text = code.text(position)
@@ -103,7 +103,8 @@ def _closing_chevron(code: Code, chevron: int) -> int:
 
 
 def callee_start(code: Code, end: int) -> int:
-    """Where the postfix expression that ends before `end` begins: `a::b<T, 4>`, `(*f)`, `table[i]`, `x.f<T>()`."""
+    """Returns the start of the postfix expression that ends before `end`: `a::b<T, 4>`, `(*f)`, `table[i]`, `x.f<T>()`.
+    """
     position = end
     while True:
         last = code.before(position)
@@ -143,7 +144,7 @@ _STATEMENTS = {"return", "else", "do", "if", "for", "while", "switch", "case"}
 
 
 def _name(code: Code, start: int, end: int) -> str:
-    """The last name in the callee that is not a template argument, for messages."""
+    """Returns the last name in the callee outside template arguments, for messages."""
     name, position = "kernel", start
     while position < end:
         if code.text(position) == "<":
@@ -155,7 +156,7 @@ def _name(code: Code, start: int, end: int) -> str:
 
 
 def _rewrite_pointer_launches(code: Code) -> None:
-    """Drops the cast in `cudaLaunchKernel((void*)kernel, ...)`: the parameters' types are needed."""
+    """Removes the cast in `cudaLaunchKernel((void*)kernel, ...)`, because the types of the parameters are needed."""
     for position in list(code.words("cudaLaunchKernel", "cudaFuncSetAttribute", "cudaFuncGetAttributes")):
         opening = code.after(position)
         if code.text(opening) != "(":

@@ -1,6 +1,6 @@
-"""In Python as in C++, "cuda" means the CPU: for the candidate's process, before the solution is imported.
+"""Makes "cuda" mean the CPU in Python, as in C++: in the candidate's process, before the solution is imported.
 
-What stays as it is: `x.device` is a `torch.device` of type "cpu", because torch's own code needs a real one.
+`x.device` stays a `torch.device` of type "cpu", because torch's own code needs a real device.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _state: dict[str, Any] = {}
 
 
 def install(allocator: Path | None = None) -> None:
-    """Makes torch in this process take "cuda" for the CPU; once, further calls do nothing.
+    """Makes torch treat "cuda" as the CPU in this process. Further calls do nothing.
 
-    `allocator` is the library made by `toolchain.allocator_library`: from then on every new CPU tensor is guarded, and
-    poisoned with NaN patterns where nothing was written.
+    `allocator` is the library made by `toolchain.allocator_library`: every new CPU tensor is then guarded, and memory
+    that was not written contains NaN patterns.
     """
     if _state:
         return
@@ -53,17 +53,17 @@ def install(allocator: Path | None = None) -> None:
 
 
 def set_block_order(runtime: Path, seed: int) -> None:
-    """The schedule of the launches to come: 0 is ascending, others shuffle the blocks and reverse the threads."""
+    """Sets the schedule of later launches: 0 is ascending, other seeds shuffle the blocks and reverse the threads."""
     ctypes.CDLL(str(runtime)).inlinebench_set_block_order(ctypes.c_uint(seed))
 
 
 def launches(runtime: Path) -> int:
-    """How many kernels this process has launched."""
+    """Returns how many kernels this process has launched."""
     return int(ctypes.CDLL(str(runtime)).inlinebench_launches())
 
 
 def on_cpu(value: Any) -> Any:
-    """`value` with every mention of a CUDA device replaced by the CPU; lists, tuples and dicts are searched."""
+    """Replaces a CUDA device by the CPU, if `value` is a device or the name of one. Returns other values unchanged."""
     if isinstance(value, str):
         return "cpu" if value == "cuda" or value.startswith("cuda:") else value
     if isinstance(value, _real_device):
@@ -72,19 +72,19 @@ def on_cpu(value: Any) -> Any:
 
 
 class _CudaIsCpu(TorchFunctionMode):
-    """Sees every call of a torch function or tensor method, factory functions too."""
+    """Intercepts every call of a torch function or tensor method, including factory functions."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         if "device" in kwargs:
             kwargs["device"] = _device_argument(kwargs["device"])
         if kwargs.get("pin_memory"):
-            kwargs["pin_memory"] = False  # without a driver there are no pages to lock
+            kwargs["pin_memory"] = False  # pinning needs a driver
         return func(*(on_cpu(argument) for argument in args), **kwargs)
 
 
 def _cover_threads() -> None:
-    """Modes belong to a thread, so each thread that a solution starts enters one."""
+    """Enters the mode in each thread that a solution starts, because modes are per thread."""
     thread: Any = threading.Thread
     real_run = thread._bootstrap_inner
 
@@ -96,7 +96,7 @@ def _cover_threads() -> None:
 
 
 def _device_argument(device: Any) -> Any:
-    """A bare index counts CUDA devices; None stays what it is."""
+    """Like `on_cpu`, but an integer is the index of a CUDA device."""
     return "cpu" if isinstance(device, int) and not isinstance(device, bool) else on_cpu(device)
 
 
@@ -111,7 +111,7 @@ class _DeviceType(type):
 
 
 class _Device(metaclass=_DeviceType):
-    """Stands for `torch.device`: makes real devices, and never a CUDA one."""
+    """Replaces `torch.device`: makes real devices, but never a CUDA device."""
 
 
 class _GeneratorType(type):
@@ -123,18 +123,18 @@ class _GeneratorType(type):
 
 
 class _Generator(metaclass=_GeneratorType):
-    """Stands for `torch.Generator`: makes real ones, of the CPU."""
+    """Replaces `torch.Generator`: makes real generators, on the CPU."""
 
 
 @contextlib.contextmanager
 def _fork_rng(devices: Any = None, enabled: bool = True, *_args: Any, **_kwargs: Any) -> Iterator[None]:
-    """`torch.random.fork_rng` with no devices but the CPU."""
+    """Replaces `torch.random.fork_rng`, with the CPU as the only device."""
     with _real_fork_rng(devices=[], enabled=enabled):
         yield
 
 
 def _load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """`torch.load`, everything onto the CPU unless told how."""
+    """Replaces `torch.load`: loads onto the CPU unless `map_location` says otherwise."""
     return _real_load(f, on_cpu(map_location) or "cpu", *args, **kwargs)
 
 
@@ -162,7 +162,7 @@ def _patch_modules() -> None:
 
 
 class Stream:
-    """A stream: what is queued on it has already ended."""
+    """A stream. Work that is queued on it has already finished."""
 
     def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
         self.device = _real_device("cpu")
@@ -184,48 +184,48 @@ class Stream:
         return 0
 
     def query(self) -> bool:
-        """Whether all is done: yes."""
+        """Returns True, because all work has finished."""
         return True
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
     def wait_stream(self, _stream: Any) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
     def wait_event(self, _event: Any) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
     def record_event(self, event: Event | None = None) -> Event:
-        """The event, recorded now."""
+        """Records the event and returns it."""
         event = event or Event()
         event.record()
         return event
 
 
 class Event:
-    """The time at which it was recorded."""
+    """An event, which holds the time of its recording."""
 
     def __init__(self, *_args: Any, **_kwargs: Any) -> None:
         self._at = 0.0
 
     def record(self, _stream: Any = None) -> None:
-        """Takes the time."""
+        """Records the current time."""
         self._at = time.perf_counter()
 
     def elapsed_time(self, end: Event) -> float:
-        """Milliseconds from this event to `end`."""
+        """Returns the milliseconds from this event to `end`."""
         return (end._at - self._at) * 1e3
 
     def query(self) -> bool:
-        """Whether it has happened: yes."""
+        """Returns True, because all work has finished."""
         return True
 
     def wait(self, _stream: Any = None) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Does nothing."""
 
 
 @contextlib.contextmanager
@@ -234,7 +234,7 @@ def _nothing(*_args: Any, **_kwargs: Any) -> Iterator[None]:
 
 
 class _DeviceContext(contextlib.AbstractContextManager[None]):
-    """`with torch.cuda.device(0):`"""
+    """Supports `with torch.cuda.device(0):`."""
 
     def __init__(self, *_args: Any) -> None:
         self.idx = 0
@@ -244,14 +244,14 @@ class _DeviceContext(contextlib.AbstractContextManager[None]):
 
 
 class CUDAGraph:
-    """Refused: a graph would have to replay what ran once."""
+    """Not supported, because a graph replays work that ran only once here."""
 
     def __init__(self, *_args: Any, **_kwargs: Any) -> None:
-        raise RuntimeError("inlinebench: unsupported: CUDA graphs cannot run on the CPU; they need a GPU")
+        raise RuntimeError("inlinebench: unsupported: CUDA graphs cannot run on the CPU; run with a CUDA device")
 
 
 def _properties(_device: Any = None) -> SimpleNamespace:
-    """The same device as cudaGetDeviceProperties describes."""
+    """Returns the same properties as cudaGetDeviceProperties."""
     return SimpleNamespace(
         name="CUDA on the CPU (inlinebench)",
         major=_CAPABILITY[0],
@@ -280,10 +280,10 @@ def _constant(value: Any) -> Callable[..., Any]:
 
 
 def _cuda_namespace() -> dict[str, Any]:
-    """What replaces the attributes of `torch.cuda`."""
+    """Returns the replacements of attributes of `torch.cuda`."""
     capability = f"sm_{_CAPABILITY[0]}{_CAPABILITY[1]}"
     return {
-        # One function a name: torch's compiler refuses two names for one object.
+        # Each name has its own function, because torch's compiler refuses two names for one object.
         **{name: _constant(None) for name in _DO_NOTHING},
         **{name: _constant(0) for name in _COUNT_NOTHING},
         "Stream": Stream,

@@ -1,4 +1,4 @@
-"""`__shared__` declarations become references into the arena of the running block."""
+"""Translates `__shared__` declarations into references into the running block's shared memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TAG = "inlinebench_shared"
 
 @dataclass(frozen=True)
 class _Declaration:
-    """`text` declares `names` as members of a struct; positions are those of the first token and of the `;`."""
+    """A declaration. `text` declares `names` as members of a struct; positions are the first token and the `;`."""
 
     start: int
     end: int
@@ -26,7 +26,7 @@ class _Declaration:
 
 
 def rewrite_shared(code: Code) -> None:
-    """Rewrites every `__shared__` declaration in place, in functions and outside them."""
+    """Rewrites every `__shared__` declaration in place, inside and outside of functions."""
     _move_into_functions(code)
     while (position := next(code.words("__shared__"), -1)) >= 0:
         declaration = _read(code, position)
@@ -38,18 +38,18 @@ def rewrite_shared(code: Code) -> None:
 
 
 def _line_ends(code: Code, start: int, end: int) -> str:
-    """The line ends between two positions, with their backslashes if it is the text of a macro."""
+    """Returns the line ends between two positions, with their backslashes in the text of a macro."""
     spaces = (token.text for token in code.tokens[start:end] if token.kind == "space")
     return "".join(line_end for text in spaces for line_end in re.findall(r"\\?\r?\n", text))
 
 
 def _flat(code: Code, start: int = 0, end: int | None = None) -> str:
-    """Code on one line, without comments."""
+    """Returns code on one line, without comments."""
     return " ".join(token.text for token in code.tokens[start:end] if token.kind != "space")
 
 
 def _capture_by_reference(code: Code, declaration: _Declaration) -> None:
-    """`[=]` in the rest of the block becomes `[=, &name]`: shared memory is not copied into a lambda."""
+    """Replaces `[=]` by `[=, &name]` in the rest of the block, so that lambdas do not copy shared memory."""
     captures = "".join(f", &{name}" for name in declaration.names)
     for position in range(_block_end(code, declaration.end) - 1, declaration.end, -1):
         if code.text(position) == "[" and code.text(equals := code.after(position)) == "=":
@@ -57,7 +57,7 @@ def _capture_by_reference(code: Code, declaration: _Declaration) -> None:
 
 
 def _block_end(code: Code, position: int) -> int:
-    """The `}` that closes the block around a position."""
+    """Returns the `}` that closes the block around a position."""
     depth = 0
     while position < len(code):
         depth += {"{": 1, "}": -1}.get(code.text(position), 0)
@@ -76,14 +76,14 @@ def _read(code: Code, position: int) -> _Declaration:
     names = list(_declared_names(body))
     if not names:
         line = code.tokens[position].line
-        raise Unsupported("__shared__", line, "this declaration was not understood; declare an array or a variable")
+        raise Unsupported("__shared__", line, "this declaration is not supported; declare an array or a variable")
     if dynamic:
         _give_extent(body)
     return _Declaration(start, end, _flat(body), names, dynamic)
 
 
 def _statement_start(code: Code, position: int) -> int:
-    """The first token of the statement, past what precedes it on the way back."""
+    """Returns the first token of the statement that contains a position."""
     start = position
     while True:
         before = code.before(start)
@@ -100,7 +100,7 @@ def _statement_end(code: Code, position: int) -> int:
 
 
 def _declared_names(body: Code) -> Iterator[str]:
-    """The last word of each declarator before its extents: `a` and `b` in `float a[2], b`."""
+    """Iterates over the declared names, the last word of each declarator: `a` and `b` in `float a[2], b`."""
     name, position = "", 0
     while position < len(body):
         text = body.text(position)
@@ -120,7 +120,7 @@ def _declared_names(body: Code) -> Iterator[str]:
 
 
 def _give_extent(body: Code) -> None:
-    """`[]` becomes `[1]`: a struct needs to know."""
+    """Replaces `[]` by `[1]`, because a member of a struct needs a size."""
     for position in range(len(body)):
         if body.text(position) == "[" and body.text(body.after(position)) == "]":
             body.insert(position + 1, "1")
@@ -128,7 +128,8 @@ def _give_extent(body: Code) -> None:
 
 
 def _local_text(declaration: _Declaration) -> str:
-    """One declaration a name. The struct is inside a lambda, so that a macro may declare several in one scope."""
+    """Returns a declaration for each name. The struct is in a lambda, so that a macro can declare several in one scope.
+    """
     parts = []
     for index, name in enumerate(declaration.names):
         member = f"decltype({_TAG}::{name})"
@@ -142,13 +143,13 @@ def _local_text(declaration: _Declaration) -> str:
 
 
 def _move_into_functions(code: Code) -> None:
-    """A `__shared__` variable of a whole file is declared in each function that names it instead."""
+    """Moves a `__shared__` variable at file scope into each function that uses it."""
     functions = find_functions(code)
     for position in reversed(list(code.words("__shared__"))):
         if any(function.header <= position < function.closing for function in functions):
             continue
         if not functions:
-            return  # the text of a macro: whoever uses it decides where it stands
+            return  # the text of a macro: it is used inside of functions
         declaration = _read(code, position)
         flat = _flat(code, declaration.start, declaration.end)
         line_ends = _line_ends(code, declaration.start, declaration.end)

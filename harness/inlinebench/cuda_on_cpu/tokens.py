@@ -1,4 +1,4 @@
-"""C++ text as tokens whose texts, joined, are the text again."""
+"""Splits C++ text into tokens. Joining the tokens' texts gives the text again."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Kind = Literal["space", "directive", "string", "character", "number", "word", "s
 class Token:
     """A piece of source text.
 
-    `space` is blanks, line ends, comments and, later on, whatever the preprocessor drops; `directive` is a whole
-    preprocessor line without its line end. `line` is 1-based: where the token starts.
+    `space` is blanks, line ends, comments and, after `drop_inactive`, text that the preprocessor drops. `directive` is
+    a whole preprocessor line without its line end. `line` is the line of the token's start, from 1.
     """
 
     kind: Kind
@@ -23,7 +23,7 @@ class Token:
     line: int
 
 
-# A backslash before a line end joins two lines anywhere; between tokens that is the same as a blank.
+# A backslash before a line end joins two lines. Between tokens it has the effect of a blank.
 _TOKEN = re.compile(
     r"""
     (?P<space>      (?: \s | \\\r?\n | //(?:\\\r?\n|[^\n])* | /\*.*?(?:\*/|\Z) )+ )
@@ -56,9 +56,10 @@ _DIRECTIVE = re.compile(
 
 
 def tokenize(text: str, line: int = 1, directives: bool = True) -> list[Token]:
-    """The tokens of `text`, the first of them at `line`. Never fails: a stray character is a sign.
+    """Returns the tokens of `text`, whose first line has number `line`. Never fails: a stray character is a sign.
 
-    `>` and `<` are signs of their own (never `>>`), `<<<` is one; the text of a macro has no `directives`.
+    `<<<` is one token, but `>` and `<` are otherwise separate tokens (never `>>`). The text of a macro has no
+    `directives`.
     """
     return list(_scan(text, line, directives))
 
@@ -79,14 +80,14 @@ def _scan(text: str, line: int, directives: bool) -> Iterator[Token]:
 
 
 def join(tokens: Iterable[Token]) -> str:
-    """The text of the tokens."""
+    """Returns the text of the tokens."""
     return "".join(token.text for token in tokens)
 
 
 class Code:
-    """A list of tokens to read past spaces, and to rewrite in place.
+    """A list of tokens that can be read without spaces, and rewritten in place.
 
-    Positions are indices into `tokens`; -1 and `len(tokens)` stand for "none there".
+    Positions are indices into `tokens`; -1 and `len(tokens)` mean that there is no token.
     """
 
     def __init__(self, tokens: list[Token]) -> None:
@@ -96,53 +97,53 @@ class Code:
         return len(self.tokens)
 
     def text(self, position: int) -> str:
-        """The text of a token that is no space or directive; empty where there is none."""
+        """Returns the text of a token, or "" for a space, a directive or no token."""
         if not 0 <= position < len(self.tokens):
             return ""
         token = self.tokens[position]
         return "" if token.kind in ("space", "directive") else token.text
 
     def is_word(self, position: int) -> bool:
-        """Whether a name or keyword is there."""
+        """Whether the token is a name or keyword."""
         return 0 <= position < len(self.tokens) and self.tokens[position].kind == "word"
 
     def after(self, position: int) -> int:
-        """The next token that is no space."""
+        """Returns the position of the next token that is not a space."""
         position += 1
         while position < len(self.tokens) and self.tokens[position].kind == "space":
             position += 1
         return min(position, len(self.tokens))
 
     def before(self, position: int) -> int:
-        """The previous token that is no space."""
+        """Returns the position of the previous token that is not a space."""
         position -= 1
         while position >= 0 and self.tokens[position].kind == "space":
             position -= 1
         return max(position, -1)
 
     def words(self, *names: str) -> Iterator[int]:
-        """Where these names (any, if none are given) are, as they are now."""
+        """Iterates over the positions of these names, or of all words if none are given, while tokens may change."""
         wanted = set(names)
         for position, token in enumerate(self.tokens):
             if token.kind == "word" and (not wanted or token.text in wanted):
                 yield position
 
     def replace(self, position: int, text: str) -> None:
-        """Another text for one token. Its line ends have to be as many as before."""
+        """Replaces the text of a token. The number of line ends must stay the same."""
         old = self.tokens[position]
         self.tokens[position] = Token(old.kind, text, old.line)
 
     def insert(self, position: int, text: str) -> None:
-        """Puts text without line ends before the token at `position`."""
+        """Inserts text without line ends before the token at `position`."""
         self.splice(position, position, text)
 
     def splice(self, start: int, end: int, text: str) -> None:
-        """Other text for the tokens from `start` up to `end`. Their line ends have to be as many as before."""
+        """Replaces the tokens from `start` up to `end` by a text. The number of line ends must stay the same."""
         line = self.tokens[min(start, len(self.tokens) - 1)].line if self.tokens else 1
         self.tokens[start:end] = tokenize(text, line, directives=False)
 
     def closing(self, position: int) -> int:
-        """Where the bracket opened at `position` closes, or the end of the text."""
+        """Returns where the bracket that opens at `position` closes, or the end of the text."""
         depth = 0
         for here in range(position, len(self.tokens)):
             text = self.text(here)
@@ -155,7 +156,7 @@ class Code:
         return len(self.tokens)
 
     def opening(self, position: int) -> int:
-        """Where the bracket closed at `position` opens, or -1."""
+        """Returns where the bracket that closes at `position` opens, or -1."""
         depth = 0
         for here in range(position, -1, -1):
             text = self.text(here)
@@ -168,7 +169,7 @@ class Code:
         return -1
 
     def angle_opening(self, position: int) -> int:
-        """Where the template arguments that `>` at `position` ends begin, or -1 if it ends none."""
+        """Returns where the template arguments begin that end with the `>` at `position`, or -1 if none end there."""
         depth = 0
         here = position
         while here >= 0:
@@ -187,7 +188,7 @@ class Code:
         return -1
 
     def angle_closing(self, position: int) -> int:
-        """Where the template arguments that `<` at `position` begins end, or -1 if it begins none."""
+        """Returns where the template arguments end that begin with the `<` at `position`, or -1 if none begin there."""
         depth = 0
         here = position
         while here < len(self.tokens):

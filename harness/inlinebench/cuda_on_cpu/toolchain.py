@@ -1,7 +1,7 @@
-"""Compiler flags for translated sources, and the runtime libraries they are linked with.
+"""Compiler flags for translated sources, and the runtime libraries that they are linked with.
 
 A translated source is compiled by `g++ -x c++ *host_flags(cuda_flags) *SOURCE_FLAGS -I INCLUDE_DIR ...` and linked with
-`link_flags(runtime_library(cache))`. All modules of a process share that one library.
+`link_flags(runtime_library(cache))`. All modules of a process share this library.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 INCLUDE_DIR = _HERE / "include"
-"""Goes before torch's include folders, and instead of the CUDA toolkit's."""
+"""Comes before torch's include folders, and replaces the CUDA toolkit's."""
 
 _RUNTIME = _HERE / "runtime"
 _RUNTIME_NAMES = ("fibre", "memory", "worker", "faults", "grid")
 RUNTIME_SOURCES: tuple[Path, ...] = tuple(_RUNTIME / f"{name}.cpp" for name in _RUNTIME_NAMES)
-"""What `runtime_library` compiles; no torch headers in it."""
+"""The sources of `runtime_library`. They do not use torch's headers."""
 
 _ALLOCATOR_SOURCE = _RUNTIME / "torch_allocator.cpp"
 
 SOURCE_FLAGS = (
     "-include",
-    "cuda_runtime.h",  # nvcc includes it unasked
+    "cuda_runtime.h",  # nvcc includes it implicitly
     "-fPIC",
-    "-fno-strict-aliasing",  # reinterpret_cast loads of vectors are everyday CUDA
-    "-fwrapv",  # as the hardware's integers do
+    "-fno-strict-aliasing",  # CUDA code often loads vectors through reinterpret_cast
+    "-fwrapv",  # integers wrap around, as on the hardware
     "-fno-math-errno",
-    "-fsanitize=alignment",  # a misaligned vector load is an error on the hardware too; costs next to nothing
+    "-fsanitize=alignment",  # a misaligned vector load is an error on the hardware too; the check costs little
     "-fsanitize-undefined-trap-on-error",
     "-fno-gnu-unique",  # two modules may have kernels of the same name
     "-Wno-unknown-pragmas",  # #pragma unroll
     "-Wno-attributes",
 )
-"""Flags for a translated CUDA source; a plain C++ source only needs INCLUDE_DIR."""
+"""Flags for a translated CUDA source. A plain C++ source needs only INCLUDE_DIR."""
 
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra")
 
@@ -52,7 +52,7 @@ _LONG_FORMS = {
     "--optimize": "-O",
 }
 _HOST_OPTIONS = ("-Xcompiler", "--compiler-options")
-# These would change what floating-point code means on the CPU, which nvcc's own flags of the kind don't promise.
+# These flags change floating-point results on the CPU in ways that nvcc's flags of similar names do not.
 _NEVER = ("-fmad", "-ffast-math", "-Ofast", "-Werror", "-ftz", "-fatbin", "-forward-")
 _VALUE_TAKERS = set(
     [
@@ -93,7 +93,7 @@ _VALUE_TAKERS = set(
 
 
 def host_flags(cuda_flags: Sequence[str]) -> list[str]:
-    """The flags among nvcc's that mean something to g++: -D, -U, -I, -std, -O and those behind -Xcompiler."""
+    """Returns the nvcc flags that g++ understands: -D, -U, -I, -std, -O and those after -Xcompiler."""
     kept: list[str] = []
     flags = iter(cuda_flags)
     for flag in flags:
@@ -115,12 +115,12 @@ def host_flags(cuda_flags: Sequence[str]) -> list[str]:
 
 
 def link_flags(library: Path) -> list[str]:
-    """Links a module with a library made by `runtime_library` and makes it find that at run time."""
+    """Returns flags that link a module with a library made by `runtime_library`, and find it at run time."""
     return [str(library), f"-Wl,-rpath,{library.parent}"]
 
 
 def runtime_library(cache: Path, compiler: str = "g++") -> Path:
-    """The runtime as a shared library in `cache`, built (some seconds) unless it is there already."""
+    """Returns the runtime as a shared library in `cache`. Builds it, which takes some seconds, unless it exists."""
     flags = [*_RUNTIME_FLAGS, f"-I{INCLUDE_DIR}", "-lpthread"]
     return _build(cache, "inlinebench_cuda_on_cpu", RUNTIME_SOURCES, flags, compiler)
 
@@ -128,24 +128,27 @@ def runtime_library(cache: Path, compiler: str = "g++") -> Path:
 def allocator_library(
     cache: Path, includes: Iterable[Path], torch_lib: Path, compiler: str = "g++", *, std: str = "c++20"
 ) -> Path:
-    """The guard allocator for torch: a library whose loading replaces c10's CPU allocator. See `python_side.install`.
+    """Returns the guard allocator for torch: a library that replaces c10's CPU allocator when it is loaded.
 
-    `includes` are torch's include folders, `torch_lib` the folder of libc10.so.
+    `python_side.install` loads it. `includes` are torch's include folders, `torch_lib` the folder of libc10.so. Builds
+    the library unless it exists.
+
     """
     runtime = runtime_library(cache, compiler)
     flags = [
         *(f"-std={std}", "-O2", "-fPIC", "-shared", f"-I{INCLUDE_DIR}"),
         *(f"-I{folder}" for folder in includes),
         *(f"-L{torch_lib}", "-lc10", f"-Wl,-rpath,{torch_lib}"),
-        *(str(runtime), "-Wl,-rpath,$ORIGIN"),  # it lies beside this one, wherever the cache goes
+        *(str(runtime), "-Wl,-rpath,$ORIGIN"),  # the runtime is in the same folder, wherever the cache is moved
     ]
     return _build(cache, "inlinebench_torch_allocator", (_ALLOCATOR_SOURCE,), flags, compiler)
 
 
 def _build(cache: Path, name: str, sources: Sequence[Path], flags: Sequence[str], compiler: str) -> Path:
-    """Compiles to a name that has the hash of everything that goes in; many processes may do so at once.
+    """Compiles a library whose name contains the hash of all inputs. Several processes may do so at once.
 
-    Where our own files and the cache lie doesn't count: the name goes into the keys of what is linked with the library.
+    The hash does not depend on the locations of the harness and the cache, because the name becomes part of the keys of
+    libraries that are linked with it.
     """
     hashed = repr((compiler, list(flags))).replace(str(_HERE), "").replace(str(cache), "")
     digest = hashlib.sha256(hashed.encode())

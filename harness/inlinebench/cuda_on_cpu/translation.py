@@ -1,4 +1,4 @@
-"""CUDA C++ to C++ for the headers in `include/`."""
+"""Translates CUDA C++ into C++ for the headers in `include/`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .shared_memory import rewrite_shared
 from .tokens import Code, Token, join, tokenize
 from .unsupported import refuse_device_constructs, refuse_headers, refuse_words
 
-# What a compiler or torch's headers would misread keeps its meaning under another name.
+# Names that the compiler or torch's headers would misinterpret, and their replacements.
 _RENAMED = {
     "__CUDA_ARCH__": "INLINEBENCH_CUDA_ARCH",
     "__CUDACC__": "INLINEBENCH_CUDACC",
@@ -23,10 +23,10 @@ _RENAMED_PATTERN = re.compile(r"\b(__CUDA_ARCH__|__CUDACC__|__NVCC__)\b")
 
 
 def translate(source: str, *, cuda: bool = True) -> str:
-    """C++ for `source`, line by line the same lines; `Unsupported` if something in it cannot run on the CPU.
+    """Translates `source` into C++ with the same lines. Raises `Unsupported` if it cannot run on the CPU.
 
-    With `cuda=False` the source is the C++ that goes with it (`cpp_sources`): it may have inline assembly of its own,
-    and nothing but the names of devices changes. Text that is not C++ comes back somehow: the compiler judges it.
+    With `cuda=False`, `source` is a C++ source (`cpp_sources`): it may have inline assembly, and only names of devices
+    are rewritten. Text that is not C++ is translated in some way and left to the compiler to reject.
     """
     code = Code(drop_inactive(tokenize(source)))
     _rewrite(code, cuda)
@@ -48,7 +48,7 @@ def _rewrite(code: Code, cuda: bool) -> None:
 
 
 def _rewrite_directive(token: Token, cuda: bool) -> Token:
-    """A macro's text is code too; a condition sees the names under which the compiler knows them."""
+    """Rewrites the code in a macro, and in conditions the names that were renamed for the compiler."""
     if token.kind != "directive":
         return token
     name, rest = split_directive(token.text)

@@ -1,4 +1,4 @@
-"""Constructs that cannot run on the CPU: found by name, and said by name and line."""
+"""Finds constructs that cannot run on the CPU, by name, and reports them with their line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HEADERS = [
     (r"texture_.*|cuda_texture_types\.h|surface_.*", "textures"),
     (r"nvToolsExt\.h|nvtx3/.*", "NVTX"),
 ]
-# Folders of CUDA's and torch's of which only our stand-ins can be included.
+# Folders of CUDA's and torch's headers. Only headers with a replacement in include/ are supported.
 _STAND_INS = re.compile(r"(cooperative_groups|c10/cuda|ATen/cuda|ATen/native/cuda|torch/csrc/cuda)/.*")
 _INCLUDE_DIR = Path(__file__).resolve().parent / "include"
 
@@ -56,7 +56,7 @@ _WORDS = [
     (r"__nv_fp8\w*|__nv_fp4\w*|__nv_fp6\w*", "8-bit and smaller floats"),
     (r"cudaIpc\w+|cudaDeviceEnablePeerAccess|cudaMemcpyPeer\w*", "access to other devices"),
 ]
-# Words that are also ordinary names: only where a namespace or template is meant.
+# These words are also ordinary names, so they count only before `::` or `<`.
 _QUALIFIERS = {"cub", "thrust", "cute", "cutlass", "texture"}
 _LIBCUXX = set(
     [
@@ -88,7 +88,7 @@ _POLLS = {"atomicAdd", "atomicOr", "atomicSub", "atomicXor"}
 
 
 def refuse_headers(code: Code) -> None:
-    """Raises for an #include of a library that the CPU has no stand-in for."""
+    """Raises Unsupported for an #include of a library that is not available on the CPU."""
     for token in code.tokens:
         if token.kind != "directive":
             continue
@@ -96,11 +96,11 @@ def refuse_headers(code: Code) -> None:
         match = re.match(r"""\s*[<"]([^>"]+)[>"]""", rest)
         if name == "include" and match and (what := _foreign(match.group(1))):
             construct = f"#include <{match.group(1)}>"
-            raise Unsupported(construct, token.line, f"{what} has no stand-in on the CPU; it needs a GPU")
+            raise Unsupported(construct, token.line, f"{what} is not available on the CPU; run with a CUDA device")
 
 
 def _foreign(header: str) -> str:
-    """What a header belongs to, if it cannot be included here; else empty."""
+    """Returns the library that an unsupported header belongs to, or "" if the header can be included."""
     for pattern, what in _HEADERS:
         if re.fullmatch(pattern, header):
             return what
@@ -108,7 +108,7 @@ def _foreign(header: str) -> str:
 
 
 def refuse_words(code: Code, device_code: bool) -> None:
-    """Raises for a name that belongs to a library or a piece of hardware; inline PTX is one only in `device_code`."""
+    """Raises Unsupported for a name of a library or hardware feature, and in `device_code` for inline PTX."""
     for position in code.words():
         text = code.text(position)
         line = code.tokens[position].line
@@ -116,10 +116,11 @@ def refuse_words(code: Code, device_code: bool) -> None:
             _refuse_assembly(code, position)
         elif text == "cuda" and _is_libcuxx(code, position):
             construct = f"cuda::{code.text(code.after(code.after(position)))}"
-            raise Unsupported(construct, line, "libcu++ has no stand-in on the CPU; it needs a GPU")
+            raise Unsupported(construct, line, "libcu++ is not available on the CPU; run with a CUDA device")
         elif text == "experimental" and code.text(owner := code.before(code.before(position))) in ("nvcuda", "wmma"):
             construct = f"{code.text(owner)}::experimental"
-            raise Unsupported(construct, line, "experimental parts have no stand-in on the CPU; it needs a GPU")
+            raise Unsupported(construct, line, "experimental features are not available on the CPU; run with a CUDA "
+                              "device")
         else:
             _refuse_word(code, position)
 
@@ -133,7 +134,7 @@ def _refuse_word(code: Code, position: int) -> None:
             continue
         if code.text(code.before(position)) in (".", "->"):
             continue
-        raise Unsupported(text, code.tokens[position].line, f"{what} cannot run on the CPU; it needs a GPU")
+        raise Unsupported(text, code.tokens[position].line, f"{what} cannot run on the CPU; run with a CUDA device")
 
 
 def _refuse_assembly(code: Code, position: int) -> None:
@@ -144,12 +145,13 @@ def _refuse_assembly(code: Code, position: int) -> None:
     while code.text(opening) == "(" and code.text(first) == '""':
         first = code.after(first)
         if code.text(first) in (":", "::", ")"):
-            return  # no instruction: it only keeps the compiler from moving memory accesses
+            return  # no instruction: it only keeps the compiler from reordering memory accesses
     construct = "inline PTX"
     if first < len(code) and code.tokens[first].kind == "string":
         words = code.text(first).strip('"').split()
         construct += f" `{words[0]}`" if words and words[0].isprintable() else ""
-    raise Unsupported(construct, code.tokens[position].line, "PTX instructions cannot run on the CPU; it needs a GPU")
+    raise Unsupported(construct, code.tokens[position].line,
+                      "PTX instructions cannot run on the CPU; run with a CUDA device")
 
 
 def _is_libcuxx(code: Code, position: int) -> bool:
@@ -159,7 +161,7 @@ def _is_libcuxx(code: Code, position: int) -> bool:
 
 
 def refuse_device_constructs(code: Code) -> None:
-    """Raises for a launch inside a kernel, a barrier of the whole grid, and a loop that waits for another block."""
+    """Raises Unsupported for a launch inside a kernel, a grid barrier, and a loop that waits for another block."""
     _refuse_grid_barrier(code)
     for function in find_functions(code):
         if function.on_device:
@@ -174,7 +176,8 @@ def _refuse_nested_launch(code: Code, function: Function) -> None:
     for position in range(function.opening, function.closing):
         if code.text(position) == "<<<":
             construct = f"a launch inside `{function.name}`"
-            raise Unsupported(construct, code.tokens[position].line, "dynamic parallelism needs a GPU")
+            raise Unsupported(construct, code.tokens[position].line,
+                              "dynamic parallelism cannot run on the CPU; run with a CUDA device")
 
 
 def _refuse_grid_barrier(code: Code) -> None:
@@ -186,11 +189,12 @@ def _refuse_grid_barrier(code: Code) -> None:
         on_member = code.text(joint) in (".", "->") and (code.text(owner) in names or _calls_this_grid(code, owner))
         on_argument = code.text(opening) == "(" and code.text(code.after(opening)) in names
         if on_member or on_argument:
-            raise Unsupported("grid.sync()", code.tokens[position].line, "a barrier of the whole grid needs a GPU")
+            raise Unsupported("grid.sync()", code.tokens[position].line,
+                              "a barrier of the whole grid cannot run on the CPU; run with a CUDA device")
 
 
 def _grid_names(code: Code) -> Iterator[str]:
-    """Variables that hold the group of the whole grid: `auto grid = cg::this_grid()`, `cg::grid_group grid`."""
+    """Iterates over variables that hold the grid group: `auto grid = cg::this_grid()`, `cg::grid_group grid`."""
     for position in code.words("this_grid", "grid_group"):
         before = code.before(position)
         while code.text(before) in ("::", "cg", "cooperative_groups"):
@@ -223,7 +227,7 @@ def _refuse_waiting(code: Code, function: Function) -> None:
             raise Unsupported(
                 f"a loop in `{function.name}` that waits for another block",
                 code.tokens[position].line,
-                "blocks run one after the other here, so it might never end; it needs a GPU",
+                "blocks may run one after the other on the CPU, so it may never end; run with a CUDA device",
             )
 
 
@@ -234,7 +238,8 @@ def _end_of_statement(code: Code, position: int) -> int:
 
 
 def _only_waits(code: Code, function: Function, condition: range, body: range) -> bool:
-    """A loop that reads memory others write: an atomic that changes nothing, or a volatile with nothing else done."""
+    """Whether a loop only waits for memory that others write: it polls with an atomic that changes nothing, or reads a
+    volatile and does nothing else."""
     everywhere = [*condition, *body]
     if any(code.text(here) in _POLLS and _adds_zero(code, here) for here in everywhere):
         return True
@@ -254,7 +259,7 @@ def _adds_zero(code: Code, position: int) -> bool:
 
 
 def _volatile_names(code: Code, function: Function) -> set[str]:
-    """Names declared volatile in the function or before it: the words up to the next separator."""
+    """Returns the names declared volatile in the function or before it: the words up to the next separator."""
     names: set[str] = set()
     for position in code.words("volatile"):
         if position >= function.closing:

@@ -1,1 +1,1 @@
-"""What the operating system keeps foreign code from: candidates and compilers run inside, nothing of ours does."""
+"""The sandbox around foreign code: candidates and compilers run inside, the harness's own processes outside."""

@@ -1,8 +1,8 @@
-"""Runs a program inside a sandbox: `python -m inlinebench.sandbox POLICY PROGRAM ARGUMENTS...`, the policy as JSON.
+"""Runs a program inside a sandbox: `python -m inlinebench.sandbox POLICY PROGRAM ARGUMENTS...`. POLICY is JSON.
 
-For compilers: what they are given to compile, and the flags with it, come from a solution. So nothing that they started
-outlives them: this process stays outside of the sandbox, adopts whatever they orphan, and kills it when the program has
-ended. It ends with the program's exit status, or with 128 and the signal that ended it.
+For compilers, because their sources and flags come from a solution. This process stays outside of the sandbox and
+adopts orphans of the program. When the program has ended, it kills them, so that nothing outlives the build. Its exit
+status is the program's, or 128 plus the signal that ended the program.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from inlinebench.sandbox.policy import Policy, enter
 from inlinebench.wire.processes import become_subreaper, die_with_parent, kill_stray_children
 
 NICENESS = 10
-"""Judges and candidates that time something come first."""
+"""Compilers yield to judges and candidates, which may be timing."""
 SIGNALLED = 128
-"""Added to a signal's number in an exit status, as shells do."""
+"""Added to the number of a signal in an exit status, as shells do."""
 
 
 def main() -> int:
@@ -28,7 +28,7 @@ def main() -> int:
     die_with_parent()
     become_subreaper()
     supervisor = os.getpid()
-    # The program's group is this process's, too, so that a signal to the group would end it before its work is done.
+    # The program is in the same process group: without this, a signal to the group would end this process early.
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     program = os.fork()
     if program == 0:
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def _wait_for(program: int) -> int:
-    """The exit status of a child, once it has ended."""
+    """Waits for a child and returns its exit status."""
     code = os.waitstatus_to_exitcode(os.waitpid(program, 0)[1])
     return code if code >= 0 else SIGNALLED - code
 

@@ -1,7 +1,7 @@
-"""Landlock, the kernel's own way for a process to give up rights over files, signals and sockets.
+"""Landlock, the kernel's interface for a process to give up rights over files, signals and sockets.
 
-The system calls as the kernel documents them (https://docs.kernel.org/userspace-api/landlock.html); no library in
-Python wraps the later versions that this needs.
+Uses the system calls directly (https://docs.kernel.org/userspace-api/landlock.html), because no Python library wraps
+the later versions that the sandbox needs.
 """
 
 from __future__ import annotations
@@ -12,45 +12,44 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-"""Numbers of the system calls, the same on every architecture."""
+"""System call numbers, the same on every architecture."""
 _VERSION_FLAG = 1
 _PATH_BENEATH = 1
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
 _FS_RIGHTS_BY_VERSION = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-"""All rights over files that a version of the interface knows; one that isn't named knows those of the one before."""
+"""All file rights by version of the interface. A version that is not listed has the rights of the one before."""
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
-"""What can be granted over a file that is no directory."""
+"""The rights that can be granted over a file that is not a directory."""
 READ = _EXECUTE | _READ_FILE | _READ_DIR
 WRITE = (1 << 16) - 1
-"""Everything, on files as on devices."""
+"""All rights, over files and devices."""
 
 _SCOPE_ABSTRACT_SOCKETS, _SCOPE_SIGNALS = 1, 2
 SIGNALS_SINCE = 6
-"""The version with which signals to processes outside can be refused."""
+"""The first version that can refuse signals to processes outside."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def version() -> int:
-    """The version of the interface that the kernel offers; 0 where there is none."""
+    """Returns the version of the interface that the kernel offers, or 0 if there is none."""
     found = _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG))
     return max(0, int(found))
 
 
 def restrict(readable: Iterable[Path], writable: Iterable[Path]) -> None:
-    """Takes from this process, for good, all files but those below the given paths.
+    """Permanently restricts this process to the files below the given paths. Skips paths that do not exist.
 
-    Paths that aren't there are skipped. From version 6 on also signals to processes outside and abstract sockets of
-    others. Ptrace of processes outside and what goes with it (their memory, their environment) is refused by every
-    version. Needs `no_new_privs`. Raises OSError.
+    Every version also refuses ptrace of processes outside, and so access to their memory and environment. From version
+    6 on, signals to processes outside and their abstract sockets are refused too. Needs `no_new_privs`. Raises OSError.
     """
     known = version()
     handled = _FS_RIGHTS_BY_VERSION[max(number for number in _FS_RIGHTS_BY_VERSION if number <= known)]
     scopes = _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS if known >= SIGNALS_SINCE else 0
     attributes = (ctypes.c_uint64 * 3)(handled, 0, scopes)
-    size = 24 if scopes else 8  # an older kernel takes only the part that it knows
+    size = 24 if scopes else 8  # an older kernel accepts only the fields that it knows
     ruleset = _checked(_libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)))
     try:
         for path in readable:
@@ -73,7 +72,7 @@ def _grant(ruleset: int, path: Path, rights: int) -> None:
     try:
         parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # not there, or not ours to see: nothing to grant
+        return  # it does not exist or is not accessible, so there is nothing to grant
     try:
         if not path.is_dir():
             rights &= _OF_FILES

@@ -1,4 +1,4 @@
-"""What foreign code may touch, as one record, and the step into it."""
+"""The policy of a sandbox: what foreign code may access. `enter` applies it to the current process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inlinebench.sandbox import landlock, privileges, seccomp
 FILE_BYTES = 8 << 30
 """The largest file that foreign code may write."""
 SHARED_MEMORY_BYTES = 4 << 30
-"""The size of its own /dev/shm."""
+"""The size of the sandbox's own /dev/shm."""
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/proc", "/sys")
 _SETTINGS = (
@@ -25,9 +25,9 @@ _SETTINGS = (
     "localtime", "machine-id", "nsswitch.conf", "nvidia", "nvidia-container-runtime", "OpenCL", "os-release", "passwd",
     "resolv.conf", "ssl/openssl.cnf", "timezone",
 )
-"""Below /etc: what the dynamic loader, the C library and CUDA read."""
+"""Files below /etc that the dynamic loader, the C library and CUDA read."""
 _OWN_PROCESS = "/proc/self"
-"""CUDA doesn't start if it can't name its threads there."""
+"""Writable, because CUDA does not start if it cannot name its threads there."""
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm")
 _PATH_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_HOME", "CUDA_PATH", "CPATH", "LIBRARY_PATH")
 _KEPT_VARIABLES = frozenset({
@@ -35,44 +35,47 @@ _KEPT_VARIABLES = frozenset({
     "PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS", "VIRTUAL_ENV",
 })
 _DROPPED_VARIABLES = frozenset({"TORCH_CUDA_ARCH_LIST"})
-"""The harness builds for the GPU that is there, or for `--arch`; a solution may still set it for its own builds."""
+"""The harness builds for the GPU of this machine, or for `--arch`. A solution may still set it for its own builds."""
 _KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "PYTORCH_", "TORCH_", "TRITON_", "CUBLAS_",
                   "CUDNN_", "LC_")
 
 
 class Protection(str, Enum):
-    """One thing that the sandbox does. What a machine doesn't offer is not on there."""
+    """A protection of the sandbox. Protections that a machine does not offer are left out there."""
 
     FILES = "files"
-    """Only its scratch folder can be written; the user's home and other data can't be read. Landlock."""
+    """Only the scratch folder is writable; the user's home and other data are not readable. By Landlock."""
     NAMESPACES = "namespaces"
-    """A network without interfaces, and a /dev/shm of its own that ends with it."""
+    """A network without interfaces, and a private /dev/shm that is deleted at the end."""
     NETWORK = "network"
-    """No connections. The network namespace, or the filter of system calls."""
+    """No connections. By the network namespace or the system call filter."""
     PROCESSES = "processes"
-    """No signals to processes outside, no look into their memory. Landlock, or the filter of system calls."""
+    """No signals to processes outside and no access to their memory. By Landlock or the system call filter."""
     SYSTEM_CALLS = "system calls"
-    """What no solution needs is refused: mounts, namespaces, tracing, kernel modules. Seccomp."""
+    """System calls that no solution needs are refused: mounts, namespaces, tracing, kernel modules. By seccomp."""
     PRIVILEGES = "privileges"
-    """None of root's capabilities, and no way to regain any."""
+    """None of root's capabilities, and no way to regain them."""
 
     def __str__(self) -> str:
         return self.value
 
 
 REQUIRED = tuple(protection for protection in Protection if protection is not Protection.NAMESPACES)
-"""What `--require-sandbox` asks for; the others also keep off the network."""
+"""The protections that `--require-sandbox` requires. Namespaces are not among them: the network is closed without them.
+"""
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """What the sandboxes of a run share: the protections that are on, by name, and what is read beside the system."""
+    """The settings that all sandboxes of a run share."""
 
     protections: tuple[str, ...] = ()
+    """Names of the protections to switch on."""
     readable: tuple[str, ...] = ()
+    """Paths that are readable in addition to the system's."""
 
     def policy(self, scratch: Path, readable: Iterable[Path], protected: Iterable[int], gpus: bool) -> Policy:
-        """For a process that writes to `scratch` alone, and reads these files or folders as well."""
+        """Returns the policy for a process that writes only to `scratch`, and can also read the paths in `readable`."""
         shared = (*self.readable, *(str(path) for path in readable))
         writable = (str(scratch), *devices(gpus), _OWN_PROCESS)
         return Policy((*readable_paths(), *shared), writable, tuple(protected), self.protections)
@@ -80,14 +83,18 @@ class Sandbox:
 
 @dataclass(frozen=True)
 class Policy:
-    """What a process may still do. `protected` are processes that it must not send signals to; `protections` are
-    those to switch on, and switching on must work."""
+    """What a process inside the sandbox may access."""
 
     readable: tuple[str, ...]
+    """Files and folders that it may read and execute."""
     writable: tuple[str, ...]
+    """Files and folders that it may also write."""
     protected: tuple[int, ...]
+    """PIDs that it must not send signals to."""
     protections: tuple[str, ...]
+    """Names of the protections to switch on. `enter` fails if one cannot be switched on."""
     file_bytes: int = FILE_BYTES
+    """Size of the largest file that it may write."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -99,10 +106,10 @@ class Policy:
 
 
 def enter(policy: Policy) -> None:
-    """Gives up, for good, what the policy doesn't leave to this process. Only while it has one thread.
+    """Permanently restricts this process to the policy. It must have a single thread.
 
     The order matters: namespaces need capabilities, and the filter forbids the others' system calls. Raises OSError if
-    a protection that the policy names can't be switched on.
+    a protection of the policy cannot be switched on.
     """
     privileges.limit(policy.file_bytes)
     wanted = {Protection(name) for name in policy.protections}
@@ -120,38 +127,39 @@ def enter(policy: Policy) -> None:
 
 @cache
 def readable_paths() -> tuple[str, ...]:
-    """What every process of foreign code reads: the system, Python, the CUDA toolkit.
+    """Returns the paths that all foreign code may read: the system, Python, the CUDA toolkit.
 
-    Paths that come from the environment count only where they don't open the whole home or temporary folder.
+    Paths from the environment are left out if they would open the whole home or temporary folder.
     """
     found = [Path(name) for name in _SYSTEM] + [Path("/etc") / name for name in _SETTINGS]
     found += [Path(name) for name in (sys.prefix, sys.base_prefix, sys.exec_prefix)]
     named = [*sys.path, *(part for name in _PATH_VARIABLES for part in os.environ.get(name, "").split(os.pathsep))]
     found += [path for path in map(Path, filter(None, named)) if path.is_absolute() and is_narrow(path)]
-    # Links are followed: what Landlock grants is the place itself.
+    # Landlock grants rights to the target of a link, so links are resolved.
     return tuple(dict.fromkeys(str(path.resolve()) for path in found))
 
 
 def readable_for(solution: Path) -> list[Path]:
-    """What a solution file may read because of where it lies: itself and its neighbours, links and their targets."""
-    places = [solution, solution.resolve()]
-    return [*places, *(place.parent for place in places if is_narrow(place.parent))]
+    """Returns the paths that a solution may read because of its location: its file and folder, and those of the link's
+    target if it is a link."""
+    paths = [solution, solution.resolve()]
+    return [*paths, *(path.parent for path in paths if is_narrow(path.parent))]
 
 
 def is_narrow(path: Path) -> bool:
-    """Whether a folder is something of its own: not the home, the temporary folder, or above one of them."""
+    """Whether a folder is neither the home nor a temporary folder, nor a parent of one of them."""
     path = path.resolve()
     broad = [Path.home().resolve(), Path(tempfile.gettempdir()).resolve(), *map(Path, ("/home", "/tmp", "/var/tmp"))]
-    return not any(place == path or path in place.parents for place in broad)
+    return not any(folder == path or path in folder.parents for folder in broad)
 
 
 def devices(gpus: bool) -> tuple[str, ...]:
-    """The devices that foreign code opens: harmless ones, shared memory, and the GPUs where it is to see them."""
+    """Returns the devices that foreign code may open: harmless ones, shared memory, and the GPUs if `gpus`."""
     cards = [*Path("/dev").glob("nvidia*"), Path("/dev/dri"), Path("/dev/infiniband")] if gpus else []
     return tuple(str(path) for path in [*(Path("/dev") / name for name in _DEVICES), *cards])
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that builds and CUDA read; everything else, tokens and keys among it, stays out."""
+    """Returns the variables that builds and CUDA read. All others, such as tokens and keys, are dropped."""
     return {name: value for name, value in environment.items()
             if name in _KEPT_VARIABLES or (name.startswith(_KEPT_PREFIXES) and name not in _DROPPED_VARIABLES)}

@@ -1,4 +1,4 @@
-"""Giving up what the user's own rights allow beyond files: the network, root's capabilities, sizes without end."""
+"""Gives up privileges beyond files: the network, root's capabilities, and files of unlimited size."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _AMBIENT_CLEAR_ALL = 4
 _CAPABILITY_VERSION = 0x20080522
 _LAST_POSSIBLE_CAPABILITY = 63
 _NO_ROOT_LOCKED = 0b1111
-"""SECBIT_NOROOT and SECBIT_NO_SETUID_FIXUP with their locks: programs started by user 0 get no capabilities."""
+"""SECBIT_NOROOT and SECBIT_NO_SETUID_FIXUP with their locks: programs started by user 0 gain no capabilities."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def leave_namespaces(shared_memory_bytes: int) -> None:
-    """Moves this process into a network of its own, without interfaces, and gives it a /dev/shm of its own.
+    """Moves this process into a network namespace without interfaces, and mounts a private /dev/shm.
 
-    Root does so directly; other users through a user namespace in which they stay who they are. Raises OSError.
+    Root does so directly, other users through a user namespace in which they keep their ids. Raises OSError.
     """
     apart = _CLONE_NEWNET | _CLONE_NEWNS
     if _libc.unshare(apart):
@@ -39,7 +39,7 @@ def leave_namespaces(shared_memory_bytes: int) -> None:
 
 
 def drop_capabilities() -> None:
-    """Gives up all of root's extra rights, for programs started later as well. Raises OSError."""
+    """Drops all capabilities, also for programs started later. Raises OSError."""
     if os.geteuid() == 0:
         _checked(_libc.prctl(_PR_SET_SECUREBITS, _NO_ROOT_LOCKED, 0, 0, 0), "prctl")
         for number in range(_LAST_POSSIBLE_CAPABILITY + 1):
@@ -52,12 +52,12 @@ def drop_capabilities() -> None:
 
 
 def gain_nothing() -> None:
-    """No program that this process starts has more rights than it. Raises OSError."""
+    """Keeps programs that this process starts from gaining privileges. Raises OSError."""
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
 
 
 def limit(file_bytes: int) -> None:
-    """Bounds the size of each file that is written, and leaves no core files."""
+    """Limits the size of each written file, and disables core files."""
     _lower(resource.RLIMIT_FSIZE, file_bytes)
     _lower(resource.RLIMIT_CORE, 0)
 

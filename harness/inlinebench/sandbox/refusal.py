@@ -1,4 +1,4 @@
-"""Says of an exception whether the sandbox caused it, for whoever reads the reason."""
+"""Explains whether the sandbox caused an exception, for a result's reason."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ CANNOT_USE = f"a solution may read only its own folder and the system's files, a
 
 
 def describe(error: BaseException, policy: Policy) -> str:
-    """What the sandbox refused, if that is why an exception was raised; else empty.
+    """Returns which access the sandbox refused, if that caused an exception, or "".
 
-    Exceptions that were being handled when it was raised count as well: code often raises its own for one of Python's.
-    A file that the user may not touch anyway is not refused by the sandbox, and neither is one that the policy grants.
+    Exceptions in the chain of causes and contexts count too, because code often replaces Python's exceptions with its
+    own. A refusal is not the sandbox's if the user has no access to the file anyway, or if the policy grants it.
     """
     if Protection.FILES not in policy.protections:
         return ""
@@ -40,7 +40,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _refused(path: Path, policy: Policy) -> str:
-    """The rule that keeps a solution from a path that its user could use otherwise; empty if there is none."""
+    """Returns the rule that keeps a solution from a path that its user could access otherwise, or ""."""
     path = Path(os.path.realpath(path))
     if _is_below(path, policy.writable):
         return ""
@@ -49,12 +49,12 @@ def _refused(path: Path, policy: Policy) -> str:
     return CANNOT_USE if _user_may(path, os.R_OK) else ""
 
 
-def _is_below(path: Path, places: Iterable[str]) -> bool:
-    return any(path.is_relative_to(os.path.realpath(place)) for place in places)
+def _is_below(path: Path, folders: Iterable[str]) -> bool:
+    return any(path.is_relative_to(os.path.realpath(folder)) for folder in folders)
 
 
 def _user_may(path: Path, mode: int) -> bool:
-    """Whether the user has a right over a file, or over the folder where it would be made. Landlock leaves this answer
-    alone. Root has every right, and has only lost it to the sandbox."""
-    there = next((place for place in (path, *path.parents) if os.path.lexists(place)), path)
-    return os.geteuid() == 0 or os.access(there, mode)
+    """Whether the user has access to a file, or to the folder where it would be created. Landlock does not affect this
+    check. Root has every right outside of the sandbox."""
+    existing = next((each for each in (path, *path.parents) if os.path.lexists(each)), path)
+    return os.geteuid() == 0 or os.access(existing, mode)

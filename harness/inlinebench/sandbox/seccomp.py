@@ -1,7 +1,7 @@
-"""A filter of system calls: what no kernel and no honest solution needs is refused with an error.
+"""A seccomp filter: system calls that neither kernels nor honest solutions need fail with an error.
 
-Built by hand from the kernel's classic BPF (https://docs.kernel.org/userspace-api/seccomp_filter.html), a few dozen
-instructions.
+The filter is a program of a few dozen instructions for the kernel's classic BPF
+(https://docs.kernel.org/userspace-api/seccomp_filter.html).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 _X32_BIT = 0x40000000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _NAMESPACE_FLAGS = 0x7E020000
-"""CLONE_NEW* as clone takes them, which also starts threads and processes."""
+"""The CLONE_NEW* flags of clone, which also starts threads and processes."""
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CALLS: dict[str, dict[str, int]] = {
@@ -50,28 +50,23 @@ _COMMON_CALLS = {
     "fsconfig": 431, "fsmount": 432, "pidfd_open": 434, "clone3": 435, "pidfd_getfd": 438, "process_madvise": 440,
     "mount_setattr": 442,
 }
-"""Newer calls have one number on every architecture."""
+"""Newer calls have the same number on every architecture."""
 _CONDITIONAL = ("socket", "clone", "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "clone3")
 _IGNORED = ("setpgid", "setsid")
-"""Seem to work and do nothing, so that a process and all that it starts can be stopped as one group, at once: whoever
-looks for processes one by one doesn't find those that keep moving."""
+"""These calls return success without an effect, so that a process and its descendants stay in one process group and can
+be stopped at once. Signalling processes one by one misses processes that keep forking."""
 _SIGNALLING = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 _ALLOWED_FAMILIES = (socket.AF_UNIX, socket.AF_NETLINK)
-"""Socket pairs between own processes, and the way in which the C library asks for addresses."""
+"""For socket pairs between a solution's own processes, and for the C library's lookup of network interfaces."""
 
 Instruction = tuple[int, int, int, int]
-"""Code, jump if true, jump if false, operand."""
-
-
-def supported() -> bool:
-    """Whether this processor's system calls are known here."""
-    return platform.machine() in _ARCHITECTURES
+"""Code, offset if true, offset if false, operand."""
 
 
 def install(protected: Iterable[int]) -> None:
-    """Filters this process and its children from now on. `protected` processes can't be sent signals to.
+    """Installs the filter for this process and its children. They cannot send signals to `protected` processes.
 
-    Needs `no_new_privs`. Raises OSError if the kernel refuses.
+    Needs `no_new_privs`. Raises OSError if the kernel refuses the filter.
     """
     program = b"".join(struct.pack("=HBBI", *step) for step in _program(platform.machine(), sorted(set(protected))))
     steps = ctypes.create_string_buffer(program)
@@ -92,12 +87,12 @@ def _program(machine: str, protected: Sequence[int]) -> list[Instruction]:
         (_JUMP_IF_AT_LEAST, 0, 1, _X32_BIT),
         _refuse(errno.ENOSYS),
     ]
-    # The C library falls back to clone, whose flags can be looked at.
+    # With ENOSYS the C library falls back to clone, whose flags the filter can read.
     program += _when(calls["clone3"], [_refuse(errno.ENOSYS)])
     program += _when(calls["clone"], [_load(0), (_JUMP_IF_SET, 0, 1, _NAMESPACE_FLAGS), _refuse(), _allow()])
     family_checks = [(_JUMP_IF_EQUAL, 0, 1, int(family)) for family in _ALLOWED_FAMILIES]
     program += _when(calls["socket"], [_load(0), *_each(family_checks, _allow()), _refuse(errno.EACCES)])
-    # kill(-1) goes to everybody, kill(-n) to a process group.
+    # kill(-1) signals every process, kill(-n) a process group.
     targets = [(_JUMP_IF_EQUAL, 0, 1, value & 0xFFFFFFFF) for pid in protected for value in (pid, -pid)]
     targets.append((_JUMP_IF_EQUAL, 0, 1, 0xFFFFFFFF))
     for name in _SIGNALLING:
@@ -119,7 +114,7 @@ def _each(checks: Sequence[Instruction], action: Instruction) -> list[Instructio
 
 
 def _load(argument: int) -> Instruction:
-    """The low word of an argument, on a little-endian machine."""
+    """Loads the low word of an argument, on a little-endian machine."""
     return (_LOAD_WORD, 0, 0, _ARGUMENTS_AT + 8 * argument)
 
 

@@ -1,4 +1,4 @@
-"""Finds out which protections a machine offers, by trying each in a process that then tries to break it."""
+"""Tests which protections a machine offers: a child process enters a sandbox and tries to break each protection."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from pathlib import Path
 from inlinebench.sandbox.policy import Policy, Protection, devices, enter, readable_paths
 
 MECHANISMS = (Protection.NAMESPACES, Protection.PRIVILEGES, Protection.FILES, Protection.SYSTEM_CALLS)
-"""The protections that are switched on; the others follow from them."""
+"""The protections that are switched on directly; the others follow from them."""
 
 
 def available() -> tuple[Protection, ...]:
-    """The protections that can be switched on here together and then hold. Takes some 50 ms; forks."""
-    held = _try(list(MECHANISMS))
-    if held is None:
-        held = _try([mechanism for mechanism in MECHANISMS if _try([mechanism]) is not None]) or set()
-    return tuple(protection for protection in Protection if protection in held)
+    """Returns the protections that work here together. Takes about 50 ms. Forks."""
+    working = _try(list(MECHANISMS))
+    if working is None:
+        working = _try([mechanism for mechanism in MECHANISMS if _try([mechanism]) is not None]) or set()
+    return tuple(protection for protection in Protection if protection in working)
 
 
 def _try(mechanisms: list[Protection]) -> set[Protection] | None:
-    """What held in a child that switched the mechanisms on; None if it couldn't."""
+    """Returns the protections that worked in a child with these mechanisms, or None if it could not enter the sandbox.
+    """
     with tempfile.TemporaryDirectory() as folder:
         readable, writable = Path(folder) / "readable", Path(folder) / "writable"
         readable.write_text("")
@@ -33,71 +34,72 @@ def _try(mechanisms: list[Protection]) -> set[Protection] | None:
         receive, send = os.pipe()
         child = os.fork()
         if child == 0:
-            _become_prisoner(send, mechanisms, readable, writable)
+            _test_inside(send, mechanisms, readable, writable)
         os.close(send)
         with os.fdopen(receive, "rb") as pipe:
-            said = pipe.read()
+            reply = pipe.read()
         os.waitpid(child, 0)
-    return {Protection(name) for name in json.loads(said)} if said else None
+    return {Protection(name) for name in json.loads(reply)} if reply else None
 
 
-def _become_prisoner(send: int, mechanisms: list[Protection], readable: Path, writable: Path) -> None:
+def _test_inside(send: int, mechanisms: list[Protection], readable: Path, writable: Path) -> None:
     status = 1
     try:
         wanted = tuple(map(str, mechanisms))
         enter(Policy(readable_paths(), (str(writable), *devices(gpus=False)), (os.getppid(),), wanted))
-        held = [name for name, holds in _HOLDS.items() if (name in mechanisms or name not in MECHANISMS)
-                and holds(readable)]
-        os.write(send, json.dumps(held).encode())
+        working = [name for name, works in _WORKS.items() if (name in mechanisms or name not in MECHANISMS)
+                   and works(readable)]
+        os.write(send, json.dumps(working).encode())
         status = 0
-    except (OSError, AttributeError):  # a C library without one of the calls is as good as a kernel without it
+    except (OSError, AttributeError):  # AttributeError: the C library lacks one of the calls
         status = 2
     finally:
         os._exit(status)
 
 
-def _namespaces_hold(_: Path) -> bool:
-    return len(list(Path("/sys/class/net").glob("*"))) <= 1 or _network_holds(_)
+def _namespaces_work(_: Path) -> bool:
+    return len(list(Path("/sys/class/net").glob("*"))) <= 1 or _network_works(_)
 
 
-def _files_hold(outside: Path) -> bool:
+def _files_work(outside: Path) -> bool:
     return _refused(lambda: outside.open("a").close()) and _refused(lambda: outside.open("r").close())
 
 
-def _network_holds(_: Path) -> bool:
+def _network_works(_: Path) -> bool:
     return _refused(lambda: socket.create_connection(("127.0.0.1", 9), timeout=1).close(), ConnectionRefusedError)
 
 
-def _processes_hold(_: Path) -> bool:
+def _processes_work(_: Path) -> bool:
     parent = os.getppid()
     return _refused(lambda: os.kill(parent, signal.SIGCONT)) and _refused(
         lambda: Path(f"/proc/{parent}/environ").open("rb").close()
     )
 
 
-def _privileges_hold(_: Path) -> bool:
+def _privileges_work(_: Path) -> bool:
     status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     facts = dict(line.split(":\t", 1) for line in status if ":\t" in line)
     return int(facts["CapEff"], 16) == 0 and facts["NoNewPrivs"] == "1"
 
 
-def _system_calls_hold(_: Path) -> bool:
-    # The filter refuses this socket itself, which a network namespace alone would not.
+def _system_calls_work(_: Path) -> bool:
+    # The filter refuses even this socket, which a network namespace alone allows.
     return _refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).close())
 
 
-_HOLDS: dict[Protection, Callable[[Path], bool]] = {
-    Protection.FILES: _files_hold,
-    Protection.NAMESPACES: _namespaces_hold,
-    Protection.NETWORK: _network_holds,
-    Protection.PROCESSES: _processes_hold,
-    Protection.PRIVILEGES: _privileges_hold,
-    Protection.SYSTEM_CALLS: _system_calls_hold,
+_WORKS: dict[Protection, Callable[[Path], bool]] = {
+    Protection.FILES: _files_work,
+    Protection.NAMESPACES: _namespaces_work,
+    Protection.NETWORK: _network_works,
+    Protection.PROCESSES: _processes_work,
+    Protection.PRIVILEGES: _privileges_work,
+    Protection.SYSTEM_CALLS: _system_calls_work,
 }
 
 
 def _refused(act: Callable[[], object], *not_enough: type[OSError]) -> bool:
-    """Whether an act raises; errors that it might have raised without a sandbox as well don't count."""
+    """Whether an act raises OSError. Errors in `not_enough` do not count, because it may raise them without a sandbox.
+    """
     try:
         act()
     except not_enough:

@@ -1,7 +1,7 @@
-"""Limits that the kernel doesn't keep for us: watched from outside, several times a second.
+"""Enforces limits on a process tree from outside, by polling it several times a second.
 
-Resource limits count per process or per user, and root's processes are in no count; control groups belong to whoever
-runs the machine. Looking works everywhere.
+The kernel's own means do not suffice: resource limits count per process or per user, and do not bind root's processes;
+control groups belong to the administrator of the machine. Polling works everywhere.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from inlinebench.wire.processes import descendants, kill_tree
 
 EVERY_S = 0.05
 FILES_EVERY = 5
-"""Files are counted in each fifth look: that takes longer, and a disk fills more slowly than a process table."""
+"""Files are counted in each fifth poll: counting them is slower, and a disk fills more slowly than a process table."""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 SECTOR_BYTES = 512
 
 
 def available_bytes() -> int:
-    """The host memory that can still be taken. Raises OSError where /proc doesn't say."""
+    """Returns the available host memory in bytes. Raises OSError if /proc does not report it."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
@@ -31,24 +31,28 @@ def available_bytes() -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a process and all that it started may take at a time. Bytes; `files` counts entries of its folder."""
+    """What a process and its descendants may use at the same time."""
 
     memory_bytes: int
+    """Host memory in bytes."""
     processes: int = 256
+    """Number of processes."""
     scratch_bytes: int = 4 << 30
+    """Bytes in the files of its folder, and in deleted files that are still open."""
     files: int = 100_000
+    """Number of entries of its folder."""
 
 
 @dataclass(frozen=True)
 class Breach:
-    """The limit that was broken: `memory`, `processes` or `files`, and a sentence."""
+    """The broken limit: its kind (`memory`, `processes` or `files`), and a sentence about it."""
 
     kind: str
     text: str
 
 
 class Watchdog:
-    """Kills a process with all that it started as soon as it breaks a limit; `breach` then says which.
+    """Kills a process and its descendants as soon as they break a limit. `breach` then says which limit.
 
     `forks_before` is as for `inlinebench.wire.processes.descendants`.
     """
@@ -61,35 +65,35 @@ class Watchdog:
         self._thread.start()
 
     def close(self) -> None:
-        """Stops watching; the process itself stays as it is."""
+        """Stops watching. Does not affect the process."""
         self._over.set()
         self._thread.join()
 
     def _watch(self) -> None:
-        looks = 0
+        polls = 0
         while not self._over.wait(EVERY_S):
-            self.breach = self._look(with_files=looks % FILES_EVERY == 0)
-            looks += 1
+            self.breach = self._poll(with_files=polls % FILES_EVERY == 0)
+            polls += 1
             if self.breach is not None:
                 kill_tree(self._pid)
                 return
 
-    def _look(self, with_files: bool) -> Breach | None:
+    def _poll(self, with_files: bool) -> Breach | None:
         limits = self._limits
         tree = self._tree()
         if len(tree) > limits.processes:
-            return Breach("processes", f"it ran more than {limits.processes} processes at a time")
+            return Breach("processes", f"it ran more than {limits.processes} processes at once")
         if sum(map(_own_bytes, tree)) + max(map(_shared_bytes, tree)) > limits.memory_bytes:
             return self._memory_breach()
-        return self._look_at_files() if with_files else None
+        return self._check_files() if with_files else None
 
     def _tree(self) -> list[int]:
         return [self._pid, *descendants(self._pid, forks_before=self._forks_before)]
 
     def _memory_breach(self) -> Breach:
-        return Breach("memory", f"it took more than {self._limits.memory_bytes / 2**30:.3g} GiB of the host's memory")
+        return Breach("memory", f"it used more than {self._limits.memory_bytes / 2**30:.3g} GiB of host memory")
 
-    def _look_at_files(self) -> Breach | None:
+    def _check_files(self) -> Breach | None:
         in_memory, total = _hidden_bytes(self._tree())
         if in_memory > self._limits.memory_bytes:
             return self._memory_breach()
@@ -114,7 +118,7 @@ def _shared_bytes(pid: int) -> int:
 
 
 def _resident(pid: int) -> tuple[int, int]:
-    """Resident bytes of a process, and those of them that files and shared memory back; zeros once it has ended."""
+    """Returns the resident bytes of a process, and those backed by files and shared memory; zeros if it has ended."""
     try:
         fields = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
     except OSError:
@@ -123,7 +127,7 @@ def _resident(pid: int) -> tuple[int, int]:
 
 
 def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Everything below a folder, as far as it can still be read; links are not followed."""
+    """Iterates over all readable entries below a folder. Does not follow links."""
     folders = [str(folder)]
     while folders:
         try:
@@ -133,11 +137,11 @@ def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
         except OSError:
-            continue  # gone, or closed to us by the process that made it
+            continue  # deleted, or made unreadable by the process
 
 
 def _hidden_bytes(pids: Iterable[int]) -> tuple[int, int]:
-    """What lies in open files that no folder has: in memory files, and in files that were deleted."""
+    """Returns the bytes of open files that are in no folder: of memory files, and of deleted files."""
     in_memory: dict[tuple[int, int], int] = {}
     deleted: dict[tuple[int, int], int] = {}
     for pid in pids:
@@ -150,7 +154,7 @@ def _hidden_bytes(pids: Iterable[int]) -> tuple[int, int]:
                         sizes = in_memory if target.startswith("/memfd:") else deleted
                         sizes[found.st_dev, found.st_ino] = found.st_blocks * SECTOR_BYTES
         except OSError:
-            continue  # closed or ended meanwhile
+            continue  # closed or ended in the meantime
     return sum(in_memory.values()), sum(deleted.values())
 
 
@@ -158,4 +162,4 @@ def _size(entry: os.DirEntry[str]) -> int:
     try:
         return entry.stat(follow_symlinks=False).st_blocks * SECTOR_BYTES
     except OSError:
-        return 0  # gone meanwhile
+        return 0  # deleted in the meantime

@@ -1,1 +1,1 @@
-"""The timer, and the statistics of what it measured."""
+"""Timing of calls, and the statistics of the times."""

@@ -1,20 +1,20 @@
-"""How long the hold kernel may last, learnt from call to call."""
+"""The time limit of the blocking kernel, adapted from call to call."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 LIMITS_MS = (50.0, 500.0)
-"""Tried in turn. Queuing one `forward` takes the host 10 µs to a few milliseconds; one that is still not queued after
-the last limit waits for the device itself."""
+"""Limits in ms, tried in turn. The host needs 10 µs to a few ms to queue one `forward`. A `forward` that is not queued
+within the last limit waits for the device itself."""
 
 SYNCHRONISING_MS = 0.2
-"""For a `forward` that waits for the device: the hold then runs out anyway, but covers the first launches."""
+"""Limit for a `forward` that waits for the device: the kernel then always runs out, but covers the first launches."""
 
 
 @dataclass
 class BlockingLimit:
-    """Chooses the limit of each call; `ran_out` is told of every held call whose hold ran out."""
+    """Chooses the limit of each call. Call `ran_out` for every call whose blocking kernel reached its limit."""
 
     _attempt: int = 0
 
@@ -24,7 +24,7 @@ class BlockingLimit:
 
     @property
     def synchronises(self) -> bool:
-        """Whether no hold was long enough, so that launches and waiting are part of the time."""
+        """Whether no limit was long enough, so that the times include launches and waiting."""
         return self._attempt >= len(LIMITS_MS)
 
     def ran_out(self) -> None:

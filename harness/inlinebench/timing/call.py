@@ -1,14 +1,15 @@
-"""One timed call: the order of its steps, apart from any device, so that it can be tested with fakes.
+"""The steps of a timed call, in order. They do not depend on a device, so that they can be tested with fakes.
 
-    flush   the caches are emptied of what earlier work left there
-    hold    on a GPU, a kernel occupies every SM until it is released, so that all that follows is queued before the
-            GPU reaches it: launch gaps don't count, and a side stream finds no SM to work on before the clock starts
-    start   the first time stamp
-    work    the call itself (`forward`, and the conversion of an output in another layout or on another device)
-    stop    the second time stamp
-    finish  what belongs to the call but not to its time (the copy into the judge's buffers), on the same stream
-    release the GPU may go
-    drain   wait for the device
+    flush    removes data of earlier work from the caches
+    block    GPU only: a blocking kernel occupies every SM until the host releases it. All later steps are queued
+             before the GPU reaches them, so launch gaps do not count, and work on a side stream cannot start before
+             the clock does
+    start    first time stamp
+    work     the call: `forward`, and the conversion of outputs with another layout or device
+    stop     second time stamp
+    finish   untimed parts of the call (the copy of the outputs into the judge's buffers), on the same stream
+    release  ends the blocking kernel
+    drain    waits for the device
 """
 
 from __future__ import annotations
@@ -22,26 +23,27 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True)
 class Sample:
-    """What one call took.
-
-    `device_ms` lies between the two time stamps; `drain_ms` is how long the device was still busy when the host had
-    queued everything; `held` says that everything was queued before the clock started, so that no launch gap is in
-    the time. It is false where no hold was wanted, and where the hold ran out because `work` waited for the device.
-    """
+    """The times of one call."""
 
     device_ms: float
+    """Time between the two time stamps, in ms."""
     drain_ms: float
+    """How long the device was still busy after the host had queued everything, in ms."""
     blocked: bool
+    """Whether everything was queued behind the blocking kernel before the clock started, so that the time contains no
+    launch gap. False if no blocking kernel was wanted, or if it reached its limit because `work` waited for the device.
+    """
 
 
 class Clock(Protocol):
-    """What a device must offer to have calls timed on it.
+    """The operations that a device provides for timing calls.
 
-    `touch` reads something of each page of memory (aligned to 4 bytes), before a flush: that it was looked up counts in
-    nobody's time.
-    `null` queues a kernel that does nothing, of so many blocks for each SM (0: a single block).
-    `sweep` is the part of `flush` that can be queued behind a hold. `copy` is for `finish`: bytes from one address to
-    another, in the order of the work. `done` tells whoever reads the flags when all work before it is over.
+    - `touch` reads from each page of a memory range (aligned to 4 bytes), so that no timed call pays for its address
+      translation. It is called before `flush`.
+    - `null` queues an empty kernel with the given number of blocks per SM (0: a single block).
+    - `sweep` is the part of `flush` that can be queued behind a blocking kernel.
+    - `copy` copies bytes from one address to another, in stream order. `finish` uses it.
+    - `done` sets a flag when all work queued before it is complete.
     """
 
     def touch(self, address: int, size: int) -> None: ...
@@ -60,10 +62,10 @@ class Clock(Protocol):
 def timed_call(
     clock: Clock, work: Callable[[], Output], finish: Callable[[Output], None], blocking_limit_ms: float
 ) -> tuple[Output, Sample]:
-    """Runs `work` and then `finish` between the clock's steps; gives the output of `work` and the sample.
+    """Runs `work` and `finish` between the clock's steps and returns the output of `work` and the sample.
 
-    A hold limit of 0 ms means no hold. If `work` or `finish` raises, the GPU is released before the exception leaves,
-    so that nothing waits for the hold's limit.
+    A limit of 0 ms means no blocking kernel. If `work` or `finish` raises, the blocking kernel is released before the
+    exception propagates, so that nothing waits for its limit.
     """
     clock.flush()
     if blocking_limit_ms > 0:
@@ -84,9 +86,10 @@ def held_batch(
     clock: Clock, works: Sequence[Callable[[], Output]], finish: Callable[[int, Output], None],
     blocking_limit_ms: float, on_queued: Callable[[], None],
 ) -> Sample:
-    """Queues several calls behind one hold, which somebody else releases after `on_queued`; waits for their end.
+    """Queues several calls behind one blocking kernel and waits for their end.
 
-    The sample's `held` says that the hold was released before its limit; its times mean nothing.
+    After `on_queued`, another process releases the kernel. The sample's `blocked` says whether it was released before
+    its limit; the sample's times are meaningless.
     """
     clock.flush()
     if blocking_limit_ms > 0:

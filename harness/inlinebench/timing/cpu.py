@@ -1,4 +1,4 @@
-"""The clock of the CPU, where a call is over when it returns."""
+"""The clock for the CPU, where a call has finished when it returns."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ NANOSECONDS_PER_MS = 1e6
 
 
 class CpuClock:
-    """`time.perf_counter_ns`, bound when this module was imported: before any solution could replace it."""
+    """Times calls with `time.perf_counter_ns`, bound at import so that a solution cannot replace it."""
 
     def __init__(self) -> None:
         self._begin = self._end = 0
 
     def touch(self, address: int, size: int) -> None:
-        """Nothing, as below."""
+        """Does nothing."""
 
     def null(self, blocks_an_sm: int) -> None:
-        """Nothing, as below."""
+        """Does nothing."""
 
     def flush(self) -> None:
-        """Nothing: no speedup is claimed on the CPU, so its caches stay as they are."""
+        """Does nothing: no speedup is reported on the CPU, so its caches need no flush."""
 
     def sweep(self) -> None:
-        """Nothing, as above."""
+        """Does nothing."""
 
     def block(self, limit_ms: float) -> None:
-        """Nothing to hold."""
+        """Does nothing: work is not queued on the CPU."""
 
     def start(self, now: Callable[[], int] = perf_counter_ns) -> None:
         self._begin = now()
@@ -42,10 +42,10 @@ class CpuClock:
         move(target, source, size)
 
     def done(self) -> None:
-        """Nothing is ever under way."""
+        """Does nothing."""
 
     def release(self) -> None:
-        """Nothing is held."""
+        """Does nothing."""
 
     def drain(self) -> Sample:
         return Sample((self._end - self._begin) / NANOSECONDS_PER_MS, 0.0, blocked=True)

@@ -1,7 +1,7 @@
-"""The page of flags between a host and a hold kernel: `struct Flags` of `gpu_clock.cu`, seen from Python.
+"""The flag page shared by the host and the blocking kernel: `struct Flags` of `gpu_clock.cu` in Python.
 
-The page is a memory file, so that the judge can release a candidate's hold, and see the end of the work behind it, by
-reading and writing memory: a message between the processes would cost tens of microseconds.
+The page is a memory file, so that the judge can release a candidate's blocking kernel and see the end of the work
+behind it by reading and writing memory. A message between the processes would take tens of microseconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from inlinebench.wire.memory_file import sealed_file
 
 BEATS = 2
-"""How often a hold has to be seen to count: once might have been on its way for longer."""
+"""How many heartbeats prove that the blocking kernel runs: a single one may have been written earlier."""
 
 
 class _Flags(ctypes.Structure):
@@ -23,7 +23,7 @@ class _Flags(ctypes.Structure):
 
 
 class FlagPage:
-    """One page of shared memory; given a descriptor, another process's page."""
+    """One page of shared memory. With `fd`, maps the page of another process; without, creates a new one."""
 
     def __init__(self, fd: int | None = None) -> None:
         self.fd = sealed_file("inlinebench-flags", mmap.PAGESIZE) if fd is None else fd
@@ -32,22 +32,22 @@ class FlagPage:
         self.address, self.bytes = ctypes.addressof(self._flags), mmap.PAGESIZE
 
     def close(self) -> None:
-        """Closes the descriptor; the memory stays mapped as long as something looks at it."""
+        """Closes the descriptor. The memory stays mapped as long as it is referenced."""
         os.close(self.fd)
 
     def release(self) -> None:
-        """Lets the GPU go."""
+        """Ends the blocking kernel."""
         self._flags.release = 1
 
     @property
     def ran_out(self) -> bool:
-        """Whether the last hold reached its limit before it was released."""
+        """Whether the last blocking kernel reached its limit before it was released."""
         return bool(self._flags.ran_out)
 
     def wait_until_running(self, seconds: float) -> bool:
-        """Spins until a hold is seen to run; False after so many seconds.
+        """Spins until the blocking kernel is seen to run. Returns False after `seconds`.
 
-        A GPU that did another process's work takes some hundred microseconds to go back to a hold that it preempted.
+        A GPU that ran work of another process needs some hundred microseconds to resume a preempted kernel.
         """
         flags, deadline = self._flags, time.perf_counter() + seconds
         for _ in range(BEATS):
@@ -58,7 +58,7 @@ class FlagPage:
         return True
 
     def wait_until_done(self, seconds: float) -> int | None:
-        """Spins until the GPU says that it is done; `time.perf_counter_ns` then, or None after so many seconds."""
+        """Spins until the GPU sets the `done` flag. Returns `time.perf_counter_ns` then, or None after `seconds`."""
         flags, now = self._flags, time.perf_counter_ns
         deadline = now() + int(seconds * 1e9)
         while not flags.done:

@@ -1,4 +1,4 @@
-"""The clock of a GPU: `gpu_clock.cu`, called through functions that were bound before any solution was imported."""
+"""The clock for a GPU: `gpu_clock.cu`, called through functions that are bound before any solution is imported."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from pathlib import Path
 from inlinebench.timing.call import Sample
 from inlinebench.timing.flags import FlagPage
 
-SOURCE = Path(__file__).with_name("gpu_clock.cu")
-
 
 class ClockError(RuntimeError):
-    """A CUDA call of the clock failed; after a kernel has faulted, every call of its process does."""
+    """A CUDA call of the clock failed. After a kernel fault, every CUDA call of the process fails."""
 
 
 class GpuClock:
-    """Times calls on one device. One instance a process; its flags lie in `page`.
+    """Times calls on one device. A process has one instance; its flags are in `page`.
 
-    Raises ClockError from every method if CUDA reports an error, also one that earlier work caused.
+    Every method raises ClockError if CUDA reports an error, including errors of earlier work.
     """
 
     def __init__(self, library: Path, device: int, page: FlagPage) -> None:

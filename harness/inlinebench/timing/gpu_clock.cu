@@ -1,20 +1,20 @@
-// The GPU side of the clock, as plain C functions over the CUDA runtime: built once by nvcc, called through ctypes.
+// The GPU side of the clock, as C functions over the CUDA runtime. Built once with nvcc and called through ctypes.
 //
-// Time stamps, hold and flush live here and not in Python, so that nothing a solution does to torch's Python objects
-// reaches them. All work goes to the legacy default stream, the one that solutions launch on.
+// Time stamps, blocking kernel and flush are implemented here and not in Python, so that nothing a solution does to
+// torch's Python objects affects them. All work goes to the legacy default stream, on which solutions launch too.
 //
-// Why a hold kernel. The GPU runs work as soon as it is queued, so an event pair around a short kernel mostly measures
-// how long the host took to launch it. The hold kernel keeps the GPU busy until the host has queued everything and
-// sets a flag; what follows then runs without gaps. It fills every thread slot of every SM, because otherwise a kernel
-// on another stream could do its work beside it, before the first time stamp.
+// Why a blocking kernel: the GPU runs work as soon as it is queued, so a pair of events around a short kernel mostly
+// measures how long the host took to launch it. The blocking kernel keeps the GPU busy until the host has queued
+// everything and sets a flag; the queued work then runs without gaps. It fills every thread slot of every SM, because
+// otherwise a kernel on another stream could run at the same time, before the first time stamp.
 //
-// Usage: flush, hold, start, <work>, stop, release, drain. The hold ends by itself after its limit, so work that waits
-// for the device doesn't hang; drain then reports that the hold ran out.
+// Usage: flush, block, start, <work>, stop, release, drain. The blocking kernel ends by itself after its limit, so work
+// that waits for the device does not hang. drain then reports that the limit was reached.
 //
-// The flags lie in a page that another process may have mapped as well: the judge then releases the hold of a candidate
-// and sees the end of its work, on its own host clock and without a system call on the way.
+// The flags are in a page that another process may have mapped as well. The judge uses it to release a candidate's
+// blocking kernel and to see the end of its work on the judge's own clock, without a system call in between.
 //
-// Kernels have plain C names, by which a profile tells them from a solution's.
+// Kernels have plain C names, so that a profile can tell them from a solution's kernels.
 
 #include <cuda_runtime.h>
 
@@ -31,14 +31,14 @@ constexpr size_t kTouchApart = (64 << 10) / sizeof(float);  // the smallest page
 struct Flags {
   volatile int release;   // host to device: everything is queued
   volatile int ran_out;   // device to host: the limit was reached first
-  volatile int done;      // device to host: all that was queued is done
-  volatile int beat;      // device to host: counts up while the hold runs, and stands still while it is preempted
+  volatile int done;      // device to host: all queued work is complete
+  volatile int beat;      // device to host: counts up while the blocking kernel runs, and stops while it is preempted
 };
 
 struct Clock {
-  Flags* host = nullptr;             // a page of the caller's, page-locked here
-  Flags* mapped = nullptr;           // the same memory as the device sees it
-  int* relay = nullptr;              // device memory: block 0 tells the others
+  Flags* host = nullptr;             // the caller's page, page-locked here
+  Flags* mapped = nullptr;           // the device address of the same memory
+  int* relay = nullptr;              // device memory: block 0 signals the other blocks
   float* flush_buffer = nullptr;
   float* flush_sink = nullptr;
   size_t flush_count = 0;            // floats
@@ -58,7 +58,7 @@ __device__ static uint64_t nanoseconds() {
   return now;
 }
 
-// Only block 0 polls the host's memory: hundreds of blocks reading over PCIe would take microseconds to notice.
+// Only block 0 polls the host's memory: with hundreds of blocks reading over PCIe, a release would take microseconds.
 extern "C" __global__ void inlinebench_block(Flags* flags, volatile int* relay, uint64_t limit) {
   if (threadIdx.x == 0) {
     const uint64_t deadline = nanoseconds() + limit;
@@ -79,7 +79,7 @@ extern "C" __global__ void inlinebench_block(Flags* flags, volatile int* relay, 
   __syncthreads();  // a block keeps all its thread slots until its last thread is done
 }
 
-// Reading, not writing, so that no dirty line is left to be written back while the clock runs.
+// Reads, because a flush that writes would leave dirty lines, whose write-back would overlap with the timed region.
 extern "C" __global__ void inlinebench_flush(const float4* buffer, size_t count, float* sink) {
   float sum = 0.f;
   const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
@@ -87,20 +87,20 @@ extern "C" __global__ void inlinebench_flush(const float4* buffer, size_t count,
     const float4 value = buffer[i];
     sum += value.x + value.y + value.z + value.w;
   }
-  if (sum == 1.f) *sink = sum;  // hardly ever; keeps the loads alive
+  if (sum == 1.f) *sink = sum;  // practically never; keeps the loads alive
 }
 
 extern "C" __global__ void inlinebench_touch(const float* memory, size_t count, float* sink) {
   const size_t i = (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kTouchApart;
   if (count == 0) return;
-  const float value = memory[i < count ? i : count - 1];  // memory that begins inside a page ends in one more
-  if (__float_as_int(value) == 0x7f7f7f7f) *sink = 1.f;  // hardly ever; keeps the load alive
+  const float value = memory[i < count ? i : count - 1];  // a range that begins inside a page ends in one more page
+  if (__float_as_int(value) == 0x7f7f7f7f) *sink = 1.f;  // practically never; keeps the load alive
 }
 
-// Stands in a profile where the clock stopped.
+// Marks in a profile where the clock stopped.
 extern "C" __global__ void inlinebench_stop() {}
 
-// What a call of it shows is what every call shows beside its kernels' own time.
+// Measures the overhead that every call has in addition to its kernels' own time.
 extern "C" __global__ void inlinebench_null() {}
 
 extern "C" __global__ void inlinebench_done(Flags* flags) {
@@ -118,7 +118,7 @@ extern "C" {
 
 const char* clock_error(int status) { return cudaGetErrorString(static_cast<cudaError_t>(status)); }
 
-// The flags are put at the begin of a page of memory of the caller's, which stays mapped as long as the process lives.
+// The flags are placed at the start of the caller's page, which must stay mapped as long as the process lives.
 int clock_open(int device, void* page, size_t page_bytes) {
   RETURN_IF_FAILED(cudaSetDevice(device));
   cudaDeviceProp properties;
@@ -139,15 +139,15 @@ int clock_open(int device, void* page, size_t page_bytes) {
   return cudaDeviceSynchronize();
 }
 
-// Queues the reading alone: behind a hold nothing may be asked of the context, which would wait.
+// Queues only the reads: calls that wait for the context would wait for the blocking kernel.
 int clock_sweep() {
   inlinebench_flush<<<state.sms * 8, kFlushThreads>>>(reinterpret_cast<const float4*>(state.flush_buffer),
                                                  state.flush_count, state.flush_sink);
   return cudaGetLastError();
 }
 
-// Reads something of each page of some memory, so that the GPU knows where it lies: after another process's work it has
-// to look up each page anew, and the first kernel to come would be the one that waits.
+// Reads from each page of a memory range, so that the GPU has its address translations: it loses them while another
+// process runs, and the next kernel would wait for each page.
 int clock_touch(const void* memory, size_t bytes) {
   const size_t count = bytes / sizeof(float);
   const size_t blocks = (count / kTouchApart + 1) / kFlushThreads + 1;
@@ -171,7 +171,7 @@ int clock_block(double limit_ms) {
   return cudaGetLastError();
 }
 
-// So many blocks for each SM; 0 stands for a single block.
+// Launches an empty kernel with this many blocks per SM, or with a single block if it is 0.
 int clock_null(int blocks_an_sm) {
   inlinebench_null<<<blocks_an_sm > 0 ? blocks_an_sm * state.sms : 1, kFlushThreads>>>();
   return cudaGetLastError();
@@ -185,7 +185,7 @@ int clock_stop() {
   return cudaGetLastError();
 }
 
-// An output on its way to the judge. Plain, because torch's own copies can be redirected by a solution.
+// Copies an output to the judge. Does not use torch's copies, because a solution can redirect them.
 int clock_copy(void* target, const void* source, size_t bytes) {
   return cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault);
 }
@@ -197,7 +197,8 @@ int clock_done() {
 
 void clock_release() { state.host->release = 1; }
 
-// Waits for the device. Gives the time between the stamps, how long the wait took (ms), and whether the hold ran out.
+// Waits for the device. Returns the time between the stamps and the duration of the wait in ms, and whether the
+// blocking kernel reached its limit.
 int clock_drain(float* device_ms, double* drain_ms, int* ran_out) {
   const auto before = std::chrono::steady_clock::now();
   RETURN_IF_FAILED(cudaDeviceSynchronize());

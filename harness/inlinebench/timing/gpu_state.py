@@ -1,6 +1,6 @@
-"""The state of a GPU while calls are timed: clocks, heat, power, and who else works on it, as NVML tells them.
+"""Reads the state of a GPU through NVML while calls are timed: clocks, temperature, power and other processes.
 
-NVML is asked through `pynvml`, which the optional extra `gpu` installs. Where it can't be asked, NoGpuState says why.
+The module `pynvml` is installed by the optional extra `gpu`. NoGpuState says why the state cannot be read.
 """
 
 from __future__ import annotations
@@ -17,45 +17,48 @@ from inlinebench.records.result import GpuState, Spread
 from inlinebench.timing.statistics import quantile
 
 STABLE_CLOCK = 0.95
-"""The share of its median that an SM clock's low end has to reach. The time of a kernel that computes is inverse to the
-clock, so below this such calls take over 5 % longer. An undisturbed GPU moves by a few steps of 15 MHz, some 2 %."""
+"""The SM clock's low end divided by its median has to reach this share. The time of a compute-bound kernel is inversely
+proportional to the clock, so below this share calls take over 5 % longer. On an undisturbed GPU the clock varies by a
+few steps of 15 MHz, about 2 %."""
 
 TAIL = 0.05
-"""The share of samples beyond each end of a clock's spread: one odd reading in twenty isn't the GPU's state."""
+"""The share of samples left out at each end of a clock's spread, so that a single odd reading does not count."""
 
 SLOWDOWNS = {
     0x04: "software power cap", 0x08: "hardware slowdown", 0x10: "sync boost", 0x20: "software thermal slowdown",
     0x40: "hardware thermal slowdown", 0x80: "power brake",
 }
-"""NVML's bits for what holds the clocks below those that were asked for. The others are no throttling, as an idle GPU
-(0x01) and clocks that somebody set (0x02, 0x100)."""
+"""NVML's bits for the reasons that lower the clocks. The other bits are not throttling: an idle GPU (0x01), or clocks
+that a user set (0x02, 0x100)."""
 
 FIRST_PROCESS_NAMESPACE = "pid:[4026531836]"
-"""The number is fixed in Linux (PROC_PID_INIT_INO)."""
+"""The number is a constant in Linux (PROC_PID_INIT_INO)."""
 
 
 @dataclass(frozen=True)
 class GpuSample:
-    """A GPU at one moment: clocks in MHz, temperature in °C, power in W where the GPU tells it.
-
-    The power is the driver's mean, on recent GPUs over the last second. `throttled` names what slows the GPU down.
-    """
+    """The state of a GPU at one moment."""
 
     sm_mhz: float
+    """SM clock in MHz."""
     memory_mhz: float
+    """Memory clock in MHz."""
     temperature_c: float
+    """Temperature in °C."""
     power_w: float | None
+    """Power in W as the driver's average, on recent GPUs over the last second. None if the GPU does not measure it."""
     throttled: tuple[str, ...] = ()
+    """The reasons that lower the clocks, as in `SLOWDOWNS`."""
 
 
 class NoGpuState(RuntimeError):
-    """The state of the GPU can't be read. The message says why, and what to do where something can be done."""
+    """The state of the GPU cannot be read. The message says why, and what to do about it if possible."""
 
 
 class GpuWatch:
-    """Reads the state of the CUDA device with this UUID, with or without `GPU-` in front of it.
+    """Reads the state of the CUDA device with this UUID. The prefix `GPU-` is optional.
 
-    `nvml` is the module to ask through, `pynvml` unless given. Raises NoGpuState where no sample can be taken.
+    `nvml` is the NVML binding, `pynvml` by default. Raises NoGpuState if no sample can be taken.
     """
 
     def __init__(self, uuid: str, nvml: Any = None) -> None:
@@ -64,21 +67,22 @@ class GpuWatch:
             self._nvml.nvmlInit()
         except self._nvml.NVMLError as error:
             raise NoGpuState(
-                f"NVML doesn't start ({error}): it comes with NVIDIA's driver, and a container needs the driver "
-                "capability 'utility' for it"
+                f"cannot initialize NVML ({error}): it is part of the NVIDIA driver, and a container needs the driver "
+                "capability 'utility' to use it"
             ) from error
         self._open = True
         try:
             name = uuid if uuid.startswith("GPU-") else f"GPU-{uuid}"
-            with self._asking(f"handle, by {name}"):
+            with self._asking(f"handle by UUID {name}"):
                 self._device = self._nvml.nvmlDeviceGetHandleByUUID(name)
-            self.sample()  # what this GPU can't tell is found here, not between calls
+            self.sample()  # fails here, not between calls, if this GPU lacks a value
         except BaseException:
             self.close()
             raise
 
     def sample(self) -> GpuSample:
-        """The state now. Raises NoGpuState if NVML refuses any of it, but for a power that the GPU doesn't measure."""
+        """Returns the current state. Raises NoGpuState if NVML fails to read a value, except a power that the GPU does
+        not measure."""
         nvml, device = self._nvml, self._device
         with self._asking("throttling"):
             reasons = self._reasons()
@@ -93,13 +97,13 @@ class GpuWatch:
         return GpuSample(sm_mhz, memory_mhz, temperature_c, power_w, throttled)
 
     def other_processes(self, own: Collection[int]) -> int | None:
-        """How many processes compute on the GPU beside this one and those in `own`; None where that can't be known.
+        """Counts the processes that compute on the GPU, without this one and those in `own`; None if unknown.
 
-        This process has to have a CUDA context: if it isn't listed, the numbers are those of another namespace. In a
-        container there may be more than are counted.
+        This process must have a CUDA context: if NVML does not list it, the PIDs belong to another namespace. In a
+        container there may be more processes than the count says.
         """
         nvml, this = self._nvml, os.getpid()
-        # Raised where the driver is older than the binding; no NVMLError.
+        # Raised if the driver is older than the binding; it is not an NVMLError.
         mismatch = getattr(nvml, "NVMLLibraryMismatchError", nvml.NVMLError)
         try:
             running = {process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(self._device)}
@@ -108,21 +112,21 @@ class GpuWatch:
         if this not in running:
             return None
         others = len(running - {this, *own})
-        # Drivers that translate the numbers leave out processes without one in our namespace, so 0 would be a guess.
+        # A driver that translates PIDs omits processes without a PID in our namespace, so 0 would be a guess.
         return others if others or in_first_process_namespace() else None
 
     def close(self) -> None:
-        """May be called again; nothing else may be called after it."""
+        """Closes NVML. May be called more than once; do not use the watch afterwards."""
         if self._open:
             self._open = False
-            with suppress(self._nvml.NVMLError):  # the driver may be gone; nothing is asked of it any more
+            with suppress(self._nvml.NVMLError):  # the driver may be gone, and NVML is not needed any more
                 self._nvml.nvmlShutdown()
 
     def _reasons(self) -> int:
-        """NVML's bits for what limits the clocks."""
+        """Returns NVML's bits for the reasons that limit the clocks."""
         try:
             return int(self._nvml.nvmlDeviceGetCurrentClocksEventReasons(self._device))
-        except (AttributeError, self._nvml.NVMLError_FunctionNotFound):  # a binding or a driver that has the older name
+        except (AttributeError, self._nvml.NVMLError_FunctionNotFound):  # an older binding or driver has the old name
             return int(self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._device))
 
     def _power_w(self) -> float | None:
@@ -136,19 +140,19 @@ class GpuWatch:
         try:
             yield
         except self._nvml.NVMLError as error:
-            raise NoGpuState(f"NVML doesn't tell the GPU's {what}: {error}") from error
+            raise NoGpuState(f"NVML cannot read the GPU's {what}: {error}") from error
 
 
 def drops(samples: Sequence[GpuSample]) -> bool:
-    """Whether what was measured under throttling is dropped: where it is less than half, and so not the GPU's habit.
+    """Whether samples taken under throttling are dropped: they are if they are fewer than half.
 
-    A kernel that draws all the power that the GPU may take runs under its power cap throughout; those are its times.
+    A kernel that draws the maximum power runs under the power cap all the time; then these are its times.
     """
     return 2 * sum(bool(sample.throttled) for sample in samples) < len(samples)
 
 
 def summarize(samples: Sequence[GpuSample], other_processes: int | None) -> GpuState:
-    """The record of some samples, of which throttled ones are dropped where `drops` says so.
+    """Summarizes samples, without the throttled ones if `drops(samples)`.
 
     Raises ValueError without samples.
     """
@@ -170,7 +174,7 @@ def summarize(samples: Sequence[GpuSample], other_processes: int | None) -> GpuS
 
 
 def busy(other_processes: int | None) -> str:
-    """That others worked on the GPU; empty if none are known to have."""
+    """Returns a message that other processes used the GPU, or "" if none are known."""
     if not other_processes:
         return ""
     others = "1 other process" if other_processes == 1 else f"{other_processes} other processes"
@@ -178,7 +182,7 @@ def busy(other_processes: int | None) -> str:
 
 
 def flags(state: GpuState) -> list[str]:
-    """What a person should know before believing times that were taken in this state."""
+    """Returns warnings about times that were measured in this state."""
     found = [text] if (text := busy(state.other_processes)) else []
     clock = state.sm_mhz
     if clock.low < STABLE_CLOCK * clock.median:
@@ -192,7 +196,7 @@ def flags(state: GpuState) -> list[str]:
 
 
 def in_first_process_namespace() -> bool:
-    """Whether this process can see all others of its machine, being in no container."""
+    """Whether this process is outside of any container, and so can see all processes of the machine."""
     try:
         return os.readlink("/proc/self/ns/pid") == FIRST_PROCESS_NAMESPACE
     except OSError:
@@ -207,4 +211,4 @@ def _pynvml() -> Any:
     try:
         return importlib.import_module("pynvml")
     except ImportError as error:
-        raise NoGpuState(f"pynvml can't be imported ({error}): pip install 'inlinebench[gpu]'") from error
+        raise NoGpuState(f"cannot import pynvml ({error}); run pip install 'inlinebench[gpu]'") from error

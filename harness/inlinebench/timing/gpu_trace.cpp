@@ -1,8 +1,8 @@
-// What the GPU does and when, asked of CUPTI itself: PyTorch's profiler does the same, but takes seconds to start in
-// each process. Without torch, and without linking CUPTI: torch has loaded the copy that fits its CUDA, which is
-// found by name.
+// Traces the GPU's activity with CUPTI directly: PyTorch's profiler uses CUPTI too, but takes seconds to start in each
+// process. Needs neither torch nor linking with CUPTI: the copy that fits torch's CUDA is already loaded, and is found
+// by name.
 //
-// Only the fields that every version of these records begins with are read, so an older header does no harm.
+// Reads only fields that are at the start of every version of these records, so an older header works too.
 
 #include <cupti.h>
 #include <cxxabi.h>
@@ -37,7 +37,7 @@ struct Library {
 };
 
 Library cupti;
-std::mutex lock;  // buffers may come back on a thread of CUPTI's
+std::mutex lock;  // CUPTI may return buffers on a thread of its own
 std::vector<Activity> activities;
 size_t lost = 0;
 
@@ -66,7 +66,7 @@ void read(const CUpti_Activity* record) {
 void CUPTIAPI give_buffer(uint8_t** buffer, size_t* size, size_t* most_records) {
   *buffer = static_cast<uint8_t*>(aligned_alloc(8, kBufferBytes));
   *size = *buffer ? kBufferBytes : 0;
-  *most_records = 0;  // as many as fit
+  *most_records = 0;  // no limit
 }
 
 void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t* buffer, size_t, size_t used) {
@@ -82,7 +82,7 @@ void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t* buffer, s
 
 extern "C" {
 
-// 0, or -1 where there is no such library, or CUPTI's own status.
+// Returns 0, -1 if the library was not found, or CUPTI's status.
 int trace_open(const char* library) {
   void* handle = dlopen(library, RTLD_NOW);
   if (!handle) return -1;
@@ -100,7 +100,7 @@ int trace_open(const char* library) {
 }
 
 int trace_begin() {
-  int worst = cupti.flush(1);  // what is left of before
+  int worst = cupti.flush(1);  // drops earlier records
   std::lock_guard<std::mutex> guard(lock);
   activities.clear();
   lost = 0;
@@ -110,7 +110,7 @@ int trace_begin() {
   return worst;
 }
 
-// After the device was waited for. Gives the number of activities, and how many CUPTI had to drop.
+// Call it after waiting for the device. Gives the number of activities, and how many CUPTI dropped.
 int trace_end(size_t* found, size_t* dropped) {
   int worst = cupti.flush(1);
   for (const CUpti_ActivityKind kind : kKinds) {
@@ -122,7 +122,7 @@ int trace_end(size_t* found, size_t* dropped) {
   return worst;
 }
 
-// The name of an activity, cut to `size` with its ending zero, and its begin and end in ns of CUPTI's clock.
+// Gives the name of an activity, cut to `size` including the terminating zero, and its begin and end in ns.
 void trace_get(size_t index, char* name, size_t size, uint64_t* begin, uint64_t* end) {
   std::lock_guard<std::mutex> guard(lock);
   const Activity& activity = activities.at(index);

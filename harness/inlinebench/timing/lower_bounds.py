@@ -1,4 +1,4 @@
-"""The least that some work must take on a device, measured there."""
+"""Measures lower bounds on a device: the least time of writes, and the cost of a batch of calls apart from its work."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ REPEATS = 5
 EMPTY_CALLS = 15
 BLOCKING_MS = 50.0
 AROUND, STEPS = 8, 4
-"""Calls whose surroundings are measured, and the steps of each beside its copies."""
+"""Calls in the batch that `surroundings` measures, and the queued steps of each call in addition to its copies."""
 QUEUED = 500
-"""Steps that surely fit into a device's queue while it is held."""
+"""Steps that fit into a device's queue behind a blocking kernel."""
 APART = 256
-"""The parts of a copy begin at multiples of so many bytes, as tensors do."""
+"""Alignment in bytes of the parts of a copy, like that of tensors."""
 FULL_CACHES = 8
-"""A write of so many L2 sizes goes at the speed of memory."""
+"""A write of this many L2 sizes runs at the speed of memory."""
 
 
 def empty_ms(clock: Clock) -> float:
-    """What a pair of time stamps with nothing between them shows, in ms: every sample holds as much."""
+    """Returns the time between two time stamps with nothing between them, in ms. Every sample includes it."""
     return median(timed_call(clock, lambda: None, lambda _: None, BLOCKING_MS)[1].device_ms for _ in range(EMPTY_CALLS))
 
 
 def least_write_ms(clock: Clock, device: torch.device, size: int) -> float:
-    """The time in ms that writing so many bytes takes at least: what doesn't fit into L2 has to go to memory.
+    """Returns the least time in ms of writing `size` bytes: the part that does not fit into L2 has to go to memory.
 
-    0 where L2 could hold all of it.
+    0 if L2 can hold all of it.
     """
     cached = torch.cuda.get_device_properties(device).L2_cache_size
     if size <= cached:
@@ -43,25 +43,24 @@ def least_write_ms(clock: Clock, device: torch.device, size: int) -> float:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a batch of calls costs beside the calls, in ms a call.
-
-    `around_ms` is the time of sweep, writing the outputs and copying them away; `writing_ms` is the writing by itself,
-    as times of calls are reported, and `copy_ms` the copying by itself, as the clock shows it.
-    `left_ms` bounds how long a call's traces in L2 can slow down what comes after it: lines that it wrote beside its
-    outputs have to go to memory some time.
-    """
+    """The cost of a batch of calls apart from its work, in ms per call."""
 
     around_ms: float
+    """Sweep, writing the outputs and copying them away."""
     writing_ms: float
+    """Writing the outputs alone, timed as a call is."""
     copy_ms: float
+    """Copying the outputs alone, as the clock shows it."""
     left_ms: float
+    """Upper bound of the slowdown of later work by dirty lines in L2 that a call left in addition to its outputs: they
+    are written back to memory later."""
 
 
 def surroundings(clock: Clock, device: torch.device, sizes: Sequence[int], launch_ms: float) -> Surroundings:
-    """Measured for tensors of so many bytes each, on a clock that adds so many ms to a call.
+    """Measures the cost for tensors of the given sizes in bytes. `launch_ms` is the overhead of the clock for a call.
 
-    Each of them is copied away by itself, as those of a call are. The writing stands for the work, whose traces in L2
-    are the same.
+    Each tensor is copied separately, as the outputs of a call are. Writing the tensors stands in for the work, because
+    it leaves the same traces in L2.
     """
     cached = torch.cuda.get_device_properties(device).L2_cache_size
     copies = Copies(clock, device, sizes)
@@ -74,7 +73,7 @@ def surroundings(clock: Clock, device: torch.device, sizes: Sequence[int], launc
 
 
 class Copies:
-    """Copies of tensors of so many bytes each, one by one; `source` holds them all."""
+    """Separate copies of tensors of the given sizes in bytes. `source` holds all tensors."""
 
     def __init__(self, clock: Clock, device: torch.device, sizes: Sequence[int]) -> None:
         self._clock, self._sizes = clock, sizes
@@ -86,13 +85,13 @@ class Copies:
         return len(self._sizes)
 
     def queue(self) -> None:
-        """Has the clock make all of them, in the order of the work."""
+        """Queues all copies, in stream order."""
         for begin, size in zip(self._begins, self._sizes, strict=True):
             self._clock.copy(self._target.data_ptr() + begin, self.source.data_ptr() + begin, size)
 
 
 def _around_ms(clock: Clock, written: torch.Tensor, copies: Copies) -> float:
-    """The steps of a held batch, with writing for work; its own time stamps lie around them."""
+    """Times the steps of a blocked batch, with writing as the work and its own time stamps around them."""
     begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
     end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
     calls = max(1, min(AROUND, QUEUED // (len(copies) + STEPS)))

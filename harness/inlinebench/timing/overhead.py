@@ -1,11 +1,11 @@
-"""What the clock adds to each call: the time stamps, and the launch of the first kernel.
+"""The overhead that the clock adds to each call: the time stamps and the launch of the first kernel.
 
-On H100s that differs from process to process by as much as 0.25 µs, and is the same for all kernels that a process
-launches on the legacy default stream. In 16 processes a product of 256 K elements took 1.341 µs +- 0.5 % by the GPU's
-own timer, and 4.35 to 4.63 µs between two events; all but 0.03 µs of that was also what a kernel that does nothing took
-longer or shorter there. So each process measures such a kernel for itself, before it has loaded anything of a
-solution's. How long that kernel itself takes is no process's matter: CUPTI tells it, once for a GPU. Where there is no
-CUPTI only the time stamps are known, and are taken off.
+On H100s the overhead differs between processes by up to 0.25 µs. It is the same for all kernels that a process launches
+on the legacy default stream. In 16 processes a product of 256 K elements took 1.341 µs ± 0.5 % by the GPU's own timer,
+and 4.35 to 4.63 µs between two events. An empty kernel showed the same differences between these processes, up to
+0.03 µs. So each process times an empty kernel before it loads anything of a solution. CUPTI measures how long the empty
+kernel itself takes, once for each GPU, because that does not depend on the process. Without CUPTI only the time stamps
+are known and subtracted.
 """
 
 from __future__ import annotations
@@ -20,43 +20,47 @@ from inlinebench.timing.profile import TraceError, Tracer
 from inlinebench.timing.statistics import midmean
 
 BLOCKS_AN_SM = (0, 4)
-"""A single block, and some for every SM: the mean of both tells more of other kernels than either."""
+"""Grid sizes of the empty kernel: a single block, and 4 blocks per SM. Their mean predicts other kernels better than
+either."""
 CALLS, TRACED_CALLS = 100, 25
-"""Of each. A call scatters by 0.13 µs, so what they come to is known within 0.01 µs."""
+"""Calls for each grid size. A call scatters by 0.13 µs, so the result is known within 0.01 µs."""
 BLOCKING_MS = 50.0
 WAKING_S = 0.05
-"""Of such calls before, that don't count: a GPU that has rested runs at a lower clock rate."""
+"""Time spent on uncounted calls first: an idle GPU runs at a lower clock rate."""
 MOST_APART_MS = 0.001
-"""By which a kernel that does nothing may take longer or shorter in another process. On H100s it was 0.25 µs."""
+"""Largest accepted difference between the processes, in ms. On H100s it was 0.00025 ms."""
 NULL = "inlinebench_null"
 
 
 @dataclass(frozen=True)
 class Overhead:
-    """What the clock adds to each call, in ms: `empty_ms` the time stamps alone; the others these and a launch, in the
-    judge's process and in the candidate's. `doubtful` says that the candidate's own word was no use."""
+    """The overhead that the clock adds to each call, in ms."""
 
     empty_ms: float
+    """Time between two time stamps with nothing between them."""
     of_reference_ms: float
+    """Time stamps and launch in the judge's process."""
     of_solution_ms: float
+    """Time stamps and launch in the candidate's process."""
     doubtful: bool = False
+    """Whether the candidate's own measurement was not plausible."""
 
 
 def overhead(empty_ms: float, null_ms: float, judge_ms: float, candidate_ms: float) -> Overhead:
-    """From what a kernel that does nothing takes, and what the clock shows for it in both processes.
+    """Computes the overhead from the duration of an empty kernel and the times that the clock shows for it, in ms.
 
-    What a candidate says that is far from what the judge sees was disturbed, and the judge's stands for it.
+    If the candidate's time is far from the judge's, the measurement was disturbed, and the judge's is used instead.
     """
     doubtful = abs(candidate_ms - judge_ms) > MOST_APART_MS
     return Overhead(empty_ms, judge_ms - null_ms, (judge_ms if doubtful else candidate_ms) - null_ms, doubtful)
 
 
 def shown_ms(clock: Clock) -> float:
-    """What the clock shows in this process for a kernel that does nothing, in ms.
+    """Returns the time that the clock shows in this process for an empty kernel, in ms.
 
-    Raises ValueError if no hold lasted until a call was queued, and whatever the clock raises.
+    Raises ValueError if every blocking kernel ran out before its call was queued, and whatever the clock raises.
     """
-    clock.null(0)  # not behind a hold: loading a kernel waits for the device
+    clock.null(0)  # without a blocking kernel, because loading a kernel waits for the device
     begin = time.perf_counter()
     while time.perf_counter() - begin < WAKING_S:
         _call(clock, 0)
@@ -65,7 +69,7 @@ def shown_ms(clock: Clock) -> float:
 
 
 def null_ms(clock: Clock, tracer: Tracer) -> float | None:
-    """What a kernel that does nothing takes by CUPTI, in ms; None where CUPTI refuses or doesn't see it."""
+    """Returns the duration of an empty kernel by CUPTI, in ms, or None if CUPTI fails or does not report the kernel."""
     found: dict[int, list[float]] = {blocks: [] for blocks in BLOCKS_AN_SM}
     clock.null(0)
     try:

@@ -1,8 +1,8 @@
-"""The peaks of a GPU, measured on it: how fast it copies memory, and how fast it multiplies at each accuracy.
+"""Measures the peaks of a GPU: the bandwidth of copies, and the rate of matrix products at each accuracy.
 
-What a data sheet says is reached by no program, and differs with clocks and power limit. So both are taken from the
-best that PyTorch's own copies and matrix products do here, and kept in a file for as long as nothing changes that they
-depend on.
+Programs do not reach the peaks of a data sheet, and real peaks vary with clocks and power limit. So both are the best
+results of PyTorch's own copies and matrix products on this GPU. They are cached in a file until something changes that
+they depend on.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ _HALF = (("tf32", 1), ("float16", 1), *_SINGLE)
 METHODS: Mapping[str, tuple[tuple[str, int], ...]] = {
     "float64": _DOUBLE, "float32": _SINGLE, "tf32": _HALF, "float16": _HALF, "bfloat16": (("bfloat16", 1), *_HALF),
 }
-"""How each accuracy can be had: a kind of matrix product, and how many of them make one. More than is needed will do.
+"""The methods that reach each accuracy or more: a kind of matrix product, and how many of these products one takes.
 
-Operands of float32 split into two parts of TF32 or (scaled into its range) of float16 need three products, into three
-parts of bfloat16 six; the products of the smallest parts don't matter (Ootomo and Yokota, "Recovering single precision
-accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance", 2022). TF32 and float16 have equally
-long mantissas. Not here: float64 out of many products of small integers, which can be faster where a GPU has few
-float64 units.
+float32 operands take three products if split into two parts of TF32 or (scaled into its range) of float16, and six if
+split into three parts of bfloat16; the products of the smallest parts are negligible (Ootomo and Yokota, "Recovering
+single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance", 2022). TF32 and
+float16 have equally long mantissas. Not covered: float64 from many products of small integers, which can be faster on
+GPUs with few float64 units.
 """
 
 REPEATS = 10
 ENOUGH_MS = 300.0
-"""A slow work is not repeated any more when its repeats took so long."""
+"""Time in ms after which slow work is not repeated any more."""
 BLOCKING_MS = 50.0
 TENSOR_CORES_FOR_ALL = 8
-"""The major compute capability from which on there are TF32 and bfloat16."""
+"""The first major compute capability with TF32 and bfloat16."""
 SMALLEST_SIDE = 256
 
 PROCEDURE = 2
-"""Part of every cache entry's key; to be raised when `measure` measures something else."""
+"""Version of the procedure, part of every cache key. Raise it if `measure` measures something else."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Floating-point operations per second, and by which method."""
+    """A rate in floating-point operations per second, and the method that reaches it."""
 
     flops_s: float
     method: str
@@ -62,27 +62,27 @@ class Rate:
 
 @dataclass(frozen=True)
 class Peaks:
-    """What a device reached. `copy_bytes_s` counts the bytes read plus those written, per second.
-
-    `matmul` has the floating-point operations per second of plain matrix products by kind (`float32` without TF32,
-    `tf32`, `float64`, `float16`, `bfloat16`; without those that the device lacks). `null_ms` is what a kernel that does
-    nothing takes; None where CUPTI can't tell. Raises ValueError for a kind of no known name, and for what is no speed.
-    """
+    """The measured peaks of a device. Raises ValueError for an unknown kind, and for values that are not positive and
+    finite."""
 
     copy_bytes_s: float
+    """Bytes read plus bytes written per second."""
     matmul: Mapping[str, float]
+    """Floating-point operations per second of matrix products by kind (`float32` without TF32, `tf32`, `float64`,
+    `float16`, `bfloat16`), without kinds that the device lacks."""
     null_ms: float | None = None
+    """Duration of an empty kernel in ms; None if CUPTI cannot measure it."""
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.matmul) - set(METHODS)):
-            raise ValueError(f"no kind of matrix product: {', '.join(unknown)}")
+            raise ValueError(f"unknown kinds of matrix products: {', '.join(unknown)}")
         times = () if self.null_ms is None else (self.null_ms,)
         for value in (self.copy_bytes_s, *self.matmul.values(), *times):
             if not isinstance(value, float) or not 0 < value < math.inf:
-                raise ValueError(f"{value!r} is no speed or time")
+                raise ValueError(f"{value!r} is not a positive finite speed or time")
 
     def fastest(self, accuracy: str) -> Rate | None:
-        """The best rate at which products of this accuracy (a name as in `METHODS`) can be had; None if unknown."""
+        """Returns the best rate of products of this accuracy (a name as in `METHODS`), or None if unknown."""
         rates = [
             Rate(self.matmul[kind] / products, kind if products == 1 else f"{products} products of {kind}")
             for kind, products in METHODS.get(accuracy, ()) if kind in self.matmul
@@ -90,27 +90,27 @@ class Peaks:
         return max(rates, key=lambda rate: rate.flops_s, default=None)
 
     def __str__(self) -> str:
-        """In one line, for a person."""
+        """Formats the peaks in one line."""
         rates = [(accuracy, rate) for accuracy in METHODS if (rate := self.fastest(accuracy))]
         told = [
             f"{accuracy} {rate.flops_s / 1e12:.3g} TFLOP/s" + (f" ({rate.method})" if rate.method != accuracy else "")
             for accuracy, rate in rates
         ]
         null = "unknown" if self.null_ms is None else f"{self.null_ms * 1e3:.3g} µs"
-        told.append(f"a kernel that does nothing: {null}")
+        told.append(f"empty kernel: {null}")
         return ", ".join([f"copy {self.copy_bytes_s / 1e9:.4g} GB/s read and written", *told])
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is measured: bytes to copy, and the sides of square matrices, of float64 and of all other kinds."""
+    """The sizes to measure: bytes to copy, and the sides of square matrices, of float64 and of all other kinds."""
 
     copy_bytes: int = 1 << 30
     side: int = 8192
     double_side: int = 4096
 
     def within(self, free: int) -> Sizes:
-        """The same, or smaller so that each measurement takes no more than half of so many free bytes."""
+        """Returns these sizes, reduced so that each measurement takes at most half of `free` bytes."""
         room = free // 2
         side, double_side = _side(self.side, 4, room), _side(self.double_side, 8, room)
         return Sizes(max(4, min(self.copy_bytes, room // 2)), side, double_side)
@@ -119,14 +119,14 @@ class Sizes:
 def measure(
     clock: Clock, device: torch.device, sizes: Sizes | None = None, tracer: Tracer | None = None
 ) -> Peaks:
-    """Measures a device, in about a second on a large GPU; leaves TF32 and all random generators as they were.
+    """Measures a device, in about a second on a large GPU. TF32 and all random generators are left as they were.
 
-    `tracer` is CUPTI's, where there is one. Raises torch.OutOfMemoryError where not even small matrices fit, and
-    whatever the clock raises.
+    Without `tracer`, which traces with CUPTI, `null_ms` is None. Raises torch.OutOfMemoryError if not even small
+    matrices fit, and whatever the clock raises.
     """
     if sizes is None:
         sizes = Sizes().within(torch.cuda.mem_get_info(device)[0])
-    # float32 products come first: they take longest, and bring the clocks up for what follows.
+    # float32 products come first: they take longest, and raise the clocks for the others.
     matmul = {kind: _matmul_flops_s(clock, device, kind, sizes) for kind in _kinds(device)}
     copied = _copy_bytes_s(clock, device, sizes.copy_bytes)
     if device.type == "cuda":
@@ -146,7 +146,7 @@ def _matmul_flops_s(clock: Clock, device: torch.device, kind: str, sizes: Sizes)
     generator = torch.Generator(device).manual_seed(0)
     left, right = (torch.rand(side, side, dtype=dtype, device=device, generator=generator) for _ in range(2))
     product = torch.empty_like(left)
-    # Which layout is faster differs: Hopper's tensor cores take TF32 only with the summed dimension innermost.
+    # Which layout is faster differs: Hopper's tensor cores support TF32 only with the summed dimension innermost.
     works = [lambda: torch.matmul(left, right, out=product), lambda: torch.matmul(left, right.t(), out=product)]
     with _tf32(kind == "tf32"):
         return 2 * side**3 / _best_s(clock, works)
@@ -155,7 +155,7 @@ def _matmul_flops_s(clock: Clock, device: torch.device, kind: str, sizes: Sizes)
 def _copy_bytes_s(clock: Clock, device: torch.device, size: int) -> float:
     source = torch.rand(size // 4, device=device, generator=torch.Generator(device).manual_seed(0))
     target = torch.empty_like(source)
-    # The driver's copy and an elementwise kernel: either may be the faster one.
+    # Either the driver's copy or an elementwise kernel may be faster.
     works = [lambda: target.copy_(source), lambda: torch.neg(source, out=target)]
     return 2 * source.numel() * source.element_size() / _best_s(clock, works)
 
@@ -165,7 +165,7 @@ def _best_s(clock: Clock, works: Sequence[Callable[[], object]]) -> float:
 
 
 def _best_ms(clock: Clock, work: Callable[[], object]) -> float:
-    work()  # loads kernels and allocates, which would wait behind a hold
+    work()  # loads kernels and allocates memory, which would wait for the device behind a blocking kernel
     best, spent = math.inf, 0.0
     for _ in range(REPEATS):
         taken = timed_call(clock, work, lambda _: None, BLOCKING_MS)[1].device_ms
@@ -176,7 +176,7 @@ def _best_ms(clock: Clock, work: Callable[[], object]) -> float:
 
 
 def _side(wanted: int, item_bytes: int, room: int) -> int:
-    """The wanted side of three square matrices, halved until they fit."""
+    """Returns `wanted`, halved until three square matrices of this side fit into `room` bytes."""
     while wanted > SMALLEST_SIDE and 3 * wanted * wanted * item_bytes > room:
         wanted //= 2
     return wanted
@@ -184,7 +184,7 @@ def _side(wanted: int, item_bytes: int, room: int) -> int:
 
 @contextmanager
 def _tf32(allowed: bool) -> Iterator[None]:
-    """Through the older of torch's two interfaces, as everywhere here: mixing both raises."""
+    """Sets TF32 through the older of torch's two interfaces, as everywhere in the harness: mixing both raises."""
     found = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = allowed
     try:
@@ -195,19 +195,24 @@ def _tf32(allowed: bool) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class PeaksKey:
-    """All that peaks depend on, as far as it is known. Clocks in MHz: the highest ones, and those set for
-    applications; the power limit in W. `cupti` says whether CUPTI can be asked."""
+    """All known facts that peaks depend on. None stands for an unknown fact."""
 
     uuid: str
     gpu: str
     torch: str
     driver: str | None = None
     max_sm_mhz: int | None = None
+    """Highest SM clock."""
     max_memory_mhz: int | None = None
+    """Highest memory clock."""
     set_sm_mhz: int | None = None
+    """SM clock set for applications."""
     set_memory_mhz: int | None = None
+    """Memory clock set for applications."""
     power_w: int | None = None
+    """Power limit."""
     cupti: bool = field(default=False, kw_only=True)
+    """Whether CUPTI can be used."""
 
 
 QUERY = ("driver_version", "clocks.max.sm", "clocks.max.memory", "clocks.applications.graphics",
@@ -215,7 +220,7 @@ QUERY = ("driver_version", "clocks.max.sm", "clocks.max.memory", "clocks.applica
 
 
 def key_of(device: torch.device) -> PeaksKey:
-    """The key of a GPU's peaks; what nvidia-smi doesn't tell is unknown."""
+    """Returns the key of a GPU's peaks. Facts that nvidia-smi does not report are None."""
     properties = torch.cuda.get_device_properties(device)
     uuid = str(properties.uuid)
     driver, *numbers = _ask_nvidia_smi(uuid)
@@ -237,15 +242,15 @@ def _ask_nvidia_smi(uuid: str) -> list[str]:
 def _number(fact: str) -> int | None:
     try:
         return round(float(fact))
-    except (ValueError, OverflowError):  # "[N/A]"; an old driver writes other words
+    except (ValueError, OverflowError):  # "[N/A]", or other words of an old driver
         return None
 
 
 def cached(folder: Path, key: PeaksKey, measure: Callable[[], Peaks]) -> Peaks:
-    """The peaks in the key's file below a folder, or measured and written there.
+    """Returns the peaks from the key's file in `folder`, or measures them and writes that file.
 
-    A file that is damaged, or another key's, is measured anew and replaced; so many processes may use the folder at
-    once. Raises only what `measure` raises: where nothing can be written, the next run measures again.
+    A file that is damaged or belongs to another key is measured again and replaced, so several processes can share the
+    folder. Raises only what `measure` raises: if the file cannot be written, the next run measures again.
     """
     facts = {"procedure": PROCEDURE, **asdict(key)}
     path = folder / f"{_digest(facts)}.json"
@@ -253,7 +258,7 @@ def cached(folder: Path, key: PeaksKey, measure: Callable[[], Peaks]) -> Peaks:
         return kept
     peaks = measure()
     if key.cupti and peaks.null_ms is None:
-        return peaks  # CUPTI refused, as it does while another tool asks it: not for ever
+        return peaks  # do not store that CUPTI failed: it does so while another tool uses it
     with suppress(OSError):
         _write(path, facts, peaks)
     return peaks

@@ -1,4 +1,4 @@
-"""Which kernels ran, and when: the GPU's activity during some work, as CUPTI tells it."""
+"""Traces the GPU's activity during some work: which kernels ran, and when, by CUPTI."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ LONGEST_NAME = 400
 
 @dataclass(frozen=True)
 class Activity:
-    """A kernel, copy or fill on the GPU: its name as C++ writes it (cut at 400 characters), begin and end in µs, from
-    some moment before."""
+    """A kernel, copy or fill on the GPU."""
 
     name: str
+    """The demangled name, cut at 400 characters."""
     begin_us: float
+    """Begin in µs since some earlier moment."""
     end_us: float
+    """End in µs since the same moment."""
 
 
 class TraceError(RuntimeError):
-    """CUPTI refused, or lost some of what it saw."""
+    """CUPTI failed or lost activities."""
 
 
 class Tracer(Protocol):
-    """Traces some work that waits for the GPU itself: gives its value, and the GPU's activities in order of their
+    """Runs `work`, which must wait for the GPU itself. Returns its value and the GPU's activities in order of their
     begins, at most the first 20,000."""
 
     def __call__(self, work: Callable[[], Value], /) -> tuple[Value, list[Activity]]: ...
 
 
 class CuptiTracer:
-    """Asks CUPTI through `gpu_trace.cpp`. One instance a process; torch is to be loaded.
+    """Traces with CUPTI through `gpu_trace.cpp`. A process has one instance; torch must be loaded.
 
-    Raises TraceError if CUPTI isn't there or refuses, as each trace does.
+    The constructor and each trace raise TraceError if CUPTI is missing or fails.
     """
 
     def __init__(self, library: Path) -> None:
@@ -74,13 +76,13 @@ class CuptiTracer:
 
     def _check(self, status: int) -> None:
         if status:
-            raise TraceError("there is no CUPTI here" if status == -1 else f"CUPTI gave status {status}")
+            raise TraceError("CUPTI was not found" if status == -1 else f"CUPTI failed with status {status}")
 
 
 def torch_tracer(work: Callable[[], Value]) -> tuple[Value, list[Activity]]:
-    """Asks CUPTI through PyTorch's profiler, which takes some seconds to start.
+    """Traces with PyTorch's profiler, which takes some seconds to start.
 
-    Empty where CUPTI can't be used, which the profiler says on stderr.
+    The list is empty if CUPTI cannot be used; the profiler then says so on stderr.
     """
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         value = work()
@@ -91,7 +93,8 @@ def torch_tracer(work: Callable[[], Value]) -> tuple[Value, list[Activity]]:
 
 
 class LateTracer:
-    """CUPTI's tracer, opened when it is first used: that takes a while, and few need it. Raises as it does."""
+    """A CuptiTracer that is opened at the first use, because opening is slow and few runs need it. Raises TraceError
+    as CuptiTracer does."""
 
     def __init__(self, library: Path) -> None:
         self._library = library
@@ -104,16 +107,17 @@ class LateTracer:
 
 
 def open_tracer(library: Path | str | None, *, late: bool = False) -> Tracer:
-    """CUPTI's tracer where its library could be built, else PyTorch's profiler; opened now or, if `late`, when it is
-    needed."""
+    """Returns a CUPTI tracer, or PyTorch's profiler if `library` is None. With `late`, CUPTI is opened at first use."""
     if library is None:
         return torch_tracer
     return LateTracer(Path(library)) if late else CuptiTracer(Path(library))
 
 
 def in_microseconds(found: Sequence[tuple[str, int, int]]) -> list[Activity]:
-    """Of names, begins and ends in ns, which are too large for a float to tell one µs from the next by more than
-    quarters: counted from the first begin."""
+    """Converts names, begins and ends in ns to activities in µs since the first begin.
+
+    The absolute times are so large that a float in µs would resolve only a quarter of a microsecond.
+    """
     first = min((begin for _, begin, _ in found), default=0)
     return [Activity(name, (begin - first) / 1e3, (end - first) / 1e3) for name, begin, end in found]
 

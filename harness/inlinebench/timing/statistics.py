@@ -1,4 +1,4 @@
-"""Pure functions over samples: medians, quartiles, paired ratios, bootstrap intervals."""
+"""Statistics of samples: medians, quartiles, paired ratios, bootstrap intervals. All functions are pure."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ RESAMPLES = 2000
 CONFIDENCE = 0.95
 
 RESOLUTION_MS = 0.0005
-"""What one time stamp pair can be off by, however often it is repeated: CUDA's documentation of cudaEventElapsedTime
-gives events a resolution of about half a microsecond. A reference against itself was 0.4 µs off in another process."""
+"""Error of one pair of time stamps in ms, which repetition does not reduce. CUDA's documentation of
+cudaEventElapsedTime gives events a resolution of about half a microsecond. A reference timed against itself differed by
+0.4 µs in another process."""
 
 REPEATABILITY = 5e-4
-"""The share that the same work differs by from process to process: over 30 evaluations of references against
-themselves on H100s (2.6 to 2.8 ms) the medians lay between 0.9989 and 1.0006, and intervals that were narrower than
-that missed 1 by up to 0.02 %."""
+"""Relative difference of the same work between processes. Over 30 evaluations of references against themselves on H100s
+(2.6 to 2.8 ms) the medians were between 0.9989 and 1.0006, and narrower intervals missed 1 by up to 0.02 %."""
 
 
 def quantile(samples: Sequence[float], share: float) -> float:
-    """The quantile with linear interpolation between the two nearest ranks (Hyndman and Fan 1996, type 7).
+    """Returns the quantile with linear interpolation between the two nearest ranks (Hyndman and Fan 1996, type 7).
 
-    Raises ValueError without samples or for a share outside 0 to 1.
+    Raises ValueError if there are no samples or `share` is not within 0 to 1.
     """
     if not samples or not 0 <= share <= 1:
-        raise ValueError(f"no quantile {share} of {len(samples)} samples")
+        raise ValueError(f"cannot take quantile {share} of {len(samples)} samples")
     ordered = sorted(samples)
     position = share * (len(ordered) - 1)
     below = int(position)
@@ -35,13 +35,16 @@ def quantile(samples: Sequence[float], share: float) -> float:
 
 
 def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
-    """Lower quartile, median and upper quartile."""
+    """Returns the lower quartile, the median and the upper quartile."""
     return quantile(samples, 0.25), quantile(samples, 0.5), quantile(samples, 0.75)
 
 
 def midmean(samples: Sequence[float]) -> float:
-    """The mean of the middle half, or of a few more (Tukey's interquartile mean): as robust as a median where few
-    samples are off, and finer than the steps in which a clock counts. Raises ValueError without samples."""
+    """Returns the mean of the middle half of the samples, rounded up (Tukey's interquartile mean).
+
+    It is as robust as the median against a few outliers, and finer than the clock's resolution. Raises ValueError
+    without samples.
+    """
     if not samples:
         raise ValueError("no samples")
     cut = len(samples) // 4
@@ -49,23 +52,23 @@ def midmean(samples: Sequence[float]) -> float:
 
 
 def paired_ratios(references: Sequence[float], solutions: Sequence[float | None]) -> list[float]:
-    """The speedup of each solution call over the mean of its two neighbouring reference calls.
+    """Returns the speedup of each solution call over the mean of its two neighbouring reference calls.
 
     `references` has one time more than `solutions`: the reference runs before the first solution call and after each.
-    A drift that is linear over three calls cancels. None stands for a call without a usable time.
+    A drift that is linear over three calls cancels out. None stands for a call without a usable time.
 
-    Raises ValueError if the numbers don't fit.
+    Raises ValueError if the lengths do not match.
     """
     if len(references) != len(solutions) + 1:
-        raise ValueError(f"{len(references)} reference times can't pair with {len(solutions)} solution times")
+        raise ValueError(f"{len(references)} reference times cannot pair with {len(solutions)} solution times")
     neighbours = zip(references, references[1:], solutions, strict=False)
     return [(before + after) / 2 / time for before, after, time in neighbours if time is not None]
 
 
 def median_interval(samples: Sequence[float], seed: int = 0) -> tuple[float, float, float]:
-    """Low end, median and high end of the 95 % percentile bootstrap interval of the median (Efron 1979).
+    """Returns low end, median and high end of the median's 95 % percentile bootstrap interval (Efron 1979).
 
-    The resampling is seeded, so the same samples give the same interval. Raises ValueError without samples.
+    The resampling has a fixed seed, so equal samples give equal intervals. Raises ValueError without samples.
     """
     if not samples:
         raise ValueError("no samples")
@@ -78,10 +81,10 @@ def median_interval(samples: Sequence[float], seed: int = 0) -> tuple[float, flo
 
 
 def rank_interval(samples: Sequence[float]) -> tuple[float, float, float]:
-    """Low end, median and high end of the 95 % interval of the median by ranks, without resampling.
+    """Returns low end, median and high end of the median's 95 % interval by ranks, without resampling.
 
-    The ends are the samples at ranks n/2 -+ 0.98 sqrt(n), the normal approximation to the binomial distribution
-    (Conover 1999, section 3.2); of few samples the least and the largest. Raises ValueError without samples.
+    The ends are the samples at ranks n/2 ∓ 0.98 sqrt(n), the normal approximation to the binomial distribution
+    (Conover 1999, section 3.2). For few samples they are the least and the largest. Raises ValueError without samples.
     """
     if not samples:
         raise ValueError("no samples")
@@ -95,9 +98,9 @@ def rank_interval(samples: Sequence[float]) -> tuple[float, float, float]:
 def widen_by_clock(
     interval: tuple[float, float, float], reference_ms: float, solution_ms: float
 ) -> tuple[float, float, float]:
-    """The interval of a speedup with what clock and processes may be off by added to both ends.
+    """Returns the interval of a speedup, widened on both ends by the errors of the clock and of the processes.
 
-    Repeating calls narrows the bootstrap's interval, but not an error that every call of a process shares.
+    Repetition narrows the bootstrap interval, but not an error that all calls of a process share.
     """
     share = min(1.0, RESOLUTION_MS / min(reference_ms, solution_ms) + REPEATABILITY)
     low, middle, high = interval

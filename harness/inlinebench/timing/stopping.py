@@ -1,4 +1,4 @@
-"""When enough calls have been timed: small criteria over the paired speedups so far, between a least and a most."""
+"""Decides when enough calls have been timed, by stopping criteria over the paired speedups so far."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALL_MADE = "all calls made"
 
 
 class Criterion(Protocol):
-    """Says whether more samples would add nothing; `name` is what the result says then."""
+    """A stopping criterion. `name` is reported in the result if the criterion ends sampling."""
 
     name: ClassVar[str]
 
@@ -23,7 +23,7 @@ class Criterion(Protocol):
 
 @dataclass(frozen=True)
 class Precise:
-    """The half-width of the 95 % interval of the median is under this share of it."""
+    """Met if the half-width of the median's 95 % interval is below `share` of the median."""
 
     share: float
     name: ClassVar[str] = "precision reached"
@@ -35,10 +35,10 @@ class Precise:
 
 @dataclass(frozen=True)
 class Settled:
-    """The noise, as the quartiles' distance over the median, no longer changes: it is the machine's own.
+    """Met if the noise (interquartile range over median) no longer changes, because it is then the machine's own.
 
-    It counts as settled if over the last `window` samples it stayed within `share` of its mean. The idea is that of
-    nvbench's stopping by the standard deviation's own convergence.
+    The noise counts as settled if it stayed within `share` of its mean over the last `window` samples. The idea is from
+    nvbench's stopping criterion on the convergence of the standard deviation.
     """
 
     window: int = 32
@@ -51,35 +51,35 @@ class Settled:
         ordered = sorted(ratios[: -self.window])
         noise = [_noise(ordered)]
         for ratio in ratios[-self.window :]:
-            insort(ordered, ratio)  # to sort each time anew would take as long as a call
+            insort(ordered, ratio)  # sorting again each time would take as long as a call
             noise.append(_noise(ordered))
         return max(noise) - min(noise) <= self.share * fmean(noise)
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How many counted calls: at least `least`, at most `most`, no more after `budget_s` seconds, and in between until
-    the speedup's interval is within `half_width` (a share) or its noise has settled.
-
-    Raises ValueError where the most is less than the least.
-    """
+    """How many calls to count. Raises ValueError if `most` is less than `least`."""
 
     least: int
+    """Number of calls that are always made."""
     most: int
+    """Number of calls that is never exceeded."""
     budget_s: float
+    """Time in seconds after which sampling ends."""
     half_width: float
+    """Relative half-width of the speedup's interval at which sampling ends. It also ends if the noise has settled."""
 
     def __post_init__(self) -> None:
         if self.most < self.least:
-            raise ValueError(f"at least {self.least} calls can't be at most {self.most}")
+            raise ValueError(f"the largest number of calls ({self.most}) is below the least ({self.least})")
 
     @property
     def fixed(self) -> Sampling:
-        """The least number of calls, and no more."""
+        """The same with exactly `least` calls."""
         return replace(self, most=self.least)
 
     def stop(self, counted: int, seconds: float, ratios: Callable[[], Sequence[float]]) -> str | None:
-        """Why no more calls are to be made after so many in so many seconds; None if there are to be more."""
+        """Returns why to stop after `counted` calls and `seconds`, or None to continue."""
         if counted < self.least:
             return None
         if counted >= self.most:

@@ -1,1 +1,1 @@
-"""What crosses the trust boundary between judge and candidate: JSON frames, and tensor bytes in shared buffers."""
+"""Communication between judge and candidate: JSON frames, and tensors in shared buffers."""

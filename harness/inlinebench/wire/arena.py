@@ -1,9 +1,9 @@
-"""One block of shared memory that the judge owns and the candidate maps: inputs, outputs and states lie in it.
+"""The arena: one block of shared memory for inputs, outputs and states. The judge owns it and the candidate maps it.
 
-On the CPU it is an anonymous file (memfd) that both processes map. On a GPU it is one `cudaMalloc` of its own, opened
-through CUDA IPC: a handle always opens the whole segment, so nothing else of the judge may lie in it, which torch's
-caching allocator would not promise. Torch's own reductions count references across processes and would leak one with
-every candidate that is killed; the plain runtime calls have nothing to leak.
+On the CPU it is an anonymous file (memfd) that both processes map. On a GPU it is a separate `cudaMalloc`, opened
+through CUDA IPC: an IPC handle always opens the whole allocation, so it must contain nothing else of the judge's, which
+torch's caching allocator does not guarantee. Torch's own tensor sharing counts references across processes and would
+leak one with each killed candidate; the plain runtime calls do not count references.
 """
 
 from __future__ import annotations
@@ -21,22 +21,25 @@ import torch
 from inlinebench.wire.memory_file import sealed_file
 
 ALIGNMENT = 512
-"""Bytes; what cudaMalloc and torch's allocator give, so that vector loads work as they do elsewhere."""
+"""Alignment in bytes, as from cudaMalloc and torch's allocator, so that vector loads work as usual."""
 
 GPU_PAGE = 2 << 20
-"""Bytes. A segment whose size is no multiple of this is mapped with small pages in the process that opens it: on an
-H100 a float32 matrix product that reads its input through such a mapping takes 1.4 % longer than in the process that
-made the segment, and a reference against itself came out at 0.988."""
+"""Page size in bytes. An allocation whose size is not a multiple of it is mapped with small pages in the process that
+opens it: on an H100 a float32 matrix product that reads its input through such a mapping takes 1.4 % longer than in the
+process that made the allocation, and a reference against itself came out at 0.988."""
 
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """Where a tensor lies: dtype name (`float32`), shape, strides in elements, offset into the arena in bytes."""
+    """The position and layout of a tensor in the arena."""
 
     dtype: str
+    """Dtype name (`float32`)."""
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    """Strides in elements."""
     offset: int
+    """Offset into the arena in bytes."""
 
     @property
     def torch_dtype(self) -> torch.dtype:
@@ -46,7 +49,7 @@ class TensorSpec:
 
     @property
     def bytes(self) -> int:
-        """The extent in memory of a dense tensor."""
+        """The size of the dense tensor in bytes."""
         count = 1
         for size in self.shape:
             count *= size
@@ -62,7 +65,7 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class TensorMeta:
-    """Dtype name, shape and strides of a tensor, without a place."""
+    """Dtype name, shape and strides of a tensor, without a position."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -70,7 +73,7 @@ class TensorMeta:
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> TensorMeta:
-        """What a tensor looks like; strides are kept where it is dense, and those of a contiguous one otherwise."""
+        """Returns the metadata of a tensor, with its strides if it is dense, and contiguous strides otherwise."""
         strides = tensor.stride() if is_dense(tensor) else _contiguous_strides(tensor.shape)
         return cls(str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), tuple(strides))
 
@@ -88,7 +91,7 @@ def is_dense(tensor: torch.Tensor) -> bool:
 
 
 def lay_out(metas: Sequence[TensorMeta], start: int = 0) -> tuple[list[TensorSpec], int]:
-    """Places one tensor behind the other, each aligned; gives the specs and the end of the last, in bytes."""
+    """Lays tensors out one after the other, aligned. Returns the specs and the end of the last tensor in bytes."""
     specs = []
     for meta in metas:
         spec = TensorSpec(meta.dtype, meta.shape, meta.strides, start)
@@ -99,36 +102,36 @@ def lay_out(metas: Sequence[TensorMeta], start: int = 0) -> tuple[list[TensorSpe
 
 @dataclass(frozen=True)
 class BufferSet:
-    """Where the tensors of one call's inputs and outputs lie."""
+    """The positions of one call's inputs and outputs."""
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As a frame has it."""
+        """Returns the JSON form for a frame."""
         return {name: [spec.to_json() for spec in specs] for name, specs in vars(self).items()}
 
     @staticmethod
     def from_json(frame: dict[str, Any]) -> BufferSet:
-        """What `to_json` gave."""
+        """Returns the buffer set from the result of `to_json`."""
         return BufferSet(**{name: tuple(map(TensorSpec.from_json, specs)) for name, specs in frame.items()})
 
 
 def view(arena: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
-    """A new tensor object over the arena's bytes (uint8, 1-d) at a spec."""
+    """Returns a new tensor object over the part of the arena (uint8, 1-d) that `spec` describes."""
     flat = arena[spec.offset : spec.offset + spec.bytes].view(spec.torch_dtype)
     return flat.as_strided(spec.shape, spec.strides)
 
 
 class CpuArena:
-    """Shared memory of a given size in bytes, created by the judge; the descriptor is inherited by the candidate."""
+    """Shared memory of `size` bytes. The judge creates it, and the candidate inherits the descriptor."""
 
     def __init__(self, size: int) -> None:
         self.fd = sealed_file("inlinebench-arena", max(size, 1))
         self.bytes = _map_file(self.fd, max(size, 1))
 
     def export(self) -> dict[str, Any]:
-        """What the candidate needs to open it."""
+        """Returns what the candidate needs to open the arena."""
         return {"kind": "cpu", "size": self.bytes.numel()}
 
     def close(self) -> None:
@@ -136,9 +139,9 @@ class CpuArena:
 
 
 class CudaArena:
-    """A `cudaMalloc` of a given size in bytes on a device.
+    """A `cudaMalloc` of `size` bytes on a device.
 
-    Raises torch.OutOfMemoryError if the device has no such block.
+    Raises torch.OutOfMemoryError if the device does not have enough memory.
     """
 
     def __init__(self, size: int, device: torch.device) -> None:
@@ -149,12 +152,12 @@ class CudaArena:
         status = self._runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(size))
         if status:
             self._runtime.cudaGetLastError()
-            raise torch.OutOfMemoryError(f"the device has no block of {size} bytes for the shared buffers")
+            raise torch.OutOfMemoryError(f"the device cannot allocate {size} bytes for the shared buffers")
         self._pointer, self._device = pointer, device
         self.bytes = _wrap_pointer(pointer.value, size, device)
 
     def export(self) -> dict[str, Any]:
-        """What the candidate needs to open it."""
+        """Returns what the candidate needs to open the arena."""
         handle = (ctypes.c_char * 64)()
         _checked(self._runtime.cudaIpcGetMemHandle(handle, self._pointer), "cudaIpcGetMemHandle")
         return {"kind": "cuda", "handle": bytes(handle).hex(), "size": self.bytes.numel()}
@@ -164,19 +167,19 @@ class CudaArena:
 
 
 def create(size: int, device: torch.device) -> CpuArena | CudaArena:
-    """An arena on the device."""
+    """Creates an arena of `size` bytes on the device."""
     return CudaArena(size, device) if device.type == "cuda" else CpuArena(size)
 
 
 def open_arena(exported: dict[str, Any], device: torch.device, fd: int | None) -> torch.Tensor:
-    """The judge's arena as bytes (uint8, 1-d), in the candidate; on the CPU through the descriptor it was given."""
+    """Opens the judge's arena in the candidate and returns its bytes (uint8, 1-d). On the CPU, `fd` is its file."""
     if exported["kind"] == "cpu":
         assert fd is not None
         return _map_file(fd, exported["size"])
     torch.cuda.set_device(device)
     handle = _IpcHandle.from_buffer_copy(bytes.fromhex(exported["handle"]))
     pointer = ctypes.c_void_p()
-    # 1 is cudaIpcMemLazyEnablePeerAccess, the only flag there is.
+    # 1 is cudaIpcMemLazyEnablePeerAccess, the only flag that CUDA defines.
     status = _cuda_runtime().cudaIpcOpenMemHandle(ctypes.byref(pointer), handle, ctypes.c_uint(1))
     _checked(status, "cudaIpcOpenMemHandle")
     return _wrap_pointer(pointer.value, exported["size"], device)
@@ -193,7 +196,7 @@ def _map_file(fd: int, size: int) -> torch.Tensor:
 
 
 def _cuda_runtime() -> ctypes.CDLL:
-    # Torch has loaded the runtime of its own version; the name with that version finds the same copy.
+    # Torch has loaded the runtime of its CUDA version. The library's name with this version finds the same copy.
     assert torch.version.cuda is not None
     major = torch.version.cuda.partition(".")[0]
     return ctypes.CDLL(f"libcudart.so.{major}")

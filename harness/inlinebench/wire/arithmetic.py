@@ -1,4 +1,4 @@
-"""What judge, rehearsal and candidate must all do alike: the arithmetic they are set to, how they cast and seed."""
+"""Arithmetic settings, casts and seeds that judge, probe and candidate share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import torch
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-"""By their names on the command line."""
+"""Dtypes by their names on the command line."""
 
 
 def exact_arithmetic(*, tf32: bool) -> None:
-    """Turns TF32 off for matrix products and for cuDNN (whose default is on), or leaves PyTorch's defaults.
+    """Turns TF32 off for matrix products and cuDNN (which uses it by default). With `tf32`, keeps PyTorch's defaults.
 
-    Through the older of torch's two APIs alone: solutions in the field set that one, and mixing both raises.
+    Uses only the older of torch's two APIs: existing solutions set that one, and mixing both raises.
     """
     if tf32:
         return
@@ -23,7 +23,9 @@ def exact_arithmetic(*, tf32: bool) -> None:
 
 
 def cast(value: Any, precision: str) -> Any:
-    """A model, in place, or a value of any other kind, with what is floating-point in another precision."""
+    """Casts the floating-point tensors of a model, in place, or a floating-point tensor. Returns other values
+    unchanged.
+    """
     dtype = DTYPES[precision]
     if isinstance(value, torch.nn.Module):
         for tensor in [*value.parameters(), *value.buffers()]:
@@ -34,20 +36,20 @@ def cast(value: Any, precision: str) -> Any:
 
 
 def seed_all(seed: int) -> None:
-    """Seeds every generator that a problem or a solution may draw from, as `torch.manual_seed` does and more.
+    """Seeds every generator that a problem or a solution may draw from: those of `torch.manual_seed`, Python and NumPy.
 
-    That function itself takes most of a millisecond, and keeps a traceback of each call for ever, for kinds of devices
-    that aren't there.
+    `torch.manual_seed` itself takes most of a millisecond, and keeps a traceback of each call forever for each kind of
+    device that the machine lacks.
     """
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call, unused-ignore]
         for generator in torch.cuda.default_generators:
             generator.manual_seed(seed)
     elif torch.cuda.is_available():
-        torch.cuda.manual_seed_all(seed)  # for when it is started
+        torch.cuda.manual_seed_all(seed)  # takes effect when CUDA starts
     random.seed(seed)
     try:
         import numpy
-    except ImportError:  # torch runs without NumPy, and so do files that don't use it
+    except ImportError:  # torch works without NumPy, and so do problems that do not use it
         return
     numpy.random.seed(seed % 2**32)

@@ -1,4 +1,4 @@
-"""Python modules in compiled form that the harness keeps: where a process of ours stops going by them."""
+"""Stops the use of the harness's cache of compiled Python modules in processes that run foreign code."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 import sys
 
 FOLDER, DO_NOT_WRITE = "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"
-"""What Python reads in its environment when it starts."""
+"""Environment variables that Python reads when it starts."""
 
 
 def leave() -> None:
-    """For a process in which foreign code comes next: what that imports isn't kept, and is found where it would be
-    without us."""
+    """Stops reading and writing the cache in this process, before it runs foreign code: its imports are not cached, and
+    compiled modules are found where they would be without the harness."""
     if os.environ.pop(FOLDER, None) is not None or sys.pycache_prefix is not None:
         sys.pycache_prefix, sys.dont_write_bytecode = None, True

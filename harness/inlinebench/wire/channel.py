@@ -1,6 +1,7 @@
-"""JSON frames over a pair of file descriptors: four bytes of length, big-endian, then UTF-8 JSON (one object).
+"""JSON frames over a pair of file descriptors: four bytes of length, big-endian, then one JSON object in UTF-8.
 
-The judge reads what a hostile process wrote, so a frame has a size limit, a deadline, and nothing in it is executed.
+The judge reads what a hostile process wrote, so frames have a size limit and a deadline, and their content is not
+executed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 HEADER_BYTES = 4
 MAX_FRAME_BYTES = 16 << 20
-"""Large enough for the sources of any build request, small enough to hold."""
+"""Large enough for the sources of any build request, small enough for memory."""
 
 
 class ChannelClosed(Exception):
@@ -21,19 +22,19 @@ class ChannelClosed(Exception):
 
 
 class BadFrame(Exception):
-    """What came is no frame: too large, no JSON, no object."""
+    """The received data is not a frame: it is too large, not JSON, or not an object."""
 
 
 class FrameTooLarge(ValueError):
-    """What is to be sent doesn't fit into a frame: our own doing, not the other end's."""
+    """A frame to send is too large. The error is this process's, not the other side's."""
 
 
 class DeadlinePassed(Exception):
-    """No whole frame came in time."""
+    """No complete frame arrived in time."""
 
 
 class Channel:
-    """Sends and receives frames; owns both descriptors."""
+    """Sends and receives frames. Owns both descriptors."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd, self._write_fd = read_fd, write_fd
@@ -42,7 +43,8 @@ class Channel:
     def send(self, frame: dict[str, Any], timeout: float | None = None) -> None:
         """Writes one frame.
 
-        Raises ChannelClosed if nobody reads any more, DeadlinePassed if the other side didn't read it in time (s).
+        Raises ChannelClosed if the other side no longer reads, and DeadlinePassed if it does not read the frame within
+        `timeout` seconds.
         """
         data = encode(frame)
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -54,9 +56,9 @@ class Channel:
                 raise ChannelClosed(str(error)) from error
 
     def receive(self, timeout: float | None = None) -> dict[str, Any]:
-        """The next frame.
+        """Returns the next frame.
 
-        Raises ChannelClosed, BadFrame, or DeadlinePassed when no whole frame came within the timeout (s).
+        Raises ChannelClosed, BadFrame, or DeadlinePassed if no complete frame arrives within `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while (frame := decode(self._buffer)) is None:
@@ -71,27 +73,27 @@ class Channel:
         return frame
 
     def close(self) -> None:
-        """Closes both descriptors; closing twice does nothing."""
+        """Closes both descriptors. May be called more than once."""
         for fd in {self._read_fd, self._write_fd} - {-1}:
             os.close(fd)
         self._read_fd = self._write_fd = -1
 
 
 def encode(frame: dict[str, Any]) -> bytes:
-    """The bytes of a frame. Raises ValueError for NaN, which JSON can't hold, and FrameTooLarge."""
+    """Returns the bytes of a frame. Raises ValueError for NaN, which JSON cannot represent, and FrameTooLarge."""
     body = json.dumps(frame, allow_nan=False).encode()
     if len(body) > MAX_FRAME_BYTES:
-        raise FrameTooLarge(f"a frame of {len(body)} bytes; the limit is {MAX_FRAME_BYTES}")
+        raise FrameTooLarge(f"the frame has {len(body)} bytes; the limit is {MAX_FRAME_BYTES}")
     return len(body).to_bytes(HEADER_BYTES, "big") + body
 
 
 def decode(buffer: bytearray) -> dict[str, Any] | None:
-    """Takes one frame off the front of the buffer; None while it isn't whole. Raises BadFrame."""
+    """Removes one frame from the front of the buffer and returns it, or None if it is incomplete. Raises BadFrame."""
     if len(buffer) < HEADER_BYTES:
         return None
     length = int.from_bytes(buffer[:HEADER_BYTES], "big")
     if length > MAX_FRAME_BYTES:
-        raise BadFrame(f"a frame of {length} bytes; the limit is {MAX_FRAME_BYTES}")
+        raise BadFrame(f"the frame has {length} bytes; the limit is {MAX_FRAME_BYTES}")
     if len(buffer) < HEADER_BYTES + length:
         return None
     body = bytes(buffer[HEADER_BYTES : HEADER_BYTES + length])
@@ -101,7 +103,7 @@ def decode(buffer: bytearray) -> dict[str, Any] | None:
     except (ValueError, RecursionError) as error:
         raise BadFrame(f"not JSON: {error}") from error
     if not isinstance(frame, dict):
-        raise BadFrame(f"a frame is an object, not {type(frame).__name__}")
+        raise BadFrame(f"the frame is not a JSON object but of type {type(frame).__name__}")
     return frame
 
 

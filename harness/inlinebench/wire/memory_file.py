@@ -1,4 +1,4 @@
-"""Files in memory that processes share, and whose size none of them can change."""
+"""Memory files that processes share, and whose size no process can change."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _ADD_SEALS, _SEAL_SEAL, _SEAL_SHRINK, _SEAL_GROW = 1033, 1, 2, 4
 
 
 def sealed_file(name: str, size: int) -> int:
-    """The descriptor of a new file of so many bytes.
+    """Creates a memory file of `size` bytes and returns its descriptor.
 
-    Shrunk by another process it would kill whoever looks at what is gone, and grown it would keep things behind the
-    end for later. Raises OSError.
+    If another process shrank the file, access to the removed part would kill the reader. If it grew the file, it could
+    store data beyond the end. Raises OSError.
     """
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, size)

@@ -1,4 +1,4 @@
-"""Process trees: stopping, resuming and killing all of one, whatever sessions and groups its members moved to."""
+"""Stops, resumes and kills process trees, including processes that moved to other sessions or process groups."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from pathlib import Path
 STOP_PATIENCE_S = 1.0
 STANDARD_ERROR = 2
 STAT_BYTES = 4096
-"""More than a line of /proc/PID/stat has."""
+"""More than the length of /proc/PID/stat."""
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Child:
-    """A child of this process, by its number."""
+    """A child of this process, by PID."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._over = False
 
     def is_running(self) -> bool:
-        """Whether it hasn't ended."""
+        """Whether the child has not ended."""
         self._reap(os.WNOHANG)
         return not self._over
 
     def end(self) -> None:
-        """Kills it, and waits for that."""
+        """Kills the child and waits for its end."""
         if self.is_running():
             os.kill(self.pid, signal.SIGKILL)
             self._reap(0)
@@ -41,12 +41,12 @@ class Child:
         if not self._over:
             try:
                 self._over = os.waitpid(self.pid, options)[0] != 0
-            except ChildProcessError:  # somebody else has waited for it
+            except ChildProcessError:  # something else in this process has waited for it
                 self._over = True
 
 
 def become_subreaper() -> None:
-    """Makes orphans among this process's descendants its own children, so that none escapes `descendants`.
+    """Makes orphaned descendants children of this process, so that none escapes `descendants`.
 
     Raises OSError if the kernel refuses.
     """
@@ -54,9 +54,9 @@ def become_subreaper() -> None:
 
 
 def await_parent(parent: int) -> None:
-    """Waits until an intermediate parent has ended and left this process to that one, a subreaper.
+    """Waits until an intermediate parent has ended and `parent`, a subreaper, has become this process's parent.
 
-    To be called while other processes can still be seen. Raises ProcessLookupError if that one has ended as well.
+    Call it while other processes are still visible. Raises ProcessLookupError if `parent` has ended as well.
     """
     while os.getppid() != parent:
         os.kill(parent, 0)
@@ -64,17 +64,18 @@ def await_parent(parent: int) -> None:
 
 
 def die_with_parent(parent: int | None = None) -> None:
-    """Has the kernel kill this process when its parent ends. Raises OSError.
+    """Asks the kernel to kill this process when its parent ends. Raises OSError.
 
-    Raises ProcessLookupError if the parent that it is to have has ended already: then nothing would.
+    Raises ProcessLookupError if `parent` is given and is not this process's parent any more, because then its end would
+    not be noticed.
     """
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if parent is not None and os.getppid() != parent:
-        raise ProcessLookupError(f"process {parent}, this one's parent, has ended")
+        raise ProcessLookupError(f"process {parent}, the parent of this process, has ended")
 
 
 def forks_so_far() -> int | None:
-    """How many processes and threads this machine has ever started; None where the kernel doesn't say."""
+    """Returns how many processes and threads this machine has started since boot, or None if it is unknown."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/stat").read_bytes().splitlines():
             if line.startswith(b"processes "):
@@ -82,37 +83,37 @@ def forks_so_far() -> int | None:
     return None
 
 
-def _highest_number() -> int:
-    """The end of the numbers that processes get; 0 where the kernel doesn't say."""
+def _highest_pid() -> int:
+    """Returns the kernel's upper limit of PIDs, or 0 if it does not report one."""
     with suppress(OSError, ValueError):
         return int(Path("/proc/sys/kernel/pid_max").read_text(encoding="ascii"))
     return 0
 
 
 def _may_be_below(root: int, forks_before: int | None) -> int:
-    """The number above which all processes below the root lie: the root's own, or 0 if one may have a lower number.
+    """Returns a PID that all descendants of the root exceed: the root's own, or 0 if one may have a lower PID.
 
-    Numbers ascend, one for each process and thread, and begin anew behind the highest. So none has begun anew while
-    fewer were started than there are numbers above the root's. `forks_before` is the count from before the root was,
-    which alone makes it grow: where it doesn't, it says nothing.
+    PIDs ascend with each new process and thread, and wrap around at the limit. No PID has wrapped around while fewer
+    processes were started than there are PIDs above the root's. `forks_before` is the count before the root was
+    started; a count that has not grown since is wrong and not used.
     """
     now = forks_so_far()
     if now is None or forks_before is None or now <= forks_before:
         return 0
-    return root if now - forks_before < _highest_number() - root else 0
+    return root if now - forks_before < _highest_pid() - root else 0
 
 
 def descendants(root: int, *, unburied: bool = False, forks_before: int | None = None) -> list[int]:
-    """The processes below a process, parents before children; without the process itself.
+    """Returns the descendants of a process, parents before children.
 
-    Those that are dead, but that nobody waited for, only if `unburied`. With the count of forks from before the root
-    was, only younger processes are looked at, as long as their numbers tell: a machine with many cores has a thousand
-    others, and to look at all of them takes 10 ms.
+    Zombies are included only if `unburied`. With `forks_before`, the value of `forks_so_far()` before the root was
+    started, only younger processes are examined as long as PIDs have not wrapped around: a machine with many cores has
+    a thousand other processes, and examining them all takes 10 ms.
     """
     above = _may_be_below(root, forks_before)
     children: dict[int, list[int]] = {}
     for pid in filter(lambda pid: pid > above, _all_processes()):
-        alive, parent = _look_at(pid)
+        alive, parent = _examine(pid)
         if alive or unburied:
             children.setdefault(parent, []).append(pid)
     found, queue = [], [root]
@@ -124,9 +125,10 @@ def descendants(root: int, *, unburied: bool = False, forks_before: int | None =
 
 
 def signal_tree(root: int, number: signal.Signals) -> None:
-    """Sends a signal to a process and everything below it; what has ended meanwhile is passed over.
+    """Sends a signal to a process and its descendants. Skips processes that have ended.
 
-    If the process leads a group, the whole group gets it first, at once: inside the sandbox nothing can leave that.
+    If the process leads a process group, the whole group gets the signal at once first: inside the sandbox no process
+    can leave the group.
     """
     _send_to_group(root, number)
     for pid in [root, *descendants(root)]:
@@ -134,9 +136,9 @@ def signal_tree(root: int, number: signal.Signals) -> None:
 
 
 def stop_tree(root: int, forks_before: int | None = None) -> list[int]:
-    """Stops a process and everything below it, also what is started while that is being done; gives all of these.
+    """Stops a process and its descendants, including those started meanwhile, and returns all their PIDs.
 
-    `forks_before` is as for `descendants`. Raises TimeoutError if something goes on for longer than a second.
+    `forks_before` is as for `descendants`. Raises TimeoutError if a process still runs after a second.
     """
     deadline = time.monotonic() + STOP_PATIENCE_S
     _send_to_group(root, signal.SIGSTOP)
@@ -148,38 +150,36 @@ def stop_tree(root: int, forks_before: int | None = None) -> list[int]:
         for pid in running:
             _send(pid, signal.SIGSTOP)
         if time.monotonic() > deadline:
-            raise TimeoutError(f"processes {running} can't be stopped")
+            raise TimeoutError(f"cannot stop processes {running}")
 
 
 def resume_tree(tree: Iterable[int]) -> None:
-    """Has processes go on that `stop_tree` stopped: what stands still starts no others, so there is nothing to look
-    for."""
+    """Resumes the processes that `stop_tree` stopped. Stopped processes start no others, so the list is complete."""
     for pid in tree:
         _send(pid, signal.SIGCONT)
 
 
 def kill_tree(root: int) -> set[int]:
-    """Kills a process with all its descendants, also with those that start others while they are being killed; gives
-    these descendants.
+    """Kills a process and its descendants, including those started meanwhile. Returns the PIDs of the descendants.
 
-    The root is stopped first and killed last. As long as it is there, whatever its descendants orphan stays below it
-    (a candidate is a subreaper), so that looking again finds it. A fork bomb is slower than that.
+    The root is stopped first and killed last. While it exists, orphans stay below it (a candidate is a subreaper), so
+    that the next pass finds them. Each pass is faster than a fork bomb.
     """
     signal_tree(root, signal.SIGSTOP)
     found: set[int] = set()
     while below := descendants(root):
         found.update(below)
-        for pid in reversed(below):  # children before their parents, whose end would hand them to somebody else
+        for pid in reversed(below):  # children first: the end of a parent would give them to another process
             _send(pid, signal.SIGKILL)
     _send(root, signal.SIGKILL)
     return found
 
 
 def bury(pids: Iterable[int], patience: float = 5.0) -> None:
-    """Waits, for so long (s) at most, for those of these processes, which were killed, that have become children of
-    ours: a subreaper's.
+    """Reaps those of the given killed processes that became children of this process, a subreaper.
 
-    Where nobody waits for them they stay in the table of processes; not everything that runs as the first process does.
+    Waits for at most `patience` seconds. Without this they stay zombies if the first process of the machine does not
+    reap orphans.
     """
     deadline = time.monotonic() + patience
     left = [pid for pid in pids if _is_unburied(pid)]
@@ -189,7 +189,7 @@ def bury(pids: Iterable[int], patience: float = 5.0) -> None:
 
 
 def _is_unburied(pid: int) -> bool:
-    """Whether it is a child of ours that hasn't ended yet; if it has, this buries it."""
+    """Whether a process is a child of this process that has not ended. Reaps it if it has ended."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == 0
     except ChildProcessError:
@@ -197,10 +197,10 @@ def _is_unburied(pid: int) -> bool:
 
 
 def kill_stray_children(keep: Iterable[int], patience: float = 5.0) -> None:
-    """Kills and reaps every descendant of this process but those to keep (and what is below them).
+    """Kills and reaps all descendants of this process except `keep` and their descendants.
 
-    Orphans of a killed candidate become our children, because we are a subreaper; they go here. Raises TimeoutError
-    if something survives SIGKILL for longer than the patience (s).
+    Orphans of a killed candidate become children of this process, a subreaper. Raises TimeoutError if a process
+    survives SIGKILL for longer than `patience` seconds.
     """
     deadline = time.monotonic() + patience
     while strays := _strays(set(keep)):
@@ -221,7 +221,7 @@ def _reap(pid: int) -> None:
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
-        return  # not our child (yet): its parent is being killed as well
+        return  # not a child of this process (yet): its parent is being killed as well
 
 
 def _send(pid: int, number: signal.Signals) -> None:
@@ -240,29 +240,29 @@ def _send_to_group(leader: int, number: signal.Signals) -> None:
 
 
 def _all_processes() -> Iterator[int]:
-    """In ascending order: a parent mostly comes before its children, and one that starts now comes at the end."""
+    """Iterates over all PIDs in ascending order: parents mostly precede their children, and new processes come last."""
     return (int(name) for name in os.listdir("/proc") if name.isdigit())
 
 
-def _look_at(pid: int) -> tuple[bool, int]:
-    """Whether a process lives, and its parent (0 once it is gone).
+def _examine(pid: int) -> tuple[bool, int]:
+    """Returns whether a process is alive, and its parent (0 if the process is gone).
 
-    A process whose first thread has ended looks like a dead one, but lives on while it has others.
+    A process whose first thread has ended looks like a zombie, but is alive as long as it has other threads.
     """
     state, parent, threads = _stat(pid)
     return state not in "ZX" or threads > 1, parent
 
 
 def _is_stopped(pid: int) -> bool:
-    """Whether a process does nothing more: stopped, or dead."""
+    """Whether a process is stopped or dead."""
     state, _, threads = _stat(pid)
     return state in "Tt" or (state in "ZX" and threads <= 1)
 
 
 def _stat(pid: int) -> tuple[str, int, int]:
-    """A process's state, parent and number of threads; dead and without either once it is gone.
+    """Returns the state, parent and number of threads of a process; ("X", 0, 0) if it is gone.
 
-    Read without Python's file objects, which take six times as long: all processes are looked at twice in each call.
+    Does not use Python's file objects, which are six times slower: each call reads all processes twice.
     """
     try:
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
@@ -278,10 +278,10 @@ def _stat(pid: int) -> tuple[str, int, int]:
 
 
 def close_all_but(kept: Collection[int]) -> None:
-    """Closes every other descriptor of this process that lies above standard error."""
+    """Closes all descriptors of this process except `kept` and the standard streams."""
     for descriptor in map(int, os.listdir("/proc/self/fd")):
         if descriptor > STANDARD_ERROR and descriptor not in kept:
-            with suppress(OSError):  # the folder itself was open while it was listed
+            with suppress(OSError):  # the listing includes the descriptor of the folder itself
                 os.close(descriptor)
 
 

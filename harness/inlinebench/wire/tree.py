@@ -1,4 +1,4 @@
-"""Nested arguments and outputs (tuples, lists, dicts) taken apart into leaves and put together again."""
+"""Flattens nested arguments and outputs (tuples, lists, dicts) into leaves, and puts them together again."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 
 
 class Leaf:
-    """Stands where the next leaf goes in a skeleton."""
+    """Marks the position of a leaf in a skeleton."""
 
 
 LEAF = Leaf()
 
 
 def flatten(value: Any) -> tuple[Any, list[Any]]:
-    """The skeleton of a nesting and its leaves, in order; dicts in the order of their keys as text."""
+    """Returns the skeleton of a nested value and its leaves in order. Dicts are ordered by their keys as text."""
     leaves: list[Any] = []
     return _take(value, leaves), leaves
 
 
 def unflatten(skeleton: Any, leaves: list[Any]) -> Any:
-    """The nesting with these leaves in it. Raises ValueError if their number is another."""
+    """Returns the nested value with these leaves. Raises ValueError if their number does not match the skeleton."""
     supply = iter(leaves)
     try:
         value = _put(skeleton, supply)
@@ -32,7 +32,7 @@ def unflatten(skeleton: Any, leaves: list[Any]) -> Any:
 
 
 def merge(is_tensor: Sequence[bool], tensors: Iterable[Any], non_tensors: Iterable[Any]) -> list[Any]:
-    """All leaves in order, from the tensors and the others among them. Raises ValueError if there are too few."""
+    """Merges tensors and non-tensor leaves in order. Raises ValueError if there are too few."""
     supplies = {True: iter(tensors), False: iter(non_tensors)}
     try:
         return [next(supplies[kind]) for kind in is_tensor]
@@ -41,12 +41,12 @@ def merge(is_tensor: Sequence[bool], tensors: Iterable[Any], non_tensors: Iterab
 
 
 def plain(leaf: Any) -> Any:
-    """A leaf, where it is a number of NumPy's as one of Python's own."""
+    """Converts a NumPy scalar to a Python number. Returns other leaves unchanged."""
     return leaf.item() if type(leaf).__module__ == "numpy" and getattr(leaf, "shape", None) == () else leaf
 
 
 def same_structure(one: Any, other: Any) -> bool:
-    """Whether two skeletons nest alike; a list may stand for a tuple."""
+    """Whether two skeletons have the same structure. A list may stand for a tuple."""
     if isinstance(one, dict) and isinstance(other, dict):
         return list(one) == list(other) and all(same_structure(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
@@ -55,7 +55,7 @@ def same_structure(one: Any, other: Any) -> bool:
 
 
 def describe(skeleton: Any) -> str:
-    """A nesting in words for a message: `tuple of 2`, `dict`, `one value`."""
+    """Describes a nested value for a message: `tuple of 2`, `dict of 1`, `one value`."""
     if isinstance(skeleton, Leaf):
         return "one value"
     return f"{type(skeleton).__name__} of {len(skeleton)}"
@@ -64,7 +64,7 @@ def describe(skeleton: Any) -> str:
 def _take(value: Any, leaves: list[Any]) -> Any:
     if isinstance(value, dict):
         return {key: _take(value[key], leaves) for key in sorted(value, key=str)}
-    if isinstance(value, tuple) and type(value) is not tuple:  # named ones, torch's own among them
+    if isinstance(value, tuple) and type(value) is not tuple:  # named tuples, including torch's
         return tuple(_take(item, leaves) for item in value)
     if type(value) in (list, tuple):
         return type(value)(_take(item, leaves) for item in value)
@@ -77,5 +77,5 @@ def _put(skeleton: Any, supply: Iterator[Any]) -> Any:
         return next(supply)
     if isinstance(skeleton, dict):
         return {key: _put(item, supply) for key, item in skeleton.items()}
-    # A list, not a generator: StopIteration must leave through here, and a generator would turn it into RuntimeError.
+    # A list, because a generator would turn StopIteration into RuntimeError.
     return type(skeleton)([_put(item, supply) for item in skeleton])

@@ -1,4 +1,4 @@
-"""Starts CUDA before torch does, beside what a process imports meanwhile."""
+"""Starts CUDA in a thread, while the process imports other modules."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ DRIVER = "libcuda.so.1"
 
 
 def wake(device: str) -> None:
-    """Has the driver start and make the context of a device (`auto`, `cuda`, `cuda:N`; nothing for `cpu`), in a thread:
-    0.3 s on an H100 that torch then finds done.
+    """Makes the driver create the context of a device (`auto`, `cuda`, `cuda:N`; `cpu`: does nothing) in a thread.
 
-    Nothing is said where that can't be done: torch meets the reason, and says it. What is forked from this process from
-    now on can't use CUDA.
+    This takes 0.3 s on an H100, which torch then saves. Errors are ignored, because torch reports them later. Processes
+    forked after this call cannot use CUDA.
     """
-    import torch  # which is there by now, and not when this module is imported
+    import torch  # the caller has imported torch by now, but not yet when it imports this module
 
     number = device.partition(":")[2] or "0"
     if device != "cpu" and torch.version.cuda is not None and number.isdecimal():
@@ -29,4 +28,4 @@ def _start(index: int) -> None:
         return
     handle, context = ctypes.c_int(), ctypes.c_void_p()
     if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(handle), index) == 0:
-        driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle)  # torch uses the same one
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle)  # torch uses the same context

@@ -1,4 +1,4 @@
-"""The content-addressed cache of built libraries. `python -m inlinebench.compile.cache` shows, prunes and clears it."""
+"""The content-addressed cache of built libraries. `inlinebench cache` shows, prunes and clears it."""
 
 from inlinebench.compile.cache.contents import CPU_LIBRARIES, FACTS
 from inlinebench.compile.cache.store import Cache

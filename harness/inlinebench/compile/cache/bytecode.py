@@ -1,7 +1,7 @@
-"""A cache's folder for Python modules in compiled form.
+"""The cache's folder for compiled Python modules.
 
-Python looks whether they are of the source as it is now, not who made them. So nobody else may even enter the folder:
-the modes of the files in it follow those of their sources.
+Python checks whether a compiled module matches its source, but not who wrote it. So no other user may even enter the
+folder, because the modes of its files are those of their sources.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from inlinebench.compile.cache.prune import mark_used, take_away
 
 
 def make_folder(cache: Path) -> Path:
-    """The folder, made if it isn't there, or if others could have put something into it; and marked as used.
+    """Returns the folder and marks it as used. Creates it if it is missing, or if others could have written to it.
 
-    Raises UsageError or OSError if the cache can't be trusted or written.
+    Raises UsageError or OSError if the cache cannot be trusted or written.
     """
     folder = make_place(cache.expanduser().absolute()) / BYTECODE
     folder.mkdir(mode=PRIVATE, exist_ok=True)

@@ -1,12 +1,12 @@
-"""What lies in a cache's folder, told by names and form. Nothing else there is ever counted or removed.
+"""Recognizes the contents of a cache's folder by name and form. Everything else in it is never counted or removed.
 
     <key's first two>/<key>/    an entry: a built library and its facts
-    cuda_on_cpu/*.so            the harness's own libraries for the CPU
-    cuda_on_cpu/prefix-*/       headers that it precompiled, those for GPUs too
-    built/<hash>                notes of which libraries a solution was built into
-    bytecode/                   Python modules in compiled form, where the installation keeps none
-    peaks/*.json                what GPUs were measured to reach
-    building-* entry-* gone-*   work under way, or left by a process that was killed
+    cuda_on_cpu/*.so            the runtime libraries for the CPU
+    cuda_on_cpu/prefix-*/       precompiled headers, for the CPU and for GPUs
+    built/<hash>                notes of the libraries that a solution was built into
+    bytecode/                   compiled Python modules, if the installation does not store them
+    peaks/*.json                measured peaks of GPUs
+    building-* entry-* gone-*   work in progress, or leftovers of a process that was killed
 """
 
 from __future__ import annotations
@@ -33,47 +33,49 @@ _OF_A_CACHE = re.compile(f"{_SHELF}|{NOTES}|{CPU_LIBRARIES}|{PEAKS}|{BYTECODE}|{
 
 @dataclass(frozen=True)
 class Item:
-    """A file or folder with its bytes and when it was used last, in seconds since the epoch."""
+    """A file or folder of the cache."""
 
     path: Path
     size: int
+    """Bytes."""
     used: float
+    """Time of the last use in seconds since the epoch."""
 
 
 def libraries(place: Path) -> list[Item]:
-    """All that counts towards the limit: entries, the harness's own libraries for the CPU, and bytecode."""
+    """Returns everything that counts towards the limit: entries, runtime libraries for the CPU, and bytecode."""
     return [*entries(place), *cpu_libraries(place), *bytecode(place)]
 
 
 def entries(place: Path) -> list[Item]:
-    """Built libraries, each with its folder. What has no facts is no entry, whatever its name."""
+    """Returns the entries: folders with a built library. A folder without a facts file is not an entry."""
     found = (item for shelf in shelves(place) for item in _folders(shelf, shelf.name + _REST_OF_KEY))
     return [item for item in found if (item.path / FACTS).is_file()]
 
 
 def cpu_libraries(place: Path) -> list[Item]:
-    """The harness's own libraries for the CPU, and the headers that it precompiled."""
-    room = place / CPU_LIBRARIES
-    return [*_files(room, r"lib.*\.so"), *_folders(room, PREFIXES)]
+    """Returns the runtime libraries for the CPU and the precompiled headers."""
+    folder = place / CPU_LIBRARIES
+    return [*_files(folder, r"lib.*\.so"), *_folders(folder, PREFIXES)]
 
 
 def bytecode(place: Path) -> list[Item]:
-    """Python modules in compiled form, all of them as one."""
+    """Returns the folder of compiled Python modules, as a single item."""
     return list(_folders(place, BYTECODE))
 
 
 def peaks(place: Path) -> list[Item]:
-    """What GPUs were measured to reach."""
+    """Returns the files with measured peaks of GPUs."""
     return list(_files(place / PEAKS, r".*\.json"))
 
 
 def notes(place: Path) -> list[Item]:
-    """Notes of what solutions were built into; used means written."""
+    """Returns the notes of the libraries that solutions were built into. `used` is the time of writing."""
     return list(_files(place / NOTES, _HASH))
 
 
 def leftovers(place: Path) -> list[Item]:
-    """Work under way, or what is left of it if its process was killed; used means touched."""
+    """Returns work in progress and leftovers of killed processes. `used` is the time of the last change."""
     return [
         *_folders(place, _WORK), *_files(place / NOTES, _TEMPORARY), *_folders(place / CPU_LIBRARIES, _TEMPORARY),
         *_files(place / CPU_LIBRARIES, _GONE), *_folders(place / CPU_LIBRARIES, _GONE),
@@ -82,17 +84,17 @@ def leftovers(place: Path) -> list[Item]:
 
 
 def shelves(place: Path) -> list[Path]:
-    """The folders that entries lie in."""
+    """Returns the folders that contain entries."""
     return [place / name for name in _names(place) if re.fullmatch(_SHELF, name)]
 
 
 def strangers(place: Path) -> list[str]:
-    """Names that no cache's folder has, sorted."""
+    """Returns the names in a folder that do not belong to a cache, sorted."""
     return sorted(name for name in _names(place) if not _OF_A_CACHE.fullmatch(name))
 
 
 def noted(note: Path) -> list[Path] | None:
-    """The libraries that a note names; None if there is no note that can be read."""
+    """Returns the libraries in a note, or None if the note cannot be read."""
     try:
         return [Path(library) for library in json.loads(note.read_text())]
     except (OSError, ValueError, TypeError):
@@ -100,7 +102,7 @@ def noted(note: Path) -> list[Path] | None:
 
 
 def item_of(library: Path) -> Path:
-    """What is counted, kept and removed for a library: its entry, or the file alone."""
+    """Returns the item that a library belongs to: its entry, or the file itself."""
     return library if library.parent.name == CPU_LIBRARIES else library.parent
 
 
@@ -117,10 +119,10 @@ def _items(folder: Path, names: str, is_kind: Callable[[int], bool]) -> Iterator
         path = folder / name
         if not re.fullmatch(names, name):
             continue
-        with suppress(FileNotFoundError):  # it went away meanwhile
+        with suppress(FileNotFoundError):  # removed in the meantime
             facts = path.lstat()
             if is_kind(facts.st_mode):
-                # Moving a thing out of the way leaves its time of use alone, and is what counts from there on.
+                # Renaming keeps the modification time; for a renamed item the time of renaming counts.
                 used = facts.st_ctime if name.startswith(GONE) else facts.st_mtime
                 yield Item(path, _size(path), used)
 

@@ -1,15 +1,15 @@
-"""Whom the files of a cache must belong to.
+"""Checks the ownership of a cache's files.
 
-What lies in a cache is machine code that gets loaded, so whoever can write there runs code as whoever uses it. A digest
-says that a library is whole, not who made it: whoever can write the one can write the other. Hence
+The cache contains machine code that is loaded, so a user who can write to it can run code as the user who loads it. A
+digest shows that a library is intact, not who wrote it, because the same writer can replace both. Therefore:
 
-- our entries lie where only we (and root) can put anything. That is the folder that was named, if it is ours and
-  nobody else may write it; or, where many may write but the sticky bit keeps each from replacing what is others', as in
-  /tmp, a folder of our own in it. Users who name one folder so share its disk, and no code.
-- an entry is used only if it and its files belong to us or root and nobody else may write them. Others were put there
-  while the folder was open to somebody, and are built anew.
+- Entries are stored where only the current user and root can write. That is the named folder, if the user owns it and
+  nobody else may write to it. If others may write to it but its sticky bit keeps them from replacing files, as in /tmp,
+  it is a subfolder of this user. So users who name the same folder share disk space, but no code.
+- An entry is used only if it and its files belong to this user or root and nobody else may write to them. Other entries
+  may have been created while the folder was open to others, and are built again.
 
-The folders above the cache are not looked at: whoever names a folder answers for the way to it.
+Parent folders of the cache are not checked: whoever names a folder is responsible for its path.
 """
 
 from __future__ import annotations
@@ -21,41 +21,42 @@ from pathlib import Path
 from inlinebench.records.errors import UsageError
 
 PRIVATE = 0o700
-"""The mode of folders that are made, whatever the umask is."""
+"""The mode of created folders, independent of the umask."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _INSTEAD = "name another folder with --cache"
 
 
 def place_in(folder: Path) -> Path:
-    """Where our entries lie, there already or not, when this folder is named as the cache.
+    """Returns the folder for this user's entries, which may not exist yet, if `folder` is named as the cache.
 
-    Raises UsageError if somebody else could replace what lies there, OSError if the folder isn't there.
+    Raises UsageError if another user could replace files in it, and OSError if `folder` does not exist.
     """
     facts = folder.stat()
     if facts.st_uid not in _trusted():
         raise UsageError(f"{folder}: this cache belongs to user {facts.st_uid}, who could replace the code in it; "
-                         f"chown -R it if it is a copy of your own, or {_INSTEAD}")
+                         f"run chown -R if it is a copy of your own, or {_INSTEAD}")
     if not facts.st_mode & _OTHERS_WRITE:
         return folder
     if not facts.st_mode & stat.S_ISVTX:
-        raise UsageError(f"{folder}: others could replace the code in this cache; chmod go-w it, or +t for a cache "
-                         f"that users share, or {_INSTEAD}")
+        raise UsageError(f"{folder}: other users could replace the code in this cache; run chmod go-w, or chmod +t "
+                         f"for a cache that users share, or {_INSTEAD}")
     place = folder / f"inlinebench-{os.geteuid()}"
     if os.path.lexists(place) and not is_own(place):
-        raise UsageError(f"{place}: somebody else has made or may write our part of this cache; remove it, or "
-                         f"{_INSTEAD}")
+        raise UsageError(f"{place}: another user has created or may write to this user's part of the cache; remove "
+                         f"it, or {_INSTEAD}")
     return place
 
 
 def make_place(folder: Path) -> Path:
-    """The same, made if it isn't there and seen to be writable. Raises UsageError, or OSError if that can't be."""
+    """Like `place_in`, but creates the folder if it is missing. Raises UsageError, or OSError if it cannot be created.
+    """
     folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     place_in(folder).mkdir(mode=PRIVATE, exist_ok=True)
-    return place_in(folder)  # looked at again: somebody may have been faster
+    return place_in(folder)  # checked again: another process may have created it first
 
 
 def is_own(path: Path) -> bool:
-    """Whether a file or folder is there, belongs to us or root, and can be written by nobody else. No link is."""
+    """Whether a file or folder exists, is not a link, belongs to this user or root, and is writable by nobody else."""
     try:
         facts = path.lstat()
     except OSError:
@@ -64,7 +65,7 @@ def is_own(path: Path) -> bool:
 
 
 def is_closed(folder: Path) -> bool:
-    """Whether a folder is our own and nobody else can even enter it, so that no mode of a file in it matters."""
+    """Whether a folder is own and nobody else can enter it, so that the modes of its files do not matter."""
     return is_own(folder) and stat.S_IMODE(folder.lstat().st_mode) & 0o077 == 0
 
 

@@ -1,9 +1,9 @@
-"""Keeps a cache under its limit, and empties it, while other processes use it.
+"""Prunes or clears a cache while other processes use it.
 
-- Whoever finds an entry first marks it as used, then verifies it. What was used in the last hour is never pruned: a
-  process may be about to load it. What a run needs until its end, it holds by a lock.
-- An entry is renamed before it is deleted, so nobody finds half of it, and whoever has mapped its library keeps that.
-  Once nobody can find it any longer its mark and its lock are looked at again: if it was used since, it is put back.
+- A process that looks for an entry first marks it as used, then verifies it. Entries used in the last hour are never
+  pruned, because a process may be about to load them. A run locks the items that it needs until its end.
+- An entry is renamed before it is deleted, so no process finds a partial one; a process that has mapped its library
+  keeps the mapping. After renaming, the mark and the lock are checked again: if it was used since, it is put back.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from inlinebench.compile.cache import contents
 from inlinebench.compile.cache.contents import GONE, Item
 
 IN_USE_S = 3600
-"""For so long what was used may be about to be loaded, and what was touched be a build under way."""
+"""For this time after its last use an item may be about to be loaded, or a build may be in progress."""
 LEFT_S = 24 * 3600
-"""After so long without a change, work under way is no longer under way."""
+"""Work without a change for this time is no longer in progress."""
 TRIES = 20
 
 
 @dataclass(frozen=True)
 class Removed:
-    """How many of each were removed, and the bytes of them all."""
+    """The numbers of removed items, and their total size in bytes."""
 
     libraries: int = 0
     notes: int = 0
@@ -40,14 +40,14 @@ class Removed:
 
 
 def prune(place: Path, limit: float, keep: Path | None = None) -> Removed:
-    """Removes the libraries used least recently until the rest is within `limit` bytes, and what is left over.
+    """Removes the least recently used libraries until the rest is within `limit` bytes. Also removes leftovers.
 
-    `keep` is an entry that stays. Peaks stay, too: they are small, and measuring them takes long.
+    `keep` is an entry that stays. Peaks stay too, because they are small and measuring them is slow.
     """
     now = time.time()
     chosen = least_recently_used(contents.libraries(place), limit, now, keep)
     libraries = [item for item in chosen if _take_unused(item, now)]
-    # What lies among strangers' things may be theirs, whatever its name.
+    # If the folder has files that are not the cache's, leftovers may not be the cache's either, whatever their names.
     left = [] if contents.strangers(place) else _delete_all(contents.leftovers(place), before=now - LEFT_S)
     stale = (note for note in contents.notes(place) if not _all_there(note.path))
     notes = _delete_all(stale, before=now)
@@ -56,20 +56,20 @@ def prune(place: Path, limit: float, keep: Path | None = None) -> Removed:
 
 
 def clear(place: Path) -> Removed:
-    """Removes all that is the cache's own but for what runs hold, and builds of the last hour that may be under way."""
+    """Removes all of the cache's own contents except items that runs hold, and builds of the last hour."""
     now = time.time()
     libraries = [item for item in contents.libraries(place) if take_away(item.path, lambda moved: not _is_held(moved))]
     notes, peaks = _delete_all(contents.notes(place)), _delete_all(contents.peaks(place))
     left = _delete_all(contents.leftovers(place), before=now - IN_USE_S)
     for shelf in contents.shelves(place):
-        with suppress(OSError):  # not empty; and whoever stores an entry makes the shelf that is missing
+        with suppress(OSError):  # not empty; storing an entry creates a missing shelf
             shelf.rmdir()
     size = sum(item.size for item in (*libraries, *notes, *peaks, *left))
     return Removed(len(libraries), len(notes), len(peaks), len(left), size)
 
 
 def least_recently_used(items: Iterable[Item], limit: float, now: float, keep: Path | None = None) -> list[Item]:
-    """Which ones go, and in what order, for the rest to be within `limit` bytes, as far as those in use allow it."""
+    """Returns the items to remove, in order, so that the rest is within `limit` bytes. Skips items that are in use."""
     by_use = sorted(items, key=lambda item: item.used)
     total = sum(item.size for item in by_use)
     chosen = []
@@ -83,38 +83,38 @@ def least_recently_used(items: Iterable[Item], limit: float, now: float, keep: P
 
 
 def mark_used(path: Path) -> None:
-    """Keeps a library's entry, or its file, from being pruned for an hour."""
-    with suppress(OSError):  # it isn't there, or is another user's: then it isn't ours to prune either
+    """Marks an entry or library as used, which keeps it from being pruned for an hour."""
+    with suppress(OSError):  # it does not exist, or belongs to another user and so is not pruned by this one
         os.utime(path, follow_symlinks=False)
 
 
 def hold(path: Path) -> int:
-    """Keeps it from being pruned for as long as the file descriptor that this gives is open. Raises OSError."""
+    """Locks an item so that it is not pruned while the returned file descriptor is open. Raises OSError."""
     mark_used(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     for _ in range(TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             break
-        except BlockingIOError:  # somebody who prunes looks whether it is held, which takes no time
+        except BlockingIOError:  # a pruning process holds the lock for a moment to check it
             time.sleep(0.01)
-        except OSError:  # a file system without locks: the mark has to do
+        except OSError:  # the file system has no locks: the mark alone has to suffice
             break
     return descriptor
 
 
 def take_away(path: Path, goes: Callable[[Path], bool] | None = None) -> bool:
-    """Removes a file or folder for everybody at once; whether it did.
+    """Removes a file or folder atomically for all processes, and returns whether it did.
 
-    `goes` looks at it again when nobody can find it any longer. If that says no, it is put back.
+    `goes` decides about it after it was renamed and cannot be found any more. If it returns False, it is put back.
     """
     away = path.with_name(f"{GONE}{secrets.token_hex(4)}")
     try:
         path.rename(away)
-    except OSError:  # somebody was faster, or has rights that we lack
+    except OSError:  # another process was faster, or permissions are missing
         return False
     if goes is not None and not goes(away):
-        with suppress(OSError):  # a new one may have taken the place
+        with suppress(OSError):  # a new item may exist at this path
             away.rename(path)
             return False
     _delete(away)
@@ -132,20 +132,21 @@ def _take_unused(item: Item, now: float) -> bool:
 
 
 def _in_use(used: float, now: float) -> bool:
-    """Clocks of machines that share a disk differ: a use may lie in the future, but not by much."""
+    """Whether an item is in use. Clocks of machines that share a disk differ, so `used` may be slightly in the future.
+    """
     return abs(now - used) < IN_USE_S
 
 
 def _is_held(path: Path) -> bool:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # it went away
+    except OSError:  # removed in the meantime
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # no locks here
+    except OSError:  # the file system has no locks
         return False
     finally:
         os.close(descriptor)
@@ -158,7 +159,7 @@ def _all_there(note: Path) -> bool:
 
 
 def _delete_all(items: Iterable[Item], before: float = float("inf")) -> list[Item]:
-    """Deletes those last touched by then, and gives them."""
+    """Deletes the items last used at or before `before`, and returns the deleted ones."""
     old = [item for item in items if item.used <= before]
     for item in old:
         _delete(item.path)

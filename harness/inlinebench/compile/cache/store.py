@@ -1,4 +1,4 @@
-"""Entries: one folder a key, which appears whole or not at all, and is verified whenever it is used."""
+"""Stores and finds entries: one folder per key, which appears atomically and is verified at each use."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _CHUNK = 1 << 20
 
 
 class Cache:
-    """Libraries by key below a folder, `limit` bytes of them. Many processes may use it at once, each user for itself.
+    """Stores libraries by key in a folder, up to `limit` bytes. Several processes may use it; users share no entries.
 
-    Raises UsageError if the folder can't be made or written, or if somebody else could replace what lies there.
+    Raises UsageError if the folder cannot be created or written, or if another user could replace its files.
     """
 
     def __init__(self, folder: Path, limit: float = float("inf")) -> None:
@@ -33,18 +33,18 @@ class Cache:
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
         except OSError as error:
-            why = f"{folder}: the cache can't be written ({error.strerror}); --cache names another folder"
+            why = f"{folder}: cannot write the cache ({error.strerror}); name another folder with --cache"
             raise UsageError(why) from error
         self._limit = limit
         self._held: dict[Path, int] = {}
         self._lock = Lock()
 
     def find(self, key: str) -> Path | None:
-        """The library of a key, if it is there, undamaged and nobody else's; another entry is removed."""
+        """Returns the library of a key if its entry is intact and trusted. Removes an entry that is not."""
         entry = self._entry(key)
         if not is_own(entry.parent):
             return None
-        mark_used(entry)  # before looking: whoever prunes sees the one or the other
+        mark_used(entry)  # before the check, so that a pruning process sees the mark or this process sees the removal
         library = _verified(entry)
         if library is None and os.path.lexists(entry):
             take_away(entry, lambda moved: _verified(moved) is None)
@@ -52,7 +52,7 @@ class Cache:
 
     @contextmanager
     def workshop(self) -> Iterator[Path]:
-        """An empty folder to build in, on the cache's file system; removed at the end."""
+        """Creates an empty folder to build in on the cache's file system, and removes it at the end."""
         folder = Path(tempfile.mkdtemp(prefix=BUILDING, dir=self.folder))
         try:
             yield folder
@@ -60,22 +60,23 @@ class Cache:
             shutil.rmtree(folder, ignore_errors=True)
 
     def store(self, key: str, library: Path) -> Path:
-        """Copies a built library into its entry; if another process was faster, its library is used.
+        """Copies a built library into its entry and returns its path. If another process stored it first, uses that
+        one.
 
-        What was used least recently makes room for it. Raises OSError if the disk refuses.
+        Then prunes the cache to its limit. Raises OSError if the disk fails.
         """
         for _ in range(TRIES):
             problem = self._put(key, library)
             if (found := self.find(key)) is not None:
                 break
-        else:  # others damaged or removed it each time, or the disk does
-            raise OSError(f"{self._entry(key)}: the entry can't be put there, or not be read again") from problem
-        with suppress(OSError):  # the next one that stores tries again
+        else:  # other processes damaged or removed it each time, or the disk fails
+            raise OSError(f"{self._entry(key)}: cannot write the entry or read it back") from problem
+        with suppress(OSError):  # the next call tries again
             prune(self.folder, self._limit, keep=found.parent)
         return found
 
     def room(self, name: str) -> Path:
-        """A folder for libraries that their makers name and find there themselves, so that nobody else may enter it."""
+        """Returns a private folder for libraries that are named and found by the code that makes them."""
         room = self.folder / name
         if os.path.lexists(room) and not _close(room):
             take_away(room, lambda moved: not _close(moved))
@@ -83,23 +84,23 @@ class Cache:
         return room
 
     def hold(self, library: Path) -> bool:
-        """Keeps a library from being pruned until `close`; whether it is there."""
+        """Keeps a library from being pruned until `close`, and returns whether the library exists."""
         item = item_of(library)
-        with self._lock, suppress(OSError):  # it isn't there, or too many files are open: its mark has to do
+        with self._lock, suppress(OSError):  # it does not exist, or too many files are open: the mark has to suffice
             held = hold(item)
-            if item in self._held:  # which may have been another of the same name
+            if item in self._held:  # possibly an earlier item of the same name
                 os.close(self._held[item])
             self._held[item] = held
         return library.exists()
 
     def close(self) -> None:
-        """Holds nothing any longer."""
+        """Releases all held libraries."""
         with self._lock:
             while self._held:
                 os.close(self._held.popitem()[1])
 
     def remember(self, name: str, libraries: Sequence[Path]) -> None:
-        """Notes under a name (a hash) which libraries something was built into."""
+        """Records under a name (a hash) which libraries a solution was built into."""
         folder = self.folder / NOTES
         folder.mkdir(mode=PRIVATE, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
@@ -107,7 +108,7 @@ class Cache:
         os.replace(file.name, folder / name)
 
     def recalls(self, name: str) -> bool:
-        """Whether all that was noted under a name is still there. Only a hint: whoever uses a library verifies it."""
+        """Whether all libraries recorded under a name still exist. Only a hint: uses of a library verify it."""
         libraries = noted(self.folder / NOTES / name)
         return libraries is not None and all(library.exists() for library in libraries)
 
@@ -115,7 +116,7 @@ class Cache:
         return self.folder / key[:2] / key
 
     def _put(self, key: str, library: Path) -> OSError | None:
-        """Makes an entry unless there is one; why it couldn't."""
+        """Creates an entry unless it exists. Returns the error if that failed."""
         entry = self._entry(key)
         fresh = Path(tempfile.mkdtemp(prefix=ENTRY, dir=self.folder))
         try:
@@ -125,7 +126,7 @@ class Cache:
             try:
                 entry.parent.mkdir(mode=PRIVATE, exist_ok=True)
                 fresh.rename(entry)
-            except OSError as error:  # there is one, whose maker built the same content; or its shelf went that moment
+            except OSError as error:  # the entry exists with the same content, or its shelf was just removed
                 return error
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -133,14 +134,14 @@ class Cache:
 
 
 def _close(room: Path) -> bool:
-    """Closes a folder to others if they can't have written there yet; whether it is closed."""
+    """Closes a folder to other users unless they may have written to it already. Returns whether it is closed."""
     if is_own(room) and not is_closed(room) and all(map(is_own, room.iterdir())):
         room.chmod(PRIVATE)
     return is_closed(room)
 
 
 def _fill(entry: Path, library: Path) -> None:
-    """Copies: whatever built the library may still hold it open, and its mode was up to the umask."""
+    """Copies the library, because the build may still have it open, and sets its mode, which depended on the umask."""
     copy, facts = entry / library.name, entry / FACTS
     with open(os.open(library, os.O_RDONLY | os.O_NOFOLLOW), "rb") as source, copy.open("wb") as target:
         shutil.copyfileobj(source, target, _CHUNK)
@@ -150,7 +151,7 @@ def _fill(entry: Path, library: Path) -> None:
 
 
 def _verified(entry: Path) -> Path | None:
-    """The library of an entry that is whole and nobody else's."""
+    """Returns the library of an entry if it is intact and trusted."""
     try:
         facts = json.loads((entry / FACTS).read_text())
         library = entry / Path(str(facts["library"])).name

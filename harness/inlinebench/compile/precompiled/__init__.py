@@ -1,12 +1,12 @@
-"""Precompiled headers: what every source begins with, compiled once and read by each build in that form.
+"""Precompiled headers: the start of every source, compiled once and reused by each build.
 
-A compiler spends most of its time on torch's headers. A precompiled header halves that or better, but takes longer to
-make than a build takes, so it is made when several builds have been asked for. GCC finds `NAME.gch` before `NAME` on
-the include path and uses it only if the options fit; otherwise it reads the header itself. Builds whose options matter
-to headers without GCC checking them (`fits_prefix`) do not use one. The library is the same either way, so no cache key
-depends on it.
+A compiler spends most of its time on torch's headers. A precompiled header at least halves this time, but takes longer
+to make than one build, so it is made after several builds. GCC finds `NAME.gch` before `NAME` on the include path. It
+uses it only if the options match, and otherwise reads the header itself. Options that matter to headers but that GCC
+does not check rule precompiled headers out (`fits_precompiled`). The library is the same either way, so cache keys do
+not depend on precompiled headers.
 
-Of nvcc's steps only the last one, its host compiler, can use one: see `host_compiler.sh`.
+Of nvcc's steps only the last, its host compiler, can use one: see `host_compiler.sh`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ PRECOMPILED_DIR = Path(__file__).resolve().parent
 KERNEL, BINDING = "inlinebench_kernel.h", "inlinebench_binding.h"
 HOST_COMPILER = "host_compiler.sh"
 WORTH_IT = 4
-"""Builds from which on making both pays."""
+"""Number of builds after which making precompiled headers is worthwhile."""
 FOLDER = "prefix-"
 DIGITS = 16

@@ -1,4 +1,4 @@
-"""Makes the precompiled headers of `inlinebench.compile.precompiled` when they pay, and finds those that are there."""
+"""Makes the precompiled headers of `inlinebench.compile.precompiled` when it is worthwhile, and finds existing ones."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from inlinebench.sandbox.watchdog import Breach
 
 LOCK = "prefix.lock"
 Ninja = Callable[[Path], tuple[int | None, str, Breach | None]]
-"""Runs the file in a folder; gives the exit status, what was printed, and a limit that was broken."""
+"""Runs ninja in a folder. Returns the exit status, the output, and the limit that was broken, if any."""
 
 
 class PrecompiledHeaders:
-    """Those of one cache, for GPUs' architectures or, without any, for the CPU. Thread-safe."""
+    """The precompiled headers in a cache, for GPU architectures or, if there are none, for the CPU. Thread-safe."""
 
     def __init__(self, cache: Cache, ninja: Ninja, architectures: Sequence[str] = ()) -> None:
         self._cache, self._ninja, self._architectures = cache, ninja, architectures
@@ -33,15 +33,15 @@ class PrecompiledHeaders:
         self._lock, self._making = Lock(), Lock()
 
     def folder(self) -> Path:
-        """Where they are; that of the plain headers if there are none. Raises MissingTool."""
+        """Returns the folder of the headers, or of the plain headers if none are precompiled. Raises MissingTool."""
         _, found = self._planned
         return found if self._cache.hold(found) else PRECOMPILED_DIR
 
     def ask(self) -> bool:
-        """To be called before each build; whether they are there.
+        """Counts a build and returns whether the precompiled headers exist. Call it before each build.
 
-        Made now if enough was built with this cache or asked for, which takes as long as some builds; not if somebody
-        else is just making them. Raises MissingTool.
+        Makes the headers if enough builds were made or asked for, which takes as long as some builds. Does not wait if
+        another thread or process is making them. Raises MissingTool.
         """
         planned, found = self._planned
         if self._cache.hold(found):
@@ -58,22 +58,22 @@ class PrecompiledHeaders:
         return self._cache.hold(found)
 
     def make(self) -> bool:
-        """Makes them now, if nobody has, however little was built; whether they are there. Raises MissingTool."""
+        """Makes the headers now unless they exist, and returns whether they exist. Raises MissingTool."""
         planned, found = self._planned
         with self._making:
             return self._cache.hold(found) or (self._make(planned.files, found) and self._cache.hold(found))
 
     @cached_property
     def _planned(self) -> tuple[Recipe, Path]:
-        """How they are made, and where they are when somebody has. Raises MissingTool."""
+        """Returns the recipe and the folder of the headers. Raises MissingTool."""
         planned = precompiled_kernel_recipe(self._architectures) if self._architectures else precompiled_recipe()
         return planned, self._cache.room(CPU_LIBRARIES) / f"{FOLDER}{planned.key[:DIGITS]}"
 
     def _make(self, files: dict[str, str], target: Path) -> bool:
-        """Whether they can be made here. Of several processes one does it, and the others go on without."""
+        """Makes the headers and returns False if that failed. One of several processes does it, the others skip it."""
         try:
             return self._made(files, target)
-        except OSError:  # the disk is full, say
+        except OSError:  # for example a full disk
             return False
 
     def _made(self, files: dict[str, str], target: Path) -> bool:
@@ -82,7 +82,7 @@ class PrecompiledHeaders:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 return True
-            if target.exists():  # somebody was faster
+            if target.exists():  # another process was faster
                 return True
             with tempfile.TemporaryDirectory(dir=target.parent, ignore_cleanup_errors=True) as folder:
                 made = Path(folder) / target.name
@@ -91,15 +91,15 @@ class PrecompiledHeaders:
                     (made / name).write_text(text, encoding="utf-8")
                 status, _, breach = self._ninja(made)
                 if status != 0 or breach is not None:
-                    return False  # builds go without; what is wrong with the compiler they tell better
+                    return False  # builds do without, and report what is wrong with the compiler
                 _write_through(made)
-                with suppress(OSError):  # where there are no locks somebody may have been faster here as well
+                with suppress(OSError):  # without file locks another process may have been faster here as well
                     os.replace(made, target)
         return True
 
 
 def _write_through(folder: Path) -> None:
-    """Has what lies in a folder reach the disk: one that a power failure cut off would fail every build."""
+    """Flushes files in a folder to the disk: a file truncated by a power failure would make every build fail."""
     for path in folder.rglob("*.gch"):
         with path.open("rb") as file:
             os.fsync(file.fileno())

@@ -1,12 +1,12 @@
 #!/bin/sh
-# nvcc's host compiler: gcc, with the start of the file that cudafe++ writes in precompiled form.
+# nvcc's host compiler: gcc, with a precompiled header for the start of the file that cudafe++ writes.
 #
-# cudafe++ makes the same text of torch's headers each time, for one level of optimisation. The text is prefix.h, in
-# folders beside this script, with GCC's precompiled form. If a file starts with one of these texts, byte for byte, the
-# rest of it is compiled with `-include prefix.h`. Every other file is compiled as it is, and so is one where that fails
-# or prints anything: GCC does not keep in precompiled form which warnings the text switches off.
+# For each optimization level, cudafe++ always makes the same text of torch's headers. This text is prefix.h, in folders
+# next to this script, together with GCC's precompiled form. If a file starts with one of these texts, byte for byte,
+# its rest is compiled with `-include prefix.h`. Other files are compiled unchanged, and so is a file whose compilation
+# with the precompiled header fails or prints anything: GCC does not precompile which warnings the text disables.
 #
-# With INLINEBENCH_MAKE_PREFIX the file has nothing but these headers. The script then makes prefix.h of it, in a folder
+# With INLINEBENCH_MAKE_PREFIX the file contains only these headers. The script then makes prefix.h from it, in a folder
 # of that name.
 
 source=
@@ -30,8 +30,8 @@ fi
 output=
 before=
 architectures=
-for word; do  # all but the file, the output, and the macros that name GPUs: GCC uses a precompiled header only with
-  shift       # the same macros, and these are defined after it
+for word; do  # all but the file, the output and the macros that name GPUs, which are defined later: GCC uses a
+  shift       # precompiled header only with the same macros
   case $word in
     -D__CUDA_ARCH_*) architectures="$architectures $word" ;;
     -o|"$source") ;;
@@ -41,7 +41,7 @@ for word; do  # all but the file, the output, and the macros that name GPUs: GCC
 done
 
 if [ -n "$INLINEBENCH_MAKE_PREFIX" ]; then
-  # The headers end where the source begins, under the name that its lines have in messages.
+  # The headers end where the source begins, at the line that names the source for messages.
   mkdir -p "$(dirname "$prefix")" && sed '/^# [0-9]* "cuda_sources"$/,$d' "$source" > "$prefix" || exit
   gcc "$@" -x c++-header "$prefix" -o "$prefix.gch" && exec touch "$output"
   exit

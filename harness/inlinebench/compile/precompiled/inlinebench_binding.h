@@ -1,2 +1,2 @@
-// What the C++ file that `load_inline` makes begins with.
+// The start of the C++ file that `load_inline` makes.
 #include <torch/extension.h>

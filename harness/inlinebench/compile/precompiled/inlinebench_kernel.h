@@ -1,4 +1,4 @@
-// What nvcc includes unasked, and what the CUDA file that `load_inline` makes begins with.
+// The headers that nvcc includes implicitly, and the start of the CUDA file that `load_inline` makes.
 #include <cuda_runtime.h>
 
 #include <cuda.h>

@@ -1,7 +1,6 @@
-"""Headers that stand before torch's own on the include path and bring only what kernels use, from torch's own headers.
+"""Slim headers: replacements for torch's headers that include only what kernels use, from torch's own headers.
 
-Most of what `torch/extension.h` includes is torch's C++ front end, which takes a compiler half a minute to read. Most
-of the rest are TorchScript's types, which every operator's header brings by way of `ATen/DeviceGuard.h`.
+They come before torch's on the include path. Most of `torch/extension.h` is torch's C++ front end, which takes a
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from pathlib import Path
 
 SLIM_DIR = Path(__file__).resolve().parent
 THRUST_DIR = SLIM_DIR.parent / "slim_thrust"
-"""Stands before CUDA's own headers, for sources that have nothing to do with thrust's complex numbers."""
+"""Comes before CUDA's headers, for sources that do not use thrust's complex numbers."""
 _CALL = re.compile(r"\b(?:at|torch)::([a-z_]\w*)\s*\(")
 _OWN = {
     re.compile(r"\bdevice_of\b"): "inlinebench/device_of.h",
@@ -20,13 +19,13 @@ _OWN = {
     re.compile(r"\brequires_grad\b"): "inlinebench/requires_grad.h",
     re.compile(r"\bTORCH_LIBRARY"): "torch/library.h",
 }
-"""What a source may say of what few need, and the header that brings it."""
+"""Rarely used words in sources, and the headers that they need."""
 _THRUST = re.compile(r"\b(?:thrust|cub|cccl|cuda/std|cuda\s*::\s*std)\b|complex", re.IGNORECASE)
 
 
 def further_headers(sources: Sequence[str], include_dir: Path) -> list[str]:
-    """What sources need beside the usual, by what they say: among it torch's headers of the operators that they call as
-    `at::name(` or `torch::name(`, where there are such."""
+    """Returns the headers that sources need in addition, judged by the words in them. They include torch's headers of
+    operators that sources call as `at::name(` or `torch::name(`."""
     named = [header for word, header in _OWN.items() if any(word.search(source) for source in sources)]
     called = {match[1] for source in sources for match in _CALL.finditer(source)}
     names = sorted(called | {name.removesuffix("_out") for name in called})
@@ -35,5 +34,5 @@ def further_headers(sources: Sequence[str], include_dir: Path) -> list[str]:
 
 
 def needs_thrust(sources: Sequence[str]) -> bool:
-    """Whether sources may use thrust's complex numbers, directly or by way of torch's or of another library."""
+    """Whether sources may use thrust's complex numbers, directly or through torch or another library."""
     return any(_THRUST.search(source) for source in sources)

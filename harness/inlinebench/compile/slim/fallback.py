@@ -1,8 +1,8 @@
-"""Decides whether a build that failed with slim headers gets a second try with torch's full ones.
+"""Decides whether a build that failed with slim headers is repeated with torch's full headers.
 
-The second try takes as long as torch's own build. It helps only where the compiler misses something that the full
-headers declare; other errors are the author's, and are reported at once. In doubt there is a second try: a few seconds
-are lost, where an honest source would fail without one.
+The second attempt takes as long as torch's own build. It helps only if the compiler misses something that the full
+headers declare; other errors are the author's and are reported at once. In doubt there is a second attempt: it costs a
+few seconds, but without it a correct source would fail.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TYPES = re.compile(
 _UNNAMED = re.compile(
     r"must be a class or namespace name|expected (?:template|class|type)-name|complete object type"
 )
-"""Errors that do not say which name it is about."""
+"""Errors that do not name what they are about."""
 _TORCH = re.compile(r"\b(?:at|c10|torch|thrust)\b")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MACRO = re.compile(r"\b[A-Z][A-Z0-9_]{2,}\b")
@@ -47,23 +47,26 @@ _DETAILS = 2
 
 @dataclass(frozen=True)
 class _Names:
-    """Every word in the full headers, those that the slim ones do not have, and of these what is declared and defined
-    as a macro."""
+    """The words in torch's headers."""
 
     full: frozenset[str]
+    """All words in the full headers."""
     only_full: frozenset[str]
+    """Those of them that are not in the slim headers."""
     declared: frozenset[str]
+    """Those of `only_full` that are declared."""
     macros: frozenset[str]
+    """Those of `only_full` that are defined as macros."""
 
 
 def needs_full_headers(log: str, sources: Sequence[str]) -> bool:
-    """Whether the errors in a compiler's output may come from what the slim headers leave out.
+    """Whether the errors in a compiler's output may be due to declarations that the slim headers lack.
 
-    `sources` are all texts of the author's, headers included: an unknown macro leads to errors that do not name it.
+    `sources` are all texts of the author, including headers: an unknown macro causes errors that do not name it.
     Raises MissingTool.
     """
     source = "\n".join(sources)
-    if _says_a_name_of_the_full_headers(source):
+    if _uses_a_name_of_the_full_headers(source):
         return True
     lines = log.splitlines()
     errors = dict.fromkeys((line, " ".join(lines[number + 1 : number + 1 + _DETAILS]))
@@ -78,7 +81,7 @@ def _may_come_from_slim_headers(error: str, details: str, source: str) -> bool:
     if match := _UNDECLARED.search(text):
         return _in_headers(place) or _may_be_found_in_full_headers(match[1], source)
     if match := _MEMBER.search(text):
-        # Both kinds of headers have the whole of at::Tensor.
+        # Slim and full headers both have the complete at::Tensor.
         return _in_headers(place) or ("at::Tensor" not in text and (match[1] or match[2]) in _names().full)
     if _TYPES.search(text):
         words = set(_WORD.findall(" ".join(re.findall(rf"{_Q}(.*?){_Q}", text))))
@@ -87,20 +90,20 @@ def _may_come_from_slim_headers(error: str, details: str, source: str) -> bool:
 
 
 def _in_headers(place: str) -> bool:
-    """Whether one of torch's own headers misses something."""
+    """Whether the error is in one of torch's or the slim headers."""
     return str(toolchain.torch().root) in place or str(SLIM_DIR) in place
 
 
 def _may_be_found_in_full_headers(name: str, source: str) -> bool:
-    """Whether the full headers may declare a name without a namespace: for all, by `using namespace`, or as a function
-    that is found by its arguments' types."""
+    """Whether the full headers may declare a name that is used without a namespace: as a global name, through `using
+    namespace`, or as a function found by the types of its arguments."""
     if name in _names().only_full or _is_operator(name):
         return True
     found_elsewhere = _USING.search(source) or re.search(rf"\b{name}\s*[(<]", source)
     return found_elsewhere is not None and name in _names().full
 
 
-def _says_a_name_of_the_full_headers(source: str) -> bool:
+def _uses_a_name_of_the_full_headers(source: str) -> bool:
     """Whether a macro, or a part of a qualified name such as `torch::nn::Linear`, is only in the full headers."""
     qualified = {word for chain in _QUALIFIED.findall(source) for word in _WORD.findall(chain)}
     macros = set(_MACRO.findall(source)) - set(_DEFINITION.findall(source))
@@ -108,13 +111,14 @@ def _says_a_name_of_the_full_headers(source: str) -> bool:
 
 
 def _is_operator(name: str) -> bool:
-    """Whether it is one of torch's operators. The slim headers declare those that a source calls with a namespace."""
+    """Whether a name is one of torch's operators. The slim headers declare those that a source calls with a namespace.
+    """
     return (toolchain.torch().include_dirs[0] / "ATen" / "ops" / f"{name}.h").is_file()
 
 
 @cache
 def _names() -> _Names:
-    """Takes some seconds, once. Raises MissingTool."""
+    """Reads the words of the headers, which takes some seconds, once. Raises MissingTool."""
     text = _preprocessed([])
     full, slim = frozenset(_WORD.findall(text)), frozenset(_WORD.findall(_preprocessed([SLIM_DIR])))
     declared = {name or called for name, called in _DECLARATION.findall(text)}
@@ -122,7 +126,7 @@ def _names() -> _Names:
 
 
 def _preprocessed(first: Sequence[Path]) -> str:
-    """All that `torch/extension.h` brings, macros included, with these folders before torch's."""
+    """Returns the preprocessed `torch/extension.h` with macro definitions. The folders `first` come before torch's."""
     torch = toolchain.torch()
     folders = [*first, *torch.include_dirs, toolchain.python_include()]
     flags = [word for folder in folders for word in ("-isystem", str(folder))]

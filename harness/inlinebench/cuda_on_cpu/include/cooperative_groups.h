@@ -1,5 +1,5 @@
-// Cooperative groups up to a warp: blocks, tiles and coalesced threads. A group of the whole grid can only be asked for
-// ranks; its barrier is refused by the translation.
+// Cooperative groups up to a warp: blocks, tiles and coalesced threads. The grid group only gives ranks and sizes; the
+// translation refuses its barrier.
 #pragma once
 
 #include "inlinebench/runtime.h"
@@ -16,7 +16,7 @@ inline unsigned warp_mask() {
   unsigned left = block_size() - (block_rank() & ~31u);
   return left >= 32 ? 0xffffffffu : (1u << left) - 1;
 }
-// The place among the set bits of a mask of the lanes below.
+// The rank of a lane: the number of set bits of the mask below it.
 inline unsigned rank_in(unsigned mask) { return static_cast<unsigned>(__builtin_popcount(mask & ((1u << inlinebench::lane()) - 1))); }
 // The lane that is the n-th set bit.
 inline unsigned nth_lane(unsigned mask, unsigned n) {
@@ -243,7 +243,7 @@ inline T exclusive_scan(const lane_group& group, T value, INLINEBENCH_LINE) {
   return exclusive_scan(group, value, plus<T>(), line);
 }
 
-// A copy by the whole group: each thread its share, done at once; `wait` is the barrier that makes it visible.
+// A copy by the whole group: each thread copies its share at once. `wait` is the barrier that makes it visible.
 template <class Group, class T>
 inline void memcpy_async(const Group& group, T* to, const T* from, std::size_t bytes) {
   auto* target = reinterpret_cast<char*>(to);

@@ -1,4 +1,4 @@
-// Asynchronous copies to shared memory, done at once.
+// Asynchronous copies to shared memory, which are made immediately.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Part of what nvcc declares without being asked.
+// Part of what nvcc declares implicitly.
 #pragma once
 
 #include "inlinebench/all.h"

@@ -1,5 +1,6 @@
-// Instead of torch's own: tensors, factories, dispatch macros and checks, each from torch's own headers.
-// What a source calls beyond these (`at::softmax`) is included by name; what is still missing has it built with torch's.
+// Replaces torch's header: tensors, factories, dispatch macros and checks, from torch's own headers.
+// Operators that a source calls (`at::softmax`) are included by name. If something is still missing, the source is
+// built with torch's full headers.
 #pragma once
 
 #ifndef AT_PER_OPERATOR_HEADERS

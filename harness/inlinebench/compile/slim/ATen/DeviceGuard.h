@@ -1,5 +1,5 @@
-// Instead of torch's own, whose `device_of` for lists brings all of TorchScript's types, half of the time of a build.
-// A source that says `device_of` gets torch's own, see slim/__init__.py.
+// Replaces torch's header, whose `device_of` for lists includes all of TorchScript's types, half of a build's time.
+// Sources with the word `device_of` get torch's header, see slim/__init__.py.
 #pragma once
 
 #include <ATen/core/Tensor.h>

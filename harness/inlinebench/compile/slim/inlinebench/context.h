@@ -1,4 +1,4 @@
-// Torch's own header, which one beside this hides.
+// Torch's header, which the slim header of the same name hides.
 #pragma once
 
 #include_next <ATen/Context.h>

@@ -1,4 +1,4 @@
-// Torch's factories that know `requires_grad`, and what they need.
+// Torch's factories that support `requires_grad`, and the headers that they need.
 #pragma once
 
 #include <ATen/core/LegacyTypeDispatch.h>

@@ -1,4 +1,4 @@
-// Instead of torch's own: without the C++ front end (nn, optim, data), which kernels don't use.
+// Replaces torch's header, without the C++ front end (nn, optim, data), which kernels do not use.
 #pragma once
 
 #include <torch/types.h>

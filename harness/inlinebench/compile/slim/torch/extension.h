@@ -1,4 +1,4 @@
-// Instead of torch's own: tensors, and the bindings of functions on them to Python.
+// Replaces torch's header: tensors, and bindings of functions on tensors to Python.
 #pragma once
 
 #include <torch/all.h>

@@ -1,4 +1,4 @@
-// Instead of torch's own: what <ATen/ATen.h> beside this gives, under torch's name as well.
+// Replaces torch's header: the contents of the slim <ATen/ATen.h>, in torch's namespace.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -1,6 +1,6 @@
-// Instead of CUDA's own, which is a fifth of what nvcc reads of torch's tensors: c10's complex numbers convert to
-// thrust's and call its functions, but only in templates. Declared and nothing else, so that whatever uses one doesn't
-// compile, and is built with torch's headers and CUDA's own.
+// Replaces CUDA's header, which is a fifth of what nvcc reads of torch's tensors. c10's complex numbers convert to
+// thrust's and call its functions, but only in templates. Everything here is declared but not defined, so a source that
+// uses it fails to compile, and is built again with torch's headers and CUDA's own.
 #pragma once
 
 namespace thrust {

@@ -1,4 +1,4 @@
-// Everything that nvcc declares without being asked.
+// Everything that nvcc declares implicitly.
 #pragma once
 
 #include <cassert>

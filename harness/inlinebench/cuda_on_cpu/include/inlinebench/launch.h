@@ -1,4 +1,4 @@
-// What `kernel<<<grid, block, shared, stream>>>(arguments)` becomes.
+// The translation of `kernel<<<grid, block, shared, stream>>>(arguments)`.
 #pragma once
 
 #include <utility>

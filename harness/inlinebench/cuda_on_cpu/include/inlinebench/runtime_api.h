@@ -1,4 +1,4 @@
-// The CUDA runtime's host functions that solutions call. Everything is done at once: streams and events only have names.
+// The CUDA runtime's host functions that solutions call. All work is done immediately, so streams have no effect.
 #pragma once
 
 #include <chrono>
@@ -165,7 +165,7 @@ inline cudaError_t cudaDeviceSetLimit(cudaLimit, std::size_t) { return cudaSucce
 enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 
-// Memory: guarded, so that an overrun of it is found.
+// Memory: guarded, so that overruns are detected.
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
 template <class T>
 inline cudaError_t cudaMalloc(T** data, std::size_t bytes) {

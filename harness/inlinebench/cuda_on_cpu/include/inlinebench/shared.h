@@ -1,4 +1,4 @@
-// __shared__ variables: what the translation of their declarations calls.
+// __shared__ variables: the functions that translated declarations call.
 #pragma once
 
 #include <type_traits>
@@ -7,7 +7,7 @@
 
 namespace inlinebench {
 
-// The place of a variable in the arena of the running block. `Declaration` is a local struct that carries the user's
+// The address of a variable in the running block's memory. `Declaration` is a local struct that carries the user's
 // declarators, so the key is unique for each declaration and each instantiation of a template around it.
 template <class Declaration, class Variable, int index>
 inline Variable& shared_variable(const char* name) {
@@ -22,7 +22,7 @@ inline Variable& shared_variable(const char* name) {
   return *static_cast<Variable*>(slot.place);
 }
 
-// `extern __shared__ T name[];` is a pointer here.
+// `extern __shared__ T name[];` is translated to a pointer.
 template <class Array>
 inline std::remove_extent_t<Array>* dynamic_shared_array() {
   return static_cast<std::remove_extent_t<Array>*>(dynamic_shared());

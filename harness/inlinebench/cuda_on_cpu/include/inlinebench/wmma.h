@@ -1,9 +1,10 @@
-// mma.h: the tensor cores as nvcuda::wmma has them.
+// mma.h: tensor cores as in nvcuda::wmma.
 //
-// All 32 lanes of a warp have to call load_matrix_sync, store_matrix_sync and mma_sync together, from one line, with one
-// address and stride. Lanes that are missing or differ end the process, as does a misaligned address. None of the
-// three orders the memory accesses of different lanes: a load reads before the lanes meet and a store writes after, so
-// that a missing __syncwarp shows. Products are exact, sums are rounded to float at every step; the hardware cuts off.
+// All 32 lanes of a warp have to call load_matrix_sync, store_matrix_sync and mma_sync together, from one line, with
+// one address and stride. Missing or different lanes and misaligned addresses end the process. None of the three orders
+// the memory accesses of different lanes: a load reads before the lanes meet and a store writes after, so that a
+// missing __syncwarp is detected. Products are exact; sums are rounded to float at every step, where the hardware
+// truncates.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,7 @@ namespace details {
   inlinebench::trap(text);
 }
 
-// What a lane brings along that has to be alike in all of them.
+// The arguments of a lane that must be equal in all lanes.
 struct Meeting {
   const void* memory;
   unsigned ldm;
@@ -65,10 +66,10 @@ inline void require_aligned(const void* memory, unsigned ldm, const char* name, 
   if (reinterpret_cast<std::uintptr_t>(memory) % sizeof(Fragment::x))
     refuse("misaligned address, no multiple of the fragment's bytes a lane", name, line);
   if (ldm * sizeof(typename Fragment::storage_element_type) % 16)
-    refuse("misaligned rows, ldm is no multiple of 16 bytes", name, line);
+    refuse("misaligned rows, ldm is not a multiple of 16 bytes", name, line);
 }
 
-// Where a lane's nth element lies in memory.
+// The address of a lane's nth element.
 template <class Fragment>
 inline std::size_t offset(int nth, unsigned ldm, bool by_rows) {
   int place = Fragment::place(static_cast<int>(inlinebench::lane()), nth);

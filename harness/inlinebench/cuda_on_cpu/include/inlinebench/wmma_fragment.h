@@ -1,8 +1,8 @@
-// What the lanes of a warp hold of a matrix: nvcuda::wmma's fragments.
+// nvcuda::wmma's fragments: the elements of a matrix that each lane holds.
 //
-// CUDA leaves open which element lies in which lane: code must not depend on it. Here the elements of 16 x 16
-// accumulators lie where GPUs since Turing keep them, because code that counts on that is right there; all others are
-// dealt out one by one. Numbers of elements are those of CUDA's header, which has some elements in several lanes.
+// CUDA does not specify which lane holds which element, and code must not depend on it. Elements of 16 x 16
+// accumulators are in the same lanes as on GPUs since Turing, because code that relies on that works there; all others
+// are distributed in order. Numbers of elements are those of CUDA's header, which has some elements in several lanes.
 #pragma once
 
 #include <type_traits>
@@ -45,7 +45,7 @@ constexpr bool exists() {
   return (sixteen && (is_small_float<T> || is_byte<T>)) || (tf32 && std::is_same_v<T, precision::tf32>) || with_double;
 }
 
-// The lane-th lane's nth element, as a place in the matrix, row by row.
+// The index of the lane's nth element in the matrix, in row-major order.
 template <class Use, int Rows, int Columns>
 constexpr int place(int lane, int nth) {
   if (is_accumulator<Use> && Rows == 16 && Columns == 16)

@@ -1,4 +1,4 @@
-// Scratch memory asked of the allocator itself.
+// Scratch memory that is allocated directly from the allocator.
 #pragma once
 
 #include <c10/core/Allocator.h>

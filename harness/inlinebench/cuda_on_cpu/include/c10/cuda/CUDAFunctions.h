@@ -1,4 +1,4 @@
-// The device that this runs on is number 0 of 1.
+// There is one device, with index 0.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -1,4 +1,4 @@
-// Guards: there is only one device and one stream to be on.
+// Guards, which do nothing, because there is only one device and one stream.
 #pragma once
 
 #include <c10/core/Device.h>

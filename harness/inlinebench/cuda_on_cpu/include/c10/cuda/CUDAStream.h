@@ -1,4 +1,4 @@
-// Streams: there is one, and everything queued on it has already ended.
+// Streams: there is only one, and all work queued on it has already finished.
 #pragma once
 
 #include <c10/core/Device.h>
