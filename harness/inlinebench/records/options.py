@@ -30,7 +30,8 @@ STANDARD_INPUT = "-"
 BASELINES = ("eager", "compile", "compile-max")
 SOLUTION_BASELINE = "solution:"
 PROFILES = Path("profiles")
-EXECUTORS = LOCAL, RAY = ("local", "ray")
+RAY = "ray"
+EXECUTORS = ("local", RAY)
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZED_CALLS = 3
 HOST_MEMORY_SHARE = 0.75
