@@ -74,10 +74,7 @@ class BuildOnly:
     ) -> None:
         self._service.close()
         self._prebuilder.close()
-        if kind is None:
-            self._worker.kill()
-        else:
-            self._worker.kill()
+        self._worker.kill()
         self._scratch.close()
 
     def builds(self) -> Iterator[BuildReport]:
