@@ -17,7 +17,7 @@ import pytest
 from inlinebench import evaluate
 from inlinebench.records.errors import NoDevice, ServerDied, UsageError
 from inlinebench.records.result import Result, Verdict
-from inlinebench.serve.endpoint import place
+from inlinebench.serve.endpoint import endpoint
 from inlinebench.wire.processes import descendants
 
 from ..running import TESTS
@@ -40,7 +40,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def servers() -> list[int]:
     """The processes that serve at this test's place."""
-    where = os.fsencode(place().folder)
+    where = os.fsencode(endpoint().folder)
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -149,15 +149,15 @@ def test_a_server_that_nobody_asks_leaves_nothing_behind(cache: Path, monkeypatc
     assert below
     until(lambda: not servers())
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))
-    assert not place().socket.exists()
+    assert not endpoint().socket.exists()
     assert ask(right_body(), cache).verdict is Verdict.PASSED
 
 
 def test_whoever_has_no_key_gets_no_answer(cache: Path) -> None:
     assert ask(right_body(), cache).verdict is Verdict.PASSED
-    with place().address() as address, pytest.raises((AuthenticationError, EOFError)):
+    with endpoint().address() as address, pytest.raises((AuthenticationError, EOFError)):
         Client(address, family="AF_UNIX", authkey=b"guessed")
-    assert place().key.stat().st_mode & 0o077 == 0
+    assert endpoint().key.stat().st_mode & 0o077 == 0
     assert ask(right_body(), cache).verdict is Verdict.PASSED
 
 
@@ -170,12 +170,12 @@ def test_a_folder_may_lie_deeper_than_a_socket_may_be_named(
     monkeypatch.setenv("INLINEBENCH_IDLE", "1")
     assert ask(right_body(), cache).verdict is Verdict.PASSED
     until(lambda: not servers())
-    assert not place().socket.exists() and place().log.read_text() == ""
+    assert not endpoint().socket.exists() and endpoint().log.read_text() == ""
 
 
 def test_a_folder_that_is_open_to_others_is_refused() -> None:
-    folder = place().folder
+    folder = endpoint().folder
     folder.chmod(0o777)
     with pytest.raises(UsageError, match="is open to others"):
-        place()
+        endpoint()
     folder.chmod(0o700)

@@ -39,7 +39,7 @@ class Slot:
         """The problem and shape that its judge has set up."""
 
 
-class Room:
+class WarmExecutor:
     """A bench with its desks. Evaluations on one GPU take turns, whatever bench they are from."""
 
     def __init__(self, executor: LocalExecutor, turns: dict[str, Lock]) -> None:
@@ -91,10 +91,10 @@ class Room:
 
 
 class Pool:
-    """Opens a room when it is first asked for, and closes what is too much, and in the end all."""
+    """Opens an executor when it is first asked for, and closes what is too much, and in the end all."""
 
     def __init__(self) -> None:
-        self._rooms: OrderedDict[Kind, Future[Room]] = OrderedDict()
+        self._executors: OrderedDict[Kind, Future[WarmExecutor]] = OrderedDict()
         self._users: dict[Kind, int] = {}
         self._lock = Lock()
         self._turns: dict[str, Lock] = {}
@@ -102,45 +102,45 @@ class Pool:
         self._maker = ThreadPoolExecutor(1)
 
     def evaluate(self, options: Options) -> Result:
-        """The one result of what the options name. Raises what `Bench` and `Room.evaluate` raise."""
+        """The one result of what the options name. Raises what `LocalExecutor` and `WarmExecutor.evaluate` raise."""
         kind = _kind(options)
         with self._lock:
-            if kind not in self._rooms:
+            if kind not in self._executors:
                 self._make_place()
-                self._rooms[kind] = self._maker.submit(self._open, options)
-            self._rooms.move_to_end(kind)
+                self._executors[kind] = self._maker.submit(self._open, options)
+            self._executors.move_to_end(kind)
             self._users[kind] = self._users.get(kind, 0) + 1
-            opened = self._rooms[kind]
+            opened = self._executors[kind]
         try:
             return opened.result().evaluate(options)
         finally:
             with self._lock:
                 self._users[kind] -= 1
-                if opened.done() and opened.exception() is not None and self._rooms.get(kind) is opened:
-                    del self._rooms[kind]  # what is missing may be there the next time
+                if opened.done() and opened.exception() is not None and self._executors.get(kind) is opened:
+                    del self._executors[kind]  # what is missing may be there the next time
 
     def close(self) -> None:
         """Ends all judges."""
         with self._lock:
-            for opened in self._rooms.values():
+            for opened in self._executors.values():
                 self._maker.submit(_close, opened)
-            self._rooms.clear()
+            self._executors.clear()
         self._maker.shutdown()
 
-    def _open(self, options: Options) -> Room:
-        return Room(LocalExecutor(options, Progress(quiet=True)).__enter__(), self._turns)
+    def _open(self, options: Options) -> WarmExecutor:
+        return WarmExecutor(LocalExecutor(options, Progress(quiet=True)).__enter__(), self._turns)
 
     def _make_place(self) -> None:
-        idle = [kind for kind in self._rooms if not self._users.get(kind)]
-        for kind in idle[: max(0, len(self._rooms) - MOST_EXECUTORS + 1)]:
-            self._maker.submit(_close, self._rooms.pop(kind))
+        idle = [kind for kind in self._executors if not self._users.get(kind)]
+        for kind in idle[: max(0, len(self._executors) - MOST_EXECUTORS + 1)]:
+            self._maker.submit(_close, self._executors.pop(kind))
 
 
-def _close(opened: Future[Room]) -> None:
+def _close(opened: Future[WarmExecutor]) -> None:
     if opened.exception() is None:
-        room = opened.result()
-        room.executor.__exit__(None, None, None)
-        for slot in room.slots:
+        warm = opened.result()
+        warm.executor.__exit__(None, None, None)
+        for slot in warm.slots:
             slot.thread.shutdown(wait=False)
 
 
