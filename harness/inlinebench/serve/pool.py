@@ -1,4 +1,4 @@
-"""The benches of a server: one for each set of options in use, each with its judges."""
+"""The executors of a server: one for each set of options in use, each with its judges."""
 
 from __future__ import annotations
 
@@ -21,26 +21,29 @@ from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.plan import choose, plan
 
 Kind = tuple[tuple[str, Any], ...]
-"""The options that a bench has, by name."""
+"""The options of an executor, as pairs of name and value."""
 _OF_A_CALL = frozenset({"names", "solution_file", "shapes", "constants", "precision", "problems", "solutions"})
-"""The options that say what is evaluated: judges don't depend on them."""
+"""The options that select the evaluation. Judges do not depend on them."""
 MOST_EXECUTORS = 2
-"""Beyond these, one that nobody uses is closed: each holds judges, and these memory on the device."""
+"""Idle executors beyond this number are closed. Each has judges, which occupy memory on the device."""
 
 
 class Slot:
-    """A lane and the thread that works on it. A judge is killed with the thread that started it, so it is one that
-    lives as long as the bench does."""
+    """A device worker and the thread that runs it.
+
+    A judge is killed when the thread that started it ends, so the thread lives as long as the executor.
+    """
 
     def __init__(self, worker: DeviceWorker) -> None:
         self.worker = worker
         self.thread = ThreadPoolExecutor(1)
         self.at: tuple[str, str, str] | None = None
-        """The problem and shape that its judge has set up."""
+        """The key of the problem and shape that its judge has prepared."""
 
 
 class WarmExecutor:
-    """A bench with its desks. Evaluations on one GPU take turns, whatever bench they are from."""
+    """An executor with its slots. `turns` has a lock for each GPU: evaluations on a GPU run one after the other, also
+    those of different executors."""
 
     def __init__(self, executor: LocalExecutor, turns: dict[str, Lock]) -> None:
         self.executor, self._turns = executor, turns
@@ -49,11 +52,11 @@ class WarmExecutor:
         self._changed = Condition()
 
     def evaluate(self, options: Options) -> Result:
-        """The one result of what the options name. Raises UsageError if they don't name one."""
+        """Returns the result of the evaluation. Raises UsageError unless the options select exactly one."""
         todo = plan(choose(options, catalog.read(options.problems, options.solutions)), options, self.executor.device)
         if len(todo.jobs) + len(todo.known) != 1:
-            raise UsageError("one problem, one solution and one shape make one result; these make "
-                             f"{len(todo.jobs) + len(todo.known)}")
+            raise UsageError("select exactly one evaluation (one problem, one solution, one shape); these arguments "
+                             f"select {len(todo.jobs) + len(todo.known)}")
         if todo.known:
             return todo.known[0]
         job = todo.jobs[0]
@@ -62,7 +65,7 @@ class WarmExecutor:
             return slot.thread.submit(self._evaluate, slot, job).result()
 
     def _build(self, job: Evaluate) -> None:
-        """Waits until the solution is built, or can't be built ahead, without keeping a judge busy meanwhile."""
+        """Prebuilds the solution, if possible, without occupying a judge during the build."""
         with self._slot(job) as slot:
             started = slot.thread.submit(self.executor.prebuild, [job], slot.worker).result()
         for build in started.values():
@@ -77,7 +80,7 @@ class WarmExecutor:
 
     @contextmanager
     def _slot(self, job: Evaluate) -> Iterator[Slot]:
-        """A desk that is free, the one that has the job's problem set up if it is."""
+        """Waits for a free slot and reserves it, preferably one that has prepared the job's problem."""
         with self._changed:
             self._changed.wait_for(lambda: self._free)
             slot = min(self._free, key=lambda each: each.at != job.problem.key)
@@ -91,18 +94,18 @@ class WarmExecutor:
 
 
 class Pool:
-    """Opens an executor when it is first asked for, and closes what is too much, and in the end all."""
+    """Opens executors on first use, and closes idle ones beyond `MOST_EXECUTORS`."""
 
     def __init__(self) -> None:
         self._executors: OrderedDict[Kind, Future[WarmExecutor]] = OrderedDict()
         self._users: dict[Kind, int] = {}
         self._lock = Lock()
         self._turns: dict[str, Lock] = {}
-        # A judge is killed with the thread that started it: this one lives as long as the server does.
+        # A judge is killed when the thread that started it ends. This thread lives as long as the server.
         self._maker = ThreadPoolExecutor(1)
 
     def evaluate(self, options: Options) -> Result:
-        """The one result of what the options name. Raises what `LocalExecutor` and `WarmExecutor.evaluate` raise."""
+        """Returns the result of the evaluation. Raises what `LocalExecutor` and `WarmExecutor.evaluate` raise."""
         kind = _kind(options)
         with self._lock:
             if kind not in self._executors:
@@ -117,10 +120,10 @@ class Pool:
             with self._lock:
                 self._users[kind] -= 1
                 if opened.done() and opened.exception() is not None and self._executors.get(kind) is opened:
-                    del self._executors[kind]  # what is missing may be there the next time
+                    del self._executors[kind]  # the next request tries again
 
     def close(self) -> None:
-        """Ends all judges."""
+        """Closes all executors, which ends their judges."""
         with self._lock:
             for opened in self._executors.values():
                 self._maker.submit(_close, opened)
@@ -145,5 +148,5 @@ def _close(opened: Future[WarmExecutor]) -> None:
 
 
 def _kind(options: Options) -> Kind:
-    """What is the same for evaluations that can share judges."""
+    """Returns the options that evaluations must have in common to share judges."""
     return tuple((each.name, getattr(options, each.name)) for each in fields(options) if each.name not in _OF_A_CALL)
