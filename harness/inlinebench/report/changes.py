@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from inlinebench.records.result import Result, Spread, Verdict
+from inlinebench.records.result import Result, Verdict
 from inlinebench.report.comparison import Change, Compared
-from inlinebench.report.text import ABSENT, grid, one_line, significant
+from inlinebench.report.text import ABSENT, grid, interval, one_line
 
 _HEADERS = ["problem", "solution", "shape", "change", "before", "after", "after / before"]
 QUIET = frozenset({Change.SAME, Change.STILL_FAILING})
@@ -42,7 +42,7 @@ def _shown(found: Sequence[Compared], everything: bool) -> list[Compared]:
 
 def _cells(each: Compared) -> list[str]:
     return [*map(one_line, each.row), str(each.change), _state(each.before), _state(each.after),
-            _interval(each.ratio) if each.ratio else ABSENT]
+            interval(each.ratio) if each.ratio else ABSENT]
 
 
 def _state(result: Result | None) -> str:
@@ -51,11 +51,7 @@ def _state(result: Result | None) -> str:
         return ABSENT
     if result.timing is None or result.device == "cpu":
         return str(result.verdict)
-    return _interval(result.timing.speedup)
-
-
-def _interval(spread: Spread) -> str:
-    return f"{significant(spread.median)} [{significant(spread.low)}, {significant(spread.high)}]"
+    return interval(result.timing.speedup)
 
 
 def _reasons(shown: Sequence[Compared]) -> list[str]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
+from inlinebench.records.result import Spread
+
 ABSENT = "—"
 QUOTED = 4
 """Lines below the first one of a reason that are shown with it."""
@@ -54,6 +56,16 @@ def significant(value: float, digits: int = 3) -> str:
         return scientific
     exponent = int(scientific.partition("e")[2])
     return f"{value:.{max(0, digits - 1 - exponent)}f}"
+
+
+def percent(share: float | None) -> str:
+    """A share from 0 to 1 as a percentage with three significant digits: `0.5` as `50%`; `—` for None."""
+    return ABSENT if share is None else f"{100 * share:.3g}%"
+
+
+def interval(spread: Spread) -> str:
+    """The median and both ends, with three significant digits: `2.00 [1.90, 2.10]`."""
+    return f"{significant(spread.median)} [{significant(spread.low)}, {significant(spread.high)}]"
 
 
 def grid(headers: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str]) -> str:

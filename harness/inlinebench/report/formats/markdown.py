@@ -11,7 +11,7 @@ from inlinebench.records.result import Environment, Result, Verdict
 from inlinebench.report.rows import Row, Table, arrange, summary_label
 from inlinebench.report.terminal.summary import NOT_TRIED, SolutionSummary, summary
 from inlinebench.report.terminal.table import remarks_on
-from inlinebench.report.text import ABSENT, one_line, significant
+from inlinebench.report.text import ABSENT, one_line, percent, significant
 
 ROOM = 60_000
 """How many characters are made at most; a comment on GitHub has room for 65536."""
@@ -92,14 +92,10 @@ def _counts(results: Sequence[Result]) -> str:
 def _summary(entries: Iterable[SolutionSummary]) -> str:
     rows = [
         [code(summary_label(entry)), str(entry.tried), str(entry.passed),
-         ABSENT if entry.speedup is None else significant(entry.speedup), _percent(entry.fast[1.0])]
+         ABSENT if entry.speedup is None else significant(entry.speedup), percent(entry.fast[1.0])]
         for entry in entries
     ]
     return "\n".join(_lines(["solution", "tried", "passed", "mean speedup", "fast_1"], ["---", *["---:"] * 4], rows))
-
-
-def _percent(share: float | None) -> str:
-    return ABSENT if share is None else f"{100 * share:.3g}%"
 
 
 def _table(arranged: Table, room: int, left_out: Container[str]) -> str:

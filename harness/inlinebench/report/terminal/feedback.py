@@ -11,7 +11,7 @@ from dataclasses import replace
 from inlinebench.records.result import Kernels, Mismatch, Result, Roofline, Spread, Timing, Verdict
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP
-from inlinebench.report.text import laid_out, one_line, significant
+from inlinebench.report.text import interval, laid_out, one_line, significant
 
 MOST_LINES, MOST_CHARACTERS = 60, 6000
 LONGEST_LINE, LONGEST_VALUE, LONGEST_NAME = 240, 40, 80
@@ -165,9 +165,9 @@ def _passed(result: Result) -> Iterator[str]:
 
 
 def _times(timing: Timing) -> Iterator[str]:
-    yield f"speedup over the reference: {_interval(timing.speedup)}"
+    yield f"speedup over the reference: {interval(timing.speedup)}"
     for baseline in timing.baselines:
-        yield f"speedup over {one_line(baseline.name)}: {_interval(baseline.speedup)} ({_ms(baseline.ms)})"
+        yield f"speedup over {one_line(baseline.name)}: {interval(baseline.speedup)} ({_ms(baseline.ms)})"
     calls = f" over {timing.solution_ms.calls} calls" if timing.solution_ms.calls else ""
     yield f"solution: {_ms(timing.solution_ms)}; reference: {_ms(timing.reference_ms)} (medians with quartiles{calls})"
     if timing.wall_ms is not None:
@@ -192,10 +192,6 @@ def _kernels(kernels: Kernels) -> Iterator[str]:
 
 def _remarks(kind: str, texts: Sequence[str]) -> Iterator[str]:
     yield from (f"{kind}: {one_line(text)}" for text in texts[:REMARKS])
-
-
-def _interval(spread: Spread) -> str:
-    return f"{significant(spread.median)} [{significant(spread.low)}, {significant(spread.high)}]"
 
 
 def _ms(spread: Spread) -> str:

@@ -16,7 +16,7 @@ from statistics import fmean
 
 from inlinebench.records.result import Result
 from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, attempt_of
-from inlinebench.report.text import ABSENT, grid
+from inlinebench.report.text import ABSENT, grid, percent
 
 KS = (1, 5, 10, 50, 100)
 """The k of pass@k, as far as each problem of a level has so many samples."""
@@ -66,7 +66,7 @@ def render(summaries: Sequence[LevelSummary]) -> str:
     thresholds = [p for p in THRESHOLDS if p > 0]
     headers = ["level", "problems", "samples", *(f"pass@{k}" for k in ks), *(f"fast_{p:g}" for p in thresholds)]
     rows = [[ABSENT if entry.level is None else str(entry.level), str(entry.problems), str(entry.samples),
-             *(_percent(entry.passed.get(k)) for k in ks), *(_percent(entry.fast[p]) for p in thresholds)]
+             *(percent(entry.passed.get(k)) for k in ks), *(percent(entry.fast[p]) for p in thresholds)]
             for entry in summaries]
     return grid(headers, rows, ["right"] * len(headers)) + "\n" + _LEGEND
 
@@ -80,7 +80,3 @@ def _summarize(level: int | None, problems: Sequence[Sequence[Sequence[Result]]]
     fast = {p: fmean(fmean((one.speedup or 0.0) > p for one in each) for each in attempts) if timed else None
             for p in THRESHOLDS}
     return LevelSummary(level, len(attempts), sum(map(len, attempts)), passed, fast)
-
-
-def _percent(share: float | None) -> str:
-    return ABSENT if share is None else f"{100 * share:.3g}%"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import geometric_mean
 
 from inlinebench.records.result import Result, Verdict
-from inlinebench.report.text import ABSENT, grid, one_line, significant
+from inlinebench.report.text import ABSENT, grid, one_line, percent, significant
 
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0)
 """The p of fast_p."""
@@ -84,7 +84,7 @@ def render(summaries: Sequence[SolutionSummary]) -> str:
             str(entry.tried),
             str(entry.passed),
             ABSENT if entry.speedup is None else significant(entry.speedup),
-            *(_percent(entry.fast[p]) for p in THRESHOLDS),
+            *(percent(entry.fast[p]) for p in THRESHOLDS),
         ]
         for entry in summaries
     ]
@@ -127,7 +127,3 @@ def _speedup(result: Result) -> float | None:
 def _mean(speedups: Sequence[float]) -> float:
     """The geometric mean; a single value exactly as it is, so that it compares with a threshold as it was measured."""
     return speedups[0] if len(speedups) == 1 else geometric_mean(speedups)
-
-
-def _percent(share: float | None) -> str:
-    return ABSENT if share is None else f"{100 * share:.3g}%"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Check, Result, Spread, Timing, Verdict
-from inlinebench.report.text import ABSENT, grid, one_line, quoted, significant
+from inlinebench.records.result import Check, Result, Timing, Verdict
+from inlinebench.report.text import ABSENT, grid, interval, one_line, quoted, significant
 
 NO_SPEEDUP = "No speedup on the CPU: only a GPU can say how fast a CUDA kernel is."
 
@@ -98,7 +98,7 @@ def columns_of(results: Sequence[Result]) -> dict[str, str]:
 
 def cells_of(result: Result, verbose: bool) -> dict[str, str]:
     timing = result.timing if result.device != "cpu" or verbose else None
-    baselines = {f"over {each.name}": _interval(each.speedup) for each in timing.baselines} if timing else {}
+    baselines = {f"over {each.name}": interval(each.speedup) for each in timing.baselines} if timing else {}
     return {
         "problem": one_line(result.problem),
         "solution": one_line(result.solution),
@@ -107,7 +107,7 @@ def cells_of(result: Result, verbose: bool) -> dict[str, str]:
         "error / tolerance": _error(result.check),
         "reference ms": significant(timing.reference_ms.median) if timing else ABSENT,
         "solution ms": significant(timing.solution_ms.median) if timing else ABSENT,
-        "speedup": _interval(timing.speedup) if timing and result.device != "cpu" else ABSENT,
+        "speedup": interval(timing.speedup) if timing and result.device != "cpu" else ABSENT,
         "wall ms": significant(timing.wall_ms.median) if timing and timing.wall_ms else ABSENT,
         "% of roofline": _share_of_roofline(timing),
         **baselines,
@@ -120,10 +120,6 @@ def _share_of_roofline(timing: Timing | None) -> str:
     if timing is None or timing.roofline is None or timing.solution_ms.median <= 0:
         return ABSENT
     return f"{timing.roofline.ms / timing.solution_ms.median:.1%}"
-
-
-def _interval(spread: Spread) -> str:
-    return f"{significant(spread.median)} [{significant(spread.low)}, {significant(spread.high)}]"
 
 
 def _error(check: Check | None) -> str:
