@@ -11,9 +11,11 @@ from inlinebench.records.jsonl import JsonLines
 from inlinebench.records.result import Result
 from inlinebench.report.formats import junit
 from inlinebench.report.terminal import samples
-from inlinebench.report.terminal.kernels import kernel_tables
 from inlinebench.report.terminal.summary import render, summary
 from inlinebench.report.terminal.table import table
+from inlinebench.report.text import grid, one_line, significant
+
+LONGEST_NAME = 80
 
 
 class Outputs:
@@ -72,3 +74,16 @@ def report(results: Sequence[Result], *, verbose: bool = False, kernels: bool = 
     parts = [table(results, verbose), kernel_tables(results) if kernels else "", render(summary(named)),
              samples.render(samples.summary(results))]
     return "\n\n".join(filter(None, parts))
+
+
+def kernel_tables(results: Sequence[Result]) -> str:
+    """For each result that knows its kernels a heading and a table: name, origin, time, share of the GPU's time."""
+    return "\n\n".join(_kernel_table(result) for result in results if result.kernels is not None)
+
+
+def _kernel_table(result: Result) -> str:
+    assert result.kernels is not None
+    heading = one_line(f"{result.problem}/{result.solution} ({result.shape}), one call:")
+    rows = [[one_line(each.name, LONGEST_NAME), each.origin, significant(each.ms), f"{each.share:.1%}"]
+            for each in result.kernels.top]
+    return f"{heading}\n{grid(['kernel', 'origin', 'ms', 'share'], rows, ['left', 'left', 'decimal', 'right'])}"

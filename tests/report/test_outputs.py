@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inlinebench.records.result import Kernels, KernelShare
-from inlinebench.report.terminal.kernels import kernel_tables
+from inlinebench.report.terminal.outputs import kernel_tables
 
 from .samples import result
 
