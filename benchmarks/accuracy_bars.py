@@ -1,6 +1,6 @@
-"""What the timer is held to: rows of raw figures, their bars and their tables. Pure; used by timing_accuracy.py.
+"""The rows of timing_accuracy.py: raw figures, their bars and their tables. Does not measure anything.
 
-A row knows the cells that it is printed as, and whether it meets its bar. A figure that is missing meets none.
+A row has the cells of its table and knows whether it meets its bar. A missing figure misses its bar.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Any, ClassVar
 
 NOT_THERE = "-"
 FEWEST = 8
-"""Usable calls that a row of device times needs."""
+"""The fewest usable calls of a row of device times."""
 OVER_US = 20.0
-"""Device times above this are held to the narrower spread from process to process."""
+"""Device times above this have the narrower bar for the spread between processes."""
 SPREAD_OVER, SPREAD_BELOW = 0.02, 0.05
 AA_SHARE, AA_FASTER = 0.93, 1.01
 DIFFER_BY, DIFFER_SHARE = 0.02, 0.95
 
 
 def number(value: float | None, form: str) -> str:
-    """A figure in a format, or a dash for one that isn't there."""
+    """Formats a figure; a dash if it is missing."""
     return NOT_THERE if value is None or math.isnan(value) else format(value, form)
 
 
 def time_text(us: float | None) -> str:
-    """A time in µs, to 10 ns at most."""
+    """Formats a time in µs, to 10 ns at most."""
     return number(us, ".2f" if us is None or us < 100 else ".1f" if us < 10_000 else ".0f")
 
 
 def signed(us: float) -> str:
-    """A difference in µs."""
+    """Formats a difference in µs."""
     return number(us, "+.2f")
 
 
@@ -41,23 +41,26 @@ def percent(share: float, digits: int = 2) -> str:
 
 
 def ratio(value: float) -> str:
-    """A speedup that is about 1."""
+    """Formats a speedup of about 1."""
     return number(value, ".4f")
 
 
 @dataclass(frozen=True)
 class Bar:
-    """How far two times may lie apart: a share or some µs, whichever is more."""
+    """The allowed difference of two times: a share or an absolute time, whichever is larger."""
+
 
     share: float
+    """The share of the time."""
     least_us: float
+    """The absolute time in µs."""
 
     def us(self, time_us: float) -> float:
-        """What is allowed at a time, in µs."""
+        """Returns the allowed difference at a time, in µs."""
         return max(self.share * abs(time_us), self.least_us)
 
     def allows(self, difference_us: float, time_us: float) -> bool:
-        """Whether a difference is within the bar at a time; never if either is no number."""
+        """Whether a difference is within the bar at a time. False if one of them is NaN or the time is infinite."""
         return math.isfinite(time_us) and abs(difference_us) <= self.us(time_us)
 
     def __str__(self) -> str:
@@ -77,7 +80,7 @@ class Row:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """As many as there are columns, without the verdict."""
+        """The cells of the row, one for each column."""
         raise NotImplementedError
 
     @property
@@ -87,21 +90,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Traced(Row):
-    """A kernel or a chain of some, by the timer and by CUPTI in the same calls (µs), one figure a call.
-
-    The timer's are as the harness reports them, without what it adds to a call.
-
-    `untraced_us` are calls without CUPTI, `events_us` and `do_bench_us` what other ways to time make of the same work.
-    """
+    """A kernel or a chain of kernels, timed by the timer and by CUPTI in the same calls, in µs."""
 
     COLUMNS = ("work", "CUPTI (µs)", "timer (µs)", "difference of medians (µs)", "median difference (µs)",
                "allowed (µs)", "timer without CUPTI (µs)", "events around the call (µs)", "`do_bench` (µs)")
 
     timer_us: list[float]
+    """Times of the timer, one for each call, without its overhead, as the harness reports them."""
     cupti_us: list[float]
+    """Times of CUPTI, one for each call."""
     untraced_us: list[float] = field(default_factory=list)
+    """Times of the timer in calls without CUPTI."""
     events_us: float | None = None
+    """The median of CUDA events around the call."""
     do_bench_us: float | None = None
+    """The median of Triton's `do_bench`."""
 
     @property
     def between_medians(self) -> float:
@@ -127,27 +130,28 @@ class Traced(Row):
 
 @dataclass(frozen=True)
 class Spun(Row):
-    """A kernel that spins for a known number of SM clock cycles; one figure a call.
-
-    `cycles_per_us` is the clock rate that a long spin saw right behind each, `overhead_us` what the harness takes off a
-    call's time: an empty pair of events, and a launch.
-    """
+    """A kernel that spins for a known number of SM clock cycles."""
 
     COLUMNS = ("spin", "SM clock (MHz)", "cycles / clock (µs)", "timer (µs)", "taken off (µs)",
                "difference (µs)", "allowed (µs)")
 
     cycles: list[float]
+    """The cycles of each call."""
     cycles_per_us: list[float]
+    """The clock rate that a long spin measured right after each call."""
     timer_us: list[float]
+    """The time of each call by the timer."""
     overhead_us: list[float]
+    """The overhead that the harness subtracts from each time: an empty pair of events, and a launch."""
 
     @property
     def expected_us(self) -> list[float]:
+        """The expected time of each call."""
         return [cycles / rate for cycles, rate in zip(self.cycles, self.cycles_per_us, strict=True)]
 
     @property
     def difference(self) -> float:
-        """Of what the harness would report from what the cycles took; the median over the calls in µs."""
+        """The median difference between the time that the harness reports and the expected time, in µs."""
         return middle(differences(self.timer_us, self.expected_us)) - middle(self.overhead_us)
 
     @property
@@ -164,8 +168,7 @@ class Spun(Row):
 
 @dataclass(frozen=True)
 class Flushed(Row):
-    """A copy kernel (µs) after three flushes in turn: the clock's own, one that surely leaves nothing, one that writes.
-    """
+    """A copy kernel, in µs, after three kinds of flush: the clock's own, a clean one, and one that writes."""
 
     COLUMNS = ("copy", "after the clock's flush (µs)", "after a clean one (µs)", "median difference (µs)",
                "allowed (µs)", "after one that writes (µs)")
@@ -191,7 +194,7 @@ class Flushed(Row):
 
 @dataclass(frozen=True)
 class Repeated(Row):
-    """One solution evaluated in several processes: its median time (µs) and its speedup in each."""
+    """One solution evaluated in several processes: its median time in µs and its speedup in each."""
 
     COLUMNS = ("solution", "processes", "time (µs)", "speedup", "lowest", "highest", "spread", "allowed")
 
@@ -200,7 +203,7 @@ class Repeated(Row):
 
     @property
     def spread(self) -> float:
-        """Highest less lowest speedup over the median one."""
+        """The difference between the highest and the lowest speedup, over the median."""
         if len(self.speedups) < 2:
             return math.nan
         return (max(self.speedups) - min(self.speedups)) / middle(self.speedups)
@@ -223,18 +226,18 @@ class Repeated(Row):
 
 @dataclass(frozen=True)
 class Evaluated(Row):
-    """Evaluations of one pair: low end, median and high end of each one's speedup, and the seconds that it took.
-
-    `failures` are the reasons of those that gave no speedup.
-    """
+    """Repeated evaluations of one solution."""
 
     intervals: list[list[float]] = field(default_factory=list)
+    """Low, median and high of each evaluation's speedup."""
     seconds: list[float] = field(default_factory=list)
+    """The seconds of each evaluation."""
     failures: list[str] = field(default_factory=list)
+    """The reasons of evaluations without a speedup."""
 
     @property
     def made(self) -> int:
-        """How many evaluations there were."""
+        """The number of evaluations."""
         return len(self.intervals) + len(self.failures)
 
     @property
@@ -242,13 +245,13 @@ class Evaluated(Row):
         return [median for _, median, _ in self.intervals]
 
     def share(self, hits: Iterable[bool]) -> float:
-        """Of all evaluations, those that gave no speedup included."""
+        """Returns the share of hits among all evaluations, including those without a speedup."""
         return sum(hits) / self.made if self.made else math.nan
 
 
 @dataclass(frozen=True)
 class SelfCompared(Evaluated):
-    """A reference against itself."""
+    """A reference evaluated against itself."""
 
     COLUMNS = ("reference", "evaluations", "without a speedup", "1.000 inside", "at least", "lowest speedup",
                "median speedup", "highest speedup", "at most", "s each")
@@ -270,16 +273,17 @@ class SelfCompared(Evaluated):
 
 @dataclass(frozen=True)
 class Differing(Evaluated):
-    """A solution that was made slower than its reference; `slower` is the ratio of the times seen when it was made."""
+    """A solution that is deliberately slower than its reference."""
 
     COLUMNS = ("solution", "made slower by", "evaluations", "without a speedup", "found slower", "at least",
                "median speedup", "expected", "s each")
 
     slower: float = 1 + DIFFER_BY
+    """The ratio of the times that was measured when the solution was made."""
 
     @property
     def found(self) -> float:
-        """The share of intervals below 1; one above it found a difference that isn't there."""
+        """The share of intervals that are below 1. An interval above 1 is wrong, and does not count."""
         return self.share(high < 1.0 for _, _, high in self.intervals)
 
     @property
@@ -307,37 +311,37 @@ TITLES = {
 
 
 def head(part: str) -> str:
-    """What stands above the rows of a part, as Markdown."""
+    """Returns the title and the table header of a part, as Markdown."""
     columns = (*KINDS[part].COLUMNS, "bar")
     rule = " | ".join(["---", *["---:"] * (len(columns) - 2), "---"])
     return f"### {TITLES[part]}\n\n| {' | '.join(columns)} |\n| {rule} |"
 
 
 def line(row: Row) -> str:
-    """A row as Markdown."""
+    """Returns a row as Markdown."""
     return f"| {' | '.join([*row.cells, 'met' if row.met else '**missed**'])} |"
 
 
 def read_row(part: str, data: Mapping[str, Any]) -> Row:
-    """The row that `dataclasses.asdict` took apart. Raises TypeError if it is none of that part's."""
+    """Returns a row of a part from the fields of `dataclasses.asdict`. Raises TypeError if they do not fit."""
     return KINDS[part](**data)
 
 
 def middle(samples: Sequence[float]) -> float:
-    """The median; NaN without samples, which meets no bar."""
+    """Returns the median; NaN without samples, which misses every bar."""
     return statistics.median(samples) if samples else math.nan
 
 
 def differences(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Call by call. Raises ValueError if there are more of one than of the other."""
+    """Returns the differences call by call. Raises ValueError if the lengths differ."""
     return [our - their for our, their in zip(ours, theirs, strict=True)]
 
 
 def spin_for(wanted_us: float, none_us: float, some_us: float, some_cycles: int) -> int:
-    """How many cycles a spin kernel needs to add a wanted time to some work.
+    """Returns the cycles with which a spin kernel adds a wanted time to some work.
 
-    Given are the times that one of no cycles and one of some cycles added. Raises ValueError if the kernel alone adds
-    more than is wanted, or its cycles nothing.
+    `none_us` and `some_us` are the times that 0 and `some_cycles` cycles added. Raises ValueError if the kernel without
+    cycles adds too much, or if the cycles add nothing.
     """
     if not none_us < min(wanted_us, some_us):
         raise ValueError(f"no spin adds {wanted_us:.3g} µs: {none_us:.3g} µs with 0 cycles, {some_us:.3g} µs with "

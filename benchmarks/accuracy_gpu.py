@@ -1,5 +1,4 @@
-"""Device times by the harness's timer, by CUPTI, by spin kernels and by others: the parts of timing_accuracy.py that
-run in one process."""
+"""Device times by the harness's timer and other methods: the parts of timing_accuracy.py that run in one process."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from inlinebench.timing.overhead import null_ms, shown_ms
 from inlinebench.timing.profile import Activity, CuptiTracer
 from inlinebench.wire.arithmetic import exact_arithmetic
 
-HOLD_MS = 50.0
+BLOCK_MS = 50.0
 BUILD_TIMEOUT_S = 600.0
 Work = Callable[[], object]
 
@@ -46,7 +45,7 @@ __global__ void accuracy_spin(long long cycles, long long* seen) {
   }
 }
 """
-"""On the legacy default stream, where the clock's time stamps and torch's work go as well."""
+"""Launched on the legacy default stream, like the clock's time stamps and torch's work."""
 
 SPIN_LIBRARY = SPIN_KERNEL + r"""
 extern "C" int spin_launch(long long cycles, void* seen) {
@@ -56,7 +55,7 @@ extern "C" int spin_launch(long long cycles, void* seen) {
 """
 
 RATE_CYCLES = 10_000_000
-"""About 5 ms, so that the global timer, whose steps may be 1 µs long, is read to 0.02 %."""
+"""About 5 ms, so that the global timer, whose resolution may be 1 µs, is accurate to 0.02 %."""
 WARMING_SPINS = 20
 """About 0.1 s, after which the SM clock has left its idle rate."""
 SPIN_US = (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000)
@@ -73,14 +72,14 @@ IDLE_S = 0.02
 
 
 class Failed(Exception):
-    """Something that is measured with doesn't work, so that there is no figure."""
+    """A figure cannot be measured; the text says why."""
 
 
 class Spin:
-    """A kernel of one thread that spins for a number of SM clock cycles, and sees how long that was."""
+    """A kernel of one thread that spins for a number of SM clock cycles, and measures how long it took."""
 
     SELF, RATE = 0, 1
-    """Where a launch leaves what it saw."""
+    """The slots for the measurements of a launch."""
 
     def __init__(self, folder: Path, device: torch.device) -> None:
         source, library = folder / "spin.cu", folder / "spin.so"
@@ -89,102 +88,103 @@ class Spin:
         command = [toolchain.nvcc(), *flags, str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise Failed(f"the spin kernel wasn't built:\n{done.stdout}{done.stderr}")
+            raise Failed(f"the spin kernel was not built:\n{done.stdout}{done.stderr}")
         self._launch = ctypes.CDLL(str(library)).spin_launch
         self._launch.argtypes = [ctypes.c_longlong, ctypes.c_void_p]
         self._seen = torch.zeros(2, 2, dtype=torch.int64, device=device)
 
-    def __call__(self, cycles: int, place: int = SELF) -> None:
-        """Queues one; doesn't wait."""
-        status = self._launch(cycles, self._seen[place].data_ptr())
+    def __call__(self, cycles: int, slot: int = SELF) -> None:
+        """Queues a spin. Does not wait."""
+        status = self._launch(cycles, self._seen[slot].data_ptr())
         if status:
-            raise Failed(f"the spin kernel wasn't launched: CUDA status {status}")
+            raise Failed(f"the spin kernel was not launched: CUDA status {status}")
 
-    def seen(self, place: int = SELF) -> tuple[int, int]:
-        """Cycles and ns of the last spin of a place. Waits for the device."""
-        cycles, nanoseconds = self._seen[place].tolist()
+    def seen(self, slot: int = SELF) -> tuple[int, int]:
+        """Returns the cycles and ns of the last spin with this slot. Waits for the device."""
+        cycles, nanoseconds = self._seen[slot].tolist()
         return cycles, nanoseconds
 
     def cycles_per_us(self) -> float:
-        """The clock rate that the last spin of place RATE saw. Waits for the device."""
+        """Returns the clock rate that the last spin with slot RATE measured. Waits for the device."""
         cycles, nanoseconds = self.seen(self.RATE)
         return cycles / nanoseconds * 1e3
 
 
 class Bench:
-    """The harness's timer, CUPTI and a spin kernel on one device; `folder` is for what is built beside the cache."""
+    """The harness's timer, CUPTI and a spin kernel on one device. `folder` is for builds that are not cached."""
 
     def __init__(self, device: torch.device, cache: Path, folder: Path) -> None:
         self.device = device
         torch.cuda.set_device(device)
         exact_arithmetic(tf32=False)
         service = BuildService(cache, architectures(device), BUILD_TIMEOUT_S)
-        support = service.runtime_libraries()
-        assert support.clock is not None and device.index is not None
-        self._trace = support.trace
-        self.spin = Spin(folder, device)  # its tensor makes torch start CUDA, before the clock's library uses it
-        self.clock = GpuClock(support.clock, device.index, FlagPage())
+        libraries = service.runtime_libraries()
+        assert libraries.clock is not None and device.index is not None
+        self._trace = libraries.trace
+        self.spin = Spin(folder, device)  # its tensor makes torch initialize CUDA before the clock's library uses it
+        self.clock = GpuClock(libraries.clock, device.index, FlagPage())
 
     @cached_property
     def tracer(self) -> CuptiTracer:
-        """CUPTI itself: PyTorch's profiler takes seconds to start for each call."""
+        """A tracer that uses CUPTI directly: PyTorch's profiler takes seconds to start for each call."""
         if self._trace is None:
-            raise Failed("CUPTI's headers are missing: the CUDA toolkit has them in extras/CUPTI")
+            raise Failed("CUPTI's headers are missing; install a CUDA toolkit with extras/CUPTI")
         return CuptiTracer(self._trace)
 
     def time(
         self, work: Work, finish: Callable[[object], None] = lambda _: None, clock: Clock | None = None
     ) -> float | None:
-        """One call in µs by the harness's timer, behind a hold; None where the hold ran out."""
-        _, sample = timed_call(clock or self.clock, work, finish, HOLD_MS)
+        """Times one call in µs by the harness's timer, queued behind the blocking kernel; None if that timed out."""
+        _, sample = timed_call(clock or self.clock, work, finish, BLOCK_MS)
         return sample.device_ms * 1e3 if sample.blocked else None
 
     @cached_property
     def shown_us(self) -> float:
-        """What the timer shows for a kernel that does nothing. To be asked for before CUPTI starts."""
+        """The timer's time of an empty kernel. Must be measured before CUPTI starts."""
         return shown_ms(self.clock) * 1e3
 
     @cached_property
     def overhead_us(self) -> float:
-        """What the harness takes off every time of this process that it reports. Raises Failed without CUPTI."""
+        """The overhead that the harness subtracts from every time of this process. Raises Failed without CUPTI."""
         shown, null = self.shown_us, null_ms(self.clock, self.tracer)
         if null is None:
-            raise Failed("CUPTI doesn't see a kernel that does nothing")
+            raise Failed("CUPTI does not trace an empty kernel")
         return shown - null * 1e3
 
     def net(self, times_us: Sequence[float]) -> list[float]:
-        """Times as the harness reports them. Starts CUPTI."""
+        """Subtracts the overhead, as the harness does. Starts CUPTI."""
         return [each - self.overhead_us for each in times_us]
 
     def traced(self, work: Work) -> tuple[float, float] | None:
-        """The same call in µs by the timer and by CUPTI; None where one of them has no time."""
+        """Times the same call in µs by the timer and by CUPTI; None if one of them has no time."""
         timer, activities = self.tracer(lambda: self.time(work))
         cupti = span_us(activities)
         return None if timer is None or cupti is None else (timer, cupti)
 
     def wake(self) -> None:
-        """Has the GPU leave its idle clock rate."""
+        """Makes the GPU leave its idle clock rate."""
         for _ in range(WARMING_SPINS):
             self.spin(RATE_CYCLES, Spin.RATE)
 
     def warm(self, work: Work) -> None:
-        """Wakes the GPU, and loads the kernels of some work."""
+        """Wakes the GPU, and loads the kernels of the work."""
         self.wake()
-        work()  # not behind a hold: loading a kernel waits for the device
+        work()  # not behind the blocking kernel, because loading a kernel waits for the device
         torch.cuda.synchronize(self.device)
         for _ in range(2):
             self.time(work)
 
     def rate(self) -> float:
-        """The SM clock now, in cycles a µs."""
+        """Returns the present SM clock rate, in cycles per µs."""
         self.spin(RATE_CYCLES, Spin.RATE)
         return self.spin.cycles_per_us()
 
 
 def span_us(activities: Sequence[Activity]) -> float | None:
-    """From the begin of the first to the end of the last activity between hold and stop, the clock's own left out.
+    """Returns the time from the first start to the last end of the activities between blocking and stop kernel, in µs.
 
-    Activities come in order of their begins. None where there are none, or no hold and stop around them.
+    Activities of the clock itself are left out. Activities are sorted by start. None if there are none, or if the
+    blocking or the stop kernel is missing.
     """
     names = [activity.name for activity in activities]
     if HOLD not in names or STOP not in names:
@@ -195,20 +195,20 @@ def span_us(activities: Sequence[Activity]) -> float | None:
 
 
 def usable(samples: Sequence[float | None]) -> list[float]:
-    """Without the calls whose hold ran out."""
+    """Returns the samples without None."""
     return [sample for sample in samples if sample is not None]
 
 
 @dataclass(frozen=True)
 class Case:
-    """Some work on a GPU; `make` allocates what it works on, and gives the work."""
+    """Some work on a GPU. `make` allocates its tensors and returns the work."""
 
     what: str
     make: Callable[[Bench], Work]
 
 
 def cases() -> list[Case]:
-    """Work of 1 µs to 50 ms."""
+    """Returns work of 1 µs to 50 ms."""
     found = [Case(f"product of {_count(size)} elements", partial(_elementwise, size)) for size in ELEMENTS]
     found += [Case(f"matmul {size}", partial(_matmul, size)) for size in MATRICES]
     found += [Case(f"chain of {length}", partial(_chain, length)) for length in CHAINS]
@@ -246,25 +246,25 @@ def _long_spin(bench: Bench) -> Work:
 
 
 def trace(bench: Bench, calls: int, others: bool) -> Iterator[Traced]:
-    """Part `cupti`; with `others` the same work timed in other ways as well.
+    """Part `cupti`. With `others`, the same work is also timed by other methods.
 
-    These come first, because what CUPTI puts into a process once it has started would slow down their launches.
+    These are measured first, because CUPTI slows down launches in a process once it has started.
     """
     _ = bench.shown_us
-    beside = {case.what: look_beside(bench, case.make(bench), calls) for case in cases()} if others else {}
+    by_others = {case.what: time_by_others(bench, case.make(bench), calls) for case in cases()} if others else {}
     for case in cases():
         work = case.make(bench)
         bench.warm(work)
-        bench.traced(work)  # when CUPTI first meets a kernel it may wait for the device
+        bench.traced(work)  # CUPTI may wait for the device at the first launch of a kernel
         pairs = [both for _ in range(calls) if (both := bench.traced(work)) is not None]
         timer, cupti = bench.net([each[0] for each in pairs]), [each[1] for each in pairs]
-        around = beside.get(case.what)
+        around = by_others.get(case.what)
         of_others = {} if around is None else {**around, "untraced_us": bench.net(around["untraced_us"])}
         yield Traced(case.what, timer, cupti, **of_others)
 
 
-def look_beside(bench: Bench, work: Work, calls: int) -> dict[str, Any]:
-    """What the timer shows without CUPTI, CUDA events around the call, Triton's `do_bench` where that is there (µs)."""
+def time_by_others(bench: Bench, work: Work, calls: int) -> dict[str, Any]:
+    """Times work in µs by the timer without CUPTI, by CUDA events around the call, and by Triton's `do_bench`."""
     bench.warm(work)
     untraced = usable([bench.time(work) for _ in range(calls)])
     around = middle([_events_us(work) for _ in range(calls)])
@@ -291,17 +291,17 @@ def _do_bench_us(work: Work) -> float | None:
 
 
 def spin(bench: Bench, calls: int) -> Iterator[Spun]:
-    """Part `spin`. The clock rate is that of a long spin behind the one that is timed, in the same call."""
+    """Part `spin`. The clock rate is that of a long spin after the timed one, in the same call."""
     bench.warm(lambda: bench.spin(0))
 
-    def then_look_at_clock(_: object) -> None:
+    def measure_clock(_: object) -> None:
         bench.spin(RATE_CYCLES, Spin.RATE)
 
     for asked in SPIN_US:
         row = Spun(f"{asked:g} µs", [], [], [], [])
         cycles = round(asked * bench.rate())
         for _ in range(calls):
-            timer = bench.time(partial(bench.spin, cycles), then_look_at_clock)
+            timer = bench.time(partial(bench.spin, cycles), measure_clock)
             if timer is None:
                 continue
             row.cycles.append(bench.spin.seen()[0])
@@ -312,7 +312,7 @@ def spin(bench: Bench, calls: int) -> Iterator[Spun]:
 
 
 class OtherFlush:
-    """The clock, but for its flush."""
+    """A clock with another flush."""
 
     def __init__(self, clock: Clock, flush: Callable[[], None]) -> None:
         self._clock, self.flush = clock, flush
@@ -322,7 +322,7 @@ class OtherFlush:
 
 
 def flush(bench: Bench, calls: int) -> Iterator[Flushed]:
-    """Part `flush`. All of L2 is dirty before each flush, and each but the third has to see to that."""
+    """Part `flush`. All of L2 is dirty before each flush. All but the third must leave no dirty lines."""
     clock = bench.clock
     dirt = torch.empty(2 * torch.cuda.get_device_properties(bench.device).L2_cache_size // 4, device=bench.device)
 
@@ -348,14 +348,14 @@ def flush(bench: Bench, calls: int) -> Iterator[Flushed]:
         bench.warm(work)
         dirt.fill_(1.0)
         rounds = [[bench.time(work, clock=each) for each in clocks] for _ in range(calls)]
-        held = [usable(each) for each in rounds if None not in each]
-        yield Flushed(f"{mebibytes:g} MiB", *([each[index] for each in held] for index in range(3)))
+        blocked = [usable(each) for each in rounds if None not in each]
+        yield Flushed(f"{mebibytes:g} MiB", *([each[index] for each in blocked] for index in range(3)))
 
 
 def calibrate(bench: Bench, work: Work, share: float, calls: int) -> tuple[int, float]:
-    """The cycles of a spin that makes some work longer by a share, and the ratio of the times that they then made.
+    """Returns the cycles of a spin that makes some work slower by a share, and the measured ratio of the times.
 
-    Raises Failed if a spin can't do that.
+    Raises Failed if no spin does that.
     """
     bench.warm(work)
     some = round(share * _median_us(bench, work, calls) * bench.rate())
@@ -376,14 +376,14 @@ def calibrate(bench: Bench, work: Work, share: float, calls: int) -> tuple[int, 
     try:
         cycles = spin_for(share * middle(plain), middle(added[0]), middle(added[some]), some)
     except ValueError as error:
-        raise Failed(f"a solution that is {share:.0%} slower can't be made: {error}") from error
+        raise Failed(f"a solution that is {share:.0%} slower cannot be made: {error}") from error
     pairs = [(bench.time(partial(longer, cycles)), bench.time(work)) for _ in range(calls)]
     return cycles, middle([long / short for long, short in pairs if long is not None and short is not None])
 
 
 def _median_us(bench: Bench, work: Work, calls: int) -> float:
-    """Raises Failed if no hold was long enough."""
+    """Returns the median time in µs. Raises Failed if the blocking kernel timed out in every call."""
     found = usable([bench.time(work) for _ in range(calls)])
     if not found:
-        raise Failed("no hold was long enough")
+        raise Failed("the blocking kernel timed out in every call")
     return middle(found)

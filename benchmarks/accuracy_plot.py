@@ -1,4 +1,4 @@
-"""The figures of timing_accuracy.py as a picture. The only place that needs matplotlib."""
+"""Plots the figures of timing_accuracy.py. Only this module needs matplotlib."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from accuracy_bars import TRACED, Evaluated, Row, Traced, middle
 
 WIDTH, HEIGHT = 7.0, 4.5
-"""Of one panel, in inches."""
+"""The size of a panel in inches."""
 OTHERS: Mapping[str, Callable[[Traced], float | None]] = {
     "timer": lambda row: middle(row.timer_us),
     "events around the call": lambda row: row.events_us,
@@ -18,9 +18,9 @@ OTHERS: Mapping[str, Callable[[Traced], float | None]] = {
 
 
 def plot(parts: Mapping[str, Sequence[Row]], path: Path) -> None:
-    """Draws how far each way to time lies from CUPTI, and the intervals of `aa` and `differ`, as far as there are any.
+    """Plots the differences of all timing methods from CUPTI, and the intervals of `aa` and `differ`, if there are any.
 
-    Raises ImportError without matplotlib.
+    Raises ImportError if matplotlib is not installed.
     """
     import matplotlib  # type: ignore[import-not-found, unused-ignore]
 

@@ -1,4 +1,4 @@
-"""Speedups of whole evaluations: the parts of timing_accuracy.py that have the harness start its own processes."""
+"""Speedups of whole evaluations: the parts of timing_accuracy.py in which the harness starts its own processes."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from inlinebench.scheduler.plan import Choice, choose
 from inlinebench.scheduler.session import Session
 
 Note = Callable[[Evaluated | Repeated], None]
-"""Called with a row that isn't finished, so that what is there so far is kept."""
+"""Called with an unfinished row, so that its figures are kept."""
 
 REPEATED = (
     ("matmul_diag/naive",),
     ("matmul_diag/naive", "--set", "N=512", "--set", "M=512"),
 )
-"""One that takes well over 20 µs on the device, and one that takes a few."""
+"""A solution that takes well over 20 µs on the device, and one that takes a few µs."""
 LONGEST_RUN_S = 900.0
 IN_A_RUN = 10
-"""Evaluations: each run has a judge of its own, and what its process adds to a reference of several kernels."""
+"""Evaluations in each run. Each run has its own judge, whose process adds its own overhead to a chain of kernels."""
 MOST_FAILURES = 3
-"""With no success among them: then the rest would fail as well."""
+"""After this many failures without a success, the part ends: the other evaluations would fail too."""
 
 CHAIN_US = 200.0
 FIRST_STEPS = 4
 CALIBRATING_CALLS = 25
 
 PROBLEM = '''\
-"""A chain of matrix products: what keeps to L2 differs by some percent with where memory happens to lie."""
+"""A chain of matrix products. Work within L2 would vary by some percent with the addresses of buffers."""
 
 import torch
 from torch import nn
@@ -67,7 +67,7 @@ def get_init_inputs() -> list[object]:
 '''
 
 SOLUTION = '''\
-"""The same chain, and behind it a kernel that only takes time."""
+"""The same chain, followed by a spin kernel."""
 
 import torch
 from torch import nn
@@ -97,7 +97,7 @@ class ModelNew(nn.Module):
 
 
 def repeat(arguments: Sequence[str], processes: int, note: Note) -> Iterator[Repeated]:
-    """Part `repeat`: `run_eval.py` anew for each figure. `arguments` are for all of them."""
+    """Part `repeat`: a new run of run_eval.py for each figure. `arguments` are for all runs."""
     for given in REPEATED:
         row = Repeated(" ".join(given))
         for _ in range(processes):
@@ -119,19 +119,19 @@ def _in_own_process(arguments: Sequence[str]) -> Result:
         )
         lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
     if len(lines) != 1:
-        raise Failed(f"{' '.join(command)} left with status {done.returncode} and {len(lines)} results:\n{done.stderr}")
+        raise Failed(f"{' '.join(command)} exited with status {done.returncode}, {len(lines)} results:\n{done.stderr}")
     return from_json(lines[0])
 
 
 def against_itself(given: Sequence[str], arguments: Sequence[str], number: int, note: Note) -> Iterator[SelfCompared]:
-    """Part `aa`: `given` names a reference, as arguments of `run_eval.py`."""
+    """Part `aa`: `given` are arguments of run_eval.py that name a reference."""
     row = SelfCompared(" ".join(given))
     _evaluate(row, [*given, "--allow-library", *arguments], number, note)
     yield row
 
 
 def differ(bench: Bench, folder: Path, arguments: Sequence[str], number: int, note: Note) -> Iterator[Differing]:
-    """Part `differ`: a chain of matrix products against the same chain and a spin kernel, planted in `folder`."""
+    """Part `differ`: a chain of matrix products, compared with the same chain and a spin kernel, in `folder`."""
     problem, solution = folder / "problems" / "chain.py", folder / "solutions" / "chain" / "slower.py"
     for path in (problem, solution):
         path.parent.mkdir(parents=True)
@@ -140,13 +140,13 @@ def differ(bench: Bench, folder: Path, arguments: Sequence[str], number: int, no
         cycles, slower = calibrate(bench, _chain(bench, problem, steps), DIFFER_BY, CALIBRATING_CALLS)
     solution.write_text(SOLUTION.format(steps=steps, cycles=cycles, kernel=SPIN_KERNEL))
     row = Differing(f"chain of {steps} matrix products", slower=slower)
-    places = ["--problems", str(problem.parent), "--solutions", str(solution.parent.parent)]
-    _evaluate(row, ["chain/slower", *places, "--allow-library", *arguments], number, note)
+    folders = ["--problems", str(problem.parent), "--solutions", str(solution.parent.parent)]
+    _evaluate(row, ["chain/slower", *folders, "--allow-library", *arguments], number, note)
     yield row
 
 
 def _chain(bench: Bench, problem: Path, steps: int) -> Work:
-    """The reference as the judge would run it, once its problem has been written with so many steps."""
+    """Writes the problem with this many steps, and returns its reference as the judge runs it."""
     problem.write_text(PROBLEM.format(steps=steps))
     module = problem_file.load(problem)
     model = problem_file.construct(module).to(bench.device)
@@ -159,13 +159,12 @@ def _chain_us(bench: Bench, problem: Path) -> float:
     bench.warm(work)
     time_us = bench.time(work)
     if time_us is None:
-        raise Failed("the chain can't be held")
+        raise Failed("the chain cannot be queued behind the blocking kernel")
     return time_us
 
 
 def _evaluate(row: Evaluated, arguments: Sequence[str], number: int, note: Note) -> None:
-    """So many evaluations, a few in each run, added to the row as they come. Raises Failed if none of the first ones
-    passes."""
+    """Makes `number` evaluations, a few in each run, and adds them to the row. Raises Failed if the first ones fail."""
     wanted = command_line.parse(arguments)
     choices = choose(wanted, catalog.read(wanted.problems, wanted.solutions))
     for begin in range(0, number, IN_A_RUN):
@@ -189,7 +188,7 @@ def _run(row: Evaluated, wanted: Options, choices: Sequence[Choice], note: Note)
 
 
 def add(row: Evaluated, result: Result) -> None:
-    """Takes an evaluation into a row."""
+    """Adds an evaluation to a row."""
     if result.timing is None:
         row.failures.append(f"{result.verdict}: {result.reason}" if result.reason else "it has no times")
         return

@@ -1,11 +1,12 @@
-"""How many cheats pass and how many honest solutions fail: every file below tests/cheats and tests/honest, as a table.
+"""Counts cheats that pass and honest solutions that fail, over all files in tests/cheats and tests/honest.
 
-    python benchmarks/cheats.py [--device cuda]        Markdown on the screen; status 1 if one passed or one failed
-    python benchmarks/cheats.py --only-gpu             only those that make no sense on the CPU
+    python benchmarks/cheats.py [--device cuda]        print a Markdown table; status 1 if a cheat passes or an honest
+                                                       solution fails
+    python benchmarks/cheats.py --only-gpu             only files that need a GPU
     python benchmarks/cheats.py --part honest          only one of the two folders
 
-A cheat counts as caught if it gets its verdict for the reason that its file names. On a GPU those that are about times
-are evaluated at full size with times, all others as a gate would check them; honest solutions are always timed.
+A cheat is caught if it gets the verdict and the reason that its file names. On a GPU, cheats about times are evaluated
+at full size with times, other cheats with --check; honest solutions are always timed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LONGEST_REASON = 90
 
 
 def evaluate(part: str, cases: Sequence[Planted], folder: Path, arguments: Sequence[str]) -> dict[str, Result]:
-    """The results by name: without times where times say nothing."""
+    """Returns the results by name. Cheats that are not about times are evaluated with --check."""
     if part == HONEST:
         return evaluate_all(cases, folder / HONEST, *arguments)
     timed = [case for case in cases if case.shape == "full"]
@@ -41,7 +42,7 @@ def evaluate(part: str, cases: Sequence[Planted], folder: Path, arguments: Seque
 
 
 def choose(part: str, cases: Sequence[Planted], given: argparse.Namespace) -> list[Planted]:
-    """Those that the options leave."""
+    """Returns the cases that the options select."""
     if given.timed is not None:
         cases = [case for case in cases if (part == HONEST or case.shape == "full") == (given.timed == "yes")]
     if given.at_most is None:
@@ -60,9 +61,9 @@ def as_expected(case: Planted, result: Result) -> bool:
 
 
 def report(part: str, cases: Sequence[Planted], results: dict[str, Result], seconds: float) -> bool:
-    """Prints the table; gives whether everything was as the files say."""
+    """Prints the table. Returns whether all results were as expected."""
     wrong = [case for case in cases if not as_expected(case, results[case.name])]
-    what = "passed that should not, or not for their reason" if part == CHEATS else "failed"
+    what = "passed, or failed for another reason" if part == CHEATS else "failed"
     families = len({case.path.parent for case in cases})
     print(f"\n### {part}: {len(cases)} in {families} folders, {len(wrong)} {what}, {seconds:.0f} s\n")
     print("| file | verdict | reason |\n| --- | --- | --- |")
@@ -82,10 +83,10 @@ def main() -> int:
     parser.add_argument("--only-gpu", action="store_true")
     parser.add_argument("--part", choices=(CHEATS, HONEST))
     parser.add_argument("--calls", default="20")
-    parser.add_argument("--names", nargs="+", default=[""], help="only files whose path holds one of these")
-    parser.add_argument("--timed", choices=("yes", "no"), help="only those that are evaluated with times, or without")
-    parser.add_argument("--at-most", type=int, metavar="N", help="of each folder, beside those that need a GPU")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="where results are written as they come")
+    parser.add_argument("--names", nargs="+", default=[""], help="only files whose path contains one of these")
+    parser.add_argument("--timed", choices=("yes", "no"), help="only files that are evaluated with times, or without")
+    parser.add_argument("--at-most", type=int, metavar="N", help="at most N files of each folder that need no GPU")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="folder for the results")
     given = parser.parse_args()
     arguments = ["--device", given.device, "--calls", given.calls, *(["--check"] if given.device == "cpu" else [])]
     fine = True

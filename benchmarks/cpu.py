@@ -1,12 +1,12 @@
-"""How long CUDA sources take on the CPU, against the bars that are promised for two cores.
+"""Measures the time of CUDA sources on the CPU. The bars are for two cores.
 
-    python benchmarks/cpu.py                    a table on the screen; status 1 if a bar is missed
-    python benchmarks/cpu.py --json FILE        the same figures in FILE as well
+    python benchmarks/cpu.py                    print a table; status 1 if a bar is missed
+    python benchmarks/cpu.py --json FILE        also write the figures to FILE
 
-Measured are `run_eval.py --device cpu` over PROBLEMS, first with an empty cache and then with the one that this filled,
-and two kernels that multiply 256x256 matrices: one thread an output, and tiles in shared memory with two barriers each.
-A kernel's figure is the median of some launches after a first one, and its result is compared with PyTorch's. It takes
-some minutes, and needs the machine for itself: whatever else runs is in the figures.
+Measures `run_eval.py --device cpu` for PROBLEMS, with an empty cache and again with the filled cache, and two kernels
+that multiply 256x256 matrices: one thread for each output, and tiles in shared memory with two barriers each. A
+kernel's figure is the median of several launches after a first one; its result is compared with PyTorch's. It takes a
+few minutes, and needs an otherwise idle machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from inlinebench import cuda_on_cpu  # noqa: E402
 from inlinebench.compile import toolchain  # noqa: E402
 
 PROBLEMS = ("gemm_scale_batchnorm", "matmul_diag", "matmul_transposed_a", "matmul_transposed_b")
-"""The bars are for these four, with all their bundled solutions; the suite may grow."""
+"""The bars are for the bundled solutions of these problems."""
 SIZE = 256
 LAUNCHES = 5
 
@@ -81,12 +81,12 @@ extern "C" void tiled(const float* a, const float* b, float* out) {
 
 
 class Failed(Exception):
-    """Something that is measured didn't do its work, so that its time says nothing."""
+    """A measured command or kernel failed, so that its time is meaningless."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What was measured, in seconds."""
+    """One figure, in seconds."""
 
     what: str
     bar: float
@@ -98,7 +98,7 @@ class Figure:
 
 
 def measure_runs(folder: Path) -> list[Figure]:
-    """The bundled solutions of PROBLEMS on an empty cache, then on a full one."""
+    """Times the bundled solutions of PROBLEMS with an empty cache, then with a full one."""
     return [
         Figure("run_eval.py, empty cache", 180.0, _time_run(folder / "cache")),
         Figure("run_eval.py, full cache", 30.0, _time_run(folder / "cache")),
@@ -111,12 +111,12 @@ def _time_run(cache: Path) -> float:
     done = subprocess.run([*command, "--strict"], capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - begin
     if done.returncode:
-        raise Failed(f"run_eval.py left with status {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise Failed(f"run_eval.py exited with status {done.returncode}:\n{done.stdout}{done.stderr}")
     return seconds
 
 
 def measure_kernels(folder: Path) -> list[Figure]:
-    """Both products, as a translated library whose launchers are called directly."""
+    """Times both kernels in a translated library, whose launchers are called directly."""
     library = _build(folder)
     return [
         Figure(f"{SIZE}x{SIZE}x{SIZE} product, one thread an output", 0.5, _time_launches(library, "plain")),
@@ -132,7 +132,7 @@ def _build(folder: Path) -> ctypes.CDLL:
     command = [toolchain.cxx(), *flags, "-shared", str(source), *cuda_on_cpu.link_flags(runtime), "-o", str(library)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Failed(f"the kernels weren't built:\n{done.stderr}")
+        raise Failed(f"the kernels were not built:\n{done.stderr}")
     return ctypes.CDLL(str(library))
 
 
@@ -151,14 +151,14 @@ def _time_launches(library: ctypes.CDLL, launcher: str) -> float:
 
 
 def show(figures: list[Figure]) -> str:
-    """The figures as a table."""
+    """Returns the figures as a table."""
     rows = [[figure.what, f"< {figure.bar:g} s", f"{figure.seconds:.3g} s", "met" if figure.met else "MISSED"]
             for figure in figures]
     return str(tabulate(rows, headers=["what", "bar", "figure", ""], colalign=("left", "right", "right", "left")))
 
 
 def main() -> int:
-    """Measures, prints, and gives the exit status: 0 if all bars are met, 1 if not, 2 if something doesn't work."""
+    """Measures and prints. Returns 0 if all bars are met, 1 if not, 2 if something failed."""
     parser = argparse.ArgumentParser(description="times CUDA sources on the CPU")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as JSON")
     options = parser.parse_args()

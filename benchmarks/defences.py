@@ -1,11 +1,11 @@
-"""What the defences against cheats cost an honest solution: its evaluation with and without them, side by side.
+"""Measures the cost of the defences against cheats: evaluations of honest solutions with and without them.
 
-    python benchmarks/defences.py [NAME ...]     a table on the screen; status 1 if the bar is missed
+    python benchmarks/defences.py [NAME ...]     print a table; status 1 if the bar is missed
 
-NAMEs are as for run_eval.py (default: the bundled solutions that are evaluated in seconds). Each solution is evaluated
-several times in one run, with times, once with the defences and once with `--trust`, which leaves out sandbox, outside
-clock and profile. A figure is the median wall time of an evaluation in seconds, without the first one of a run, which
-prepares the problem. Below, the time that the phases of the last evaluation took.
+NAMEs are as for run_eval.py (default: two bundled solutions that are evaluated in seconds). Each solution is evaluated
+several times in one run, with times: once with the defences, and once with `--trust`, which leaves out the sandbox and
+the integrity checks. A figure is the median wall time of an evaluation in seconds, without the first one of a run,
+which prepares the problem. A second table has the phases of the last evaluation.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from inlinebench.scheduler.session import Session  # noqa: E402
 NAMES = ("matmul_diag/naive", "gemm_scale_batchnorm/naive")
 REPEATS = 4
 BAR = 1.25
-"""Wall time with the defences over that without."""
+"""The largest ratio of wall times with and without the defences."""
 
 
 @dataclass
 class Phases:
-    """Takes the place of a progress display, and notes when which phase began."""
+    """Replaces the progress display, and records when each phase began."""
 
     begun: list[tuple[float, str]] = field(default_factory=list)
 
@@ -48,16 +48,16 @@ class Phases:
             self.begun.append((time.monotonic(), phase))
 
     def start(self, total: int) -> None:
-        """The number of evaluations doesn't matter here."""
+        """Ignored."""
 
     def phase(self, text: str) -> None:
-        """Building ahead is over before the first evaluation."""
+        """Ignored: prebuilds end before the first evaluation."""
 
     def line(self, text: str) -> None:
-        """Logs of solutions don't matter here."""
+        """Ignored."""
 
     def take(self, end: float) -> dict[str, float]:
-        """Seconds by phase since the last call of this; calls of a solution count as one phase."""
+        """Returns the seconds of each phase since the last `take`. All calls of a solution are one phase."""
         found: dict[str, float] = {}
         for (begin, said), (until, _) in zip(self.begun, [*self.begun[1:], (end, "")], strict=True):
             name = "calls" if said.startswith("call ") else said
@@ -67,7 +67,7 @@ class Phases:
 
 
 def seconds(name: str, trust: bool, arguments: list[str]) -> tuple[float, dict[str, float]]:
-    """The median evaluation of a solution, and the phases of the last one. Raises SystemExit if it doesn't pass."""
+    """Returns the median seconds of an evaluation, and the phases of the last one. Raises SystemExit if it fails."""
     wanted = command_line.parse([name, *arguments, *(["--trust"] if trust else [])])
     choices = choose(wanted, catalog.read(wanted.problems, wanted.solutions)) * (REPEATS + 1)
     phases: Any = Phases()

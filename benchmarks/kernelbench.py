@@ -1,10 +1,10 @@
-"""Has every reference of a KernelBench folder evaluated against itself.
+"""Evaluates every reference of a KernelBench folder against itself.
 
     python benchmarks/kernelbench.py FOLDER [-- further arguments of run_eval.py]
 
-All of levels 1 to 3 must load, and pass but for the exceptions that are named here, each with its cause. The folder
-is the reader's; nothing of it is in this repository. With --shrink N, constants that are whole numbers above N are set
-to N in a copy, so that a small machine can at least try whether files load and run; that proves less.
+All references of levels 1 to 3 must load and pass, except those in EXCEPTIONS, each with its cause. The folder is not
+part of this repository. With --shrink N, integer constants above N are set to N in a copy, so that a small machine can
+at least test whether files load and run.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from inlinebench.report.text import one_line  # noqa: E402
 
 LEVELS = (1, 2, 3)
 EXCEPTIONS: dict[str, str] = {}
-"""Problems that may end otherwise than with `passed`, and why. `skipped` for its size needs no entry."""
+"""Problems that may fail, and why. A problem that is skipped for its size needs no entry."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs them all, prints what didn't pass, and gives 1 if that was not foreseen."""
+    """Evaluates all references and prints failures. Returns 1 if one of them is not an exception."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("folder", type=Path, help="with level1, level2, level3 in it")
+    add("folder", type=Path, help="folder with level1, level2 and level3")
     add("--levels", type=int, nargs="+", default=LEVELS)
     add("--shrink", type=int, metavar="N")
-    add("--out", type=Path, help="keep the results in this file, and go on with it if it is there")
+    add("--out", type=Path, help="file for the results; an existing file is resumed")
     end = arguments.index("--") if "--" in arguments else len(arguments)
     given, more = parser.parse_args(arguments[:end]), arguments[end + 1 :]
     with tempfile.TemporaryDirectory(prefix="inlinebench-kernelbench-") as scratch:
@@ -51,23 +51,23 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def report(results: Sequence[Result]) -> int:
-    """Prints counts by level, and each result that isn't `passed`; 1 if one of them was not foreseen."""
+    """Prints counts by level, and each result that is not `passed`. Returns 1 if one of them is unexpected."""
     for level in sorted({result.level or 0 for result in results}):
         counts = Counter(str(result.verdict) for result in results if (result.level or 0) == level)
         print(f"level {level}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()))
-    surprising = 0
+    unexpected = 0
     for result in results:
         if result.verdict is Verdict.PASSED:
             continue
-        foreseen = result.verdict is Verdict.SKIPPED or result.problem in EXCEPTIONS
-        surprising += not foreseen
-        cause = EXCEPTIONS.get(result.problem, "" if foreseen else "NOT FORESEEN")
+        expected = result.verdict is Verdict.SKIPPED or result.problem in EXCEPTIONS
+        unexpected += not expected
+        cause = EXCEPTIONS.get(result.problem, "" if expected else "UNEXPECTED")
         print(f"{result.problem}: {result.verdict}: {one_line(result.reason)} {f'({cause})' if cause else ''}")
-    return int(surprising > 0 or not results)
+    return int(unexpected > 0 or not results)
 
 
 def shrunk(folder: Path, scratch: Path, most: int) -> Path:
-    """A copy of the problems with smaller constants."""
+    """Returns a copy of the problems with smaller constants."""
     for path in folder.glob("level*/*.py"):
         target = scratch / path.parent.name / path.name
         target.parent.mkdir(exist_ok=True)

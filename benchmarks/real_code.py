@@ -1,33 +1,33 @@
-"""Has the harness build code that isn't in this repository, and compares its builds with stock `load_inline`.
+"""Builds third-party solutions with the harness, and compares the builds with stock `load_inline`.
 
-    python benchmarks/real_code.py FOLDER --arch 90              all solutions, and 60 of them by stock torch, too
+    python benchmarks/real_code.py FOLDER --arch 90              all solutions, and 60 of them also by stock torch
     python benchmarks/real_code.py FOLDER --arch 90 --stock 0    by the harness only
     python benchmarks/real_code.py FOLDER --out FILE.jsonl --time-limit 480
-                                                                 keep what is done, begin nothing after 480 s; the same
-                                                                 call again goes on, and then prints the tables
+                                                                 keep finished builds, start none after 480 s; run the
+                                                                 same command again to continue and print the tables
 
-The folder holds `problems/<problem>.py`, `solutions/<problem>/<name>.py`, and perhaps `verdicts.tsv`: what was said of
-the solutions where they come from, with the columns problem, solution and verdict below a line with these names. A
-verdict is `passed`, `failed` (it was built, and raised, crashed or gave wrong values), `build_failed`, or `unknown`.
+The folder has `problems/<problem>.py`, `solutions/<problem>/<name>.py`, and optionally `verdicts.tsv`: the verdicts of
+the solutions' source, with the columns problem, solution and verdict and a header line. A verdict is `passed`, `failed`
+(built, but raised, crashed or gave wrong values), `build_failed` or `unknown`.
 
-1. Some solutions are built by torch's own `load_inline` and `load`, each in a process of its own with an empty
+1. Some solutions are built by torch's own `load_inline` and `load`, each in its own process with an empty
    TORCH_EXTENSIONS_DIR. **These processes run the solutions' code without a sandbox.**
-2. The same ones are built by the harness, as `run_eval.py --build-only` does it, from an empty cache, with as many
-   builds side by side.
-3. The rest is built by the harness.
+2. The harness builds the same solutions, like `run_eval.py --build-only`, with an empty cache and the same number of
+   parallel builds.
+3. The harness builds the other solutions.
 
-Only time inside `load_inline` and `load` counts, as a solution sees it. No GPU is needed with --arch, and none is seen
-by the solutions; what they build when they are called is not built here.
+Only the time inside `load_inline` and `load` counts, as measured by the solution. With --arch no GPU is needed.
+Solutions see no GPU, and what they build when they are called is not built.
 
 | what                                            | bar                        |
 | ----------------------------------------------- | -------------------------- |
 | solutions whose builds hang in the harness      | 0                          |
-| solutions that stock builds and the harness not | 0                          |
+| solutions that only stock torch builds          | 0                          |
 | solutions that take no longer than with stock   | 95 %                       |
-| the longest, divided by the time of stock       | 1.2; 2.0 with a second try |
+| the largest ratio of harness to stock           | 1.2; 2.0 with a second try |
 
-A second try is one with torch's full headers, where the harness's slim ones lack something. Exit status: 1 if a bar is
-missed, else 2 if something is left to do, else 0.
+A second try uses torch's full headers, if the harness's slim ones lack something. Exit status: 1 if a bar is missed,
+else 2 if builds are left to do, else 0.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_all(task: Task, names: Sequence[str], beside: Sequence[str], record: Record, folder: Path) -> None:
-    """Builds what the record lacks: by stock, the same by the harness, then the rest.
+    """Builds what the record lacks: by stock, the same by the harness, then the rest by the harness.
 
-    All by the harness goes into one cache.
+    All builds of the harness share a cache.
     """
     rest = [name for name in names if name not in set(beside)]
     for build in chain(
@@ -96,50 +96,50 @@ def build_all(task: Task, names: Sequence[str], beside: Sequence[str], record: R
 
 
 def target(given: argparse.Namespace) -> tuple[str, ...]:
-    """What to build for: --arch, else the GPU that is there, else the CPU."""
+    """Returns the architectures to build for: --arch, else that of the installed GPU; none means the CPU."""
     if given.arch:
         return tuple(given.arch.split(","))
     try:
         return (driver.ask(0),)
     except driver.NoGpu as error:
-        print(f"real_code.py: {error}: building for the CPU", file=sys.stderr)
+        print(f"real_code.py: {error}; building for the CPU", file=sys.stderr)
         return ()
 
 
 def chosen(names: Sequence[str], given: argparse.Namespace, architectures: Sequence[str]) -> list[str]:
-    """Those to compare with stock, spread evenly over all or over those that are listed. Raises UsageError."""
+    """Returns the solutions to compare with stock, spread evenly over all or over the list. Raises UsageError."""
     if given.stock_list is not None:
         names = listed(given.stock_list, names)
     wanted = given.stock if given.stock is not None else len(names) if given.stock_list else STOCK
     if wanted and (cause := not_comparable(architectures)):
         if given.stock or given.stock_list:
-            raise UsageError(f"{cause}: leave out --stock and --stock-list")
-        print(f"real_code.py: {cause}; going on with the harness only", file=sys.stderr)
+            raise UsageError(f"{cause}; leave out --stock and --stock-list")
+        print(f"real_code.py: {cause}; continuing with the harness only", file=sys.stderr)
         return []
     wanted = min(wanted, len(names))
     return [names[number * len(names) // wanted] for number in range(wanted)]
 
 
 def listed(path: Path, names: Sequence[str]) -> list[str]:
-    """The lines of a file, which have to be names of solutions. Raises UsageError."""
+    """Returns the names of solutions in a file, one on each line. Raises UsageError for unknown names."""
     lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     found = [line for line in lines if line and not line.startswith("#")]
     if unknown := set(found) - set(names):
-        raise UsageError(f"{path}: no solution {min(unknown)}")
+        raise UsageError(f"{path}: unknown solution {min(unknown)}")
     return found
 
 
 def not_comparable(architectures: Sequence[str]) -> str:
-    """Why stock torch can't build here what the harness builds; empty if it can."""
+    """Returns why stock torch cannot build here what the harness builds; empty if it can."""
     if not architectures:
-        return "stock torch builds no CUDA for the CPU, so there is nothing to compare with"
+        return "stock torch cannot build CUDA sources for the CPU, so there is nothing to compare with"
     if toolchain.torch().cuda is None:
-        return f"torch {toolchain.torch().version} is a build without CUDA, which can't build CUDA code"
+        return f"torch {toolchain.torch().version} is built without CUDA, so it cannot build CUDA sources"
     return ""
 
 
 def setup(task: Task) -> str:
-    """What figures depend on, beside the machine: those of another setup don't belong with these."""
+    """Describes what the figures depend on, apart from the machine. Figures of other setups are not comparable."""
     built_for = ", ".join(f"sm_{each}" for each in task.architectures) or "the CPU"
     return f"torch {toolchain.torch().version}, {built_for}, {task.jobs} side by side, {task.timeout:g} s each"
 
@@ -147,19 +147,19 @@ def setup(task: Task) -> str:
 def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("folder", type=Path, help="with problems/ and solutions/ in it")
-    add("--arch", metavar="LIST", help="compute capabilities, such as 90 or 80,90a (default: that of the GPU that is "
-        "there, or the CPU)")
-    add("--stock", type=int, metavar="K", help="build K of them by stock torch as well, evenly spread (default "
+    add("folder", type=Path, help="folder with problems/ and solutions/")
+    add("--arch", metavar="LIST", help="compute capabilities, such as 90 or 80,90a (default: that of the installed "
+        "GPU, or the CPU)")
+    add("--stock", type=int, metavar="K", help="also build K solutions by stock torch, evenly spread (default "
         f"{STOCK})")
-    add("--stock-list", type=Path, metavar="FILE", help="build these by stock torch: lines with problem/solution")
-    add("--jobs", type=int, metavar="N", help="builds side by side (default: as the harness chooses)")
-    add("--timeout", type=float, default=BUILD_TIMEOUT_S, metavar="S", help="for one build; what takes longer counts "
+    add("--stock-list", type=Path, metavar="FILE", help="also build these by stock torch; one name on each line")
+    add("--jobs", type=int, metavar="N", help="parallel builds (default: as the harness chooses)")
+    add("--timeout", type=float, default=BUILD_TIMEOUT_S, metavar="S", help="time limit of a build, which then counts "
         f"as hung (default {BUILD_TIMEOUT_S:g})")
-    add("--time-limit", type=float, default=float("inf"), metavar="S", help="begin no build after so many seconds; "
-        "those that run are finished")
-    add("--out", type=Path, metavar="FILE", help="append each build to FILE as a line of JSON; what it has from the "
-        "same setup is not built again")
+    add("--time-limit", type=float, default=float("inf"), metavar="S", help="start no build after S seconds; "
+        "running builds are finished")
+    add("--out", type=Path, metavar="FILE", help="append each build to FILE as a line of JSON; skip builds that it has "
+        "from the same setup")
     return parser.parse_args(arguments)
 
 

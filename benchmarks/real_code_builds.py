@@ -1,4 +1,4 @@
-"""Builds solutions for real_code.py: by the harness's `--build-only`, and by stock torch."""
+"""Builds solutions for real_code.py, by the harness's `--build-only` and by stock torch."""
 
 from __future__ import annotations
 
@@ -35,24 +35,25 @@ from inlinebench.wire.processes import kill_tree
 
 OUT_OF_TIME = "real_code.py: not started within --time-limit"
 UNLOADABLE = re.compile(r"undefined symbol|cannot open shared object|ImportError")
-"""What stock `load_inline` raises itself, when it imports what it built."""
+"""Errors of stock `load_inline` when it imports a library that it has built."""
 LONGEST_REASON = 2000
 STOCK = Path(__file__).with_name("real_code_stock.py")
 
 
 @dataclass(frozen=True)
 class Task:
-    """Where the code lies, what to build it for, and how.
-
-    `architectures` are as nvcc writes them; none means the CPU. `jobs` builds run side by side, each for `timeout`
-    seconds at most. After `until` (by `time.monotonic()`) none begins.
-    """
+    """The solutions to build, and how."""
 
     folder: Path
+    """The folder with problems/ and solutions/."""
     architectures: tuple[str, ...]
+    """The compute capabilities to build for, as nvcc writes them. None means the CPU."""
     jobs: int
+    """The number of parallel builds."""
     timeout: float
+    """The time limit of a build, in seconds."""
     until: float
+    """The time, by `time.monotonic()`, after which no build starts."""
 
     @property
     def problems(self) -> Path:
@@ -64,9 +65,9 @@ class Task:
 
 
 class TimedService(BuildService):
-    """The build service, which gives as seconds how long a solution waits for its library.
+    """A build service whose `BuildOutcome.seconds` is the time that a solution waits for its library.
 
-    That is more than the service's own figure: a second try counts as well, and precompiling headers.
+    Unlike the service's own figure, it includes second tries and the precompiling of headers.
     """
 
     def __init__(self, until: float, *arguments: Any, **named: Any) -> None:
@@ -82,7 +83,7 @@ class TimedService(BuildService):
 
 
 def by_harness(task: Task, names: Sequence[str], cache: Path) -> Iterator[Build]:
-    """Builds solutions as `run_eval.py --build-only` does; gives those that were begun in time.
+    """Builds solutions like `run_eval.py --build-only`. Yields those that were started in time.
 
     Raises what `BuildOnly` raises.
     """
@@ -95,7 +96,7 @@ def by_harness(task: Task, names: Sequence[str], cache: Path) -> Iterator[Build]
         "--timeout", str(task.timeout),
     ])
     choices = choose(options, catalog.read(options.problems, options.solutions))
-    # No part of a run tells what a solution waits for a build, so the service is replaced by one that measures it.
+    # A run does not report how long a solution waits for a build, so a service that measures it replaces the usual one.
     timed = patch.object(build_only, "BuildService", partial(TimedService, task.until))
     with timed, Progress(quiet=True) as progress, BuildOnly(options, choices, progress) as session:
         for built in session.builds():
@@ -104,7 +105,7 @@ def by_harness(task: Task, names: Sequence[str], cache: Path) -> Iterator[Build]
 
 
 def of_harness(built: BuildReport) -> Build:
-    """What `--build-only` says of a solution."""
+    """Converts the report of `--build-only` on a solution."""
     headers = dict.fromkeys(outcome.headers.partition(",")[0] for outcome in built.builds)
     return Build(
         Maker.HARNESS, f"{built.problem}/{built.solution}", _end(built), sum(each.seconds for each in built.builds),
@@ -125,7 +126,7 @@ def _end(built: BuildReport) -> End:
 
 
 def by_stock(task: Task, names: Iterable[str], folder: Path) -> Iterator[Build]:
-    """Builds each solution by torch's own `load_inline`, with nothing cached; gives those that were begun in time."""
+    """Builds each solution by torch's own `load_inline`, without a cache. Yields those that were started in time."""
     with ThreadPoolExecutor(task.jobs) as pool:
         for done in pool.map(lambda name: _stock(task, name, folder / name.replace("/", "-")), names):
             if done is not None:
@@ -138,7 +139,7 @@ def _stock(task: Task, name: str, folder: Path) -> Build | None:
     folder.mkdir(parents=True)
     problem = task.problems / f"{name.partition('/')[0]}.py"
     command = [sys.executable, str(STOCK), str(task.solutions / f"{name}.py"), str(problem)]
-    # As in the harness's candidates no GPU is seen, so that solutions that ask for one end alike.
+    # Hides the GPU, as in the harness's candidates, so that solutions that need one fail in both.
     environment = {**stock_environment(os.environ, folder, task.architectures), "CUDA_VISIBLE_DEVICES": ""}
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -156,9 +157,9 @@ def _stock(task: Task, name: str, folder: Path) -> Build | None:
 
 
 def of_stock(name: str, said: str, timeout: float | None, status: int) -> Build:
-    """What real_code_stock.py said of a solution; `timeout` is set if it was killed after so many seconds.
+    """Converts the output of real_code_stock.py for a solution, which was killed after `timeout` seconds unless None.
 
-    A solution that is killed between its builds did not hang in one: some constructors take minutes.
+    A solution that is killed between builds did not hang in a build: some constructors take minutes.
     """
     facts = [json.loads(line) for line in said.splitlines() if line.endswith("}")]
     calls = [each for each in facts if "seconds" in each]
@@ -170,18 +171,18 @@ def of_stock(name: str, said: str, timeout: float | None, status: int) -> Build:
         end, reason = End.FAILED, first_error(errors[0])
     else:
         end = End.BUILT if calls else End.NONE
-        reason = first_error(raised) if raised else "" if facts and "raised" in facts[-1] else f"left with {status}"
+        reason = first_error(raised) if raised else "" if facts and "raised" in facts[-1] else f"exited with {status}"
     return Build(Maker.STOCK, name, end, sum(each["seconds"] for each in calls), len(calls), reason[:LONGEST_REASON])
 
 
 def first_error(text: str) -> str:
-    """What a compiler's output, or an exception's text, says first or last."""
+    """Returns the first error in a compiler's output, or else the last line of a text."""
     found = errors_in(text)
     return found[0].text if found else last_words(text)
 
 
 def verdicts(path: Path) -> Mapping[str, str]:
-    """The verdicts of a folder by solution, as real_code.py describes them; none where there is no such file."""
+    """Returns the verdicts of a verdicts.tsv by solution; empty if the file does not exist."""
     if not path.exists():
         return {}
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]

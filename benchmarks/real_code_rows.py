@@ -1,4 +1,4 @@
-"""What real_code.py knows of each build, keeps in a file, and says of them all."""
+"""The builds of real_code.py: their records, their file, and the report."""
 
 from __future__ import annotations
 
@@ -13,56 +13,62 @@ from pathlib import Path
 from inlinebench.report.text import one_line
 
 USUAL_RATIO, USUAL_SHARE = 1.0, 0.95
-"""At least this share of builds takes no longer than stock's."""
+"""The least share of builds that take no longer than stock's."""
 LONGEST_RATIO = 1.2
 LONGEST_RATIO_TWICE = 2.0
-"""For a source that needs torch's full headers after the slim ones."""
+"""The largest ratio for a source that needs a second try with torch's full headers."""
 SHOWN = 300
-"""Characters of a reason in the tables; the file has more."""
+"""The most characters of a reason in the tables. The file has more."""
 
 
 class Maker(str, Enum):
-    """Who built."""
+    """Who built a solution."""
 
     HARNESS = "harness"
     STOCK = "stock"
 
 
 class End(str, Enum):
-    """What came of all that a solution asked for while it was imported and constructed."""
+    """The outcome of the builds that a solution requested during import and construction."""
 
     BUILT = "built"
     FAILED = "failed"
-    """At least one build failed, or what was built can't be loaded."""
+    """At least one build failed, or a library cannot be loaded."""
     HUNG = "hung"
+    """A build exceeded the time limit."""
     NONE = "none"
-    """It asked for no build, or raised before it did."""
+    """It requested no build, or raised an exception before."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """All builds of one solution by one maker.
-
-    `seconds` is the time inside `load_inline` and `load`, summed over `builds` calls. `second_try` tells that slim
-    headers didn't suffice. `cached` tells that another solution had asked for the same library, so that the seconds say
-    nothing. `state` is what `--build-only` says of the solution.
-    """
+    """All builds of one solution by one maker."""
 
     maker: Maker
+    """Who built it."""
     solution: str
+    """`problem/solution`."""
     end: End
+    """The outcome."""
     seconds: float = 0.0
+    """Seconds inside `load_inline` and `load`, over all calls."""
     builds: int = 0
+    """The number of calls."""
     reason: str = ""
+    """Why it failed."""
     headers: str = ""
+    """The headers that the harness used."""
     second_try: bool = False
+    """Whether slim headers did not suffice."""
     cached: bool = False
+    """Whether another solution had requested the same library, so that the seconds are meaningless."""
     state: str = ""
+    """The state that `--build-only` reports."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One solution, built by both."""
+    """One solution, built by both makers."""
 
     stock: Build
     ours: Build
@@ -73,7 +79,7 @@ class Pair:
 
     @property
     def comparable(self) -> bool:
-        """Whether the ratio counts: both built all of it."""
+        """Whether the ratio counts: both makers built it completely."""
         return self.stock.end is self.ours.end is End.BUILT and not self.ours.cached and self.stock.seconds > 0
 
     @property
@@ -82,9 +88,9 @@ class Pair:
 
 
 class Record:
-    """All builds, appended to a file as lines of JSON if there is to be one.
+    """All builds. Appended to `path` as lines of JSON, if given.
 
-    What the file has from the same `setup` counts as done. Lines of another setup stay there and are ignored.
+    Builds in the file from the same `setup` count as done. Lines of other setups stay there and are ignored.
     """
 
     def __init__(self, path: Path | None, setup: str) -> None:
@@ -93,7 +99,7 @@ class Record:
         if path is not None and path.exists():
             text = path.read_text(encoding="utf-8")
             self.builds = {(build.maker, build.solution): build for build in _read(text, setup)}
-            if text and not text.endswith("\n"):  # the last call was killed in the middle of a line
+            if text and not text.endswith("\n"):  # the last run was killed while it wrote
                 _append(path, "\n")
 
     def put(self, build: Build) -> None:
@@ -102,15 +108,15 @@ class Record:
             _append(self._path, json.dumps({"setup": self._setup, **asdict(build)}, ensure_ascii=False) + "\n")
 
     def missing(self, maker: Maker, solutions: Iterable[str]) -> list[str]:
-        """Those that this maker hasn't built yet, in order."""
+        """Returns the solutions that this maker has not built yet, in order."""
         return [each for each in solutions if (maker, each) not in self.builds]
 
     def of(self, maker: Maker, solutions: Iterable[str]) -> list[Build]:
-        """Those that there are, in order."""
+        """Returns the recorded builds of this maker, in order."""
         return [self.builds[maker, each] for each in solutions if (maker, each) in self.builds]
 
     def pairs(self, solutions: Iterable[str]) -> list[Pair]:
-        """Those that both have built, in order."""
+        """Returns the solutions that both makers have built, in order."""
         return [Pair(self.builds[Maker.STOCK, each], self.builds[Maker.HARNESS, each]) for each in solutions
                 if (Maker.STOCK, each) in self.builds and (Maker.HARNESS, each) in self.builds]
 
@@ -122,7 +128,7 @@ def _read(text: str, setup: str) -> Iterator[Build]:
             if facts.pop("setup") == setup:
                 yield Build(**{**facts, "maker": Maker(facts["maker"]), "end": End(facts["end"])})
         except (ValueError, KeyError, TypeError, AttributeError):
-            continue  # cut off, or written by another version: it is built again
+            continue  # half-written, or from another version: it is built again
 
 
 def _append(path: Path, text: str) -> None:
@@ -132,7 +138,7 @@ def _append(path: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class Bar:
-    """A figure and what it is held to. `met` is None where there is nothing to measure or no bar."""
+    """A figure and its bar. `met` is None if there is no figure or no bar."""
 
     what: str
     figure: str
@@ -141,7 +147,7 @@ class Bar:
 
 
 def bars(ours: Sequence[Build], pairs: Sequence[Pair]) -> list[Bar]:
-    """What the builds are held to. Those that weren't compared with stock count for the first one only."""
+    """Returns all figures with their bars. Builds that were not compared with stock count only for the first."""
     hung = sum(build.end is End.HUNG for build in ours)
     found = [Bar("builds that hung", f"{hung} of {len(ours)}", "0", hung == 0)]
     if not pairs:
@@ -170,7 +176,7 @@ def _largest(what: str, ratios: Sequence[float], most: float) -> Bar:
 
 
 def report(ours: Sequence[Build], pairs: Sequence[Pair], recorded: Mapping[str, str], left: int) -> str:
-    """Markdown: the pairs, what ended differently, what wasn't built, seconds, and the bars."""
+    """Returns Markdown: pairs, different outcomes, failed builds, seconds, and the bars."""
     blocks = [_pairs(pairs), _listed("Ended otherwise than by stock", _different(pairs)),
               _listed("Not built by the harness", _not_built(ours, recorded)), _summary(ours),
               f"{left} builds are left to do." if left else "", _bars(bars(ours, pairs))]

@@ -1,10 +1,10 @@
-"""Builds one solution by torch's own `load_inline` and `load`, in a process of its own; started by real_code.py.
+"""Builds one solution by torch's own `load_inline` and `load`, in its own process. Started by real_code.py.
 
     python benchmarks/real_code_stock.py SOLUTION PROBLEM
 
-Imports both files and constructs the solution. Each call of `load_inline` and `load` is two lines of JSON on stdout:
-one when it begins, and one with the seconds inside it and what it raised, if it did. A last line says what import and
-constructor raised, if they did.
+Imports both files and constructs the solution. Each call of `load_inline` and `load` prints two lines of JSON to
+stdout: one at its start, and one with its seconds and its exception, if any. A last line has the exception of the
+import or the constructor, if any.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from throughput_stock import load, watched
 from torch.utils import cpp_extension
 
 LONGEST = 100_000
-"""Characters that are kept of the start and of the end of a compiler's output."""
+"""The most characters of the start and of the end of a compiler's output."""
 
 
 def main(solution: str, problem: str) -> None:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what compilers and solutions print is no answer
+    os.dup2(2, 1)  # keeps the output of compilers and solutions apart from the JSON
     for name in ("load_inline", "load"):
         setattr(cpp_extension, name, noted(getattr(cpp_extension, name), answers))
     raised = ""
@@ -33,14 +33,14 @@ def main(solution: str, problem: str) -> None:
         reference = load(Path(problem))
         load(Path(solution)).ModelNew(*reference.get_init_inputs())
     except BaseException as error:  # noqa: BLE001
-        # SystemExit, too: whatever a solution raises, its builds count.
+        # Builds count whatever the solution raises, including SystemExit.
         raised = described(error)
     say(answers, raised=raised)
-    os._exit(0)  # threads that a solution started would keep the process
+    os._exit(0)  # threads of a solution would keep the process alive
 
 
 def noted(build: Callable[..., Any], answers: TextIO) -> Callable[..., Any]:
-    """The same function, which also says how long it took and what it raised."""
+    """Wraps a function to print the start, the seconds and the exception of each call."""
     spent: list[float] = []
     timed = watched(build, spent)
 

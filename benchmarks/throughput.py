@@ -1,26 +1,26 @@
-"""How fast the harness itself is: each part measures, prints a Markdown table, and is held to a bar.
+"""Measures the speed of the harness itself. Each part prints a Markdown table and is compared with a bar.
 
-    python benchmarks/throughput.py                           every part; status 1 if a bar is missed, 2 if a part
-                                                              couldn't be measured
-    python benchmarks/throughput.py --part warm --part next   only these
-    python benchmarks/throughput.py --out FILE.json           raw figures too, as they come; those of other parts that
-                                                              FILE.json has from this environment are kept
-    python benchmarks/throughput.py --show FILE.json          the tables of such a file again, without a GPU
+    python benchmarks/throughput.py                           all parts; status 1 if a bar is missed, 2 if a part could
+                                                              not be measured
+    python benchmarks/throughput.py --part warm --part next   only these parts
+    python benchmarks/throughput.py --out FILE.json           also write raw figures as they are measured; figures of
+                                                              other parts from the same environment are kept
+    python benchmarks/throughput.py --show FILE.json          print the tables of such a file, without a GPU
 
 | part        | what                                                                 | bar                          |
 | ----------- | -------------------------------------------------------------------- | ---------------------------- |
-| builds      | cold builds of 8 bundled solutions against stock `load_inline`       | 3.5 times as fast; median 4  |
-| warm        | one built solution with `--check`, process start to exit             | 6 s; 1.5 s over import torch |
+| builds      | cold builds of 8 bundled solutions, compared with stock load_inline  | 3.5 times as fast; median 4  |
+| warm        | one built solution with `--check`, from process start to exit        | 6 s; 1.5 s over import torch |
 | next        | each further built solution of a run                                 | 1.5 s checked, 4 s timed     |
 | large       | an evaluation of 50 calls with 6 GiB of inputs                       | 20 s                         |
-| suite       | 16 solutions, nothing built, against a simple harness on stock torch | 10 times as fast             |
-| devices     | these, built, on two GPUs against one; left out where there is one   | 1.8 times as fast            |
-| undisturbed | device times while 8 builds run against those on an idle machine     | medians within 2 %           |
+| suite       | 16 solutions, empty cache, compared with a simple harness            | 10 times as fast             |
+| devices     | the built suite on two GPUs, compared with one                       | 1.8 times as fast            |
+| undisturbed | device times during 8 builds, compared with an idle machine          | medians within 2 %           |
 
-Ratios are within one run on one machine. It takes some 8 minutes on 16 cores, and needs the machine and its GPU for
-itself. One of the stock builds of `suite` runs beside `next` and `large` where there are cores enough; nothing else
-runs side by side but what a table says. Everything is built in a temporary folder; no cache of anybody's is used.
-`--device cpu` tries out what works there; its figures say nothing.
+Both figures of a ratio are measured in the same run on the same machine. All parts take about 8 minutes on 16 cores,
+and need an otherwise idle machine and GPU. `devices` is skipped with a single GPU. If there are enough cores, one stock
+build of `suite` runs during `next` and `large`; nothing else overlaps unless a table says so. Everything is built in a
+temporary folder, and no existing cache is used. `--device cpu` tests the parts on the CPU; its figures are meaningless.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from inlinebench.compile.toolchain import MissingTool  # noqa: E402
 from inlinebench.records.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
 
 BESIDE = ("next", "large")
-"""Parts beside which one stock build runs, where `suite` follows."""
+"""Parts during which one stock build runs, if `suite` follows."""
 BROKEN = (Failed, JudgeDied, MissingTool, NoDevice, NoSandbox, OSError, RuntimeError, UsageError, ValueError,
           subprocess.SubprocessError)
-"""What ends a part without ending those after it. A bad build request and what is no JSON are ValueErrors."""
+"""Exceptions that end a part, but not the following parts. Invalid build requests and invalid JSON are ValueErrors."""
 
 
 def measure(given: argparse.Namespace) -> int:
-    """The parts that were asked for, each for itself; gives the exit status."""
+    """Measures the chosen parts one by one. Returns the exit status."""
     begin, status = time.monotonic(), 0
     with tempfile.TemporaryDirectory(prefix="inlinebench-") as folder:
         try:
@@ -75,7 +75,7 @@ def measure(given: argparse.Namespace) -> int:
 
 
 def run(part: str, parts: Parts, record: Record) -> int:
-    """Measures and prints a part; gives the exit status that it deserves."""
+    """Measures and prints a part. Returns its exit status."""
     begin = time.monotonic()
     record.begin(part)
     say(f"\n{head(part)}")
@@ -97,7 +97,7 @@ def run(part: str, parts: Parts, record: Record) -> int:
 
 
 def show(path: Path) -> int:
-    """The tables of a file of figures; gives the exit status that they deserve."""
+    """Prints the tables of a file of figures. Returns their exit status."""
     try:
         environment, parts, took_s = read_record(path)
     except (OSError, ValueError) as error:
@@ -116,14 +116,14 @@ def say(text: str) -> None:
 
 
 def complain(message: str) -> int:
-    """For what can't be done at all; gives the exit status."""
+    """Prints an error. Returns the exit status."""
     print(f"throughput.py: {message}", file=sys.stderr)
     return 2
 
 
 def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)
 
 
@@ -132,25 +132,25 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--part", dest="parts", action="append", choices=PARTS, help="repeatable (default: all)")
     add("--device", default="cuda", metavar="NAME", help="cuda, cuda:N or cpu")
-    add("--bundled", type=positive, default=8, metavar="N", help="bundled solutions in `builds`, spread over all "
-        "(default 8, whose compilers are one a core on 16 cores; 999 for all, which takes longer in proportion)")
-    add("--processes", type=positive, default=5, metavar="N", help="of `warm` (default 5)")
-    add("--further", type=positive, default=8, metavar="N", help="solutions more than one in `next` (default 8)")
-    add("--gib", type=float, default=6.0, metavar="GIB", help="inputs of `large` (default 6)")
-    add("--solutions", type=positive, default=16, metavar="N", help="of `suite` and `devices` (default 16)")
-    add("--stock", type=positive, default=2, metavar="N", help="of them measured in the simple harness (default 2); "
-        f"one builds beside `next` and `large` from {PLENTY_OF_CORES} cores on")
-    add("--evaluations", type=positive, default=8, metavar="N", help="of `undisturbed`, of each "
-        f"kind; {AT_SMALL} times as many at the shape `small` (default 8)")
-    add("--builds", type=positive, default=8, metavar="N", help="at a time in `undisturbed` (default 8)")
-    add("--out", type=Path, metavar="FILE", help="keep raw figures in FILE as JSON")
-    add("--show", type=Path, metavar="FILE", help="measure nothing; print what is in FILE")
+    add("--bundled", type=positive, default=8, metavar="N", help="bundled solutions in `builds`, spread evenly "
+        "(default 8, whose compilers occupy 16 cores; 999 for all)")
+    add("--processes", type=positive, default=5, metavar="N", help="processes of `warm` (default 5)")
+    add("--further", type=positive, default=8, metavar="N", help="additional solutions in `next` (default 8)")
+    add("--gib", type=float, default=6.0, metavar="GIB", help="size of the inputs of `large` (default 6)")
+    add("--solutions", type=positive, default=16, metavar="N", help="solutions in `suite` and `devices` (default 16)")
+    add("--stock", type=positive, default=2, metavar="N", help="of these, measured in the simple harness (default 2); "
+        f"with {PLENTY_OF_CORES} cores or more, one builds during `next` and `large`")
+    add("--evaluations", type=positive, default=8, metavar="N", help="evaluations of each kind in "
+        f"`undisturbed` (default 8); {AT_SMALL} times as many at the shape `small`")
+    add("--builds", type=positive, default=8, metavar="N", help="parallel builds in `undisturbed` (default 8)")
+    add("--out", type=Path, metavar="FILE", help="write raw figures to FILE as JSON")
+    add("--show", type=Path, metavar="FILE", help="print the tables of FILE instead of measuring")
     given = parser.parse_args(arguments)
     given.parts = given.parts or list(PARTS)
     if not given.gib > 0:
-        parser.error(f"--gib {given.gib:g}: nothing to add up")
+        parser.error(f"--gib {given.gib:g}: must be positive")
     if given.stock > given.solutions:
-        parser.error(f"--stock {given.stock}: there are {given.solutions} solutions")
+        parser.error(f"--stock {given.stock}: must not exceed --solutions {given.solutions}")
     return given
 
 

@@ -1,4 +1,4 @@
-"""The parts of throughput.py: each measures, and gives its rows as they are finished."""
+"""The parts of throughput.py. Each measures, and yields its rows as they are finished."""
 
 from __future__ import annotations
 
@@ -38,41 +38,42 @@ from inlinebench.records.options import Options
 from inlinebench.scheduler import bytecode
 
 Note = Callable[[Row], None]
-"""Called with a row that isn't finished, so that what is there so far is kept."""
+"""Called with an unfinished row, so that its figures are kept."""
 
 SMALL, ODD = "small", "odd"
 COLD = {"builds", "suite"}
-"""Parts that need nothing built."""
+"""Parts that start with an empty cache."""
 CALLS = 50
 BLOCK = 2
-"""Evaluations of `undisturbed` in turn without and with builds, so that a drift of the machine cancels."""
+"""`undisturbed` alternates blocks of this many evaluations without and with builds, so that drift cancels."""
 COMPILERS = 3
-"""Cores for each build: one for the bindings, one for nvcc's step, and one to spare."""
+"""Cores for each build: one for the bindings, one for nvcc, and a spare one."""
 AT_SMALL = 3
-"""Times as many evaluations of `undisturbed` at the shape `small`: of a kernel of 1.5 us some processes make 1.7."""
+"""Factor for the evaluations of `undisturbed` at the shape `small`, whose kernel takes 1.5 to 1.7 µs, depending on the
+process."""
 PLENTY_OF_CORES = 12
-"""From here on a build (two compilers) on other cores is not felt by what else is measured."""
+"""With this many cores, a build (two compilers) on other cores does not disturb other measurements."""
 IMPORT = {"cuda": "import torch; torch.cuda.synchronize()", "cpu": "import torch"}
 
 
 class Skipped(Exception):
-    """A part makes no sense on this machine; the text says why."""
+    """A part cannot be measured on this machine; the text says why."""
 
 
 @dataclass(frozen=True)
 class StockFigures:
-    """Seconds of one solution in a simple harness: inside `load_inline`, and of the whole process.
-
-    `beside` tells that it built while something else was measured.
-    """
+    """Seconds of one solution in the simple harness."""
 
     build_s: float
+    """Seconds inside `load_inline`."""
     total_s: float
+    """Seconds of the whole process."""
     beside: bool
+    """Whether it was built while something else was measured."""
 
 
 class Stock:
-    """Solutions in a simple harness, one at a time, each run once and only when it is asked for."""
+    """Runs solutions in the simple harness on demand: one at a time, each once."""
 
     def __init__(self, solutions: Sequence[Solution], machine: Machine, folder: Path) -> None:
         self._solutions, self._machine, self._folder = solutions, machine, folder
@@ -80,13 +81,13 @@ class Stock:
         self._beside: tuple[int, StockRun] | None = None
 
     def start_beside(self, number: int) -> None:
-        """Has the first of so many that hasn't run build from now on, beside whatever else is done."""
+        """Starts to build the first of `number` solutions that has not run, in the background."""
         waiting = [index for index in range(number) if index not in self._figures]
         if waiting and self._beside is None:
             self._beside = waiting[0], self._start(waiting[0])
 
     def figures(self, index: int) -> StockFigures:
-        """Waits for what builds beside, even if it is another one. Raises Failed."""
+        """Returns the figures of a solution, after any build in the background. Raises Failed."""
         if self._beside is not None:
             (begun, run), self._beside = self._beside, None
             self._figures[begun] = self._take(run, beside=True)
@@ -95,7 +96,7 @@ class Stock:
         return self._figures[index]
 
     def close(self) -> None:
-        """Ends what is still at work."""
+        """Ends the build in the background."""
         if self._beside is not None:
             self._beside[1].close()
             self._beside = None
@@ -113,7 +114,7 @@ class Stock:
 
 
 class Parts:
-    """All parts on one machine; `given` are the options, and everything that is written lies in `folder`."""
+    """All parts on one machine. `given` are the options. All files are written to `folder`."""
 
     def __init__(self, given: argparse.Namespace, machine: Machine, folder: Path) -> None:
         self._given, self._machine, self._folder = given, machine, folder
@@ -123,8 +124,8 @@ class Parts:
         self._stock = Stock(self._suite, machine, folder / "stock")
 
     def prepare(self) -> float:
-        """Builds what later parts need built, and has the files that compilers read in memory, so that no part pays
-        for having been the first. Gives the seconds. Raises Failed."""
+        """Builds what later parts need, and loads the compilers' headers into the page cache, so that the first part is
+        not slower than the others. Returns the seconds. Raises Failed."""
         begin = time.monotonic()
         for header in toolchain.torch().include_dirs[0].rglob("*.h"):
             header.read_bytes()
@@ -133,30 +134,30 @@ class Parts:
         (self._problems / source.name).write_bytes(source.read_bytes())
         for number in (1, 1 + self._given.further):
             planted.copies(self._copies(number), number)
-        both = planted.copies(self._folder / "prepared", 2)  # of a single one no note is left that it was built
+        both = planted.copies(self._folder / "prepared", 2)  # runs of a single solution do not prebuild
         planted.large(self._problems, both, self._given.gib)
         if not set(self._given.parts) <= COLD:
             run_eval(*self._common("--problems", self._problems, "--solutions", both, "--shape", SMALL))
         return time.monotonic() - begin
 
     def start_beside(self) -> None:
-        """What later parts need and doesn't disturb the next ones."""
+        """Starts a stock build for later parts, if it does not disturb the next ones."""
         if self._machine.cores >= PLENTY_OF_CORES:
             self._stock.start_beside(self._given.stock)
 
     def close(self) -> None:
-        """Ends what is still at work."""
+        """Ends the build in the background."""
         self._stock.close()
 
     def rows(self, part: str, note: Note) -> Iterator[Row]:
-        """The rows of a part as they are finished. Raises Skipped, Failed and what the harness raises."""
+        """Yields the rows of a part as they are finished. Raises Skipped, Failed and what the harness raises."""
         parts = {"builds": self.builds, "warm": self.warm, "next": self.further, "large": self.large,
                  "suite": self.suite, "devices": self.devices, "undisturbed": self.undisturbed}
         return parts[part](note)
 
     def builds(self, note: Note) -> Iterator[Row]:
-        """Part `builds`: as many side by side as the cores can compile at once, by torch and then by the harness, and
-        one of each alone; that of the harness also as the first build of a cache, for which nothing is precompiled."""
+        """Part `builds`: parallel builds, as many as the cores allow, by torch and then by the harness; then one build
+        of each alone, that of the harness also with an empty cache, without precompiled headers."""
         solutions = planted.bundled(min(self._given.bundled, len(planted.bundled())))
         with ThreadPoolExecutor() as pool:
             requests = list(pool.map(request_of, solutions))
@@ -175,13 +176,13 @@ class Parts:
         yield Built(f"median of {len(ratios)}", ratios=ratios)
         alone = Built(f"{solutions[0]}, alone", stock_s=self._stock.figures(0).build_s)
         note(alone)
-        ours_s, headers = build(together, numbered_request(requests[0], 0))  # under another number it is a cold one
+        ours_s, headers = build(together, numbered_request(requests[0], 0))  # another number makes it a cold build
         yield replace(alone, precompiling_s=precompiling_s, ours_s=ours_s, headers=headers)
         ours_s, headers = build(service(self._folder / "alone", self._machine.architectures, 1), requests[0])
         yield replace(alone, what=f"{alone.what}, the first of a cache", ours_s=ours_s, headers=headers)
 
     def _stock_builds(self, solutions: Sequence[Solution], note: Note) -> list[Built]:
-        """Rows of builds by torch, all at once."""
+        """Returns the rows of parallel builds by torch."""
         rows = [Built(str(solution), beside=len(solutions) - 1) for solution in solutions]
         with ExitStack() as stack:
             runs = [StockRun(solution, self._machine, self._folder / "builds" / str(solution))
@@ -194,13 +195,13 @@ class Parts:
         return rows
 
     def warm(self, note: Note) -> Iterator[Row]:
-        """Part `warm`: in turn with processes that only import torch and start CUDA, and find torch's modules compiled
-        where the harness does."""
+        """Part `warm`: alternates with processes that only import torch and start CUDA, with the harness's bytecode
+        cache."""
         plain = [sys.executable, "-c", IMPORT[self._machine.device.partition(":")[0]]]
         row = Warm(f"run_eval.py {PROBLEM}/{SOLUTION} --check")
         compiled = bytecode.environment(self._cache)
         row = replace(row, installed_s=timed(plain))
-        timed(plain, compiled)  # which leaves what it has compiled
+        timed(plain, compiled)  # fills the bytecode cache
         for _ in range(self._given.processes):
             row.plain_s.append(timed(plain, compiled))
             row.ours_s.append(run_eval(*self._common(f"{PROBLEM}/{SOLUTION}", "--check")))
@@ -208,7 +209,7 @@ class Parts:
         yield row
 
     def further(self, note: Note) -> Iterator[Row]:
-        """Part `next`: a run of one against a run of some more, with and without times."""
+        """Part `next`: a run of one solution, and a run of more, with and without times."""
         further = self._given.further
         for timing in (False, True):
             row = Further("with times" if timing else "--check", timing, further)
@@ -218,10 +219,10 @@ class Parts:
             yield replace(row, more_s=run_eval(*how, "--solutions", self._copies(1 + further)))
 
     def large(self, note: Note) -> Iterator[Row]:
-        """Part `large`: the first evaluation of a session, so with the preparation of its problem."""
-        places = ("--problems", self._problems, "--solutions", self._folder / "prepared")
+        """Part `large`: the first evaluation of a session, including the preparation of its problem."""
+        folders = ("--problems", self._problems, "--solutions", self._folder / "prepared")
         calls = ("--calls", str(CALLS), "--most-calls", str(CALLS))
-        with session(self._common(f"{LARGE}/{SUM}", *places, "--shape", FULL, *calls)) as results:
+        with session(self._common(f"{LARGE}/{SUM}", *folders, "--shape", FULL, *calls)) as results:
             begin = time.monotonic()
             result = next(results)
             took_s = time.monotonic() - begin
@@ -229,7 +230,7 @@ class Parts:
         yield Large(f"{LARGE}/{SUM}", self._given.gib, result.check.calls, took_s)
 
     def suite(self, note: Note) -> Iterator[Row]:
-        """Part `suite`: some in the simple harness, then all of them in ours."""
+        """Part `suite`: some solutions in the simple harness, then all of them in this one."""
         row = Suite(f"{len(self._suite)} solutions", len(self._suite))
         for index in range(self._given.stock):
             figures = self._stock.figures(index)
@@ -239,28 +240,27 @@ class Parts:
         yield replace(row, ours_s=self._suite_s)
 
     def devices(self, note: Note) -> Iterator[Row]:
-        """Part `devices`: the suite on one device and on two. Raises Skipped where there is only one."""
+        """Part `devices`: the suite on one device and on two. Raises Skipped with a single GPU."""
         two = "cpu,cpu" if self._machine.device == "cpu" else "0,1"
         if self._machine.device != "cpu" and self._machine.gpus < 2:
             raise Skipped(f"{self._machine.gpus} GPU here; --devices {two} needs two")
-        _ = self._suite_s  # now it is built
-        # And now both devices are known: what a GPU can do is measured when it is first met, for all later runs.
-        places = ("--problems", self._problems, "--solutions", self._folder / "prepared", "--shape", SMALL)
-        run_eval("--devices", two, "--cache", self._suite_cache, "--quiet", *places)
+        _ = self._suite_s  # builds the suite
+        # The first run on a GPU measures its peaks, which all later runs reuse.
+        folders = ("--problems", self._problems, "--solutions", self._folder / "prepared", "--shape", SMALL)
+        run_eval("--devices", two, "--cache", self._suite_cache, "--quiet", *folders)
         row = Shared(f"{len(self._suite)} solutions")
         row = replace(row, one_s=self._shared_s(two.partition(",")[0]))
         note(row)
         yield replace(row, two_s=self._shared_s(two))
 
     def undisturbed(self, note: Note) -> Iterator[Row]:
-        """Part `undisturbed`: evaluations of a session for each shape, some of them while a thread keeps builds going.
-        """
+        """Part `undisturbed`: evaluations in a session for each shape, some of them during builds."""
         numbers = itertools.count()
         request = request_of(Solution(PROBLEM, SOLUTION, Options().solutions / PROBLEM / f"{SOLUTION}.py"))
-        place, targets = self._folder / "thrown-away", self._machine.architectures
+        cache, targets = self._folder / "thrown-away", self._machine.architectures
 
         def builds() -> Builds:
-            return Builds(request, self._given.builds, place, targets, numbers)
+            return Builds(request, self._given.builds, cache, targets, numbers)
 
         count = self._given.evaluations
         for shape, each in ((FULL if self._machine.device != "cpu" else ODD, count), (SMALL, AT_SMALL * count)):
@@ -277,7 +277,7 @@ class Parts:
             yield row
 
     def _common(self, *more: str | Path) -> list[str | Path]:
-        """Arguments of run_eval.py; of a cache that is named twice the second counts."""
+        """Returns arguments of run_eval.py. A second --cache in `more` overrides the first."""
         return ["--device", self._machine.device, "--cache", self._cache, "--quiet", *more]
 
     def _copies(self, number: int) -> Path:
@@ -285,13 +285,13 @@ class Parts:
 
     @cached_property
     def _suite_s(self) -> float:
-        """The seconds of the suite with an empty cache, in a process; it is built from then on."""
+        """The seconds of a run of the suite with an empty cache. Afterwards the suite is built."""
         return run_eval(*self._common("--cache", self._suite_cache, "--solutions", self._folder / "suite"))
 
     def _shared_s(self, devices: str) -> float:
-        """The seconds of the suite in a session on these devices, from the first job on."""
-        places = ("--cache", self._suite_cache, "--solutions", self._folder / "suite")
-        with session(["--devices", devices, *places]) as results:
+        """Returns the seconds of the suite in a session on these devices, from the first job on."""
+        folders = ("--cache", self._suite_cache, "--solutions", self._folder / "suite")
+        with session(["--devices", devices, *folders]) as results:
             begin = time.monotonic()
             made = sum(1 for _ in results)
             took_s = time.monotonic() - begin
@@ -301,6 +301,6 @@ class Parts:
 
 
 def turns(evaluations: int, block: int = BLOCK) -> list[tuple[bool, int]]:
-    """Whether there are builds beside, and how many evaluations follow: so many of each kind, in turn, idle first."""
+    """Returns blocks of evaluations, alternately idle and with builds, as pairs of (with builds, length)."""
     blocks = [min(block, evaluations - begin) for begin in range(0, evaluations, block)]
     return [(busy, length) for length in blocks for busy in (False, True)]

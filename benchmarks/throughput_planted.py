@@ -1,4 +1,4 @@
-"""The problems and solutions that throughput.py plants: copies of the bundled ones, and one with large inputs."""
+"""Generates the problems and solutions of throughput.py: copies of the bundled ones, and one with large inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inlinebench.records.catalog import Solution
 from inlinebench.records.options import Options
 
 PROBLEM, SOLUTION = "matmul_diag", "naive"
-"""The bundled solution that is evaluated again and again."""
+"""The bundled solution that is evaluated repeatedly."""
 LARGE, SUM = "add_three", "plain"
 OPERANDS, FLOAT_BYTES = 3, 4
 
@@ -90,9 +90,9 @@ _SOURCE = re.compile(r'^(?:CUDA|COMMON)_SOURCE = r?"""\n', re.MULTILINE)
 
 
 def bundled(number: int | None = None) -> list[Solution]:
-    """The solutions that come with the harness, or so many of them: evenly spread, all of them in turn if that is more.
+    """Returns the bundled solutions, or `number` of them, evenly spread; more than all of them are repeated.
 
-    However many, the first is the same.
+    The first one is the same for any number.
     """
     default = Options()
     known = catalog.read(default.problems, default.solutions).solutions
@@ -104,21 +104,21 @@ def bundled(number: int | None = None) -> list[Solution]:
 
 
 def problem_of(solution: Solution) -> Path:
-    """The file of a bundled solution's problem."""
+    """Returns the problem file of a bundled solution."""
     return Options().problems / f"{solution.problem}.py"
 
 
 def copies(folder: Path, number: int) -> Path:
-    """A folder of solutions with one file under so many names: all share its build."""
-    place = folder / PROBLEM
-    place.mkdir(parents=True)
+    """Writes a folder of solutions with the same file under `number` names, which share a build. Returns the folder."""
+    target = folder / PROBLEM
+    target.mkdir(parents=True)
     for index in range(number):
-        shutil.copyfile(Options().solutions / PROBLEM / f"{SOLUTION}.py", place / f"copy_{index}.py")
+        shutil.copyfile(Options().solutions / PROBLEM / f"{SOLUTION}.py", target / f"copy_{index}.py")
     return folder
 
 
 def large(problems: Path, solutions: Path, gib: float) -> None:
-    """The problem with inputs of so many GiB, and a solution of it."""
+    """Writes a problem with `gib` GiB of inputs, and a solution of it."""
     values = round(gib * 2**30 / (OPERANDS * FLOAT_BYTES))
     for path, text in ((problems / f"{LARGE}.py", LARGE_PROBLEM.format(values=values)),
                        (solutions / LARGE / f"{SUM}.py", LARGE_SOLUTION)):
@@ -127,7 +127,7 @@ def large(problems: Path, solutions: Path, gib: float) -> None:
 
 
 def suite(folder: Path, number: int) -> list[Solution]:
-    """So many bundled solutions in a folder, each with a source of its own, so that each is built."""
+    """Writes `number` bundled solutions to a folder. Their sources are distinct, so that each is built."""
     planted = []
     for index, original in enumerate(bundled(number)):
         name = f"{original.name}_{index}"
@@ -139,14 +139,16 @@ def suite(folder: Path, number: int) -> list[Solution]:
 
 
 def numbered(text: str, number: int) -> str:
-    """A solution's text with a comment in its CUDA source. Raises ValueError if it has not one CUDA_SOURCE, or one
-    COMMON_SOURCE where there are several."""
+    """Returns a solution's text with a comment in its CUDA source.
+
+    Raises ValueError unless the text has exactly one CUDA_SOURCE or COMMON_SOURCE that is a string literal.
+    """
     changed, found = _SOURCE.subn(lambda match: f"{match[0]}// copy {number}\n", text)
     if found != 1:
-        raise ValueError(f"{found} times CUDA_SOURCE at the begin of a line; one is needed")
+        raise ValueError(f"{found} times CUDA_SOURCE at the start of a line; exactly one is needed")
     return changed
 
 
 def numbered_request(request: BuildRequest, number: int) -> BuildRequest:
-    """The same build with a comment in its CUDA sources, so that no other build is the same."""
+    """Returns the same build with a comment in its CUDA sources, which makes it distinct."""
     return dataclasses.replace(request, cuda_sources=(f"// copy {number}\n", *request.cuda_sources))

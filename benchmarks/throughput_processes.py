@@ -1,4 +1,4 @@
-"""The processes that throughput.py starts and times, the harness's sessions and build services among them."""
+"""The processes, sessions and build services that throughput.py starts and times."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from inlinebench.scheduler.session import Session
 from inlinebench.wire.processes import kill_tree
 
 LONGEST_S = 400.0
-"""For one process or one build."""
+"""The time limit of a process or a build, in seconds."""
 LAST_LINES = 15
 HEAD_START_S = 1.0
-"""Until compilers that were just started are at work."""
+"""Seconds until compilers that were just started are busy."""
 STOCK = Path(__file__).with_name("throughput_stock.py")
 
 FACTS = """
@@ -62,7 +62,7 @@ import json, runpy, sys
 from inlinebench.candidate import load_inline
 def build(facts):
     print(json.dumps(facts), flush=True)
-    sys.exit(0)  # out of the solution's import or constructor
+    sys.exit(0)  # leaves the solution's import or constructor
 load_inline.install(build)
 problem, solution = (runpy.run_path(path) for path in sys.argv[1:])
 solution["ModelNew"](*problem["get_init_inputs"]())
@@ -70,12 +70,12 @@ solution["ModelNew"](*problem["get_init_inputs"]())
 
 
 class Failed(Exception):
-    """A part couldn't be measured; the text says why."""
+    """A part could not be measured; the text says why."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What the parts need to know of the device and of what it is in. `cores` are those that this process may use."""
+    """The device and its machine. `cores` are those that this process may use."""
 
     device: str
     environment: Mapping[str, Any]
@@ -85,7 +85,10 @@ class Machine:
 
     @classmethod
     def look(cls, device: str) -> Machine:
-        """Found out by another process, so that this one holds no GPU. Raises Failed if there is no such device."""
+        """Inspects a device in another process, so that this one does not occupy the GPU.
+
+        Raises Failed if there is no such device.
+        """
         environment, architectures, gpus = json.loads(_python(FACTS, device).stdout.splitlines()[-1])
         cores = len(os.sched_getaffinity(0))
         known = {name: fact for name, fact in environment.items() if fact is not None}
@@ -93,21 +96,25 @@ class Machine:
 
 
 def timed(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> float:
-    """The seconds of a process, with this in its environment besides, from its start to its exit status. Raises Failed
-    if that isn't 0."""
+    """Returns the seconds of a process from start to exit. `environment` extends its environment.
+
+    Raises Failed if its exit status is not 0.
+    """
     begin = time.monotonic()
     _run(command, environment)
     return time.monotonic() - begin
 
 
 def run_eval(*arguments: str | Path) -> float:
-    """The same for run_eval.py, whose evaluations have to pass."""
+    """Returns the seconds of a run of run_eval.py, whose evaluations must pass. Raises Failed."""
     return timed([sys.executable, ROOT / "run_eval.py", *arguments])
 
 
 def request_of(solution: Solution) -> BuildRequest:
-    """The first build that a bundled solution asks for when it is imported or constructed. Raises Failed if there is
-    none."""
+    """Returns the first build that a bundled solution requests during import and construction.
+
+    Raises Failed if it requests none.
+    """
     said = _python(RECORD, str(problem_of(solution)), str(solution.path)).stdout.splitlines()
     if not said:
         raise Failed(f"{solution} builds nothing")
@@ -115,21 +122,21 @@ def request_of(solution: Solution) -> BuildRequest:
 
 
 def service(cache: Path, architectures: Sequence[str], jobs: int) -> BuildService:
-    """A build service as a session has it, with so many builds at a time."""
+    """Returns a build service as in a session, with `jobs` parallel builds."""
     sandbox = Sandbox(tuple(map(str, available())), (str(ROOT),))
     return BuildService(cache, architectures, LONGEST_S, jobs, sandbox=sandbox)
 
 
 def precompile(builder: BuildService) -> float:
-    """The seconds of precompiling headers. Raises Failed."""
+    """Precompiles headers and returns the seconds. Raises Failed."""
     begin = time.monotonic()
     if not builder.precompile():
-        raise Failed("the headers can't be precompiled")
+        raise Failed("the headers cannot be precompiled")
     return time.monotonic() - begin
 
 
 def build(builder: BuildService, request: BuildRequest) -> tuple[float, str]:
-    """The seconds of a build that isn't in the cache, and the headers that it took. Raises Failed."""
+    """Builds a request that is not in the cache. Returns the seconds and the used headers. Raises Failed."""
     begin = time.monotonic()
     outcome = builder.build(request)
     took = time.monotonic() - begin
@@ -140,9 +147,9 @@ def build(builder: BuildService, request: BuildRequest) -> tuple[float, str]:
 
 @contextmanager
 def session(arguments: Sequence[str | Path], repeats: int = 1) -> Iterator[Iterator[Result]]:
-    """The results of a run in this process, as they come, with its judges up; each evaluation so many times.
+    """Yields the results of a run in this process, whose judges have started. Each evaluation is made `repeats` times.
 
-    Whatever doesn't pass raises Failed.
+    A result that did not pass raises Failed.
     """
     wanted = command_line.parse([str(each) for each in arguments])
     choices = choose(wanted, catalog.read(wanted.problems, wanted.solutions)) * repeats
@@ -154,16 +161,16 @@ def session(arguments: Sequence[str | Path], repeats: int = 1) -> Iterator[Itera
 
 
 def passed(result: Result) -> Result:
-    """The result. Raises Failed if it isn't a pass."""
+    """Returns the result. Raises Failed if it did not pass."""
     if result.verdict is not Verdict.PASSED:
         raise Failed(f"{result.problem}/{result.solution} {result.shape}: {result.verdict}: {result.reason}")
     return result
 
 
 class StockRun:
-    """A simple harness at work on one solution; it starts at once and waits when it has built.
+    """A process of the simple harness with one solution. It starts at once, builds, and waits.
 
-    Methods raise Failed if it goes wrong.
+    Methods raise Failed if the process fails.
     """
 
     def __init__(self, solution: Solution, machine: Machine, folder: Path) -> None:
@@ -177,12 +184,12 @@ class StockRun:
             )
 
     def built(self) -> tuple[float, float]:
-        """The seconds inside `load_inline`, and those since the process was started, once it has built."""
+        """Waits for the build. Returns the seconds inside `load_inline`, and those since the start of the process."""
         said = self._answer()
         return float(said["build_s"]), float(said["after_s"])
 
     def finish(self) -> float:
-        """Has it evaluate; gives the seconds from here to its end. It must have built."""
+        """Evaluates the built solution. Returns the seconds until the end of the process."""
         begin = time.monotonic()
         try:
             self._stdin.write("go\n")
@@ -196,7 +203,7 @@ class StockRun:
         return time.monotonic() - begin
 
     def close(self) -> None:
-        """Ends it, with its compilers, wherever it is."""
+        """Kills the process and its compilers, if it still runs."""
         if self._process.poll() is None:
             kill_tree(self._process.pid)
             self._process.wait()
@@ -224,8 +231,8 @@ class StockRun:
 
 
 def stock_environment(environment: Mapping[str, str], folder: Path, architectures: Sequence[str]) -> dict[str, str]:
-    """What torch's own `load_inline` finds: nothing built, this GPU's architecture, no limit on compilers, and the
-    ninja and the CUDA toolkit that the harness takes."""
+    """Returns the environment for torch's own `load_inline`: an empty cache, this GPU's architecture, no limit on
+    compilers, and the same ninja and CUDA toolkit as the harness."""
     taken = {name: value for name, value in environment.items() if name != "MAX_JOBS"}
     path = os.pathsep.join([sysconfig.get_path("scripts"), environment.get("PATH", os.defpath)])
     taken |= {"TORCH_EXTENSIONS_DIR": str(folder / "extensions"), "PATH": path}
@@ -236,9 +243,11 @@ def stock_environment(environment: Mapping[str, str], folder: Path, architecture
 
 
 class Builds:
-    """Keeps so many distinct builds going while it is entered; `numbers` tells them apart, over several of these.
+    """A context manager that keeps `at_a_time` distinct builds running.
 
-    On leaving, what still runs is killed. Raises Failed then if a build failed by itself.
+    `numbers` makes them distinct, also from those of other instances with the same iterator.
+
+    On exit, running builds are killed. Exiting raises Failed if a build failed before that.
     """
 
     def __init__(
@@ -267,7 +276,7 @@ class Builds:
         for thread in self._threads:
             thread.join()
         if kind is None and self._failures:
-            raise Failed(f"a build meanwhile failed: {self._failures[0]}")
+            raise Failed(f"a background build failed: {self._failures[0]}")
 
     def _keep_building(self) -> None:
         while not self._over.is_set():
@@ -291,12 +300,12 @@ def _python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 def _run(
     command: Sequence[str | Path], environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Raises Failed if it doesn't leave with status 0."""
+    """Runs a command. Raises Failed if its exit status is not 0."""
     path = os.pathsep.join(filter(None, [str(ROOT / "harness"), os.environ.get("PYTHONPATH", "")]))
     words = [str(each) for each in command]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LONGEST_S,
                           stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path, **(environment or {})})
     if done.returncode:
-        what = " ".join(word for word in words if "\n" not in word)  # without the code behind -c
-        raise Failed(f"{what} left with status {done.returncode}\n{last_lines(done.stdout + done.stderr)}")
+        what = " ".join(word for word in words if "\n" not in word)  # without the code after -c
+        raise Failed(f"{what} exited with status {done.returncode}\n{last_lines(done.stdout + done.stderr)}")
     return done

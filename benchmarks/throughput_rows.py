@@ -1,7 +1,6 @@
-"""What is promised of the harness's own speed: rows of raw figures, their bars, their tables and their file.
+"""The rows of throughput.py: raw figures, their bars, their tables and their file.
 
-Pure; used by throughput.py. All times are in seconds unless a name says otherwise. A figure that is missing meets no
-bar.
+Does not measure anything. All times are in seconds unless a name says otherwise. A missing figure misses its bar.
 """
 
 from __future__ import annotations
@@ -18,34 +17,36 @@ from typing import Any, ClassVar
 from accuracy_bars import Row, middle, number, percent
 
 MEDIAN_RATIO, EACH_RATIO, FIRST_RATIO = 4.0, 3.5, 3.0
-"""Builds are at least so many times as fast: their median, each, and the first of a cache."""
+"""The least speedups of builds: of their median, of each, and of the first with an empty cache."""
 SUITE_RATIO, DEVICES_RATIO = 10.0, 1.8
-"""At least so many times as fast."""
+"""The least speedups."""
 WARM_S, BEYOND_IMPORT_S = 6.0, 1.5
 NEXT_CHECKED_S, NEXT_TIMED_S = 1.5, 4.0
 LARGE_S = 20.0
 UNDISTURBED = 0.02
-"""How far medians may lie apart, as a share."""
+"""The largest difference of medians, as a share."""
 
 
 @dataclass(frozen=True)
 class Built(Row):
-    """One cold build by torch's own `load_inline` and by the harness, with so many others beside it in both cases.
-
-    `precompiling_s` is the time to make the headers that the harness reads in precompiled form, where that was done
-    before. `ratios` are those of several builds; the row is then their median.
-    """
+    """One cold build by torch's own `load_inline` and by the harness, or the median of several builds."""
 
     COLUMNS: ClassVar[tuple[str, ...]] = (
         "solution", "builds beside it", "stock `load_inline` (s)", "precompiled before, once (s)", "harness (s)",
         "headers", "times as fast", "at least")
 
     beside: int = 0
+    """The number of other builds that ran at the same time."""
     stock_s: float | None = None
+    """The time of torch's own `load_inline`."""
     precompiling_s: float | None = None
+    """The time to precompile headers, if that was done before."""
     ours_s: float | None = None
+    """The time of the harness."""
     headers: str = ""
+    """The headers that the harness used."""
     ratios: list[float] = field(default_factory=list)
+    """The speedups of several builds, if the row is their median."""
 
     @property
     def faster(self) -> float:
@@ -70,10 +71,9 @@ class Built(Row):
 
 @dataclass(frozen=True)
 class Warm(Row):
-    """A command on a built solution from start to exit status, and in turn with it a process that imports torch and
-    starts CUDA; one figure a process. The medians are held to the bars.
+    """A command on a built solution from start to exit, alternating with a process that imports torch and starts CUDA.
 
-    `installed_s` is such an import by the installation itself, which may have to compile torch's modules first.
+    The medians are compared with the bars.
     """
 
     COLUMNS: ClassVar[tuple[str, ...]] = (
@@ -81,8 +81,11 @@ class Warm(Row):
         "best (s)", "median (s)", "beyond it (s)", "under (s)")
 
     ours_s: list[float] = field(default_factory=list)
+    """The time of the command, in each process."""
     plain_s: list[float] = field(default_factory=list)
+    """The time to import torch and start CUDA, in each process."""
     installed_s: float | None = None
+    """The same without the bytecode cache: the installation may have to compile torch's modules first."""
 
     @property
     def beyond_s(self) -> float:
@@ -101,7 +104,7 @@ class Warm(Row):
 
 @dataclass(frozen=True)
 class Further(Row):
-    """A run over one solution, and one over it and so many `further` copies of it, from start to exit status."""
+    """A run of one solution, and a run of it and `further` copies, from start to exit."""
 
     COLUMNS: ClassVar[tuple[str, ...]] = (
         "evaluation", "run of 1 (s)", "run of more (s)", "further ones", "each of them (s)", "under (s)")
@@ -128,12 +131,12 @@ class Further(Row):
 
     @property
     def met(self) -> bool:
-        return 0 < self.each_s < self.allowed_s  # work that takes no time was not done
+        return 0 < self.each_s < self.allowed_s  # a solution that takes no time was not evaluated
 
 
 @dataclass(frozen=True)
 class Large(Row):
-    """One evaluation of a problem with so many GiB of inputs, built, in a session whose judge is up."""
+    """One evaluation of a built solution with `gib` GiB of inputs, in a session whose judge has started."""
 
     COLUMNS: ClassVar[tuple[str, ...]] = ("problem", "inputs (GiB)", "calls", "evaluation (s)", "under (s)")
 
@@ -152,10 +155,9 @@ class Large(Row):
 
 @dataclass(frozen=True)
 class Suite(Row):
-    """So many solutions with an empty cache: by one run of the harness, and one after the other by a simple harness on
-    torch's own `load_inline`, of which the first few are measured.
+    """Several solutions with an empty cache, by one run of the harness, and one by one by a simple harness.
 
-    `beside` of these were built while other parts ran on the machine's other cores.
+    The simple harness uses torch's own `load_inline`. Only the first few solutions are measured in it.
     """
 
     COLUMNS: ClassVar[tuple[str, ...]] = (
@@ -163,9 +165,13 @@ class Suite(Row):
         "stock, all at their mean (s)", "times as fast", "at least")
 
     solutions: int = 0
+    """The number of solutions."""
     ours_s: float | None = None
+    """The time of the harness for all solutions."""
     stock_s: list[float] = field(default_factory=list)
+    """The time of the simple harness for each measured solution."""
     beside: int = 0
+    """How many of these were built while other parts ran on other cores."""
 
     @property
     def stock_all_s(self) -> float:
@@ -188,7 +194,7 @@ class Suite(Row):
 
 @dataclass(frozen=True)
 class Shared(Row):
-    """The same built work on one device and shared by two, with the judges up."""
+    """The same built solutions on one device and on two, with judges that have started."""
 
     COLUMNS: ClassVar[tuple[str, ...]] = ("work", "one device (s)", "two (s)", "times as fast", "at least")
 
@@ -210,10 +216,7 @@ class Shared(Row):
 
 @dataclass(frozen=True)
 class Undisturbed(Row):
-    """A solution's median device time (µs) in evaluations on an idle machine and in others beside builds.
-
-    `builds` were begun meanwhile; without any the figures say nothing.
-    """
+    """A solution's median device time (µs) in evaluations on an idle machine and in others during builds."""
 
     COLUMNS: ClassVar[tuple[str, ...]] = (
         "solution", "evaluations", "idle (µs)", "beside builds (µs)", "builds begun", "apart", "within")
@@ -221,6 +224,7 @@ class Undisturbed(Row):
     idle_us: list[float] = field(default_factory=list)
     busy_us: list[float] = field(default_factory=list)
     builds: int = 0
+    """The number of builds that were started. Without any the row misses its bar."""
 
     @property
     def apart(self) -> float:
@@ -258,24 +262,24 @@ PARTS = tuple(KINDS)
 
 
 def head(part: str) -> str:
-    """What stands above the rows of a part, as Markdown."""
+    """Returns the title and the table header of a part, as Markdown."""
     columns = (*KINDS[part].COLUMNS, "bar")
     rule = " | ".join(["---", *["---:"] * (len(columns) - 2), "---"])
     return f"### `{part}`\n\n{TITLES[part]}.\n\n| {' | '.join(columns)} |\n| {rule} |"
 
 
 def seconds(value: float | None) -> str:
-    """A time, to 10 ms."""
+    """Formats a time to 10 ms."""
     return number(value, ".2f")
 
 
 def times(factor: float) -> str:
-    """A factor, with the sign for it where there is one."""
+    """Formats a factor with an `x`; a dash for NaN."""
     return number(factor, ".2f") + ("" if math.isnan(factor) else "x")
 
 
 def ratio(slow: float | None, fast: float | None) -> float:
-    """How many times as fast; NaN, which meets no bar, if either is missing or no time at all."""
+    """Returns the speedup. NaN, which misses every bar, if a time is missing or `fast` is 0."""
     if slow is None or fast is None or not fast > 0:
         return math.nan
     return slow / fast
@@ -286,9 +290,9 @@ def best_and_median(samples: Sequence[float]) -> tuple[str, str]:
 
 
 class Record:
-    """All figures by part and the seconds that each finished part took, in a file if there is to be one.
+    """All figures by part, and the seconds of each finished part. Written to `path`, if given.
 
-    Figures of another environment are dropped.
+    Figures of another environment in the file are dropped.
     """
 
     def __init__(self, path: Path | None, environment: Mapping[str, Any]) -> None:
@@ -301,13 +305,13 @@ class Record:
                 self.parts, self.took_s = parts, took_s
 
     def begin(self, part: str) -> None:
-        """Figures of an earlier run of a part are forgotten."""
+        """Starts a part, and removes its earlier figures."""
         self._forget(part)
         self.parts[part] = []
         self._write()
 
     def put(self, part: str, row: Row) -> None:
-        """Keeps a row in place of one of the same name."""
+        """Adds a row, in place of a row with the same name."""
         rows = self.parts[part]
         if row.what in [each.what for each in rows]:
             self.parts[part] = [row if each.what == row.what else each for each in rows]
@@ -316,12 +320,12 @@ class Record:
         self._write()
 
     def end(self, part: str, took_s: float) -> None:
-        """A part was measured as a whole, in so many seconds."""
+        """Marks a part as finished after `took_s` seconds."""
         self.took_s[part] = took_s
         self._write()
 
     def drop(self, part: str) -> None:
-        """A part has no figures."""
+        """Removes a part."""
         self._forget(part)
         self._write()
 
@@ -330,7 +334,7 @@ class Record:
         self.took_s.pop(part, None)
 
     def _write(self) -> None:
-        """The file whole or not at all."""
+        """Writes the file atomically."""
         if self._path is None:
             return
         parts = {name: [asdict(row) for row in rows] for name, rows in self.parts.items()}
@@ -341,9 +345,9 @@ class Record:
 
 
 def read_record(path: Path) -> tuple[dict[str, Any], dict[str, list[Row]], dict[str, float]]:
-    """Environment, rows by part, and the seconds of finished parts, of a file that a Record wrote.
+    """Returns the environment, the rows by part, and the seconds of finished parts from a file that a Record wrote.
 
-    Raises OSError, and ValueError for a file that isn't one.
+    Raises OSError if the file cannot be read, ValueError if a Record did not write it.
     """
     text = path.read_text(encoding="utf-8")
     try:
@@ -351,11 +355,11 @@ def read_record(path: Path) -> tuple[dict[str, Any], dict[str, list[Row]], dict[
         parts = {part: [KINDS[part](**row) for row in rows] for part, rows in data["parts"].items()}
         return dict(data["environment"]), parts, dict(data["seconds"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is no file of figures ({type(error).__name__}: {error})") from error
+        raise ValueError(f"{path} is not a file of figures ({type(error).__name__}: {error})") from error
 
 
 def status_of(rows: Sequence[Row], finished: bool) -> int:
-    """The exit status that a part deserves: 2 if it wasn't measured as a whole, 1 if a bar was missed, else 0."""
+    """Returns the exit status of a part: 2 if it was not measured completely, 1 if a bar was missed, else 0."""
     if not finished or not rows:
         return 2
     return int(not all(row.met for row in rows))

@@ -1,11 +1,11 @@
-"""What a simple harness does with one solution, in a process of its own; started by throughput.py.
+"""A simple harness for one solution, in its own process. Started by throughput.py.
 
     python benchmarks/throughput_stock.py SOLUTION PROBLEM DEVICE BEGUN
 
-Imports both files and constructs the solution, which builds it by torch's own `load_inline`, and prints a line of JSON:
-the seconds spent inside `load_inline`, and those since BEGUN (by `time.time()`). Then it waits for a line on stdin, and
-ends if there is none: until here no work is given to the GPU. After it, inputs are drawn on the CPU and moved; a few
-calls are checked, more are timed with events, and a second line of JSON says whether the outputs matched.
+Imports both files and constructs the solution, which builds with torch's own `load_inline`. Prints a line of JSON with
+the seconds spent inside `load_inline` and the seconds since BEGUN (a `time.time()`). Up to here the GPU is not used.
+Then waits for a line on stdin, and exits at its end. After the line, draws inputs on the CPU and moves them to the
+device, checks a few calls, times more calls with events, and prints a second line of JSON with the outcome.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from torch.utils import cpp_extension
 SEED = 1
 CHECKED_CALLS, TIMED_CALLS = 5, 50
 TOLERANCE = 1e-2
-"""The usual one of simple harnesses."""
+"""The usual tolerance of simple harnesses."""
 
 
 def watched(build: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:
-    """The same function, which also notes the seconds spent in it."""
+    """Wraps a function to append the seconds spent in each call to `spent`."""
 
     def timed(*arguments: Any, **named: Any) -> Any:
         begin = time.monotonic()
@@ -53,7 +53,7 @@ def load(path: Path) -> types.ModuleType:
 
 
 def evaluate(problem: types.ModuleType, solution: types.ModuleType, device: torch.device) -> dict[str, Any]:
-    """Whether all checked calls matched, and the median times of reference and solution in ms."""
+    """Returns whether all checked calls matched, and the median times of reference and solution in ms."""
     models = []
     for kind in (problem.Model, solution.ModelNew):
         torch.manual_seed(SEED)
@@ -74,14 +74,14 @@ def evaluate(problem: types.ModuleType, solution: types.ModuleType, device: torc
 
 
 def alike(expected: Any, found: Any) -> bool:
-    """Whether outputs match, which may be several."""
+    """Whether outputs match. Outputs may be nested sequences of tensors."""
     if isinstance(expected, torch.Tensor):
         return torch.allclose(expected, found, rtol=TOLERANCE, atol=TOLERANCE)
     return len(expected) == len(found) and all(map(alike, expected, found))
 
 
 def median_ms(work: Callable[[], object], device: torch.device) -> float:
-    """The median of the timed calls, by events; on the CPU by the host's clock."""
+    """Returns the median time of the timed calls in ms, by events, or on the CPU by the host's clock."""
     took: list[float] = []
     event: Callable[..., Any] = torch.cuda.Event
     for _ in range(TIMED_CALLS):
@@ -105,11 +105,11 @@ def say(stream: TextIO, **facts: Any) -> None:
 
 def main(solution: str, problem: str, device: str, begun: str) -> None:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what compilers and solutions print is no answer
+    os.dup2(2, 1)  # keeps the output of compilers and solutions apart from the JSON
     spent: list[float] = []
     cpp_extension.load_inline = watched(cpp_extension.load_inline, spent)
     reference, candidate = load(Path(problem)), load(Path(solution))
-    candidate.ModelNew(*reference.get_init_inputs())  # some build here
+    candidate.ModelNew(*reference.get_init_inputs())  # some solutions build in their constructor
     say(answers, build_s=sum(spent), after_s=time.time() - float(begun))
     if sys.stdin.readline():
         say(answers, **evaluate(reference, candidate, torch.device(device)))

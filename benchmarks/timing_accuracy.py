@@ -1,24 +1,24 @@
-"""How accurate the reported times are: each part measures, prints a Markdown table, and is held to a bar.
+"""Measures the accuracy of reported times. Each part prints a Markdown table and is compared with a bar.
 
-    python benchmarks/timing_accuracy.py                           every part; status 1 if a bar is missed, 2 if a part
-                                                                   couldn't be measured
-    python benchmarks/timing_accuracy.py --part cupti --part spin  only these
-    python benchmarks/timing_accuracy.py --out FILE.json           raw figures too, as they come; those of other parts
-                                                                   that FILE.json has from this machine are kept
-    python benchmarks/timing_accuracy.py --show FILE.json          the tables of such a file again, without a GPU
-    ... --plot FILE.png                                            a picture, with either; needs matplotlib
+    python benchmarks/timing_accuracy.py                           all parts; status 1 if a bar is missed, 2 if a part
+                                                                   could not be measured
+    python benchmarks/timing_accuracy.py --part cupti --part spin  only these parts
+    python benchmarks/timing_accuracy.py --out FILE.json           also write raw figures as they are measured; figures
+                                                                   of other parts from the same machine are kept
+    python benchmarks/timing_accuracy.py --show FILE.json          print the tables of such a file, without a GPU
+    ... --plot FILE.png                                            with either: plot the figures; needs matplotlib
 
-| part   | what it holds the times against |
-| ------ | ------------------------------- |
-| cupti  | CUPTI's time stamps, in the same calls, for work of 1 µs to 50 ms |
-| others | beside each row of `cupti`: the timer without CUPTI, events around the call, Triton's `do_bench` (no bar) |
+| part   | what the times are compared with |
+| ------ | -------------------------------- |
+| cupti  | CUPTI's time stamps in the same calls, for work of 1 µs to 50 ms |
+| others | for each row of `cupti`: the timer without CUPTI, events around the call, Triton's `do_bench` (no bar) |
 | spin   | a kernel that spins for a known number of clock cycles |
-| flush  | a copy kernel after a flush that surely leaves nothing dirty in L2 |
+| flush  | a copy kernel after a flush that leaves no dirty lines in L2 |
 | repeat | the same solution in other processes |
-| aa     | a reference as its own solution: its speedup is 1 |
-| differ | a solution that was made 2 % slower than its reference |
+| aa     | a reference evaluated against itself, whose speedup is 1 |
+| differ | a solution that is 2 % slower than its reference |
 
-It needs a GPU that nobody else uses, and nvcc.
+It needs an otherwise idle GPU, and nvcc.
 """
 
 from __future__ import annotations
@@ -59,26 +59,26 @@ OTHERS = "others"
 PARTS = ("cupti", OTHERS, "spin", "flush", "repeat", "aa", "differ")
 BROKEN = (Failed, JudgeDied, MissingTool, NoDevice, NoSandbox, NoRuntimeLibraries, OSError, ProblemError, RuntimeError,
           UsageError, subprocess.SubprocessError)
-"""What ends a part without ending those after it; CUDA's errors are RuntimeErrors."""
+"""Exceptions that end a part, but not the following parts. CUDA errors are RuntimeErrors."""
 
 
 class Record:
-    """All figures by part, in a file if there is to be one. Figures of another environment are dropped."""
+    """All figures by part. Written to `path`, if given; figures of another environment there are dropped."""
 
     def __init__(self, path: Path | None, environment: Mapping[str, Any]) -> None:
         self._path, self._environment = path, dict(environment)
         self.parts: dict[str, list[Row]] = {}
         if path is not None and path.exists():
             data = json.loads(path.read_text(encoding="utf-8"))
-            if data["environment"] == self._environment:  # those of another version may have other columns
+            if data["environment"] == self._environment:  # rows of another version may have other columns
                 self.parts = read_parts(data["parts"])
 
     def begin(self, part: str) -> None:
-        """Figures of an earlier run of a part are forgotten."""
+        """Starts a part, and removes its earlier figures."""
         self.parts[part] = []
 
     def put(self, part: str, row: Row) -> None:
-        """Keeps a row in place of one of the same name, and writes the file whole or not at all."""
+        """Adds a row, in place of a row with the same name, and writes the file atomically."""
         self.parts[part] = [*(each for each in self.parts[part] if each.what != row.what), row]
         if self._path is None:
             return
@@ -90,29 +90,29 @@ class Record:
 
 
 def read_record(path: Path) -> tuple[dict[str, Any], dict[str, list[Row]]]:
-    """Environment and rows by part of a file that a Record wrote."""
+    """Returns the environment and the rows by part from a file that a Record wrote."""
     data = json.loads(path.read_text(encoding="utf-8"))
     return data["environment"], read_parts(data["parts"])
 
 
 def read_parts(data: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[Row]]:
-    """The rows of each part."""
+    """Returns the rows of each part."""
     return {part: [read_row(part, row) for row in rows] for part, rows in data.items()}
 
 
 class Measuring:
-    """Runs parts on one device; `given` are the options, `folder` is for temporary files."""
+    """Runs parts on one device. `given` are the options; `folder` is for temporary files."""
 
     def __init__(self, given: argparse.Namespace, record: Record, device: torch.device, folder: Path) -> None:
         self._given, self._record, self._device, self._folder = given, record, device, folder
 
     @cached_property
     def _bench(self) -> Bench:
-        """Not before a part needs it: `repeat` and `aa` leave the GPU to the harness alone."""
+        """Created on first use: during `repeat` and `aa` this process must not use the GPU."""
         return Bench(self._device, self._given.cache, self._folder)
 
     def rows(self, part: str) -> Iterator[Row]:
-        """The rows of a part as they come."""
+        """Yields the rows of a part as they are finished."""
         given = self._given
         common = ["--device", str(self._device), "--cache", str(given.cache)]
         arguments = [*common, *shlex.split(given.arguments)]
@@ -133,7 +133,7 @@ class Measuring:
         return differ(self._bench, self._folder, arguments, given.evaluations, note)
 
     def run(self, part: str) -> bool:
-        """Measures and prints a part; gives whether all of its bars are met. Raises what is in BROKEN."""
+        """Measures and prints a part. Returns whether all its bars are met. Raises the exceptions in BROKEN."""
         begin, met = time.monotonic(), True
         self._record.begin(part)
         say(f"\n{head(part)}")
@@ -150,19 +150,19 @@ def say(text: str) -> None:
 
 
 def complain(message: str) -> int:
-    """For what can't be done at all; gives the exit status."""
+    """Prints an error. Returns the exit status."""
     print(f"timing_accuracy.py: {message}", file=sys.stderr)
     return 2
 
 
 def measure(given: argparse.Namespace) -> int:
-    """The parts that were asked for, each for itself; gives the exit status."""
+    """Measures the chosen parts one by one. Returns the exit status."""
     try:
         device = devices.resolve(given.device)
     except devices.Unusable as error:
         return complain(str(error))
     if device.type != "cuda":
-        return complain("only the times of a GPU are looked at here")
+        return complain("--device must be a GPU: times on the CPU are not measured")
     environment = devices.environment(device, tf32=False)
     record = Record(given.out, {name: fact for name, fact in asdict(environment).items() if fact is not None})
     say(f"{environment.gpu}, driver {environment.driver}, CUDA {environment.cuda}, torch {environment.torch}")
@@ -184,11 +184,11 @@ def measure(given: argparse.Namespace) -> int:
 
 
 def show(given: argparse.Namespace) -> int:
-    """The tables of a file of figures; gives the exit status that they deserve."""
+    """Prints the tables of a file of figures. Returns their exit status."""
     try:
         environment, parts = read_record(given.show)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        return complain(f"--show {given.show}: no file of figures ({error})")
+        return complain(f"--show {given.show}: not a file of figures ({error})")
     say(", ".join(f"{name} {fact}" for name, fact in environment.items()))
     for part in KINDS:
         if part in parts:
@@ -204,22 +204,22 @@ def read_options() -> argparse.Namespace:
     add("--part", dest="parts", action="append", choices=PARTS, help="repeatable (default: all)")
     add("--device", default="cuda", metavar="NAME", help="cuda or cuda:N")
     add("--calls", type=int, default=15, metavar="N", help="timed calls for a row of device times (default 15)")
-    add("--processes", type=int, default=10, metavar="N", help="for each row of `repeat` (default 10)")
-    add("--evaluations", type=int, default=100, metavar="N", help="of `aa` and of `differ` (default 100)")
-    add("--arguments", default="--trust", metavar="TEXT", help="more arguments of run_eval.py for these two "
+    add("--processes", type=int, default=10, metavar="N", help="processes for each row of `repeat` (default 10)")
+    add("--evaluations", type=int, default=100, metavar="N", help="evaluations of `aa` and of `differ` (default 100)")
+    add("--arguments", default="--trust", metavar="TEXT", help="more arguments of run_eval.py for `aa` and `differ` "
         "(default: %(default)s)")
     add("--aa", default="matmul_diag/@reference --set N=2048 --set M=2048", metavar="TEXT", help="the reference that "
         "`aa` evaluates, as arguments of run_eval.py (default: %(default)s)")
-    add("--cache", type=Path, default=default_cache(os.environ), metavar="DIR", help="where built libraries are kept")
-    add("--out", type=Path, metavar="FILE", help="keep raw figures in FILE as JSON")
-    add("--plot", type=Path, metavar="FILE", help="draw the figures into FILE")
-    add("--show", type=Path, metavar="FILE", help="measure nothing; print what is in FILE")
+    add("--cache", type=Path, default=default_cache(os.environ), metavar="DIR", help="folder of built libraries")
+    add("--out", type=Path, metavar="FILE", help="write raw figures to FILE as JSON")
+    add("--plot", type=Path, metavar="FILE", help="plot the figures to FILE")
+    add("--show", type=Path, metavar="FILE", help="print the tables of FILE instead of measuring")
     given = parser.parse_args()
     given.parts = given.parts or list(PARTS)
     if given.calls < FEWEST:
-        parser.error(f"--calls {given.calls}: a row needs {FEWEST}")
+        parser.error(f"--calls {given.calls}: must be at least {FEWEST}")
     if given.plot is not None and find_spec("matplotlib") is None:
-        parser.error("--plot needs matplotlib (pip install matplotlib)")  # now, and not when all is measured
+        parser.error("--plot needs matplotlib (pip install matplotlib)")  # before the measurements, not after
     return given
 
 

@@ -1,6 +1,7 @@
-"""inlinebench: does a hand-written CUDA kernel compute what its PyTorch reference computes, and how much faster?
+"""Checks hand-written CUDA kernels against their PyTorch references, and times them.
 
-Importing this package imports neither torch nor any of the rooms below it, so that the command line answers at once.
+The public names are `evaluate`, `Result` and `Verdict`. They are imported on first use: importing this package imports
+neither torch nor any subpackage, so that the command line starts at once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from inlinebench.api import evaluate
     from inlinebench.records.result import Result, Verdict
 
-# Torch does without NumPy, and so does the harness; torch says so whenever it is imported.
+# The harness does not use NumPy, and torch warns at each import if NumPy is missing.
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
 
 __all__ = ["Result", "Verdict", "__version__", "evaluate"]

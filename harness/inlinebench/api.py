@@ -1,4 +1,4 @@
-"""The harness from Python: one call, one result."""
+"""The Python API: `evaluate`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from inlinebench.records.result import Result
 
 
 def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Result:
-    """Evaluates one solution against one problem and gives the result.
+    """Evaluates one solution against one problem and returns the result.
 
-    `problem` is a name or the path of a problem file; `solution` is the path of a solution file or its source text. A
-    result's times on the CPU say nothing of a GPU's, nor does the speedup that follows from them.
-    `settings` are fields of `inlinebench.records.options.Options`, for example `device="cuda:0"`, `check=True`,
-    `shapes=("small",)`; without a shape the result is for `full`.
+    `problem` is a name or the path of a problem file. `solution` is the path of a solution file or its source text.
+    `settings` are fields of `inlinebench.records.options.Options`, for example `device="cuda:0"`, `check=True` or
+    `shapes=("small",)`. The default shape is `full`. Times and speedups measured on the CPU do not predict a GPU's.
 
-    To be called from any number of threads and processes at once: all calls of a user with like settings share judges,
-    which a server keeps ready until nobody has called for a minute (see `inlinebench.serve`), and the cache. Builds run
-    side by side; evaluations on one GPU take turns.
+    The function may be called from any number of threads and processes at the same time. All calls of a user with the
+    same settings share the cache and the judges. A server keeps the judges ready until a minute after the last call
+    (see `inlinebench.serve`). Builds run in parallel; evaluations on the same GPU run one after the other.
 
-    Raises UsageError for what can't be evaluated, NoDevice if the device can't be used, ServerDied if the server ends
-    in the middle.
+    Raises UsageError if the arguments cannot be evaluated, NoDevice if the device cannot be used, NoSandbox if a
+    required sandbox is not available, and ServerDied if the server ends before it replies.
     """
     from inlinebench.serve.client import ask
     from inlinebench.serve.messages import Request
@@ -37,11 +36,11 @@ def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Resu
 
 
 _ANY = Path("solution.py")
-"""Stands for the file that the server makes of a text."""
+"""Stands for the file that the server writes the source text to."""
 
 
 def _source(solution: str | Path) -> str | None:
-    """The text, if it is one: an answer may be a single line, or nothing at all."""
+    """Returns the source text, or None if `solution` is a path. A text may be empty or a single line."""
     if isinstance(solution, Path) or ("\n" not in solution and (solution.endswith(".py") or isfile(solution))):
         return None
     return solution
@@ -53,6 +52,6 @@ def _name(problem: str | Path) -> str:
 
 
 def _absolute(options: Options) -> Options:
-    """For a server that runs in another folder."""
+    """Makes paths absolute, because the server may run in another folder."""
     return replace(options, problems=options.problems.absolute(), solutions=options.solutions.absolute(),
                    cache=options.cache.expanduser().absolute())

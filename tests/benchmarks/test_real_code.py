@@ -1,4 +1,4 @@
-"""real_code.py on a folder of small C++ solutions, on the CPU. CUDA sources need a toolkit and a torch with CUDA."""
+"""Tests of real_code.py with small C++ solutions on the CPU. CUDA sources would need a toolkit and torch with CUDA."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def run(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_solutions_are_built_for_the_cpu_and_kept_so_that_a_later_call_goes_on(folder: Path) -> None:
+def test_solutions_are_built_for_the_cpu_and_a_later_run_resumes(folder: Path) -> None:
     if real_code.target(real_code.read_options([str(folder)])):
         pytest.skip("there is a GPU")
     none = run(folder, "--time-limit", "0")
     assert none.returncode == 2 and "5 builds are left to do" in none.stdout, none.stderr
     done = run(folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "nothing to compare with; going on with the harness only" in done.stderr
+    assert "nothing to compare with; continuing with the harness only" in done.stderr
     lines = (folder / "out.jsonl").read_text().splitlines()
     found = {facts["solution"]: facts for facts in map(json.loads, lines)}
     assert {name: (facts["end"], facts["builds"]) for name, facts in found.items()} == {
@@ -97,14 +97,14 @@ def test_solutions_are_built_for_the_cpu_and_kept_so_that_a_later_call_goes_on(f
     assert len((folder / "out.jsonl").read_text().splitlines()) == len(lines) + 1
 
 
-def test_what_is_asked_of_stock_and_cannot_be_had_is_an_error(folder: Path) -> None:
+def test_requested_stock_builds_that_are_impossible_are_an_error(folder: Path) -> None:
     if real_code.target(real_code.read_options([str(folder)])):
         pytest.skip("there is a GPU")
     done = run(folder, "--stock", "2")
     assert done.returncode == 2 and "leave out --stock" in done.stderr
 
 
-def test_stock_builds_each_solution_in_a_process_of_its_own(
+def test_stock_builds_each_solution_in_its_own_process(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(real_code, "not_comparable", lambda _: "")
@@ -134,7 +134,7 @@ def test_a_killed_stock_process_hung_only_inside_a_build(said: list[str], end: E
 
 
 @pytest.mark.parametrize("wanted, expected", [(0, []), (2, ["a", "c"]), (3, ["a", "b", "c"]), (9, list("abcd"))])
-def test_those_beside_stock_are_spread_evenly(
+def test_solutions_for_stock_are_spread_evenly(
     wanted: int, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(real_code, "not_comparable", lambda _: "")
@@ -144,17 +144,17 @@ def test_those_beside_stock_are_spread_evenly(
 
 @pytest.mark.parametrize("outcomes, state, reason, end", [
     ([BuildOutcome(None, "took longer", timed_out=True)], State.FAILED, "took longer", End.HUNG),
-    ([BuildOutcome(Path("a.so")), BuildOutcome(None, "wrong")], State.BUILT, "does without", End.FAILED),
+    ([BuildOutcome(Path("a.so")), BuildOutcome(None, "wrong")], State.BUILT, "the solution handles that", End.FAILED),
     ([BuildOutcome(Path("a.so"))], State.FAILED, "ImportError: a.so: undefined symbol: f", End.FAILED),
     ([BuildOutcome(Path("a.so"))], State.LATER, "needs a GPU", End.BUILT),
     ([], State.FAILED, "no answer within 300 s", End.NONE),
     ([], State.FAILED, "SyntaxError", End.NONE),
 ])
-def test_the_end_is_that_of_the_builds(outcomes: list[BuildOutcome], state: State, reason: str, end: End) -> None:
+def test_the_outcome_is_that_of_the_builds(outcomes: list[BuildOutcome], state: State, reason: str, end: End) -> None:
     assert builds.of_harness(BuildReport("p", "s", state, reason, tuple(outcomes))).end is end
 
 
-def test_a_second_try_is_told_whether_it_helped_or_not() -> None:
+def test_a_second_try_is_recorded_whether_it_helped_or_not() -> None:
     library, slim = Path("a.so"), BuildOutcome(Path("a.so"), headers="slim")
     for outcome in (replace(slim, headers="full, because with slim ones: x"), BuildOutcome(None, "x", headers="full")):
         assert builds.of_harness(BuildReport("p", "s", State.BUILT, "", (slim, outcome))).second_try
@@ -177,20 +177,20 @@ def pair(stock_s: float, ours_s: float, end: End = End.BUILT, *, second_try: boo
     ([pair(10, 99, End.HUNG)], ["builds that hung", "built by stock and not by the harness"]),
     ([], []),
 ])
-def test_bars(pairs: list[Pair], missed: list[str]) -> None:
+def test_bars_are_met_or_missed(pairs: list[Pair], missed: list[str]) -> None:
     ours = [each.ours for each in pairs]
     assert [bar.what for bar in bars(ours, pairs) if bar.met is False] == missed
     assert report(ours, pairs, {}, 0).count("**missed**") == len(missed)
 
 
-def test_both_reasons_are_listed_where_ends_differ() -> None:
+def test_both_reasons_are_listed_if_outcomes_differ() -> None:
     both = Pair(Build(Maker.STOCK, "p/s", End.FAILED, 3.0, 1, "unknown architecture"),
                 Build(Maker.HARNESS, "p/s", End.NONE, reason="SyntaxError", state="failed"))
     said = report([both.ours], [both], {}, 0)
     assert "- p/s\n  - stock: failed: unknown architecture\n  - harness: none (failed): SyntaxError" in said
 
 
-def test_figures_of_another_setup_are_not_taken(tmp_path: Path) -> None:
+def test_builds_of_another_setup_are_ignored(tmp_path: Path) -> None:
     record = Record(tmp_path / "out", "8 side by side")
     record.put(Build(Maker.HARNESS, "p/s", End.BUILT))
     assert Record(tmp_path / "out", "8 side by side").missing(Maker.HARNESS, ["p/s", "p/t"]) == ["p/t"]

@@ -81,12 +81,12 @@ def options(*arguments: str) -> argparse.Namespace:
 
 
 @pytest.mark.parametrize(("part", "row"), rows_of(MET))
-def test_what_is_fast_enough_meets_its_bar(part: str, row: Row) -> None:
+def test_a_fast_row_meets_its_bar(part: str, row: Row) -> None:
     assert isinstance(row, KINDS[part]) and row.met and line(row).endswith("| met |")
 
 
 @pytest.mark.parametrize(("part", "row"), MISSED)
-def test_what_is_too_slow_misses_its_bar(part: str, row: Row) -> None:
+def test_a_slow_row_misses_its_bar(part: str, row: Row) -> None:
     assert isinstance(row, KINDS[part]) and not row.met and line(row).endswith("| **missed** |")
 
 
@@ -96,7 +96,7 @@ def test_what_is_too_slow_misses_its_bar(part: str, row: Row) -> None:
     Further("none further", one_s=3.0, more_s=4.0), Suite("no stock", 16, 100.0), Suite("no run", 16, stock_s=[70.0]),
     Shared("one", 60.0), Undisturbed("idle", [70.0], [], 8),
 ])
-def test_missing_figures_meet_no_bar_and_can_be_printed(row: Row) -> None:
+def test_missing_figures_miss_their_bar_and_can_be_printed(row: Row) -> None:
     assert not row.met and "nan" not in line(row).lower()
 
 
@@ -106,7 +106,7 @@ def test_rows_have_a_cell_for_each_column(part: str) -> None:
     assert TITLES[part] in head(part) and len({text.count("|") for text in (columns, rule, line(MET[part][0]))}) == 1
 
 
-def test_the_printed_figures() -> None:
+def test_rows_are_printed_as_table_lines() -> None:
     assert line(MET["builds"][0]) == "| a | 4 | 65.00 | 20.00 | 13.00 | slim | 5.00x | 3.50x | met |"
     assert line(MET["warm"][0]) == "| a | 5 | 4.00 | 5.00 | 6.00 | 7.00 | 3.50 | 4.00 | 1.00 | 1.50 | met |"
     assert line(MET["next"][0]) == "| --check | 6.00 | 17.90 | 8 | 1.49 | 1.50 | met |"
@@ -114,7 +114,7 @@ def test_the_printed_figures() -> None:
     assert line(MET["undisturbed"][0]) == "| a | 3 + 3 | 71.00 | 72.00 | 8 | +1.41 % | 2 % | met |"
 
 
-def test_a_record_survives_its_file(tmp_path: Path) -> None:
+def test_a_record_survives_a_round_trip_through_its_file(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     record = Record(path, HERE)
     for part, rows in MET.items():
@@ -150,14 +150,14 @@ def test_a_record_keeps_other_parts_of_the_same_environment(tmp_path: Path) -> N
     '{"environment": {}, "parts": {"large": [{"what": "a", "more": 1}]}, "seconds": {}}',
     '{"environment": {}, "parts": {"none": [{"what": "a"}]}, "seconds": {}}',
 ])
-def test_other_files_are_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_are_not_records_are_rejected(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "figures.json"
     path.write_text(text)
-    assert throughput.show(path) == 2 and "no file of figures" in capsys.readouterr().err
+    assert throughput.show(path) == 2 and "not a file of figures" in capsys.readouterr().err
     assert throughput.show(tmp_path / "none.json") == 2
 
 
-def test_the_status_of_a_part() -> None:
+def test_the_exit_status_of_a_part_depends_on_bars_and_completeness() -> None:
     good, bad = MET["large"][0], Large("b", 6.0, 55, 30.0)
     assert [status_of([good], True), status_of([good, bad], True)] == [0, 1]
     assert [status_of([], True), status_of([good], False), status_of([bad], False)] == [2, 2, 2]
@@ -166,7 +166,7 @@ def test_the_status_of_a_part() -> None:
 @pytest.mark.parametrize(("row", "finished", "status"), [
     (Large("a", 6.0, 55, 12.0), True, 0), (Large("a", 6.0, 55, 21.0), True, 1), (Large("a", 6.0, 55, 12.0), False, 2),
 ])
-def test_figures_are_shown_again(
+def test_recorded_figures_can_be_shown(
     row: Row, finished: bool, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record = Record(tmp_path / "figures.json", HERE)
@@ -181,12 +181,12 @@ def test_figures_are_shown_again(
 
 
 def part_of(found: Iterator[Row]) -> Parts:
-    """Parts of which each gives these rows."""
+    """Returns parts that all yield these rows."""
     fake: Any = SimpleNamespace(rows=lambda part, note: found)
     return fake
 
 
-def test_a_part_that_fails_keeps_what_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_that_fails_keeps_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
     def rows() -> Iterator[Row]:
         yield MET["large"][0]
         raise Failed("no memory")
@@ -198,7 +198,7 @@ def test_a_part_that_fails_keeps_what_it_has(capsys: pytest.CaptureFixture[str])
     assert "not measured" in said.out and "no memory" in said.err
 
 
-def test_a_part_that_makes_no_sense_here_misses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_skipped_part_misses_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
     def rows() -> Iterator[Row]:
         raise Skipped("1 GPU here")
         yield
@@ -209,7 +209,7 @@ def test_a_part_that_makes_no_sense_here_misses_nothing(capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(("took", "status"), [(12.0, 0), (21.0, 1)])
-def test_a_part_that_was_measured(took: float, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_measured_part_is_recorded_and_printed(took: float, status: int, capsys: pytest.CaptureFixture[str]) -> None:
     row, record = Large("a", 6.0, 55, took), Record(None, HERE)
     assert throughput.run("large", part_of(iter([row])), record) == status
     assert record.parts == {"large": [row]} and "large" in record.took_s and line(row) in capsys.readouterr().out
@@ -218,13 +218,13 @@ def test_a_part_that_was_measured(took: float, status: int, capsys: pytest.Captu
 @pytest.mark.parametrize("wrong", [
     ("--part", "none"), ("--stock", "0"), ("--stock", "3", "--solutions", "2"), ("--gib", "0"), ("--gib", "nan"),
 ])
-def test_options_that_make_no_sense(wrong: tuple[str, ...]) -> None:
+def test_invalid_options_are_rejected(wrong: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as left:
         options(*wrong)
     assert left.value.code == 2
 
 
-def test_every_bundled_solution_can_be_told_apart_from_its_copy(tmp_path: Path) -> None:
+def test_every_copy_of_a_bundled_solution_has_a_distinct_source(tmp_path: Path) -> None:
     originals = planted.bundled()
     suite = planted.suite(tmp_path, 2 * len(originals) + 1)
     assert len(originals) > 4 and [each.problem for each in suite] == [each.problem for each in
@@ -245,7 +245,7 @@ def test_a_solution_needs_one_source_to_be_numbered(text: str) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 3, 4])
-def test_some_of_the_bundled_solutions_are_spread_over_all(number: int) -> None:
+def test_chosen_bundled_solutions_are_spread_over_all(number: int) -> None:
     originals = planted.bundled()
     chosen = planted.bundled(number)
     assert len(set(chosen)) == number and chosen[0] == originals[0]
@@ -258,14 +258,14 @@ def test_copies_share_their_build(tmp_path: Path) -> None:
     assert len(files) == 3 and len({file.read_text() for file in files}) == 1
 
 
-def test_requests_with_numbers_differ_in_their_source_alone() -> None:
+def test_numbered_requests_differ_only_in_their_source() -> None:
     request = BuildRequest("a", ("int f();",), ("int f() { return 1; }",), {"f": "f"})
     first, second = (planted.numbered_request(request, number) for number in (1, 2))
     assert first.cuda_sources != second.cuda_sources and first.cuda_sources[1:] == request.cuda_sources
     assert replace(first, cuda_sources=request.cuda_sources) == request
 
 
-def test_the_large_problem_has_the_size_that_was_asked_for(tmp_path: Path) -> None:
+def test_the_large_problem_has_the_requested_size(tmp_path: Path) -> None:
     planted.large(tmp_path / "problems", tmp_path / "solutions", 6.0)
     text = (tmp_path / "problems" / "add_three.py").read_text()
     assert f"\nN = {2**29}\n" in text and "SHAPES = {\"small\": {\"N\": 4096}}" in text
@@ -276,11 +276,11 @@ def test_the_large_problem_has_the_size_that_was_asked_for(tmp_path: Path) -> No
     (4, [(False, 2), (True, 2), (False, 2), (True, 2)]), (1, [(False, 1), (True, 1)]),
     (3, [(False, 2), (True, 2), (False, 1), (True, 1)]),
 ])
-def test_idle_and_busy_evaluations_take_turns(evaluations: int, expected: list[tuple[bool, int]]) -> None:
+def test_idle_and_busy_evaluations_alternate(evaluations: int, expected: list[tuple[bool, int]]) -> None:
     assert turns(evaluations) == expected
 
 
-def test_what_stock_builds_find(tmp_path: Path) -> None:
+def test_stock_builds_have_a_clean_environment(tmp_path: Path) -> None:
     given = {"MAX_JOBS": "1", "CUDA_HOME": "/cuda", "PATH": "/bin", "TORCH_EXTENSIONS_DIR": "/old", "KEPT": "yes"}
     found = stock_environment(given, tmp_path, ("90", "120"))
     assert found.pop("PATH").endswith(":/bin")
@@ -309,7 +309,7 @@ import time
 import torch
 import torch.utils.cpp_extension
 
-print("what a solution prints is no answer")
+print("output of the solution, which is not JSON")
 torch.utils.cpp_extension.load_inline("no", "arguments", no_implicit_headers=True) if {builds} else None
 
 
@@ -327,7 +327,7 @@ def stock_run(folder: Path, monkeypatch: pytest.MonkeyPatch, added: str = "x", b
     return StockRun(solution, Machine("cpu", {}, (), 0, 2), folder / "it")
 
 
-def test_a_simple_harness_evaluates_when_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_simple_harness_evaluates_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stock_run(tmp_path, monkeypatch)
     try:
         build_s, after_s = run.built()
@@ -336,7 +336,7 @@ def test_a_simple_harness_evaluates_when_it_is_told_to(tmp_path: Path, monkeypat
         run.close()
 
 
-def test_a_simple_harness_that_finds_a_difference_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_simple_harness_fails_if_outputs_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stock_run(tmp_path, monkeypatch, added="1")
     run.built()
     with pytest.raises(Failed, match="outputs differ"):
@@ -344,7 +344,7 @@ def test_a_simple_harness_that_finds_a_difference_fails(tmp_path: Path, monkeypa
     run.close()
 
 
-def test_a_simple_harness_that_cannot_build_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_simple_harness_reports_a_failed_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stock_run(tmp_path, monkeypatch, builds=True)
     with pytest.raises(Failed, match=r"(?s)ended too early.*arguments"):
         run.built()
@@ -352,7 +352,7 @@ def test_a_simple_harness_that_cannot_build_says_why(tmp_path: Path, monkeypatch
 
 
 class FakeRun:
-    """Takes the place of a simple harness; notes what is done with it."""
+    """Replaces a process of the simple harness, and records the calls of its methods."""
 
     def __init__(self, solution: Solution, machine: Machine, folder: Path) -> None:
         self.name, self.told = solution.name, [f"start {solution.name}"]
@@ -375,7 +375,7 @@ TOLD: list[list[str]] = []
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What was done with each simple harness, in the order in which they were started."""
+    """The recorded calls of each process of the simple harness, in the order of their starts."""
     monkeypatch.setattr(throughput_parts, "StockRun", FakeRun)
     TOLD.clear()
     return TOLD
@@ -398,7 +398,7 @@ def test_each_solution_runs_once_in_the_simple_harness(told: list[list[str]], tm
     assert len(told) == 3
 
 
-def test_what_builds_beside_is_ended_with_the_rest(told: list[list[str]], tmp_path: Path) -> None:
+def test_a_background_build_is_ended_on_close(told: list[list[str]], tmp_path: Path) -> None:
     stock = Stock([Solution("p", "a", tmp_path)], machine(), tmp_path)
     stock.start_beside(1)
     stock.close()
@@ -406,14 +406,14 @@ def test_what_builds_beside_is_ended_with_the_rest(told: list[list[str]], tmp_pa
 
 
 @pytest.mark.parametrize(("cores", "started"), [(16, 1), (4, 0)])
-def test_nothing_builds_beside_where_cores_are_few(
+def test_there_is_no_background_build_with_few_cores(
     cores: int, started: int, told: list[list[str]], tmp_path: Path
 ) -> None:
     Parts(options(), machine(cores), tmp_path).start_beside()
     assert len(told) == started
 
 
-def test_builds_are_compared_side_by_side_and_alone(
+def test_builds_are_compared_in_parallel_and_alone(
     told: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services: list[int] = []
@@ -425,7 +425,7 @@ def test_builds_are_compared_side_by_side_and_alone(
     noted: list[Row] = []
     names = [str(solution) for solution in planted.bundled()]
     rows = list(Parts(options("--bundled", "999"), machine(), tmp_path).builds(noted.append))
-    at_once, left = 5, len(names) % 5  # three cores for each of them, of 16
+    at_once, left = 5, len(names) % 5  # three of 16 cores for each build
     beside = [at_once - 1] * (len(names) - left) + [left - 1] * left
     assert rows == [*(Built(name, each, 60.0, 20.0, 15.0, "slim") for name, each in zip(names, beside, strict=True)),
                     Built(f"median of {len(names)}", ratios=[4.0] * len(names)),
@@ -433,11 +433,11 @@ def test_builds_are_compared_side_by_side_and_alone(
                     Built(f"{names[0]}, alone, the first of a cache", 0, 60.0, None, 11.0, "slim")]
     assert services == [at_once, 1]
     assert noted == [replace(row, precompiling_s=None, ours_s=None, headers="") for row in rows[:-1] if not row.ratios]
-    assert all(each[1:] == ["built", "close"] for each in told[: len(names)])  # they leave the GPU alone
+    assert all(each[1:] == ["built", "close"] for each in told[: len(names)])  # they do not use the GPU
     assert len(told) == len(names) + 1
 
 
-def test_the_suite_multiplies_what_was_measured_of_it(
+def test_the_suite_extrapolates_from_the_measured_solutions(
     told: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands: list[list[str]] = []
@@ -453,7 +453,7 @@ def test_the_suite_multiplies_what_was_measured_of_it(
     assert command[-4:] == ["--cache", str(tmp_path / "suite-cache"), "--solutions", str(tmp_path / "suite")]
 
 
-def test_further_solutions_are_run_against_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_further_solutions_are_compared_with_a_run_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter([6.0, 14.0, 8.0, 32.0])
     commands: list[str] = []
 
@@ -468,13 +468,13 @@ def test_further_solutions_are_run_against_one(tmp_path: Path, monkeypatch: pyte
     assert [each.rpartition("copies-")[2] for each in commands] == ["1", "9", "1", "9"]
 
 
-def test_one_gpu_cannot_share(tmp_path: Path) -> None:
+def test_the_part_devices_is_skipped_with_one_gpu(tmp_path: Path) -> None:
     with pytest.raises(Skipped, match="1 GPU here"):
         list(Parts(options(), machine(), tmp_path).devices(lambda row: None))
 
 
 class FakeService:
-    """Builds until it is closed, or fails at once with a reason."""
+    """Builds until it is closed, or fails at once if it has a reason."""
 
     def __init__(self, reason: str = "") -> None:
         self.requests: list[BuildRequest] = []
@@ -497,7 +497,7 @@ def builds(fake: FakeService, monkeypatch: pytest.MonkeyPatch, numbers: Iterator
     return Builds(BuildRequest("a", cuda_sources=("x",)), 3, Path("cache"), ("90",), numbers)
 
 
-def test_so_many_distinct_builds_are_kept_going(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distinct_builds_are_kept_running(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers, fakes = itertools.count(), [FakeService(), FakeService()]
     for fake in fakes:
         with builds(fake, monkeypatch, numbers) as running:
@@ -506,12 +506,12 @@ def test_so_many_distinct_builds_are_kept_going(monkeypatch: pytest.MonkeyPatch)
     assert len({request.cuda_sources for fake in fakes for request in fake.requests}) == 6
 
 
-def test_builds_that_fail_by_themselves_are_no_load(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_background_build_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Failed, match="no compiler"), builds(FakeService("no compiler"), monkeypatch):
         pass
 
 
-def test_the_figures_are_plain_json(tmp_path: Path) -> None:
+def test_the_file_of_figures_is_standard_json(tmp_path: Path) -> None:
     record = Record(tmp_path / "figures.json", HERE)
     for part in PARTS:
         record.begin(part)

@@ -40,12 +40,12 @@ from timing_accuracy import Record, read_record
 
 CALLS = 15
 RATE = 1980.0
-"""Cycles a µs."""
+"""Cycles per µs."""
 
 
 def noisy(time_us: float, by_us: float = 0.1, calls: int = CALLS) -> list[float]:
-    chance = random.Random(f"{time_us}")
-    return [time_us + chance.uniform(-by_us, by_us) for _ in range(calls)]
+    source = random.Random(f"{time_us}")
+    return [time_us + source.uniform(-by_us, by_us) for _ in range(calls)]
 
 
 def traced(cupti_us: float, timer_us: float) -> Traced:
@@ -64,25 +64,25 @@ def intervals(number: int, middle: float, width: float = 0.004) -> list[list[flo
     (TRACED, 10.0, 3.0), (TRACED, 150.0, 3.0), (TRACED, 1000.0, 20.0),
     (SPUN, 100.0, 2.0), (SPUN, 20_000.0, 200.0), (FLUSHED, 20.0, 0.5), (FLUSHED, 500.0, 5.0),
 ])
-def test_a_bar_is_a_share_or_some_microseconds_whichever_is_more(bar: Bar, at: float, allowed: float) -> None:
+def test_a_bar_is_the_larger_of_a_share_and_an_absolute_time(bar: Bar, at: float, allowed: float) -> None:
     assert bar.us(at) == pytest.approx(allowed)
     assert bar.allows(allowed * 0.999, at) and bar.allows(-allowed * 0.999, at)
     assert not bar.allows(allowed * 1.001, at) and not bar.allows(-allowed * 1.001, at)
 
 
 @pytest.mark.parametrize(("difference", "time"), [(math.nan, 1.0), (0.0, math.nan), (1e6, math.inf)])
-def test_what_is_no_number_meets_no_bar(difference: float, time: float) -> None:
+def test_nan_and_infinity_miss_a_bar(difference: float, time: float) -> None:
     assert not Bar(0.01, 1.0).allows(difference, time)
 
 
 @pytest.mark.parametrize(("cupti", "timer", "met"), [
     (1.2, 3.8, True), (1.2, 4.6, False), (50_000.0, 50_900.0, True), (50_000.0, 51_100.0, False), (50.0, 46.5, False),
 ])
-def test_the_timer_against_cupti(cupti: float, timer: float, met: bool) -> None:
+def test_the_timer_is_compared_with_cupti(cupti: float, timer: float, met: bool) -> None:
     assert traced(cupti, timer).met is met
 
 
-def test_medians_that_agree_hide_no_difference_call_by_call() -> None:
+def test_equal_medians_do_not_hide_differences_call_by_call() -> None:
     cupti = [10.0] * 8 + [30.0] * 7
     timer = [14.0] * 7 + [10.0] + [34.0] * 7
     row = Traced("work", timer, cupti)
@@ -91,7 +91,7 @@ def test_medians_that_agree_hide_no_difference_call_by_call() -> None:
     assert turned.between_medians == 0 and turned.between_pairs == -10 and not turned.met
 
 
-def test_a_row_needs_some_usable_calls() -> None:
+def test_a_row_needs_enough_usable_calls() -> None:
     assert Traced("work", [10.0] * FEWEST, [10.0] * FEWEST).met
     assert not Traced("work", [10.0] * (FEWEST - 1), [10.0] * (FEWEST - 1)).met
     assert usable([1.0, None, 2.0]) == [1.0, 2.0]
@@ -100,15 +100,15 @@ def test_a_row_needs_some_usable_calls() -> None:
 @pytest.mark.parametrize(("asked", "timer", "met"), [
     (5.0, 7.5, True), (5.0, 8.6, False), (20_000.0, 20_150.0, True), (20_000.0, 20_230.0, False), (50.0, 48.0, False),
 ])
-def test_the_timer_against_known_spins(asked: float, timer: float, met: bool) -> None:
+def test_the_timer_is_compared_with_known_spins(asked: float, timer: float, met: bool) -> None:
     assert spun(asked, timer).met is met
 
 
-def test_what_the_harness_takes_off_is_taken_off_a_spin() -> None:
+def test_the_overhead_is_subtracted_from_a_spin() -> None:
     assert spun(5.0, 8.6, overhead_us=2.0).met and not spun(5.0, 8.6, overhead_us=1.0).met
 
 
-def test_a_spin_is_as_long_as_the_clock_ran_in_the_same_call() -> None:
+def test_the_expected_time_of_a_spin_uses_the_clock_rate_of_the_same_call() -> None:
     slowed = spun(1000.0, 1111.0, rate=RATE * 0.9)
     assert slowed.expected_us == pytest.approx([1000 / 0.9] * CALLS) and slowed.met
     assert not spun(1000.0, 1111.0).met
@@ -117,7 +117,7 @@ def test_a_spin_is_as_long_as_the_clock_ran_in_the_same_call() -> None:
 @pytest.mark.parametrize(("ours", "clean", "dirty", "met"), [
     (10.2, 10.0, 17.0, True), (10.7, 10.0, 10.7, False), (502.0, 500.0, 520.0, True), (507.0, 500.0, 520.0, False),
 ])
-def test_only_the_clocks_own_flush_has_to_leave_nothing(ours: float, clean: float, dirty: float, met: bool) -> None:
+def test_only_the_clocks_own_flush_has_a_bar(ours: float, clean: float, dirty: float, met: bool) -> None:
     assert Flushed("copy", [ours] * CALLS, [clean] * CALLS, [dirty] * CALLS).met is met
 
 
@@ -126,61 +126,61 @@ def test_only_the_clocks_own_flush_has_to_leave_nothing(ours: float, clean: floa
     (5.0, [4.0, 4.05, 4.19], True), (5.0, [4.0, 4.05, 4.21], False),
     (60.0, [40.0], False),
 ])
-def test_the_spread_from_process_to_process(time_us: float, speedups: list[float], met: bool) -> None:
+def test_the_spread_between_processes_has_a_bar(time_us: float, speedups: list[float], met: bool) -> None:
     assert Repeated("solution", [time_us] * len(speedups), speedups).met is met
 
 
 @pytest.mark.parametrize(("hits", "met"), [(100, True), (93, True), (92, False)])
-def test_a_reference_is_seldom_told_from_itself(hits: int, met: bool) -> None:
+def test_few_intervals_of_a_reference_against_itself_may_exclude_1(hits: int, met: bool) -> None:
     assert SelfCompared("a", [*intervals(hits, 1.0), *intervals(100 - hits, 0.99)]).met is met
 
 
 @pytest.mark.parametrize(("highest", "met"), [(1.009, True), (1.011, False)])
-def test_a_reference_is_never_faster_than_itself(highest: float, met: bool) -> None:
+def test_no_speedup_of_a_reference_against_itself_may_be_large(highest: float, met: bool) -> None:
     assert SelfCompared("a", [*intervals(99, 1.0), *intervals(1, highest, width=0.04)]).met is met
 
 
-def test_evaluations_without_a_speedup_count() -> None:
+def test_evaluations_without_a_speedup_count_as_misses() -> None:
     assert SelfCompared("a", intervals(93, 1.0), failures=["crashed"] * 7).met
     assert not SelfCompared("a", intervals(92, 1.0), failures=["crashed"] * 8).met
     assert not Differing("d", intervals(94, 0.98), failures=["crashed"] * 6).met
 
 
 @pytest.mark.parametrize(("hits", "met"), [(100, True), (95, True), (94, False)])
-def test_a_true_difference_is_seldom_missed(hits: int, met: bool) -> None:
+def test_few_evaluations_may_miss_a_true_difference(hits: int, met: bool) -> None:
     assert Differing("d", [*intervals(hits, 0.98), *intervals(100 - hits, 0.999)]).met is met
 
 
-def test_a_difference_the_wrong_way_round_is_not_found() -> None:
+def test_a_difference_in_the_wrong_direction_does_not_count() -> None:
     assert not Differing("d", intervals(100, 1.02)).met
 
 
-def test_how_long_to_spin() -> None:
+def test_the_cycles_of_a_spin_are_interpolated() -> None:
     assert spin_for(4.0, none_us=2.0, some_us=6.0, some_cycles=8000) == 4000
     assert spin_for(8.0, none_us=2.0, some_us=6.0, some_cycles=8000) == 12_000
 
 
 @pytest.mark.parametrize(("wanted", "none", "some"), [(4.0, 4.5, 8.0), (4.0, 2.0, 2.0), (4.0, math.nan, 6.0)])
-def test_a_spin_that_cannot_be_made(wanted: float, none: float, some: float) -> None:
+def test_an_impossible_spin_is_rejected(wanted: float, none: float, some: float) -> None:
     with pytest.raises(ValueError, match="no spin adds"):
         spin_for(wanted, none, some, 8000)
 
 
 def activities(*names: str) -> list[Activity]:
-    """Each 3 µs long, each 2 µs after the one before it began."""
+    """Returns activities of 3 µs that start every 2 µs."""
     return [Activity(name, 2.0 * index, 2.0 * index + 3) for index, name in enumerate(names)]
 
 
-def test_the_work_lies_between_hold_and_stop() -> None:
+def test_the_work_is_between_blocking_and_stop_kernel() -> None:
     before, after = ("inlinebench_flush", "Memset", "inlinebench_block"), ("inlinebench_stop", "late")
     assert span_us(activities(*before, "gemm", *after)) == 3
     assert span_us(activities(*before, "Memset", "gemm", "reduce", *after)) == 7
     assert span_us(activities(*before, "inlinebench_done", "gemm", *after)) == 3
 
 
-def test_the_end_of_the_work_is_that_of_the_longest_kernel() -> None:
-    hold, stop = activities("inlinebench_block")[0], Activity("inlinebench_stop", 60.0, 61.0)
-    assert span_us([hold, Activity("long", 5.0, 50.0), Activity("short", 10.0, 11.0), stop]) == 45
+def test_the_work_ends_with_the_last_kernel_to_end() -> None:
+    block, stop = activities("inlinebench_block")[0], Activity("inlinebench_stop", 60.0, 61.0)
+    assert span_us([block, Activity("long", 5.0, 50.0), Activity("short", 10.0, 11.0), stop]) == 45
 
 
 @pytest.mark.parametrize("names", [
@@ -188,7 +188,7 @@ def test_the_end_of_the_work_is_that_of_the_longest_kernel() -> None:
     ("inlinebench_block", "inlinebench_stop"),
     ("inlinebench_stop", "gemm", "inlinebench_block"),
 ])
-def test_activities_without_work_between_hold_and_stop_have_no_time(names: tuple[str, ...]) -> None:
+def test_activities_without_work_between_blocking_and_stop_kernel_have_no_time(names: tuple[str, ...]) -> None:
     assert span_us(activities(*names)) is None
 
 
@@ -214,7 +214,7 @@ def test_a_row_is_a_line_of_its_table(part: str, row: Row) -> None:
 
 
 @pytest.mark.parametrize(("part", "row"), ROWS)
-def test_a_row_survives_its_file(part: str, row: Row) -> None:
+def test_a_row_survives_a_round_trip_through_json(part: str, row: Row) -> None:
     assert read_row(part, json.loads(json.dumps(asdict(row)))) == row
 
 
@@ -226,11 +226,11 @@ def test_a_row_without_figures_misses_its_bar(part: str, row: Row) -> None:
 @pytest.mark.parametrize(("time", "text"), [
     (None, "-"), (math.nan, "-"), (1.234, "1.23"), (123.45, "123.5"), (49_999.7, "50000"),
 ])
-def test_times_as_text(time: float | None, text: str) -> None:
+def test_times_are_formatted_by_size(time: float | None, text: str) -> None:
     assert time_text(time) == text
 
 
-def test_evaluations_are_taken_in() -> None:
+def test_evaluations_are_added_to_a_row() -> None:
     row = SelfCompared("a")
     check = Check(calls=1, tolerance=1e-4, oracle="float64", weights="none")
     times = Timing(Spread(1, 1, 1), Spread(1, 1, 1), Spread(1.0, 0.99, 1.01))

@@ -1,4 +1,4 @@
-"""Reports of Nsight Compute, with a program in its place that does what it does on the command line."""
+"""Tests of reports by Nsight Compute, with a shell script in place of `ncu`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ echo report > "$2.ncu-rep"
 shift 2
 printf %s "$4" > "$(dirname "$0")/order"
 """
-"""Leaves a report where it is told to, and the order that the profiled program was given."""
+"""Writes a report to the requested path, and saves the request to the profiled program."""
 
 
 @pytest.fixture
@@ -45,20 +45,20 @@ def test_a_report_is_named_after_the_evaluation(tmp_path: Path, options: Options
     )
 
 
-def test_counters_that_the_driver_keeps_are_explained(tmp_path: Path, options: Options) -> None:
+def test_missing_permission_for_counters_is_explained(tmp_path: Path, options: Options) -> None:
     said = ncu.report(program(tmp_path, "echo '==ERROR== ERR_NVGPUCTRPERM - no'; exit 1"), JOB, RESULT, options)
     assert "no report" in said and "administrators" in said
 
 
 @pytest.mark.parametrize(("body", "expected"), [
-    ("echo first; echo it broke; exit 9", "status 9: it broke"), ("exit 1", "it said nothing"),
-    ("echo fine", "status 0: fine"),  # and left no report
+    ("echo first; echo it broke; exit 9", "status 9: it broke"), ("exit 1", "it printed nothing"),
+    ("echo fine", "status 0: fine"),  # but wrote no report
 ])
-def test_other_failures_say_what_the_program_said_last(
+def test_other_failures_show_the_last_output(
     tmp_path: Path, options: Options, body: str, expected: str
 ) -> None:
     assert expected in ncu.report(program(tmp_path, body), JOB, RESULT, options)
 
 
-def test_a_program_that_cannot_be_started_is_no_crash(tmp_path: Path, options: Options) -> None:
+def test_a_program_that_cannot_be_started_is_reported(tmp_path: Path, options: Options) -> None:
     assert "no report" in ncu.report(str(tmp_path / "nothing"), JOB, RESULT, options)

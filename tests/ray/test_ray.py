@@ -1,4 +1,4 @@
-"""Runs on workers of a Ray that the run itself starts, on the CPU."""
+"""Tests of `--executor ray`: runs on the CPU, with workers of a Ray cluster that the run starts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inlinebench.records.result import Result, Verdict
 
 from ..running import LONGEST_S, command, run_eval
 
-ray = pytest.importorskip("ray", reason="the extra `ray` isn't installed")
+ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
 COUNT = 40
 PROBLEM = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return {body}\n\n\n" \
@@ -28,7 +28,7 @@ SOLUTION = "import time\n\nimport torch\n\n\nclass ModelNew(torch.nn.Module):\n 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two problems with forty solutions, every fourth of them wrong."""
+    """Two problems with forty solutions; every fourth solution is wrong."""
     for name, body in (("twice", "x * 2"), ("twice_more", "x + x")):
         (tmp_path / "problems").mkdir(exist_ok=True)
         (tmp_path / "problems" / f"{name}.py").write_text(PROBLEM.format(body=body))
@@ -45,12 +45,12 @@ def arguments(folder: Path, cache: Path) -> list[str | Path]:
 
 
 def facts(results: list[Result]) -> dict[tuple[str, str], Result]:
-    """What has to be equal: all but times, and what was printed."""
+    """Returns what must be equal between runs: all but times and logs."""
     return {(row.problem, row.solution): replace(row, timing=None, log=None) for row in results}
 
 
 def working() -> list[int]:
-    """Ray's processes that evaluate at this moment."""
+    """Returns the process ids of the workers that are evaluating."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -61,7 +61,7 @@ def working() -> list[int]:
     return found
 
 
-def test_a_lost_worker_costs_no_result_and_repeats_none(folder: Path, cache: Path) -> None:
+def test_a_lost_worker_neither_loses_nor_repeats_a_result(folder: Path, cache: Path) -> None:
     out = folder / "ray.jsonl"
     line = command(*arguments(folder, cache), "--executor", "ray", "--devices", "cpu,cpu", "--out", out)
     pipe = subprocess.PIPE
@@ -82,8 +82,8 @@ def test_a_lost_worker_costs_no_result_and_repeats_none(folder: Path, cache: Pat
     assert not working()
 
 
-def test_a_worker_that_has_not_the_files_gets_them(folder: Path, cache: Path) -> None:
-    """In a process of its own, because a judge is killed with the thread that started it."""
+def test_a_worker_without_the_source_files_gets_copies(folder: Path, cache: Path) -> None:
+    """Runs in a separate process, because a judge is killed when the thread that started it ends."""
     check = """
 import sys
 from pathlib import Path
@@ -117,6 +117,6 @@ worker.close()
     (("--executor", "ray", "--device", "cuda:1"), 2, "Ray chooses"),
     (("--executor", "ray", "--profile"), 2, "one machine"),
 ])
-def test_what_can_not_be_meant_is_refused(arguments: tuple[str, ...], status: int, said: str) -> None:
+def test_contradictory_options_are_rejected(arguments: tuple[str, ...], status: int, said: str) -> None:
     run = run_eval(*arguments)
     assert run.status == status and said in run.err

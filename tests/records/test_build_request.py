@@ -28,16 +28,16 @@ def test_a_request_survives_the_round_trip(request: BuildRequest) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a-b", "../escape", "a;b", "1a", "a\n"])
-def test_a_name_that_is_no_identifier_is_refused(name: str) -> None:
-    with pytest.raises(BadRequest, match="no identifier"):
+def test_a_name_that_is_not_an_identifier_is_rejected(name: str) -> None:
+    with pytest.raises(BadRequest, match="not an identifier"):
         BuildRequest(name)
 
 
 @pytest.mark.parametrize("name", [
     "", "a.h", "./build.ninja", "/etc/passwd", "../a.h", "own/../../a.h", "own/..", "own/a\0",
 ])
-def test_a_header_outside_of_the_build_s_folders_is_refused(name: str) -> None:
-    with pytest.raises(BadRequest, match="doesn't lie in a folder"):
+def test_a_header_outside_the_build_folders_is_rejected(name: str) -> None:
+    with pytest.raises(BadRequest, match="not in a subfolder"):
         BuildRequest("good", headers={name: ""})
 
 
@@ -46,12 +46,12 @@ def test_a_header_outside_of_the_build_s_folders_is_refused(name: str) -> None:
     {"name": 1}, {"name": "a/b"}, {"cpp_sources": "text"}, {"cpp_sources": [1]}, {"extra_cflags": None},
     {"functions": ["f"]}, {"functions": {"f": 1}}, {"is_python_module": 1}, {"with_cuda": "yes"}, {"command": "rm"},
 ])
-def test_other_forms_are_refused(change: dict[str, Any]) -> None:
+def test_a_malformed_request_is_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(BadRequest):
         BuildRequest.from_json({**BuildRequest("good").to_json(), **change})
 
 
-def test_a_missing_field_is_refused() -> None:
+def test_a_request_with_a_missing_field_is_rejected() -> None:
     whole = BuildRequest("good").to_json()
     for name in whole:
         with pytest.raises(BadRequest):
@@ -61,7 +61,7 @@ def test_a_missing_field_is_refused() -> None:
 @pytest.mark.parametrize(("facts", "uses"), [
     ({}, False), ({"cuda_sources": ("x",)}, True), ({"with_cuda": True}, True), ({"with_cuda": False}, False),
 ])
-def test_what_uses_cuda(facts: dict[str, Any], uses: bool) -> None:
+def test_cuda_sources_or_with_cuda_mean_that_a_request_uses_cuda(facts: dict[str, Any], uses: bool) -> None:
     assert BuildRequest("name", **facts).uses_cuda is uses
 
 

@@ -10,7 +10,7 @@ from inlinebench.records.errors import UsageError
 from inlinebench.records.options import CALLS, MOST_CALLS, SANITIZED_CALLS, Options
 
 
-def test_without_arguments_everything_has_its_default() -> None:
+def test_without_arguments_every_option_has_its_default() -> None:
     assert parse([], {}) == Options(cache=Path("~/.cache/inlinebench").expanduser())
 
 
@@ -35,7 +35,7 @@ def test_architectures_are_written_as_nvcc_writes_them(line: str, found: tuple[s
 
 
 @pytest.mark.parametrize("text", ["9", "9.0", "compute_90", "90b", "a", "", "90,", "sm_", "native", "1000", "sm_90x"])
-def test_what_is_no_architecture_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_architecture_is_rejected(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         parse([f"--arch={text}"], {})
     assert left.value.code == 2
@@ -49,31 +49,31 @@ def test_what_is_no_architecture_is_refused(text: str, capsys: pytest.CaptureFix
     ("--build-only --sanitize memcheck", "--sanitize"), ("--build-only --devices 0,1", "--devices"),
     ("--build-only --profile", "--profile"),
 ])
-def test_what_does_not_go_with_building(line: str, said: str) -> None:
+def test_options_that_conflict_with_building_only_are_rejected(line: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         parse(line.split(), {})
 
 
-def test_how_many_calls_are_made() -> None:
+def test_the_number_of_calls_follows_from_the_options() -> None:
     assert (parse([], {}).calls, parse([], {}).most_calls) == (CALLS, MOST_CALLS)
     assert parse(["--sanitize", "memcheck"], {}).calls == SANITIZED_CALLS
     many = parse(["--calls", "500"], {})
-    assert (many.calls, many.most_calls) == (500, 500)  # what is asked for at least is not too much
+    assert (many.calls, many.most_calls) == (500, 500)  # --calls raises the maximum if need be
 
 
-def test_eager_is_always_a_baseline_and_each_other_one_counts_once() -> None:
+def test_eager_is_implied_and_repeated_baselines_count_once() -> None:
     line = "--baseline compile --baseline eager --baseline solution:naive --baseline compile"
     assert parse(line.split(), {}).baselines == ("compile", "solution:naive")
     assert parse([], {}).baselines == ()
 
 
-def test_the_headers_of_the_environment_give_way_to_the_argument() -> None:
+def test_the_headers_argument_overrides_the_environment() -> None:
     assert not parse([], {}).full_headers
     assert parse([], {"INLINEBENCH_HEADERS": "full"}).full_headers
     assert not parse(["--headers", "auto"], {"INLINEBENCH_HEADERS": "full"}).full_headers
 
 
-def test_the_cache_of_the_environment_gives_way_to_the_argument() -> None:
+def test_the_cache_argument_overrides_the_environment() -> None:
     environment = {"INLINEBENCH_CACHE": "/from/environment"}
     assert parse([], environment).cache == Path("/from/environment")
     assert parse(["--cache", "/argument"], environment).cache == Path("/argument")
@@ -89,7 +89,7 @@ def test_constants_are_literals(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["M", "=1", "1M=2", "M=", "M=x", "M=f()", "M=1+"])
-def test_constants_that_are_no_literals_are_refused(text: str) -> None:
+def test_constants_that_are_not_literals_are_rejected(text: str) -> None:
     with pytest.raises(UsageError, match="--set"):
         parse(["--set", text], {})
 
@@ -101,7 +101,7 @@ def test_constants_that_are_no_literals_are_refused(text: str) -> None:
     ["--baseline", "fast"], ["--baseline", "solution:"], ["--tol", "nan"], ["--jobs", "0"], ["--variants", "maybe"],
     ["--no-such-flag"], ["--seed", "x"],
 ])
-def test_values_that_mean_nothing_leave_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_values_exit_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         parse(arguments, {})
     assert left.value.code == 2

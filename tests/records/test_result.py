@@ -1,4 +1,4 @@
-"""The records: contradictions are refused, what is unknown is absent, what is written is read back."""
+"""Tests of the records: contradictions are rejected, unknown fields are absent, written results are read back."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def passed(**facts: Any) -> Result:
 
 
 def changed(**facts: Any) -> str:
-    """A line of JSON that differs from MINIMAL's in these facts; None takes a fact out."""
+    """Returns MINIMAL as a line of JSON, with these fields changed; None removes a field."""
     data = json.loads(to_json(MINIMAL)) | facts
     return json.dumps({name: fact for name, fact in data.items() if fact is not None})
 
@@ -79,17 +79,17 @@ class TestNotPassed:
         with pytest.raises(ValueError, match=f"{verdict} can't have times"):
             Result("p", "s", "full", "cpu", verdict, "because", timing=TIMING)
 
-    def test_may_say_what_was_found_before(self, verdict: Verdict) -> None:
+    def test_may_have_a_check_and_a_build(self, verdict: Verdict) -> None:
         found = Result("p", "s", "full", "cpu", verdict, "because", check=CHECK, build=Build(0.0, True, "slim"))
         assert from_json(to_json(found)) == found
 
 
-def test_passed_without_times_is_possible() -> None:
+def test_a_passed_result_may_lack_times() -> None:
     assert passed(check=CHECK).timing is None
 
 
 @pytest.mark.parametrize(("median", "low", "high"), [(1.0, 1.1, 2.0), (3.0, 1.0, 2.0), (float("nan"), 0.0, 1.0)])
-def test_a_median_outside_its_interval_is_refused(median: float, low: float, high: float) -> None:
+def test_a_median_outside_its_interval_is_rejected(median: float, low: float, high: float) -> None:
     with pytest.raises(ValueError, match="not between"):
         Spread(median, low, high)
 
@@ -100,13 +100,13 @@ def test_a_median_outside_its_interval_is_refused(median: float, low: float, hig
     {"worst_error": float("inf")}, {"worst": Element((2, 0), "1", "2")}, {"worst": Element((1, 0), "1", "2")},
     {"worst": Element((0,), "1", "2")}, {"worst": Element((0, 1), "0.5", "0")},
 ], ids=repr)
-def test_a_mismatch_that_contradicts_itself_is_refused(facts: dict[str, Any]) -> None:
+def test_a_contradictory_mismatch_is_rejected(facts: dict[str, Any]) -> None:
     assert replace(MISMATCH, worst=INFINITE, worst_error=2e-4)
     with pytest.raises(ValueError):
         replace(MISMATCH, **facts)
 
 
-def test_of_many_elements_the_worst_may_be_a_later_one() -> None:
+def test_the_worst_of_many_elements_may_come_after_the_first_ones() -> None:
     elements = tuple(Element((index,), "1", "2") for index in range(20))
     many = Mismatch("output", "int32", (20,), 20, 20, elements[:7], elements[19], 0.0, 1.0)
     assert from_json(to_json(replace(MINIMAL, mismatch=many))).mismatch == many
@@ -131,7 +131,7 @@ def test_a_result_is_read_back_from_one_line(result: Result) -> None:
     assert from_json(line) == result
 
 
-def test_what_is_not_known_is_absent() -> None:
+def test_fields_that_are_none_are_absent_from_the_json() -> None:
     assert json.loads(to_json(MINIMAL)) == {
         "schema": SCHEMA,
         "problem": "p",
@@ -150,7 +150,7 @@ def test_what_is_not_known_is_absent() -> None:
     }
 
 
-def test_a_whole_number_is_read_as_the_float_it_stands_for() -> None:
+def test_an_integer_in_a_float_field_is_read_as_a_float() -> None:
     data = json.loads(to_json(COMPLETE))
     data["build"]["seconds"] = 13
     build = from_json(json.dumps(data)).build
@@ -158,14 +158,14 @@ def test_a_whole_number_is_read_as_the_float_it_stands_for() -> None:
     assert isinstance(build.seconds, float)
 
 
-def test_fields_that_this_version_does_not_know_are_ignored() -> None:
+def test_unknown_fields_are_ignored() -> None:
     assert from_json(changed(unheard_of=1)) == MINIMAL
     data = json.loads(to_json(COMPLETE))
     data["timing"]["speedup"]["skew"] = 0.5
     assert from_json(json.dumps(data)) == COMPLETE
 
 
-def test_a_line_of_the_first_schema_is_read() -> None:
+def test_a_line_of_schema_1_is_read() -> None:
     data = json.loads(to_json(COMPLETE))
     data["schema"] = 1
     data["timing"]["floor"] = data["timing"].pop("roofline")
@@ -173,7 +173,7 @@ def test_a_line_of_the_first_schema_is_read() -> None:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_numbers_that_json_cannot_hold_are_refused(number: float) -> None:
+def test_nan_and_infinity_are_rejected(number: float) -> None:
     with pytest.raises(ValueError):
         to_json(passed(check=Check(1, 1e-4, "float64", "by name", worst_error=number)))
 
@@ -200,6 +200,6 @@ def test_numbers_that_json_cannot_hold_are_refused(number: float) -> None:
         to_json(MINIMAL)[:-1],
     ],
 )
-def test_a_line_that_is_no_result_is_refused(line: str) -> None:
+def test_a_line_that_is_not_a_result_is_rejected(line: str) -> None:
     with pytest.raises(ValueError):
         from_json(line)

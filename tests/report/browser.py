@@ -1,7 +1,7 @@
-"""A real browser for tests: headless Chromium, driven by the DevTools protocol over a pair of pipes.
+"""A real browser for tests: headless Chromium, controlled by the DevTools protocol over a pair of pipes.
 
-The protocol's messages are JSON, each ended by a zero byte; the browser reads commands from its descriptor 3 and writes
-answers and events to its descriptor 4.
+Messages are JSON, each terminated by a zero byte. The browser reads commands from file descriptor 3 and writes replies
+and events to file descriptor 4.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 LONGEST_S = 60.0
 KEYS = {"Enter": (13, "\r"), " ": (32, " "), "Tab": (9, "")}
-"""The keys that tests press: their codes and the text that they make."""
+"""The keys that tests press: their codes and their texts."""
 
 
 def found() -> str | None:
-    """The path of a Chromium on this machine."""
+    """Returns the path of Chromium; None if it is not installed."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -33,7 +33,7 @@ class Failed(AssertionError):
 
 
 class Browser:
-    """One browser with one page, from `with` to its end. `events` are all that it told, in order."""
+    """A context manager with one browser and one page. `events` are the browser's events, in order."""
 
     def __init__(self, program: str, profile: Path) -> None:
         self._program, self._profile = program, profile
@@ -44,9 +44,9 @@ class Browser:
     def __enter__(self) -> Browser:
         to_browser, self._commands = os.pipe()
         self._answers, from_browser = os.pipe()
-        # The shell puts both ends on the descriptors that the browser expects, whatever their numbers are here.
+        # The shell moves both ends to the file descriptors that the browser expects.
         line = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
-        # Its sandbox needs what root and containers don't have; it shows nothing but the tests' own pages.
+        # The sandbox of Chromium does not work for root or in containers. Only the tests' own pages are opened.
         options = ["--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self._profile}", "--no-first-run",
                    "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--hide-scrollbars",
                    "--no-sandbox", "about:blank"]
@@ -73,7 +73,7 @@ class Browser:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._commands)  # which ends the browser
+        os.close(self._commands)  # this ends the browser
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
@@ -82,7 +82,7 @@ class Browser:
         os.close(self._answers)
 
     def command(self, method: str, *, session: str | None = "", **parameters: Any) -> dict[str, Any]:
-        """Sends a command, of the page unless `session` is None, and returns its result. Raises Failed."""
+        """Sends a command, to the page unless `session` is None, and returns its result. Raises Failed."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if session is not None:
@@ -108,28 +108,28 @@ class Browser:
         return message
 
     def open(self, url: str, until: str = "load") -> None:
-        """Goes to an address, and waits for `load`, or for `networkIdle`; forgets the events of before."""
+        """Opens a URL and waits for the event `load` or `networkIdle`. Clears earlier events."""
         self.events.clear()
         loader = self.command("Page.navigate", url=url)["loaderId"]
         while (loader, until) not in [(each["loaderId"], each["name"]) for each in self.named("Page.lifecycleEvent")]:
             self.events.append(self._next())
 
     def evaluate(self, script: str) -> Any:
-        """The value of an expression in the page, awaited. Raises Failed where it throws."""
+        """Evaluates an expression in the page, and awaits its value. Raises Failed if it throws."""
         answer = self.command("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise Failed(f"{script}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
     def press(self, key: str) -> None:
-        """One press of a key, where the focus is."""
+        """Presses a key at the focus."""
         code, text = KEYS[key]
         facts = {"key": key, "windowsVirtualKeyCode": code}
         self.command("Input.dispatchKeyEvent", type="keyDown", text=text, **facts)
         self.command("Input.dispatchKeyEvent", type="keyUp", **facts)
 
     def write(self, text: str) -> None:
-        """Types where the focus is."""
+        """Types text at the focus."""
         self.command("Input.insertText", text=text)
 
     def resize(self, width: int, height: int, *, mobile: bool = False) -> None:
@@ -137,25 +137,24 @@ class Browser:
                      mobile=mobile)
 
     def prefer(self, scheme: str) -> None:
-        """What the page is told of the person's taste: `light` or `dark`. Its scripts hear of it with the next frame,
-        which is waited for."""
+        """Sets the preferred colour scheme, `light` or `dark`, and waits for the next frame, when scripts see it."""
         self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def scripts(self, *, allowed: bool) -> None:
-        """Whether the next page may run scripts."""
+        """Sets whether the next page may run scripts."""
         self.command("Emulation.setScriptExecutionDisabled", value=not allowed)
 
     def screenshot(self, *, whole: bool = False) -> bytes:
-        """A PNG of what is to be seen, or of the whole page."""
+        """Returns a PNG of the viewport, or of the whole page."""
         return base64.b64decode(self.command("Page.captureScreenshot", captureBeyondViewport=whole)["data"])
 
     def named(self, method: str) -> list[dict[str, Any]]:
-        """What the events of a name held."""
+        """Returns the parameters of all events with this name."""
         return [event["params"] for event in self.events if event.get("method") == method]
 
     def complaints(self) -> list[str]:
-        """Exceptions, and what a console would show as an error or a warning."""
+        """Returns exceptions, and the errors and warnings of the console."""
         thrown = [str(each["exceptionDetails"]) for each in self.named("Runtime.exceptionThrown")]
         logged = [each["entry"]["text"] for each in self.named("Log.entryAdded")
                   if each["entry"]["level"] in ("error", "warning")]
@@ -164,6 +163,6 @@ class Browser:
         return thrown + logged + printed
 
     def requests(self) -> list[str]:
-        """The addresses that the page asked for, itself included; `data:` asks nobody."""
+        """Returns the requested URLs, including the page itself, without `data:` URLs."""
         asked = [each["request"]["url"] for each in self.named("Network.requestWillBeSent")]
         return [url for url in asked if not url.startswith("data:")]

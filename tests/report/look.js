@@ -1,4 +1,4 @@
-// What tests ask of a page: each function gives what a person would see.
+// Functions for tests of a page. Each returns what is visible.
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const seen = (selector) => all(selector).filter((each) => each.checkVisibility());
@@ -40,7 +40,7 @@ function clickFirstMark() {
   return new Promise((done) => setTimeout(done, 100));
 }
 
-// Texts of a chart that lie on each other. Boxes are higher than letters are.
+// Returns overlapping texts of charts. Boxes may overlap a little, because they are higher than letters.
 function overlaps() {
   const meet = (p, q) => p.left < q.right - 1 && q.left < p.right - 1 && p.top < q.bottom - 4 && q.top < p.bottom - 4;
   return seen("figure svg").flatMap((svg) => {
@@ -50,7 +50,7 @@ function overlaps() {
   });
 }
 
-// The least contrast of a text to what is behind it.
+// Returns the least contrast of any text with its background.
 function contrast() {
   const linear = (value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
   const light = (colour) => {

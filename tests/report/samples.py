@@ -1,4 +1,4 @@
-"""Results for tests: hand-made ones by `result`, arbitrary valid ones by `any_result`."""
+"""Results for tests: `result` makes given ones, `any_result` generates arbitrary valid ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def timing(speedup: float, solution_ms: float = 0.1) -> Timing:
 def result(
     name: str = "matmul_diag/naive", verdict: Verdict = Verdict.PASSED, speedup: float | None = None, **facts: Any
 ) -> Result:
-    """A result of `problem/solution` that has all that its verdict asks for."""
+    """Returns a valid result of `problem/solution` with this verdict."""
     problem, _, solution = name.partition("/")
     passed = verdict is Verdict.PASSED
     given: dict[str, Any] = {
@@ -56,7 +56,7 @@ def result(
 
 
 def mismatch(**facts: Any) -> Mismatch:
-    """The last two rows of a small matrix are wrong."""
+    """Returns a mismatch in the last two rows of a small matrix."""
     first = tuple(Element((row, column), "1.5", "nan") for row in (2, 3) for column in range(4))
     given = {
         "what": "output", "dtype": "float32", "shape": (4, 4), "count": 16, "failed": 8, "first": first[:MOST_FIRST],
@@ -139,12 +139,12 @@ def _mismatches(draw: st.DrawFn) -> Mismatch:
 
 
 def _unravel(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(flat // math.prod(shape[place + 1 :]) % size for place, size in enumerate(shape))
+    return tuple(flat // math.prod(shape[axis + 1 :]) % size for axis, size in enumerate(shape))
 
 
 @st.composite
 def any_result(draw: st.DrawFn) -> Result:
-    """Any result that the records allow, and whose numbers JSON can hold."""
+    """Any result that the records allow and that JSON can represent."""
     verdict = draw(st.sampled_from(Verdict))
     passed = verdict is Verdict.PASSED
     return Result(

@@ -15,7 +15,7 @@ from .samples import any_result, result
 
 
 def timed(name: str, low: float, high: float, gpu: str = "H100", **facts: object) -> Result:
-    """A result whose speedup's interval is known."""
+    """Returns a result with this interval of its speedup."""
     ms = Spread(1.0, 1.0, 1.0)
     timing = Timing(ms, ms, Spread((low + high) / 2, low, high))
     return replace(result(name, environment=Environment("2.11", "0.1", gpu=gpu)), timing=timing, **facts)
@@ -32,14 +32,14 @@ def change(old: list[Result], new: list[Result]) -> Change:
     ((1.0, 1.1), (0.9, 0.999), Change.SLOWER), ((1.0, 1.5), (0.9, 1.01), Change.SAME),
     ((1.0, 1.0001), (0.999, 0.9999), Change.SLOWER),
 ])
-def test_intervals_decide_and_no_percentage(
+def test_only_disjoint_intervals_are_a_change(
     old: tuple[float, float], new: tuple[float, float], expected: Change
 ) -> None:
     assert change([timed("a/b", *old)], [timed("a/b", *new)]) is expected
 
 
 @given(st.tuples(*[st.floats(0.1, 10)] * 2), st.tuples(*[st.floats(0.1, 10)] * 2))
-def test_a_row_is_faster_one_way_round_and_slower_the_other(one: tuple[float, ...], two: tuple[float, ...]) -> None:
+def test_swapping_the_sets_swaps_faster_and_slower(one: tuple[float, ...], two: tuple[float, ...]) -> None:
     old, new = [timed("a/b", min(one), max(one))], [timed("a/b", min(two), max(two))]
     other_way = {Change.FASTER: Change.SLOWER, Change.SLOWER: Change.FASTER, Change.SAME: Change.SAME}
     assert change(new, old) is other_way[change(old, new)]
@@ -51,12 +51,12 @@ def test_a_row_is_faster_one_way_round_and_slower_the_other(one: tuple[float, ..
     ("passed", "internal_error", Change.NOW_FAILING), ("crashed", "passed", Change.NOW_PASSING),
     ("wrong", "crashed", Change.STILL_FAILING), ("passed", "passed", Change.SAME),
 ])
-def test_a_verdict_that_changes_is_a_change(old: str, new: str, expected: Change) -> None:
+def test_verdicts_decide_between_passing_and_failing(old: str, new: str, expected: Change) -> None:
     assert change([result("a/b", Verdict(old))], [result("a/b", Verdict(new))]) is expected
 
 
 @pytest.mark.parametrize("verdict", ["invalid", "problem_error"])
-def test_what_cannot_be_read_any_more_fails_at_every_shape_that_it_had(verdict: str) -> None:
+def test_an_unreadable_solution_now_fails_at_every_earlier_shape(verdict: str) -> None:
     old = [result("a/b", shape="odd"), result("a/b", shape="small"), result("a/c", shape="odd")]
     new = [result("a/b", Verdict(verdict), shape="full"), result("a/c", shape="odd")]
     found = compare(old, new)
@@ -66,12 +66,12 @@ def test_what_cannot_be_read_any_more_fails_at_every_shape_that_it_had(verdict: 
     ]
 
 
-def test_another_shape_that_fails_stands_for_none_that_was_not_run() -> None:
+def test_a_failure_at_another_shape_does_not_count_for_a_shape_that_was_not_run() -> None:
     found = compare([result("a/b", shape="odd")], [result("a/b", Verdict.WRONG, shape="full")])
     assert {each.change for each in found} == {Change.NEW, Change.GONE}
 
 
-def test_rows_are_matched_by_name_and_shape_and_the_worst_come_first() -> None:
+def test_rows_are_matched_by_name_and_shape_and_the_worst_changes_come_first() -> None:
     old = [timed("a/b", 1, 1.1), timed("a/c", 1, 1.1), result("a/d"), timed("z/s", 1, 1.1),
            timed("z/s", 1, 1.1, shape="odd")]
     new = [timed("a/b", 1, 1.1), result("a/d", Verdict.WRONG), result("a/e"), timed("z/s", 0.5, 0.6),
@@ -82,7 +82,7 @@ def test_rows_are_matched_by_name_and_shape_and_the_worst_come_first() -> None:
     ]
 
 
-def test_several_results_of_the_same_sources_count_with_the_hull_of_their_intervals() -> None:
+def test_intervals_of_several_results_of_the_same_sources_are_merged() -> None:
     old = [timed("a/b", 1.00, 1.01, key="k"), timed("a/b", 1.03, 1.04, key="k")]
     assert change(old, [timed("a/b", 1.02, 1.025)]) is Change.SAME
     assert change(old[:1], [timed("a/b", 1.02, 1.025)]) is Change.FASTER
@@ -94,13 +94,13 @@ def test_one_failure_among_several_results_is_a_failure() -> None:
     assert change([result("a/b")], [result("a/b", Verdict.WRONG), result("a/b")]) is Change.NOW_FAILING
 
 
-def test_times_of_the_cpu_are_no_times() -> None:
+def test_times_on_the_cpu_are_not_compared() -> None:
     assert change([timed("a/b", 1, 1.1, device="cpu")], [timed("a/b", 5, 6, device="cpu")]) is Change.SAME
 
 
-def test_times_of_different_gpus_are_compared_only_if_told() -> None:
+def test_times_of_different_gpus_are_compared_only_with_any_gpu() -> None:
     old, new = [timed("a/b", 1, 1.1)], [timed("a/b", 2, 2.1, gpu="A100")]
-    with pytest.raises(UsageError, match=r"times of H100 can't be compared with those of A100; --any-gpu"):
+    with pytest.raises(UsageError, match=r"times of H100 can't be compared with those of A100; use --any-gpu"):
         compare(old, new)
     assert compare(old, new, any_gpu=True)[0].change is Change.FASTER
     assert compare(old, [result("a/b", environment=Environment("2.11", "0.1", gpu="A100"))])[0].change is Change.SAME
@@ -111,13 +111,13 @@ def test_times_of_different_gpus_are_compared_only_if_told() -> None:
     {"change": Change.GONE, "before": None, "after": result()},
     {"change": Change.SLOWER, "before": result(), "after": result()},
 ])
-def test_a_comparison_holds_no_contradiction(facts: dict[str, object]) -> None:
+def test_a_contradictory_comparison_is_rejected(facts: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="with"):
         Compared(("a", "b", "full"), **facts)  # type: ignore[arg-type]
 
 
 @given(st.lists(any_result(), max_size=5), st.lists(any_result(), max_size=5))
-def test_every_row_comes_once_and_can_be_shown(old: list[Result], new: list[Result]) -> None:
+def test_every_row_occurs_once_and_can_be_shown(old: list[Result], new: list[Result]) -> None:
     found = compare(old, new, any_gpu=True)
     rows = {(each.problem, each.solution, each.shape) for each in (*old, *new)}
     assert sorted(each.row for each in found) == sorted(rows)
@@ -127,7 +127,7 @@ def test_every_row_comes_once_and_can_be_shown(old: list[Result], new: list[Resu
         assert "\x1b" not in shown
 
 
-def test_what_is_shown_is_what_changed_and_why_it_fails() -> None:
+def test_the_text_shows_changed_rows_and_reasons_of_failures() -> None:
     found = compare([timed("a/b", 1, 1.1), result("a/c")], [timed("a/b", 1, 1.1), result("a/c", Verdict.WRONG)])
     shown = changes.text(found)
     assert "a/c: wrong: because" in shown and "1 now failing, 1 same" in shown
@@ -135,13 +135,13 @@ def test_what_is_shown_is_what_changed_and_why_it_fails() -> None:
     assert {each.change for each in found} & WORSE == {Change.NOW_FAILING}
 
 
-def test_foreign_text_stays_text_in_markdown() -> None:
+def test_untrusted_text_is_escaped_in_markdown() -> None:
     hostile = result("a|b/<img src=x>", Verdict.WRONG, reason="@everyone | `x` [a](http://b) </details> &lt;")
     shown = changes.markdown(compare([], [hostile]))
     assert "\\|b" in shown and "<img" not in shown.replace("\\<", "") and "@" not in shown
     assert "\\[a\\](http" in shown and "</d" not in shown.replace("\\<", "") and "&lt;" not in shown
 
 
-def test_the_latest_of_each_row_is_kept_in_order() -> None:
+def test_latest_keeps_the_last_result_of_each_row_in_order() -> None:
     rows = [result("10_b/x"), result("9_a/x", Verdict.WRONG), result("9_a/x"), result("9_a/x", device="cpu")]
     assert latest(rows) == [rows[2], rows[3], rows[0]]

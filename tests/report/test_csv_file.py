@@ -22,11 +22,11 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def text_of(cell: str) -> str:
-    """What a program makes of a cell, as the documentation says."""
+    """Returns the text of a cell as a program should read it."""
     return cell.removeprefix("'")
 
 
-def test_a_result_is_a_line_of_facts_with_units_in_the_header() -> None:
+def test_a_result_is_a_line_with_units_in_the_header() -> None:
     row, *others = rows(table(thirty()))
     assert len(others) == 29
     known = {name: row[name] for name in (
@@ -39,17 +39,17 @@ def test_a_result_is_a_line_of_facts_with_units_in_the_header() -> None:
         "gpu": "NVIDIA H100 80GB HBM3", "tf32": "no", "own_kernels_share": "0.982"}
 
 
-def test_what_is_absent_is_empty() -> None:
+def test_absent_values_are_empty_cells() -> None:
     (row,) = rows(table([result(verdict=Verdict.SKIPPED, reason="no")]))
     told = {"problem", "solution", "shape", "device", "verdict", "reason"}
     assert {name for name, cell in row.items() if cell} == told
 
 
-def test_no_results_leave_the_header() -> None:
+def test_without_results_there_is_only_the_header() -> None:
     assert table([]).startswith('"problem","solution",') and table([]).count("\n") == 1
 
 
-def test_files_have_the_same_columns_but_for_baselines_which_come_last() -> None:
+def test_columns_are_the_same_in_every_file_and_baselines_come_last() -> None:
     timing = Timing(ONE, ONE, ONE, baselines=(Baseline("compile", ONE, Spread(1.5, 1.4, 1.6)),))
     without, with_one = (table([each]).partition("\n")[0] for each in (result(), result(timing=timing)))
     assert with_one.startswith(without)
@@ -57,19 +57,19 @@ def test_files_have_the_same_columns_but_for_baselines_which_come_last() -> None
     assert rows(table([result(timing=timing)]))[0]["over_compile_speedup_median"] == "1.5"
 
 
-def test_the_cpu_has_times_but_no_speedup() -> None:
+def test_results_on_the_cpu_have_times_but_no_speedup() -> None:
     (row,) = rows(table([result(speedup=2.0, device="cpu")]))
     assert (row["solution_median_ms"], row["speedup_median"]) == ("0.1", "")
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " \n=1", "\uff1dcmd", "'=1"])
-def test_a_text_that_a_spreadsheet_would_calculate_is_guarded(text: str) -> None:
+def test_a_text_that_a_spreadsheet_would_evaluate_is_guarded(text: str) -> None:
     (row,) = rows(table([Result(text, "s", "full", "cuda:0", Verdict.WRONG, text)]))
     assert row["problem"].startswith("'") and row["reason"].startswith("'")
     assert text_of(row["reason"]) == one_line(text)
 
 
-def test_honest_texts_and_negative_numbers_stay_as_they_are() -> None:
+def test_ordinary_texts_and_negative_numbers_are_unchanged() -> None:
     negative = Result("matmul_diag", "fast", "full", "cuda:0", Verdict.PASSED,
                       check=Check(5, 1e-4, "float64", "by name", worst_error=-2.5e-9))
     (row,) = rows(table([negative]))
@@ -83,13 +83,13 @@ def test_separators_and_quotes_stay_in_their_cell() -> None:
 
 
 @given(st.text())
-def test_every_text_comes_back_and_none_is_a_formula(text: str) -> None:
+def test_every_text_is_read_back_and_none_is_a_formula(text: str) -> None:
     assert not guarded(text).startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
     assert text_of(guarded(text)) == one_line(text, LONGEST)
 
 
 @given(st.lists(any_result(), max_size=5))
-def test_any_results_make_a_line_each_whose_names_come_back(results: list[Result]) -> None:
+def test_any_result_is_one_line_and_its_names_are_read_back(results: list[Result]) -> None:
     text = table(results)
     text.encode()
     assert text.count("\n") == len(results) + 1
@@ -98,7 +98,7 @@ def test_any_results_make_a_line_each_whose_names_come_back(results: list[Result
     assert [row["verdict"] for row in found] == [str(each.verdict) for each in results]
 
 
-def test_the_environment_is_flat() -> None:
+def test_the_environment_has_flat_columns() -> None:
     (row,) = rows(table([result(environment=Environment("2.11", "0.1", cpu="-weird", tf32=True))]))
     known = [row[name] for name in ("torch", "inlinebench", "cpu", "tf32", "gpu")]
     assert known == ["2.11", "0.1", "'-weird", "yes", ""]

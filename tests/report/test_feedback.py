@@ -1,4 +1,4 @@
-"""The text for whoever writes the next version: short, fit for a terminal, and about what matters for each verdict."""
+"""Tests of the feedback: it is short, safe for a terminal, and has the important facts for each verdict."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def lines_of(found: Result) -> list[str]:
 
 
 @given(any_result())
-def test_any_result_is_told_in_a_few_printable_lines(found: Result) -> None:
+def test_any_result_gives_a_few_printable_lines(found: Result) -> None:
     text = feedback(found)
     assert str(found.verdict) in text.splitlines()[0]
     assert len(text) <= MOST_CHARACTERS and len(text.splitlines()) <= MOST_LINES
@@ -51,11 +51,11 @@ def test_any_result_is_told_in_a_few_printable_lines(found: Result) -> None:
 
 
 @pytest.mark.parametrize("verdict", FAILURES)
-def test_every_failure_says_its_reason(verdict: Verdict) -> None:
+def test_every_failure_shows_its_reason(verdict: Verdict) -> None:
     assert "no tile fits\x1b[2J"[:12] in feedback(result(verdict=verdict, reason="no tile fits\x1b[2J"))
 
 
-def test_what_strangers_wrote_cannot_move_the_cursor() -> None:
+def test_untrusted_text_cannot_move_the_cursor() -> None:
     nasty = "\x1b[2J\x1b]0;title\x07evil\r\x08\nnext"
     element = Element((2, 0), nasty, nasty)
     found = mismatch(what=nasty, patterns=(nasty,), call=nasty, variant=nasty, first=(
@@ -67,7 +67,7 @@ def test_what_strangers_wrote_cannot_move_the_cursor() -> None:
         assert all(line.isprintable() for line in lines_of(each)) and "evil" in feedback(each)
 
 
-def test_too_much_is_cut_at_the_end() -> None:
+def test_long_feedback_is_cut_at_the_end() -> None:
     many = tuple(Element((index,), "1" * 50, "2" * 50) for index in range(7))
     found = mismatch(shape=(7,), count=7, failed=7, first=many, worst=many[0], patterns=("word " * 100,) * 50)
     checked = check(notes=("note " * 100,) * 50)
@@ -84,7 +84,7 @@ def test_too_much_is_cut_at_the_end() -> None:
 class TestWrong:
     FOUND = mismatch(patterns=("rows >= 2, every column: all elements of these", "every wrong value is NaN"))
 
-    def test_where_how_and_by_how_much(self) -> None:
+    def test_it_shows_where_and_how_much_the_values_differ(self) -> None:
         text = feedback(result("gemm/fast", Verdict.WRONG, mismatch=self.FOUND, check=check(calls=3), seed=7,
                                log="printed by it"))
         assert text.splitlines() == [
@@ -103,13 +103,13 @@ class TestWrong:
             "  printed by it",
         ]
 
-    def test_the_worst_element_is_marked_and_stands_behind_the_first(self) -> None:
+    def test_the_worst_element_is_marked_and_comes_after_the_first_ones(self) -> None:
         worst = Element((3, 3), "-1.25", "9")
         lines = lines_of(result(verdict=Verdict.WRONG, mismatch=replace(self.FOUND, worst=worst, worst_error=2.5)))
         assert "largest error: 2.5; tolerance 0.0001, relative to the output's size" in lines
-        assert [line for line in lines if "the worst" in line] == ["  [3, 3]  -1.25     9  (the worst)"]
+        assert [line for line in lines if "worst" in line] == ["  [3, 3]  -1.25     9  (worst)"]
 
-    def test_all_elements_and_exact_types(self) -> None:
+    def test_exact_dtypes_and_complete_failures_have_their_own_wording(self) -> None:
         one = Element((), "3", "4")
         found = mismatch(dtype="int64", shape=(), count=1, failed=1, first=(one,), worst=one, tolerance=0.0,
                          worst_error=1.0, patterns=(), call=None, variant=None)
@@ -120,26 +120,26 @@ class TestWrong:
             Element((1, i), "1", "2") for i in range(3)), worst=Element((0, 0), "1", "2"))
         assert "all 16 elements differ" in feedback(result(verdict=Verdict.WRONG, mismatch=whole))
 
-    def test_what_is_not_about_values_has_its_reason(self) -> None:
+    def test_a_reason_that_is_not_about_values_is_shown(self) -> None:
         reason = "an output has shape [48, 96]; the reference's has [96, 48]"
         assert lines_of(result(verdict=Verdict.WRONG, reason=reason))[1:] == [reason]
 
 
 class TestBuildFailed:
-    def test_the_errors_stand_there_as_they_are_quoted_and_nothing_else(self) -> None:
+    def test_compiler_errors_are_quoted_without_the_log(self) -> None:
         lines = lines_of(result(verdict=Verdict.BUILD_FAILED, reason=REASON, log="nvcc said all this\n" + TRACEBACK))
         assert lines[1:] == [
             *REASON.splitlines(),
-            "Lines are those of the strings that were given as cpp_sources and cuda_sources; the first is line 1.",
+            "Line numbers refer to the strings passed as cpp_sources and cuda_sources, counted from 1.",
         ]
 
-    def test_an_error_without_a_line_has_the_end_of_what_the_compilers_printed(self) -> None:
+    def test_an_error_without_a_line_shows_the_end_of_the_compiler_output(self) -> None:
         found = result(verdict=Verdict.BUILD_FAILED, reason="no nvcc on PATH", log="one\n\ntwo\n" + TRACEBACK)
         assert lines_of(found)[1:] == ["no nvcc on PATH", "the end of the log:", "  one", "  two", "  building"]
 
 
 class TestCrashed:
-    def test_the_traceback_s_end_without_the_harness_s_frames(self) -> None:
+    def test_it_shows_the_end_of_the_traceback_without_the_harness_frames(self) -> None:
         found = result(verdict=Verdict.CRASHED, reason="RuntimeError: no tile fits", log=TRACEBACK, seed=3,
                        check=check(calls=4))
         assert lines_of(found)[1:] == [
@@ -156,18 +156,18 @@ class TestCrashed:
             "  and the next line",
         ]
 
-    def test_without_a_traceback_what_was_printed_last(self) -> None:
+    def test_without_a_traceback_it_shows_the_last_output(self) -> None:
         log = "\n".join(f"line {number}" for number in range(100))
         lines = lines_of(result(verdict=Verdict.TIMED_OUT, reason="no answer within 8 s", log=log))
         assert lines[1] == "no answer within 8 s"
         assert lines[-1] == "  line 99" and len(lines) < 25
 
-    def test_a_traceback_does_not_hide_what_came_of_a_wrong_result(self) -> None:
+    def test_for_a_wrong_result_it_shows_the_end_of_the_log_rather_than_a_traceback(self) -> None:
         assert end_of_log(TRACEBACK + "later", 3, 80, traceback=False)[-1] == "later"
         assert end_of_log("", 3, 80, traceback=True) == []
 
 
-def test_a_rejected_solution_is_told_why_and_what_to_do() -> None:
+def test_a_rejected_solution_shows_why_and_what_to_do() -> None:
     found = result(verdict=Verdict.REJECTED, reason="no kernel of its own ran", check=check(calls=25),
                    kernels=Kernels(0.0, (KernelShare("gemm", "library", 0.25, 1.0),)))
     lines = lines_of(found)
@@ -184,15 +184,15 @@ class TestPassed:
     KERNELS = Kernels(0.98, tuple(KernelShare(f"k{number}", "own", 0.01, 0.1) for number in range(8)))
     CHECK: Check = check(worst_error=3.1e-7, notes=("converted",))
 
-    def test_times_roofline_kernels_flags_and_notes(self) -> None:
+    def test_it_shows_times_roofline_kernels_flags_and_notes(self) -> None:
         assert lines_of(result("gemm/fast", timing=self.TIMES, kernels=self.KERNELS, check=self.CHECK)) == [
             "gemm/fast (shape full, on cuda:0): passed",
             "speedup over the reference: 2.00 [1.98, 2.02]",
             "speedup over compile: 1.27 [1.26, 1.28] (0.0800 ms [0.0790, 0.0810])",
             "solution: 0.0629 ms [0.0623, 0.0635]; reference: 0.126 ms [0.125, 0.127] "
             "(medians with quartiles over 50 calls)",
-            "in a loop in Python, launches included: 0.0700 ms [0.0690, 0.0710]",
-            "roofline: 0.0411 ms, bound by memory, 65.3% of it is reached",
+            "in a Python loop, including launches: 0.0700 ms [0.0690, 0.0710]",
+            "roofline: 0.0411 ms, bound by memory; the solution reaches 65.3% of it",
             "  memory: 1000 bytes, 0.0411 ms; compute: 10 operations, 0.0100 ms",
             "own kernels: 98.0% of the GPU's time in a call",
             *(f"  0.0100 ms  10.0%  own  k{number}" for number in range(5)),
@@ -202,10 +202,10 @@ class TestPassed:
             "note: converted",
         ]
 
-    def test_the_cpu_s_times_are_not_told(self) -> None:
+    def test_times_on_the_cpu_are_not_shown(self) -> None:
         text = feedback(result("gemm/fast", timing=self.TIMES, device="cpu"))
         assert " ms" not in text and "No speedup on the CPU" in text
 
-    def test_without_times_the_values_are_told(self) -> None:
+    def test_without_times_only_the_values_are_shown(self) -> None:
         assert lines_of(result("gemm/fast"))[1:] == [
             "values: 55 calls matched, largest error 3.1e-07, tolerance 0.0001", "weights: by name; oracle: float64"]

@@ -22,7 +22,7 @@ def suite_of(path: Path) -> ElementTree.Element:
     return suite
 
 
-def test_each_result_is_a_case_with_its_outcome(tmp_path: Path) -> None:
+def test_each_result_is_a_test_case_with_its_outcome(tmp_path: Path) -> None:
     path = tmp_path / "out.xml"
     write([result("p/naive")] + [result("p/naive", verdict, shape="odd") for verdict in FAILURES], path)
     passed, *others = suite_of(path)
@@ -40,7 +40,7 @@ def test_the_suite_counts_its_cases(tmp_path: Path) -> None:
     assert suite_of(tmp_path / "out.xml").attrib == counts
 
 
-def test_a_failure_carries_its_reason_and_the_log(tmp_path: Path) -> None:
+def test_a_failure_has_its_reason_and_log(tmp_path: Path) -> None:
     reason = "x.cu(3): error: <oops> & more\nsecond line"
     write([result(verdict=Verdict.BUILD_FAILED, reason=reason, log="\x1b[31mred\x00\ud800")], tmp_path / "out.xml")
     (case,) = suite_of(tmp_path / "out.xml")
@@ -51,14 +51,14 @@ def test_a_failure_carries_its_reason_and_the_log(tmp_path: Path) -> None:
 
 
 @given(st.lists(any_result(), max_size=4))
-def test_any_results_make_xml_that_can_be_read(results: list[Result]) -> None:
+def test_any_results_make_valid_xml(results: list[Result]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "out.xml")
         write(results, path)
         assert len(suite_of(path)) == len(results)
 
 
-def test_what_was_there_is_replaced_and_nothing_else_left(tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced_and_no_other_file_is_left(tmp_path: Path) -> None:
     path = tmp_path / "out.xml"
     path.write_text("old")
     check_place(path)
@@ -68,7 +68,7 @@ def test_what_was_there_is_replaced_and_nothing_else_left(tmp_path: Path) -> Non
     assert os.listdir(tmp_path) == ["out.xml"]
 
 
-def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_the_existing_file_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **named: object) -> None:
         raise OSError("disk full")
 
@@ -81,17 +81,17 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
     assert os.listdir(tmp_path) == ["out.xml"]
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_symbolic_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "out.xml").symlink_to(tmp_path / "real.xml")
     write([result()], tmp_path / "out.xml")
     assert (tmp_path / "out.xml").is_symlink()
     assert len(suite_of(tmp_path / "real.xml")) == 1
 
 
-@pytest.mark.parametrize("place", ["missing/out.xml", ".", "file/out.xml", "/dev/null"])
-def test_a_place_that_cannot_be_written_is_found_at_once(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("name", ["missing/out.xml", ".", "file/out.xml", "/dev/null"])
+def test_an_unwritable_path_is_an_error_before_the_run(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    path = tmp_path / place
+    path = tmp_path / name
     with pytest.raises(UsageError, match=f"--junit {path}: .*; name "):
         check_place(path)
     assert os.listdir(tmp_path) == ["file"]

@@ -18,19 +18,19 @@ def sample(problem: str, number: int, verdict: Verdict = Verdict.PASSED, level: 
 
 
 @given(st.integers(1, 8).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n), st.integers(0, n))))
-def test_pass_at_k_is_the_share_of_draws_with_one_that_passed(case: tuple[int, int, int]) -> None:
+def test_pass_at_k_is_the_share_of_draws_with_a_passed_sample(case: tuple[int, int, int]) -> None:
     k, samples, passed = case
     draws = [any(index < passed for index in draw) for draw in combinations(range(samples), k)]
     assert pass_at(k, samples, passed) == pytest.approx(fmean(draws))
 
 
 @pytest.mark.parametrize("case", [(0, 3, 1), (4, 3, 1), (1, 3, 4), (1, 3, -1)])
-def test_what_no_share_is_of_is_refused(case: tuple[int, int, int]) -> None:
+def test_pass_at_k_rejects_impossible_counts(case: tuple[int, int, int]) -> None:
     with pytest.raises(ValueError, match="pass@"):
         pass_at(*case)
 
 
-def test_levels_stand_apart_and_k_ends_with_the_fewest_samples() -> None:
+def test_levels_are_separate_and_k_is_limited_by_the_fewest_samples() -> None:
     rows = [
         *(sample("1_A", number, Verdict.PASSED if number < 2 else Verdict.WRONG, speedup=2.5 if number == 0 else 0.9
                  if number == 1 else None) for number in range(5)),
@@ -44,12 +44,12 @@ def test_levels_stand_apart_and_k_ends_with_the_fewest_samples() -> None:
     assert (second.level, second.passed) == (2, {1: 0.0})
 
 
-def test_without_times_nothing_is_said_of_speed() -> None:
+def test_without_times_fast_p_is_unknown() -> None:
     (only,) = summary([sample("1_A", 0), sample("1_A", 1, Verdict.WRONG)])
     assert only.passed == {1: 0.5} and set(only.fast.values()) == {None}
 
 
-def test_the_table_has_a_row_for_each_level_and_none_where_there_are_no_samples() -> None:
+def test_the_table_has_a_row_for_each_level_and_is_empty_without_samples() -> None:
     assert render(summary([result("a/naive")])) == ""
     shown = render(summary([sample("1_A", 0, speedup=3.0), sample("1_A", 0, level=3)]))
     assert [line.split()[0] for line in shown.splitlines()] == ["level", "-------", "1", "3", "pass@k:"]

@@ -20,12 +20,12 @@ _texts = st.text() | st.lists(st.sampled_from([*"`|\\<>&*_@#[]()'~ \t\n", "a", "
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a line of a table: what stands between pipes."""
+    """Returns the cells of a table's line, which are separated by pipes."""
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def shown(written: str) -> str:
-    """What a reader sees of a piece of code; fails unless it is one piece from end to end."""
+    """Returns the rendered text of inline code. Fails unless `written` is exactly one piece of code."""
     if written.startswith("`"):
         found = re.fullmatch("`([^`]+)`", written)
         assert found and not set("|\\\n") & set(written)
@@ -35,7 +35,7 @@ def shown(written: str) -> str:
     return html.unescape(found[1])
 
 
-def test_it_has_counts_a_summary_the_table_and_folded_reasons() -> None:
+def test_a_comment_has_counts_summary_table_and_folded_reasons() -> None:
     text = table([result("p/good", speedup=2.0), result("p/bad", Verdict.WRONG, reason="off\nby one")])
     assert text == """\
 **1 of 2 passed** · ❌ 1 wrong
@@ -58,7 +58,7 @@ def test_it_has_counts_a_summary_the_table_and_folded_reasons() -> None:
 """
 
 
-def test_a_document_says_where_it_is_from_and_has_every_column() -> None:
+def test_a_document_has_the_environment_and_every_column() -> None:
     measured = result("p/good", speedup=2.0)
     assert measured.timing and measured.check
     flagged = replace(
@@ -66,16 +66,16 @@ def test_a_document_says_where_it_is_from_and_has_every_column() -> None:
         timing=replace(measured.timing, flags=("launch-bound: 9 ms",)),
     )
     text = document([flagged, result("p/bad", Verdict.WRONG, reason="off")], "Results of a run")
-    heading, place, peaks, *_ = text.split("\n\n")
+    heading, environment, peaks, *_ = text.split("\n\n")
     assert heading == "# Results of a run"
-    assert shown(place.removeprefix("On ").partition(", driver")[0]) == "H100 | 80GB"
-    assert "torch `2.11`" in place and peaks == "Measured peaks: `copy`."
+    assert shown(environment.removeprefix("On ").partition(", driver")[0]) == "H100 | 80GB"
+    assert "torch `2.11`" in environment and peaks == "Measured peaks: `copy`."
     assert "reference ms" in text and "reference ms" not in table([flagged])
     assert "- `p/good`: `launch-bound: 9 ms`" in text and "- ❌ `p/bad`: wrong: `off`" in text
 
 
 @pytest.mark.parametrize("verdict", FAILURES)
-def test_each_verdict_has_a_mark_for_whose_fault_it_is(verdict: Verdict) -> None:
+def test_each_verdict_has_a_mark(verdict: Verdict) -> None:
     marks = {Verdict.SKIPPED: "⏭️", Verdict.PROBLEM_ERROR: "⚠️", Verdict.INTERNAL_ERROR: "⚠️"}
     assert f"- {marks.get(verdict, '❌')} `p/s`: {verdict}: `because`" in table([result("p/s", verdict)])
 
@@ -84,12 +84,12 @@ def test_levels_have_their_own_lines_in_the_summary() -> None:
     assert "| `s (level 2)` | 1 | 1 |" in table([result("p/s", level=1), result("q/s", level=2)])
 
 
-def test_where_all_passed_there_is_nothing_to_open() -> None:
+def test_if_all_passed_there_is_no_folded_section() -> None:
     assert "<details>" not in table([result()])
     assert table([]) == "Nothing was evaluated.\n"
 
 
-def test_names_call_nobody_and_pipes_and_backticks_end_nothing() -> None:
+def test_names_mention_nobody_and_cannot_break_cells_or_code() -> None:
     timing = Timing(ONE, ONE, ONE, baselines=(Baseline("solution:a|b", ONE, ONE),))
     crashed = Result("a|b", "`c`", "full", "cuda:0", Verdict.CRASHED, HOSTILE)
     text = table([result("p/@reference", timing=timing), crashed])
@@ -101,13 +101,13 @@ def test_names_call_nobody_and_pipes_and_backticks_end_nothing() -> None:
 
 
 @given(_texts)
-def test_code_shows_any_text_and_nothing_ends_it(text: str) -> None:
+def test_code_shows_any_text_as_one_piece(text: str) -> None:
     line = one_line(text)
     assert shown(code(text)) == line if line else code(text) == "—"
 
 
 @given(st.lists(any_result(), min_size=1, max_size=5))
-def test_any_results_make_tables_of_even_lines(results: list[Result]) -> None:
+def test_any_results_make_tables_with_equally_many_cells_in_each_line(results: list[Result]) -> None:
     text = table(results)
     text.encode()
     blocks = [[line for line in block.splitlines() if line.startswith("|")] for block in text.split("\n\n")]
@@ -116,15 +116,15 @@ def test_any_results_make_tables_of_even_lines(results: list[Result]) -> None:
     assert f"of {len(results)} passed" in text
 
 
-def test_what_has_no_room_is_left_out_and_said_to_be() -> None:
+def test_a_long_comment_is_cut_and_says_how_much_is_left_out() -> None:
     many = [result(f"problem_{number}/s", Verdict.WRONG, reason="long " * 90) for number in range(2000)]
     text = table(many)
     assert len(text) <= ROOM
     rows, reasons = text.count("| ❌ |"), text.count("- ❌ ")
-    assert f"{2000 - rows} more results had no room here." in text and f"- and {2000 - reasons} more" in text
+    assert f"{2000 - rows} more results are left out." in text and f"- and {2000 - reasons} more" in text
     assert rows > 500 and reasons > 20
-    assert "no room" not in table(thirty()) and "- and" not in table(thirty())
+    assert "left out" not in table(thirty()) and "- and" not in table(thirty())
 
 
-def test_the_error_is_there_as_in_the_terminals_table() -> None:
+def test_the_error_is_shown_as_in_the_terminal_table() -> None:
     assert "3.1e-07 / 1e-04" in table([result(check=check(worst_error=3.1e-7))])

@@ -1,4 +1,4 @@
-"""The page as a person meets it, in a real browser: by mouse and keyboard, on a phone, at night, without scripts."""
+"""Tests of the page in a real browser: mouse, keyboard, phone size, dark mode, without scripts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from inlinebench.report.formats.html import page
 from .browser import Browser, found
 from .thirty import FAILURES, HOSTILE, thirty
 
-pytestmark = pytest.mark.skipif(found() is None, reason="no Chromium here: apt-get install chromium")
+pytestmark = pytest.mark.skipif(found() is None, reason="Chromium is not installed; run apt-get install chromium")
 
 LOOK = Path(__file__).with_name("look.js").read_text(encoding="utf-8")
 READABLE = 4.5
-"""The contrast that texts need, by the Web Content Accessibility Guidelines."""
+"""The least contrast of text by the Web Content Accessibility Guidelines."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def made() -> str:
 
 @pytest.fixture
 def shown(browser: Browser, made: str, tmp_path: Path) -> Browser:
-    """The browser, at a desk by day, with the page of thirty results freshly opened."""
+    """The browser with the page of thirty results freshly opened, at desktop size in light mode."""
     browser.resize(1280, 900)
     browser.prefer("light")
     return opened(browser, made, tmp_path)
@@ -50,7 +50,7 @@ def opened(browser: Browser, text: str, folder: Path, until: str = "load") -> Br
 
 
 def look(browser: Browser, expression: str) -> Any:
-    """The value of an expression that may use all of `look.js`."""
+    """Returns the value of a JavaScript expression, which may use the functions of `look.js`."""
     return browser.evaluate(f"(() => {{ {LOOK}\nreturn ({expression}); }})()")
 
 
@@ -63,7 +63,7 @@ def sort_by(browser: Browser, name: str, key: str) -> None:
     browser.press(key)
 
 
-def test_it_opens_without_a_complaint_and_asks_nobody_for_anything(
+def test_the_page_opens_without_errors_and_sends_no_requests(
     shown: Browser, made: str, tmp_path: Path
 ) -> None:
     opened(shown, made, tmp_path, "networkIdle")
@@ -72,7 +72,7 @@ def test_it_opens_without_a_complaint_and_asks_nobody_for_anything(
     assert look(shown, "[document.images.length, document.scripts.length]") == [0, 1]
 
 
-def test_a_request_would_be_seen_and_the_policy_forbids_it(browser: Browser, made: str, tmp_path: Path) -> None:
+def test_the_policy_blocks_requests_and_the_test_would_see_them(browser: Browser, made: str, tmp_path: Path) -> None:
     planted = made.replace("<main>", '<main><img src="http://127.0.0.1:9/planted.png" alt="">')
     opened(browser, without_policy(planted), tmp_path, "networkIdle")
     assert "http://127.0.0.1:9/planted.png" in browser.requests()
@@ -82,7 +82,7 @@ def test_a_request_would_be_seen_and_the_policy_forbids_it(browser: Browser, mad
     assert blocked == ["csp"] * len(browser.requests()[1:])
 
 
-def test_a_script_that_got_into_the_page_would_not_run(browser: Browser, made: str, tmp_path: Path) -> None:
+def test_the_policy_blocks_injected_scripts(browser: Browser, made: str, tmp_path: Path) -> None:
     planted = made.replace("<main>", "<main><script>window.planted = 1</script>")
     opened(browser, without_policy(planted), tmp_path)
     assert browser.evaluate("window.planted") == 1
@@ -90,7 +90,7 @@ def test_a_script_that_got_into_the_page_would_not_run(browser: Browser, made: s
     assert browser.evaluate("window.planted") is None
 
 
-def test_a_column_of_numbers_is_sorted_by_its_values_with_the_absent_last(shown: Browser) -> None:
+def test_a_numeric_column_is_sorted_by_value_with_absent_values_last(shown: Browser) -> None:
     for sign, direction in ((1, "ascending"), (-1, "descending")):
         sort_by(shown, "speedup", "Enter")
         assert look(shown, "sorts()") == [["speedup", direction]]
@@ -100,21 +100,21 @@ def test_a_column_of_numbers_is_sorted_by_its_values_with_the_absent_last(shown:
         assert texts[22:] == ["—"] * 8
 
 
-def test_a_column_of_texts_is_sorted_as_people_read_and_only_one_is_marked(shown: Browser) -> None:
+def test_a_text_column_is_sorted_naturally_and_only_one_column_is_marked(shown: Browser) -> None:
     sort_by(shown, "speedup", " ")
     sort_by(shown, "solution", " ")
     assert look(shown, "sorts()") == [["solution", "ascending"]]
     assert look(shown, "column('solution')") == ["fast"] * 10 + ["generated_3"] * 10 + ["naive"] * 10
 
 
-def test_details_stay_with_their_row_when_it_moves(shown: Browser) -> None:
+def test_details_stay_with_their_row_after_sorting(shown: Browser) -> None:
     sort_by(shown, "speedup", "Enter")
     names = look(shown, "names()")
     assert len(names) == 30
     assert all(row == heading for row, heading in names)
 
 
-def test_words_and_verdicts_filter_rows_and_charts(shown: Browser) -> None:
+def test_text_and_verdict_filter_rows_and_charts(shown: Browser) -> None:
     shown.evaluate("document.getElementById('words').focus()")
     shown.write("TRANSPOSED fast")
     assert look(shown, "problems()") == ["matmul_transposed_a", "matmul_transposed_b"]
@@ -127,7 +127,7 @@ def test_words_and_verdicts_filter_rows_and_charts(shown: Browser) -> None:
     assert shown.complaints() == []
 
 
-def test_a_row_is_found_by_its_reason(shown: Browser) -> None:
+def test_the_filter_finds_a_row_by_its_reason(shown: Browser) -> None:
     shown.evaluate("document.getElementById('words').focus()")
     shown.write("blockIdy")
     assert look(shown, "problems()") == ["gemm_scale_batchnorm"]
@@ -141,7 +141,7 @@ def test_a_row_opens_and_closes_by_keyboard(shown: Browser, key: str) -> None:
         shown.press(key)
 
 
-def test_tabs_lead_to_everything_and_the_focus_can_be_seen(shown: Browser) -> None:
+def test_tab_reaches_every_control_and_the_focus_is_visible(shown: Browser) -> None:
     stops = []
     for _ in range(24):
         shown.press("Tab")
@@ -152,13 +152,13 @@ def test_tabs_lead_to_everything_and_the_focus_can_be_seen(shown: Browser) -> No
     assert [name for name, visible in stops if not visible] == []
 
 
-def test_the_skip_link_leads_to_the_results(shown: Browser) -> None:
+def test_the_skip_link_moves_the_focus_to_the_results(shown: Browser) -> None:
     shown.press("Tab")
     shown.press("Enter")
     assert shown.evaluate("[location.hash, document.activeElement.id]") == ["#results", "results"]
 
 
-def test_a_mark_in_a_chart_opens_its_row_also_a_second_time(shown: Browser) -> None:
+def test_a_mark_in_a_chart_opens_its_row_each_time(shown: Browser) -> None:
     for _ in range(2):
         look(shown, "clickFirstMark()")
         assert look(shown, "opened()") == ["matmul_diag/fast"]
@@ -166,49 +166,49 @@ def test_a_mark_in_a_chart_opens_its_row_also_a_second_time(shown: Browser) -> N
         assert look(shown, "opened()") == []
 
 
-def test_a_phone_has_nothing_to_scroll_sideways_but_the_tables(browser: Browser, made: str, tmp_path: Path) -> None:
+def test_on_a_phone_only_tables_scroll_sideways(browser: Browser, made: str, tmp_path: Path) -> None:
     browser.resize(375, 800, mobile=True)
     opened(browser, made, tmp_path)
     look(browser, "toggleAll()")
     look(browser, "all('.parts details').forEach(each => { each.open = true; })")
     assert look(browser, "[innerWidth, document.documentElement.scrollWidth]") == [375, 375]
     assert max(look(browser, "seen('.parts, svg').map(each => each.getBoundingClientRect().width)")) <= 375
-    assert look(browser, "document.querySelector('.results').offsetWidth") > 375  # which its own box scrolls
+    assert look(browser, "document.querySelector('.results').offsetWidth") > 375  # its own box scrolls
     assert look(browser, "[seen('.wide').length, seen('.narrow').length]") == [0, 4]
     browser.evaluate("document.querySelector('h1').style.width = '900px'")
-    assert look(browser, "document.documentElement.scrollWidth") > 375  # what is too wide is found
+    assert look(browser, "document.documentElement.scrollWidth") > 375  # the test finds an element that is too wide
 
 
-def test_night_and_day_follow_the_system_and_the_button(shown: Browser) -> None:
-    day = look(shown, "colours()")
+def test_dark_mode_follows_the_system_and_the_button(shown: Browser) -> None:
+    light = look(shown, "colours()")
     shown.prefer("dark")
-    night = look(shown, "colours()")
-    assert day[0] == "rgb(255, 255, 255)"
-    assert not set(day) & set(night)
+    dark = look(shown, "colours()")
+    assert light[0] == "rgb(255, 255, 255)"
+    assert not set(light) & set(dark)
     assert shown.evaluate("document.getElementById('theme').ariaPressed") == "true"
     shown.evaluate("document.getElementById('theme').click()")
-    assert look(shown, "colours()") == day
+    assert look(shown, "colours()") == light
     assert shown.evaluate("document.getElementById('theme').ariaPressed") == "false"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_can_be_told_from_what_is_behind_it(shown: Browser, scheme: str) -> None:
+def test_every_text_has_enough_contrast(shown: Browser, scheme: str) -> None:
     shown.prefer(scheme)
     look(shown, "toggleAll()")
     assert look(shown, "contrast()") >= READABLE
     shown.evaluate("document.querySelector('h1').style.color = getComputedStyle(document.body).backgroundColor")
-    assert look(shown, "contrast()") < READABLE  # what can't be read is found
+    assert look(shown, "contrast()") < READABLE  # the test finds an unreadable text
 
 
-def test_no_two_texts_of_a_chart_lie_on_each_other(shown: Browser) -> None:
+def test_no_texts_of_a_chart_overlap(shown: Browser) -> None:
     for width in (1280, 375):
         shown.resize(width, 900)
         assert look(shown, "overlaps()") == []
     look(shown, "all('#roofline .narrow text')[0].replaceWith(all('#roofline .narrow text')[1].cloneNode(true))")
-    assert look(shown, "overlaps()") != []  # what lies on something else is found
+    assert look(shown, "overlaps()") != []  # the test finds overlapping texts
 
 
-def test_without_scripts_all_can_be_read(browser: Browser, made: str, tmp_path: Path) -> None:
+def test_the_page_is_readable_without_scripts(browser: Browser, made: str, tmp_path: Path) -> None:
     browser.scripts(allowed=False)
     try:
         opened(browser, made, tmp_path)

@@ -26,7 +26,7 @@ def run(progress: Progress) -> None:
         progress.finished(result("p/fast", Verdict.WRONG, shape="odd", reason="long story"))
 
 
-def test_plain_lines_for_phases_and_results() -> None:
+def test_without_a_terminal_phases_and_results_are_plain_lines() -> None:
     stream = io.StringIO()
     run(Progress(stream=stream))
     assert stream.getvalue().splitlines() == [
@@ -37,7 +37,7 @@ def test_plain_lines_for_phases_and_results() -> None:
     ]
 
 
-def test_a_bar_on_a_terminal_that_is_gone_at_the_end() -> None:
+def test_on_a_terminal_there_is_a_bar_that_is_removed_at_the_end() -> None:
     stream = Terminal()
     run(Progress(stream=stream))
     shown = stream.getvalue()
@@ -48,19 +48,19 @@ def test_a_bar_on_a_terminal_that_is_gone_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
-def test_quiet_is_quiet(stream: io.StringIO) -> None:
+def test_quiet_prints_nothing(stream: io.StringIO) -> None:
     run(Progress(quiet=True, stream=stream))
     assert stream.getvalue() == ""
 
 
-def test_stderr_unless_told_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_default_stream_is_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     run(Progress())
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("building 2 solutions\n")
 
 
-def test_the_bar_goes_when_the_run_is_interrupted() -> None:
+def test_an_interrupted_run_removes_the_bar() -> None:
     stream = Terminal()
     with pytest.raises(KeyboardInterrupt), Progress(stream=stream) as progress:
         progress.start(3)
@@ -69,7 +69,7 @@ def test_the_bar_goes_when_the_run_is_interrupted() -> None:
     assert stream.getvalue().split("\r")[-1].strip() == ""
 
 
-def test_there_is_no_speedup_on_the_cpu() -> None:
+def test_a_result_on_the_cpu_has_no_speedup() -> None:
     stream = io.StringIO()
     with Progress(stream=stream) as progress:
         progress.start(1)
@@ -77,7 +77,7 @@ def test_there_is_no_speedup_on_the_cpu() -> None:
     assert stream.getvalue() == "[1/1] p/s full: passed\n"
 
 
-def test_a_second_start_counts_anew() -> None:
+def test_a_second_start_resets_the_count() -> None:
     stream = io.StringIO()
     with Progress(stream=stream) as progress:
         for _ in range(2):
@@ -86,7 +86,7 @@ def test_a_second_start_counts_anew() -> None:
     assert stream.getvalue() == "[1/1] p/s full: passed\n" * 2
 
 
-def test_names_from_strangers_cannot_move_the_cursor() -> None:
+def test_untrusted_names_cannot_move_the_cursor() -> None:
     stream = io.StringIO()
     with Progress(stream=stream) as progress:
         progress.start(1)

@@ -15,7 +15,7 @@ def only(*results: Result) -> SolutionSummary:
     return found
 
 
-def test_fast_p_is_the_share_of_the_tried_above_p() -> None:
+def test_fast_p_is_the_share_of_tried_problems_above_p() -> None:
     found = only(
         result("a/naive", speedup=4.0),
         result("b/naive", speedup=1.0),
@@ -28,7 +28,7 @@ def test_fast_p_is_the_share_of_the_tried_above_p() -> None:
 
 
 @pytest.mark.parametrize("verdict", FAILURES)
-def test_which_verdicts_count_as_tried(verdict: Verdict) -> None:
+def test_verdicts_about_the_solution_count_as_tried(verdict: Verdict) -> None:
     not_tried = verdict in (Verdict.SKIPPED, Verdict.PROBLEM_ERROR, Verdict.INTERNAL_ERROR)
     found = only(result("a/naive", speedup=3.0), result("b/naive", verdict))
     assert (found.tried, found.passed) == ((1, 1) if not_tried else (2, 1))
@@ -36,7 +36,7 @@ def test_which_verdicts_count_as_tried(verdict: Verdict) -> None:
     assert found.speedup == 3.0
 
 
-def test_a_problem_is_passed_only_if_all_its_shapes_are() -> None:
+def test_a_problem_is_passed_only_if_all_its_shapes_passed() -> None:
     found = only(result("a/naive", speedup=3.0), result("a/naive", Verdict.WRONG, shape="odd"))
     assert (found.tried, found.passed, found.speedup) == (1, 0, None)
     assert set(found.fast.values()) == {0.0}
@@ -63,18 +63,18 @@ def test_without_times_only_the_share_passed_is_known(facts: dict[str, object]) 
     assert found.fast == {0.0: 0.5, 0.5: None, 0.8: None, 1.0: None, 1.5: None, 2.0: None}
 
 
-def test_nothing_tried_is_nothing_known() -> None:
+def test_without_tried_problems_speedup_and_fast_p_are_unknown() -> None:
     found = only(result("a/naive", Verdict.SKIPPED))
     assert (found.tried, found.passed, found.speedup) == (0, 0, None)
     assert set(found.fast.values()) == {None}
 
 
-def test_each_solution_name_is_summed_up_by_itself() -> None:
+def test_each_solution_name_has_its_own_summary() -> None:
     found = summary([result("a/naive"), result("a/fast"), result("b/naive")])
     assert [(entry.solution, entry.tried) for entry in found] == [("fast", 1), ("naive", 2)]
 
 
-def test_rendering_shows_counts_shares_and_dashes() -> None:
+def test_the_table_shows_counts_shares_and_dashes() -> None:
     lines = render(summary([result("a/naive", speedup=4.0), result("b/naive", Verdict.WRONG), result("a/new")]))
     cells = [line.split() for line in lines.splitlines()[2:4]]
     assert cells == [
@@ -83,12 +83,12 @@ def test_rendering_shows_counts_shares_and_dashes() -> None:
     ]
 
 
-def test_no_summaries_render_as_nothing() -> None:
+def test_without_summaries_there_is_no_table() -> None:
     assert render(()) == ""
 
 
 @given(st.lists(any_result(), max_size=8))
-def test_fast_p_never_grows_with_p_and_counts_agree(results: list[Result]) -> None:
+def test_fast_p_never_grows_with_p_and_counts_are_consistent(results: list[Result]) -> None:
     found = summary(results)
     assert render(found) or not results
     for entry in found:
@@ -100,7 +100,7 @@ def test_fast_p_never_grows_with_p_and_counts_agree(results: list[Result]) -> No
 
 
 @given(st.lists(any_result(), max_size=8))
-def test_results_that_say_nothing_of_a_solution_change_no_number(results: list[Result]) -> None:
+def test_results_that_do_not_count_as_tried_change_no_number(results: list[Result]) -> None:
     telling = [found for found in results if found.verdict not in NOT_TRIED]
     tried = [entry for entry in summary(results) if entry.tried]
     assert tried == list(summary(telling))

@@ -11,36 +11,36 @@ from .samples import FAILURES, any_result, check, result
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of the table: what two spaces or more separate, below the rule."""
+    """Returns the cells of the table's rows, which are separated by two spaces or more."""
     lines = text.partition("\n\n")[0].splitlines()
     return [[cell for cell in map(str.strip, line.split("  ")) if cell] for line in lines[2:]]
 
 
-def test_a_passed_row_has_its_error_times_and_interval() -> None:
+def test_a_passed_row_has_error_times_and_interval() -> None:
     timing = Timing(Spread(2.81, 2.79, 2.83), Spread(0.1049, 0.104, 0.106), Spread(26.81, 26.5, 27.13))
     assert rows(table([result(timing=timing)])) == [
         ["matmul_diag", "naive", "passed", "3.1e-07 / 1e-04", "2.81", "0.105", "26.8 [26.5, 27.1]"]
     ]
 
 
-def test_what_is_absent_is_a_dash() -> None:
+def test_absent_values_are_dashes() -> None:
     text = table([result(verdict=Verdict.SKIPPED, reason="needs 9 GiB, 8 GiB are there")])
     assert rows(text) == [["matmul_diag", "naive", "skipped", "—"]]
     timed = table([result("p/s", speedup=2.0), result("p/t", Verdict.SKIPPED, reason="no")])
     assert rows(timed)[1] == ["p", "t", "skipped", "—", "—", "—", "—"]
 
 
-def test_the_share_of_own_kernels_is_shown_where_it_is_known() -> None:
+def test_the_share_of_own_kernels_is_shown_if_known() -> None:
     known = result("p/known", kernels=Kernels(0.0953))
     assert [row[-1] for row in rows(table([known, result("p/unknown")]))] == ["9.5%", "—"]
     assert "own kernels" not in table([result()])
 
 
-def test_flags_and_notes_of_what_passed_come_last() -> None:
+def test_flags_and_notes_of_passed_results_come_last() -> None:
     timing = Timing(Spread(2.0, 1.9, 2.1), Spread(1.0, 0.9, 1.1), Spread(2.0, 1.9, 2.1), flags=("it waits",))
     text = table([result("p/s", timing=timing, check=check(notes=("output converted",))), result("p/t")])
     assert text.splitlines()[-2:] == ["p/s: it waits", "p/s: output converted"]
-    assert "it waits" not in table([result("p/s", timing=timing, device="cpu")])  # times say nothing there
+    assert "it waits" not in table([result("p/s", timing=timing, device="cpu")])  # times on the CPU are not shown
 
 
 def test_rows_are_sorted_by_problem_solution_and_shape() -> None:
@@ -54,7 +54,7 @@ def test_rows_are_sorted_by_problem_solution_and_shape() -> None:
     ]
 
 
-def test_the_column_of_shapes_is_there_only_for_several() -> None:
+def test_there_is_a_shape_column_only_for_several_shapes() -> None:
     assert "shape" not in table([result()])
     assert "shape" in table([result(), result(shape="odd")]).splitlines()[0]
 
@@ -70,28 +70,28 @@ def test_each_failure_and_skip_has_a_line_with_its_reason(verdict: Verdict) -> N
     assert "p/good:" not in text
 
 
-def test_a_failure_names_its_shape_where_there_are_several() -> None:
+def test_a_failure_names_its_shape_if_there_are_several() -> None:
     text = table([result("p/s"), result("p/s", Verdict.WRONG, shape="odd")])
     assert text.splitlines()[-1] == "p/s (odd): wrong: because"
 
 
-def test_a_reason_without_words_still_leaves_a_line() -> None:
-    assert table([result("p/s", Verdict.CRASHED, reason=" \n")]).endswith("p/s: crashed: no reason was given")
+def test_a_blank_reason_still_gives_a_line() -> None:
+    assert table([result("p/s", Verdict.CRASHED, reason=" \n")]).endswith("p/s: crashed: no reason given")
 
 
-def test_the_cpu_has_no_speedup_and_one_line_says_why() -> None:
+def test_results_on_the_cpu_have_no_speedup_and_one_line_says_why() -> None:
     text = table([result("a/naive", speedup=2.0, device="cpu"), result("b/naive", speedup=3.0, device="cpu")])
     assert "speedup" not in text.splitlines()[0] and " ms" not in text
     assert text.count(NO_SPEEDUP) == 1
     assert NO_SPEEDUP not in table([result(speedup=2.0)])
 
 
-def test_the_cpu_has_times_if_they_are_asked_for() -> None:
+def test_verbose_shows_times_on_the_cpu() -> None:
     text = table([result("a/naive", speedup=2.0, device="cpu")], verbose=True)
     assert "solution ms" in text.splitlines()[0] and "speedup" not in text.splitlines()[0]
 
 
-def test_wall_time_roofline_and_baselines_have_columns_where_they_are_known() -> None:
+def test_wall_time_roofline_and_baselines_have_columns_if_known() -> None:
     one = Spread(1.0, 0.9, 1.1)
     timing = Timing(one, one, one, wall_ms=Spread(2.5, 2.4, 2.6), roofline=Roofline(8, 8, 0.25, 0.5, "compute"),
                     baselines=(Baseline("compile", one, Spread(1.5, 1.4, 1.6)),))
@@ -115,12 +115,12 @@ def test_wall_time_roofline_and_baselines_have_columns_where_they_are_known() ->
         (float("nan"), 1e-4, "nan / 1e-04"),
     ],
 )
-def test_the_error_is_shown_on_its_side_of_the_tolerance(error: float, tolerance: float, shown: str) -> None:
+def test_the_error_has_enough_digits_to_compare_with_the_tolerance(error: float, tolerance: float, shown: str) -> None:
     facts = check(worst_error=error, tolerance=tolerance)
     assert rows(table([result(verdict=Verdict.WRONG, check=facts)]))[0][3] == shown
 
 
-def test_no_results_are_said_to_be_none() -> None:
+def test_without_results_the_table_says_so() -> None:
     assert table([]) == "Nothing was evaluated."
 
 
@@ -134,7 +134,7 @@ def test_any_results_make_a_table_with_a_line_for_each_failure(results: list[Res
         assert len([line for line in lines if not line.startswith(" ")]) == len(failed)
 
 
-def test_the_source_line_that_a_reason_quotes_stands_below_it() -> None:
+def test_the_source_line_that_a_reason_quotes_is_below_it() -> None:
     reason = "a:2:5: error: x\n    2 |   \ty;\x1b[2J\n      |   ^\nb:3: error: y\n    3 | z"
     text = table([result("p/s", Verdict.BUILD_FAILED, reason=reason)])
     assert text.endswith("p/s: build_failed: a:2:5: error: x\n    2 |         y;\n      |   ^")

@@ -25,29 +25,29 @@ from inlinebench.report.text import grid, laid_out, one_line, quoted, significan
         (math.inf, "inf"),
     ],
 )
-def test_three_digits_say_enough_and_integers_stay_whole(value: float, shown: str) -> None:
+def test_significant_shows_three_digits_and_whole_integers(value: float, shown: str) -> None:
     assert significant(value) == shown
 
 
 @given(st.floats(1e-6, 1e6))
-def test_what_is_shown_is_within_half_a_percent(value: float) -> None:
+def test_significant_is_within_half_a_percent(value: float) -> None:
     assert float(significant(value)) == pytest.approx(value, rel=0.005)
 
 
-def test_what_is_laid_out_keeps_its_blanks_and_nothing_that_moves_a_cursor() -> None:
+def test_laid_out_text_keeps_whitespace_but_no_control_characters() -> None:
     assert laid_out("a\n\n  \t b  c\x1b[2J\x07 \n") == ["a", "         b  c\N{REPLACEMENT CHARACTER}"]
     assert quoted("\n a  b\n  2 | c\n    | ^\nd\n  e") == ["a b", "  2 | c", "    | ^"]
     assert quoted(" \n") == []
 
 
 @given(st.text())
-def test_the_first_line_of_what_is_quoted_is_the_one_that_is_shown_alone(reason: str) -> None:
+def test_the_first_quoted_line_equals_one_line(reason: str) -> None:
     lines = quoted(reason)
     assert (lines[0] if lines else "") == one_line(reason)
     assert all(line.isprintable() and line.startswith(" ") for line in lines[1:])
 
 
-def test_a_reason_shows_only_its_first_line_that_says_something() -> None:
+def test_one_line_is_the_first_line_that_is_not_blank() -> None:
     assert one_line("\n \n  two \t words\nmore") == "two words"
 
 
@@ -64,5 +64,5 @@ def test_one_line_is_one_printable_line(text: str) -> None:
     assert one_line(text).isprintable()
 
 
-def test_a_name_that_looks_like_a_number_is_left_alone() -> None:
+def test_a_name_that_looks_like_a_number_is_unchanged_in_a_grid() -> None:
     assert grid(["name"], [["1e5"]], ["left"]).splitlines()[-1] == "1e5"

@@ -1,4 +1,4 @@
-"""Thirty results as a run on a GPU might give them, made up: what a page of results is looked at and tested with."""
+"""Thirty invented results of a run on a GPU, for tests of the page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENVIRONMENT = Environment(
     peaks="copy 2980 GB/s read and written, float32 174 TFLOP/s (3 products of float16), bfloat16 748 TFLOP/s",
 )
 PROBLEMS: dict[str, tuple[float, int, int, str]] = {
-    # The reference's time in ms, bytes, operations, accuracy.
+    # Time of the reference in ms, bytes, operations, dtype.
     "gemm_scale_batchnorm": (2.78, 268 << 20, 137438953472, "float32"),
     "matmul_diag": (2.70, 128 << 20, 0, "float32"),
     "matmul_transposed_a": (2.60, 160 << 20, 137438953472, "float32"),
@@ -100,7 +100,7 @@ def _passed(problem: str, solution: str, speedup: float, number: int) -> Result:
 
 
 def thirty() -> list[Result]:
-    """Passed and failed ones of ten problems, three solution names, one shape, one GPU."""
+    """Returns passed and failed results of ten problems with three solution names, at one shape on one GPU."""
     passed = [
         _passed(problem, solution, speedup, number)
         for solution, speedups in SPEEDUPS.items() for number, (problem, speedup) in enumerate(speedups.items())

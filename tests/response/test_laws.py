@@ -1,4 +1,4 @@
-"""What holds for every answer: a fenced source comes out as it went in, any text is read, in time like its length."""
+"""Properties of every response: a fenced source is returned unchanged, and any text is read in linear time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FENCES = st.tuples(st.sampled_from("`~"), st.integers(0, 2), st.sampled_from([""
 
 
 @given(SOURCES, PROSE, PROSE, FENCES, st.sampled_from(["\n", "\r\n"]))
-def test_a_source_between_long_enough_fences_comes_out_as_it_went_in(
+def test_a_source_between_long_enough_fences_is_returned_unchanged(
     source: str, before: str, behind: str, kind: tuple[str, int, str], ends: str
 ) -> None:
     mark, longer, info = kind
@@ -50,7 +50,7 @@ def test_a_source_between_long_enough_fences_comes_out_as_it_went_in(
 
 
 @given(SOURCES)
-def test_bare_python_comes_out_as_it_went_in(source: str) -> None:
+def test_bare_python_is_returned_unchanged(source: str) -> None:
     block = choose(source).block
     assert source.endswith(block.source) and not source.removesuffix(block.source).strip()
     assert not block.fenced
@@ -61,7 +61,7 @@ def test_any_text_is_read(text: str) -> None:
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     found = blocks(text)
     assert [block.index for block in found] == list(range(1, len(found) + 1))
-    for block in found:  # its lines are those of the answer, but for what stands before them
+    for block in found:  # its lines are those of the response, without their prefix
         there = lines[block.first_line - 1:][:block.lines]
         assert all(line.endswith(own) for line, own in zip(there, block.source.split("\n"), strict=False))
     for earlier, later in pairwise(found):
@@ -87,7 +87,7 @@ HOSTILE = {
 
 
 def work(text: str, monkeypatch: pytest.MonkeyPatch) -> float:
-    """How many characters a scan looks into for each of the text's."""
+    """Returns how many characters a scan reads for each character of the text."""
     looked = 0
 
     def counted(function: object) -> object:
@@ -105,24 +105,24 @@ def work(text: str, monkeypatch: pytest.MonkeyPatch) -> float:
 
 
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
-def test_the_work_is_in_proportion_to_the_length(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_work_is_proportional_to_the_length(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert work(piece * (40_000 // len(piece)), monkeypatch) < 3 * (scan.LOOK_AHEAD + 3)
 
 
 @pytest.mark.parametrize("behind", ["py\n</think>\n", "\nx\n", "md\n"])
-def test_fences_that_grow_shorter_make_no_more_work(behind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fences_of_decreasing_length_do_not_increase_the_work(behind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join("`" * length + behind for length in range(300, 2, -1))
     assert work(text, monkeypatch) < 3 * (scan.LOOK_AHEAD + 3)
 
 
-def test_without_its_bound_looking_ahead_would_take_time_like_the_length_squared(
+def test_without_the_bound_the_work_would_be_quadratic(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scan, "LOOK_AHEAD", 10**9)
     assert work(HOSTILE["strings that never end"] * 500, monkeypatch) > 100
 
 
-def test_a_long_answer_is_read_whole() -> None:
+def test_a_long_response_is_read_completely() -> None:
     prose = "The grid covers all elements, and it doesn't matter in which order; see `k` and ``` there.\n" * 10_000
     source = 'SOURCE = """\n' + "```\nint x;\n```\n" * 5_000 + '"""\n' + MODEL
     block = choose(f"<think>\n{prose}</think>\n{prose}```python\n{source}```\n{prose}").block

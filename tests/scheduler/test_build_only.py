@@ -1,6 +1,6 @@
-"""`run_eval.py --build-only` and `--arch`, as real processes; a script stands in for nvcc, which compiles nothing.
+"""Tests of `run_eval.py --build-only` and `--arch` with real processes. A script that compiles nothing replaces nvcc.
 
-What nvcc itself makes of several architectures, tests/build/test_service.py sees.
+tests/compile/test_service.py tests real builds for several architectures.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ SOLUTIONS: Mapping[str, tuple[str, str, str]] = {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with problems, solutions and a toolkit."""
+    """A folder with problems, solutions and a CUDA toolkit."""
     root = tmp_path_factory.mktemp("build only")
     for folder in ("problems", "solutions/twice", "solutions/drawn", "toolkit/bin", "toolkit/lib64"):
         (root / folder).mkdir(parents=True)
@@ -134,40 +134,40 @@ def row(run: Run, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
-def test_each_solution_has_its_row_and_its_reason(first: Run, name: str) -> None:
+def test_each_solution_has_a_row_and_a_reason(first: Run, name: str) -> None:
     _, state, reason = SOLUTIONS[name]
     assert row(first, name)[:3] == ["twice", name, state], first.out + first.err
     said = [line for line in first.out.splitlines() if line.startswith(f"twice/{name}: {state}: ")]
     assert len(said) == bool(reason) and all(reason in line for line in said)
 
 
-def test_what_was_built_has_seconds_and_headers(first: Run) -> None:
+def test_the_row_of_a_built_solution_has_seconds_and_headers(first: Run) -> None:
     seconds, cached, headers = row(first, "at_import")[3:]
     assert float(seconds) > 0 and (cached, headers) == ("no", "slim")
     assert row(first, "nothing")[3:] == ["—", "—", "—"]
 
 
-def test_a_problem_that_needs_a_gpu_to_be_constructed_is_built_later(first: Run) -> None:
+def test_a_solution_whose_problem_needs_a_gpu_for_its_arguments_is_built_later(first: Run) -> None:
     assert row(first, "any")[:3] == ["drawn", "any", "later"]
 
 
-def test_one_failure_is_exit_status_1_and_no_traceback(first: Run, place: Path) -> None:
+def test_a_failure_gives_exit_status_1_without_a_traceback(first: Run, place: Path) -> None:
     assert first.status == 1
     assert "Traceback" not in first.out + first.err
     assert f"Built for sm_80, sm_90, in {place / 'cache'}" in first.out
     assert build(place, "--arch=80,90", "twice/at_import", "twice/asserts", "twice/@reference").status == 0
 
 
-def test_the_second_time_all_comes_from_the_cache(first: Run, place: Path) -> None:
+def test_a_second_run_takes_all_builds_from_the_cache(first: Run, place: Path) -> None:
     again = build(place, "--arch", "80", "--arch", "90", "--headers", "auto", "twice")
     for name in ("at_import", "for_each_shape", "on_a_gpu"):
         assert row(again, name)[4] == "yes", again.out
 
 
-def test_a_carried_cache_serves_an_evaluation_as_it_is(
+def test_a_copied_cache_serves_an_evaluation_without_builds(
     first: Run, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Elsewhere: another folder, another toolkit of the same version. This is what a judge asks for on a GPU."""
+    """The copy is in another folder, with another toolkit of the same version. A judge on a GPU requests the same."""
     shutil.copytree(place / "cache", tmp_path / "carried")
     shutil.copytree(place / "toolkit", tmp_path / "elsewhere")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "elsewhere"))
@@ -186,26 +186,26 @@ def test_a_carried_cache_serves_an_evaluation_as_it_is(
         toolchain.cuda_home.cache_clear()
 
 
-def test_without_a_gpu_it_has_to_be_told_what_to_build_for(place: Path) -> None:
+def test_without_a_gpu_the_architecture_must_be_given(place: Path) -> None:
     run = build(place, "twice/at_import", environment={"LD_LIBRARY_PATH": ""})
     assert (run.status, run.out) == (2, "")
     assert run.err.startswith("run_eval.py: --build-only: ") and "--arch 90" in run.err and "--device cpu" in run.err
 
 
-def test_the_gpu_that_is_there_is_what_it_builds_for(place: Path, tmp_path: Path) -> None:
+def test_the_default_architecture_is_that_of_the_installed_gpu(place: Path, tmp_path: Path) -> None:
     driver = {"LD_LIBRARY_PATH": str(stand_in(tmp_path))}
     run = build(place, "twice/at_import", "--device", "cuda:1", environment=driver)
     assert run.status == 0 and "Built for sm_101" in run.out
 
 
-def test_for_the_cpu_nothing_is_asked(place: Path) -> None:
+def test_builds_for_the_cpu_need_no_architecture(place: Path) -> None:
     run = build(place, "twice/at_import", "twice/broken", "twice/raises", "--device", "cpu", cache="cpu")
     assert run.status == 1 and "Built for the CPU" in run.out
     assert [row(run, name)[2] for name in ("at_import", "broken", "raises")] == ["built", "failed", "failed"]
 
 
 @pytest.mark.gpu
-def test_what_was_built_without_seeing_the_gpu_serves_a_run_on_it(tmp_path: Path) -> None:
+def test_builds_made_without_a_visible_gpu_serve_a_run_on_it(tmp_path: Path) -> None:
     cache, architecture = tmp_path / "cache", driver.ask(0)
     built = run_eval("matmul_diag/naive", "--build-only", "--arch", architecture, "--cache", cache,
                      environment={"CUDA_VISIBLE_DEVICES": ""})
@@ -218,7 +218,7 @@ def test_what_was_built_without_seeing_the_gpu_serves_a_run_on_it(tmp_path: Path
     assert row.build is not None and row.build.cached and row.build.seconds == 0
 
 
-def test_an_evaluation_without_a_gpu_refuses_architectures(place: Path) -> None:
+def test_an_evaluation_without_a_gpu_rejects_arch(place: Path) -> None:
     run = run_eval("matmul_diag", "--arch", "90", "--cache", place / "cache", environment={"CUDA_VISIBLE_DEVICES": ""})
     assert (run.status, run.out) == (2, "")
-    assert "--arch 90: no GPU is used here; --build-only" in run.err
+    assert "--arch 90: no GPU is used here; use --build-only" in run.err

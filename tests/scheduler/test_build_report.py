@@ -1,4 +1,4 @@
-"""What is made of the builds that solutions asked for, and how it is shown."""
+"""Tests of the reports of `--build-only` and their table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inlinebench.scheduler.prebuild import Prebuilt
 LIBRARY = BuildOutcome(Path("/cache/a.so"), seconds=2.0, headers="slim")
 CACHED = BuildOutcome(Path("/cache/b.so"), cached=True, headers="full, because with slim ones: x")
 BROKEN = BuildOutcome(None, "cpp_sources:3: error: no such thing", log="...")
-UNSUPPORTED = BuildOutcome(None, "inline PTX can't run here", unsupported=True)
+UNSUPPORTED = BuildOutcome(None, "inline PTX cannot run here", unsupported=True)
 
 
 def traced(code: str, file: str = "/home/cuda/solutions/a.py") -> str:
@@ -25,17 +25,17 @@ def state_of(*parts: Prebuilt, for_gpu: bool = True) -> tuple[State, str]:
     return built.state, built.reason
 
 
-def test_all_libraries_there_is_built() -> None:
+def test_a_solution_with_all_its_libraries_is_built() -> None:
     assert state_of(Prebuilt((LIBRARY, CACHED))) == (State.BUILT, "")
     assert state_of(Prebuilt()) == (State.BUILT, NOTHING)
 
 
-def test_a_solution_that_does_without_a_library_is_built() -> None:
+def test_a_solution_that_handles_a_failed_build_is_built() -> None:
     state, reason = state_of(Prebuilt((BROKEN, LIBRARY)))
     assert state is State.BUILT and BROKEN.reason in reason
 
 
-def test_the_compiler_s_error_counts_more_than_what_the_solution_makes_of_it() -> None:
+def test_the_compilers_error_takes_precedence_over_the_solutions_exception() -> None:
     failure = "RuntimeError: the extension x was not built: CUDA says no (a.py, line 3)"
     assert state_of(Prebuilt((LIBRARY, BROKEN), failure)) == (State.FAILED, BROKEN.reason)
     assert state_of(Prebuilt((UNSUPPORTED,), failure), for_gpu=False) == (State.SKIPPED, UNSUPPORTED.reason)
@@ -48,12 +48,12 @@ def test_the_compiler_s_error_counts_more_than_what_the_solution_makes_of_it() -
     "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory",
     "RuntimeError: 0 active drivers ([]). There should only be one.",
 ])
-def test_what_fails_for_want_of_a_gpu_is_no_failure(failure: str) -> None:
+def test_a_constructor_that_needs_a_gpu_is_built_later(failure: str) -> None:
     assert state_of(Prebuilt((LIBRARY,), failure)) == (State.LATER, LATER)
     assert state_of(Prebuilt((LIBRARY,), failure), for_gpu=False) == (State.FAILED, failure)
 
 
-def test_the_line_that_raised_tells_it_too() -> None:
+def test_the_line_that_raised_may_show_that_a_gpu_is_needed() -> None:
     part = Prebuilt((), "AssertionError (a.py, line 3)", traced("assert torch.cuda.is_available()"))
     assert state_of(part)[0] is State.LATER
 
@@ -66,18 +66,18 @@ def test_the_line_that_raised_tells_it_too() -> None:
     ("NameError: name 'cuda' is not defined (a.py, line 3)", traced("cuda.x")),
     ("the solution was killed by SIGSEGV", ""),
 ])
-def test_what_fails_anywhere_is_a_failure(failure: str, log: str) -> None:
+def test_a_constructor_that_fails_on_any_machine_is_a_failure(failure: str, log: str) -> None:
     assert state_of(Prebuilt((LIBRARY,), failure, log)) == (State.FAILED, failure)
 
 
-def test_of_several_constructions_the_worst_counts_and_each_build_once() -> None:
+def test_of_several_constructions_the_worst_state_counts_and_builds_are_unique() -> None:
     assert state_of(Prebuilt((LIBRARY,)), Prebuilt((), "ValueError: no"))[0] is State.FAILED
     assert state_of(Prebuilt((), "RuntimeError: No CUDA GPUs"), Prebuilt((LIBRARY,)))[0] is State.LATER
     assert summed_up("p", "s", [Prebuilt((LIBRARY,)), Prebuilt((LIBRARY, CACHED))], for_gpu=True).builds == (
         LIBRARY, CACHED)
 
 
-def test_the_table_has_a_row_each_and_a_line_for_what_there_is_to_say() -> None:
+def test_the_table_has_a_row_for_each_solution_and_a_line_for_each_reason() -> None:
     rows = [
         BuildReport("b", "two", State.BUILT, builds=(LIBRARY, CACHED)),
         BuildReport("a", "one", State.FAILED, "bad\nlog", (BROKEN,)),
@@ -98,7 +98,7 @@ def test_the_table_has_a_row_each_and_a_line_for_what_there_is_to_say() -> None:
     ]
 
 
-def test_only_failures_fail_the_run_unless_it_is_strict() -> None:
+def test_only_failures_fail_the_run_unless_strict() -> None:
     fine = [BuildReport("p", "s", state) for state in (State.BUILT, State.LATER, State.SKIPPED)]
     assert (exit_status(fine, False), exit_status(fine, True)) == (0, 1)
     assert exit_status([*fine, BuildReport("p", "s", State.FAILED, "no")], False) == 1

@@ -1,4 +1,4 @@
-"""Modules that an installation doesn't keep compiled are kept in the cache; others and foreign code are left alone."""
+"""Tests that the cache keeps bytecode that the installation lacks, and none of foreign code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ModelNew(nn.Module):
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache that isn't there yet, where a package can be imported that nothing keeps compiled."""
+    """The path of a cache that does not exist yet, next to a package without bytecode."""
     (tmp_path / PACKAGE).mkdir()
     (tmp_path / PACKAGE / "__init__.py").write_text("value = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -51,23 +51,23 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def kept(cache: Path) -> list[str]:
-    """The modules that a cache has in compiled form."""
+    """Returns the modules whose bytecode is in the cache."""
     return sorted(path.name.split(".")[0] for path in (cache / BYTECODE).rglob(f"{cache.parent.name}/**/*.pyc"))
 
 
 def run(cache: Path, code: str) -> None:
-    """Runs code in a process with what is to be in its environment."""
+    """Runs code in a process with the environment variables of the cache."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(cache.parent), *sys.path]),
                    **bytecode.environment(cache, PACKAGE)}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
-def test_what_is_compiled_anew_is_kept(cache: Path) -> None:
+def test_bytecode_that_the_installation_lacks_is_cached(cache: Path) -> None:
     run(cache, f"import {PACKAGE}")
     assert kept(cache) == ["__init__"] and not (cache.parent / PACKAGE / "__pycache__").exists()
 
 
-def test_what_is_kept_is_used_as_long_as_its_source_is_the_same(cache: Path) -> None:
+def test_cached_bytecode_is_used_until_its_source_changes(cache: Path) -> None:
     run(cache, f"import {PACKAGE}")
     source = cache.parent / PACKAGE / "__init__.py"
     facts = source.stat()
@@ -78,30 +78,30 @@ def test_what_is_kept_is_used_as_long_as_its_source_is_the_same(cache: Path) -> 
     run(cache, f"import {PACKAGE}; assert {PACKAGE}.value == 33")
 
 
-def test_nothing_is_kept_of_what_comes_after_our_own_code(cache: Path) -> None:
+def test_bytecode_of_foreign_modules_is_not_cached(cache: Path) -> None:
     (cache.parent / "foreign.py").write_text("")
     run(cache, f"import os, {PACKAGE}; from inlinebench.wire import bytecode; bytecode.leave(); import foreign; "
                f"assert {FOLDER!r} not in os.environ and foreign.__cached__.startswith({str(cache.parent)!r})")
     assert kept(cache) == ["__init__"] and not (cache.parent / "__pycache__").exists()
 
 
-def test_an_installation_that_is_compiled_is_left_alone(cache: Path) -> None:
+def test_an_installation_with_bytecode_needs_no_cache(cache: Path) -> None:
     py_compile.compile(str(cache.parent / PACKAGE / "__init__.py"))
     assert bytecode.environment(cache, PACKAGE) == {} and not cache.exists()
 
 
-def test_one_that_python_is_about_to_compile_is_left_alone(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installation_that_python_can_write_needs_no_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DO_NOT_WRITE, "")
     assert bytecode.environment(cache, PACKAGE) == {} and not cache.exists()
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # as where it can't be written
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # simulates a read-only installation
     assert bytecode.environment(cache, PACKAGE)[FOLDER] == str(cache / BYTECODE)
 
 
-def test_a_package_that_is_not_there_is_somebody_elses_to_miss(cache: Path) -> None:
+def test_a_missing_package_is_not_an_error_here(cache: Path) -> None:
     assert bytecode.environment(cache, "no_such_package") == {}
 
 
-def test_what_others_could_have_put_there_goes(cache: Path) -> None:
+def test_a_bytecode_folder_that_others_could_access_is_emptied(cache: Path) -> None:
     planted = Path(bytecode.environment(cache, PACKAGE)[FOLDER]) / "planted.pyc"
     planted.write_text("")
     assert bytecode.environment(cache, PACKAGE) and planted.exists()
@@ -115,7 +115,7 @@ def test_a_cache_that_others_can_write_is_not_used(cache: Path) -> None:
     assert bytecode.environment(cache, PACKAGE) == {}
 
 
-def test_a_run_keeps_modules_and_nothing_foreign(tmp_path: Path) -> None:
+def test_a_run_caches_bytecode_of_torch_and_the_harness_only(tmp_path: Path) -> None:
     torch_anew = tmp_path / "torch"
     torch_anew.mkdir()
     for path in Path(torch.__file__).parent.iterdir():

@@ -15,7 +15,7 @@ ON = Environment("2.11", "0.1", gpu="H100", driver="580", cuda="13.0")
 
 @pytest.fixture
 def job(tmp_path: Path) -> Evaluate:
-    """A solution that imports one file, includes another through it, and has a neighbour that it doesn't speak of."""
+    """A solution that imports a file and loads another, which includes a third; and a neighbour that nothing names."""
     texts = {
         "problems/p.py": "N = 4\n", "solutions/p/s.py": "import helper\nload(['kernels/k.cu'])\n",
         "solutions/p/helper.py": "X = 1\n", "solutions/p/kernels/k.cu": '#include "k.cuh"\n',
@@ -38,14 +38,14 @@ def key(job: Evaluate, environment: Environment = ON, **options: object) -> str:
     "problems/p.py", "solutions/p/s.py", "solutions/p/helper.py", "solutions/p/kernels/k.cu",
     "solutions/p/kernels/k.cuh",
 ])
-def test_every_source_that_is_spoken_of_counts(job: Evaluate, tmp_path: Path, name: str) -> None:
+def test_every_named_source_changes_the_key(job: Evaluate, tmp_path: Path, name: str) -> None:
     before = key(job)
     with (tmp_path / name).open("a") as file:
         file.write("# changed\n")
     assert key(job) != before
 
 
-def test_names_and_neighbours_that_are_not_spoken_of_dont_count(job: Evaluate, tmp_path: Path) -> None:
+def test_the_file_name_and_unnamed_neighbours_do_not_change_the_key(job: Evaluate, tmp_path: Path) -> None:
     before = key(job)
     (tmp_path / "solutions/p/other.py").write_text("Y = 3\n")
     assert job.solution is not None
@@ -57,7 +57,7 @@ def test_names_and_neighbours_that_are_not_spoken_of_dont_count(job: Evaluate, t
     {"check": True}, {"calls": 3}, {"tolerance": 0.1}, {"tf32": True}, {"seed": 5}, {"baselines": ("compile",)},
     {"allow_library": True}, {"trust": True}, {"full_headers": True},
 ])
-def test_options_that_decide_count(job: Evaluate, options: dict[str, object]) -> None:
+def test_options_that_affect_the_result_change_the_key(job: Evaluate, options: dict[str, object]) -> None:
     assert key(job, **options) != key(job)
 
 
@@ -65,11 +65,11 @@ def test_options_that_decide_count(job: Evaluate, options: dict[str, object]) ->
     {"quiet": True}, {"out": Path("x")}, {"jobs": 3}, {"resume": True, "out": Path("y")}, {"shard": (1, 2)},
     {"device": "cuda:1"},
 ])
-def test_options_that_decide_nothing_dont_count(job: Evaluate, options: dict[str, object]) -> None:
+def test_options_that_do_not_affect_the_result_do_not_change_the_key(job: Evaluate, options: dict[str, object]) -> None:
     assert key(job, **options) == key(job)
 
 
-def test_shape_precision_gpu_and_versions_count(job: Evaluate) -> None:
+def test_shape_precision_gpu_and_versions_change_the_key(job: Evaluate) -> None:
     others = [key(replace(job, problem=replace(job.problem, shape="odd"))),
               key(replace(job, problem=replace(job.problem, constants={"N": 5}))),
               key(replace(job, problem=replace(job.problem, precision="fp16"))),
@@ -78,7 +78,7 @@ def test_shape_precision_gpu_and_versions_count(job: Evaluate) -> None:
     assert key(job, replace(ON, peaks="4 TB/s")) == key(job)
 
 
-def test_a_file_that_is_gone_has_no_identity(job: Evaluate) -> None:
+def test_a_missing_file_has_no_key(job: Evaluate) -> None:
     job.problem.path.unlink()
     assert identity(job, Options(), ON) is None
 
@@ -89,15 +89,15 @@ NOT_DECIDING = {
     "cache", "cache_limit", "problems", "solutions", "out", "resume", "shard", "junit", "strict", "feedback", "verbose",
     "quiet",
 }
-"""Options that say what is evaluated, which the key has from elsewhere, or where and how that is shown."""
+"""Options that select what is evaluated, which the key has from the job, and options for where and how it runs."""
 
 
-def test_every_option_either_decides_or_does_not() -> None:
+def test_every_option_is_listed_as_affecting_the_result_or_not() -> None:
     every = {each.name for each in fields(Options)}
     assert not every - NOT_DECIDING - set(DECIDING) and not NOT_DECIDING & set(DECIDING)
     assert every == NOT_DECIDING | set(DECIDING)
 
 
-def test_files_that_name_each_other_have_an_identity(job: Evaluate, tmp_path: Path) -> None:
+def test_files_that_name_each_other_have_a_key(job: Evaluate, tmp_path: Path) -> None:
     (tmp_path / "solutions/p/helper.py").write_text("import s\nimport helper\n")
     assert key(job)

@@ -1,4 +1,4 @@
-"""A judge's process that begins before there is a bench: taken over, or ended with what it made."""
+"""Tests of the judge process that starts before its executor exists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inlinebench.scheduler.judge_process import Scratch, head_start
 
 
 def judges_below(scratch: Path) -> set[int]:
-    """The processes that have their temporary files there."""
+    """Returns the process ids whose temporary folder is `scratch`."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -23,7 +23,7 @@ def judges_below(scratch: Path) -> set[int]:
     return found - {os.getpid()}
 
 
-def test_the_first_that_is_asked_for_has_begun_before(tmp_path: Path) -> None:
+def test_the_first_judge_process_starts_with_the_scratch_folder(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path / "cache")
     begun = judges_below(scratch.path)
     assert len(begun) == 1
@@ -35,14 +35,14 @@ def test_the_first_that_is_asked_for_has_begun_before(tmp_path: Path) -> None:
     assert not judges_below(scratch.path) and not scratch.path.exists()
 
 
-def test_one_that_nobody_takes_ends_with_the_run() -> None:
+def test_an_unused_judge_process_ends_with_the_run() -> None:
     with pytest.raises(UsageError), head_start(Options()) as scratch:
         assert scratch is not None and judges_below(scratch.path)
         raise UsageError("no such problem")
     assert not judges_below(scratch.path) and not scratch.path.exists()
 
 
-def test_one_that_was_taken_over_is_left_to_its_owner() -> None:
+def test_a_used_judge_process_belongs_to_the_caller() -> None:
     with head_start(Options()) as scratch:
         assert scratch is not None
         process = scratch.process()
@@ -51,6 +51,6 @@ def test_one_that_was_taken_over_is_left_to_its_owner() -> None:
     assert not judges_below(scratch.path) and not scratch.path.exists()
 
 
-def test_elsewhere_nothing_begins() -> None:
+def test_with_ray_no_judge_process_starts_here() -> None:
     with head_start(Options(executor=RAY)) as scratch:
         assert scratch is None

@@ -32,15 +32,15 @@ KNOWN = Catalog(
     (Options(constants={"N": 3}), "cpu", ("full",)),
     (Options(constants={"N": 3}, check=True), "cuda:0", ("full",)),
 ])
-def test_which_shapes_are_evaluated(options: Options, device: str, expected: tuple[str, ...]) -> None:
+def test_options_and_device_decide_the_shapes(options: Options, device: str, expected: tuple[str, ...]) -> None:
     assert shapes(PROBLEM, options, device) == expected
 
 
-def test_a_problem_without_shapes_is_evaluated_as_written_everywhere() -> None:
+def test_a_problem_without_shapes_is_evaluated_at_full_everywhere() -> None:
     assert shapes(BARE, Options(), "cpu") == shapes(BARE, Options(check=True), "cuda:0") == ("full",)
 
 
-def test_every_choice_has_a_job_a_shape_or_a_known_result() -> None:
+def test_every_choice_has_a_job_for_each_shape_or_a_known_result() -> None:
     made = plan(choose(Options(), KNOWN), Options(), "cpu")
     assert [(job.problem_name, job.solution_name, job.shape_name) for job in made.jobs] == [
         ("matmul", "fast", "odd"), ("matmul", "naive", "odd"), ("matmul", "fast", "small"),
@@ -51,7 +51,7 @@ def test_every_choice_has_a_job_a_shape_or_a_known_result() -> None:
     assert "/p/broken.py, line 1" in made.known[0].reason and "/s/lost/naive.py" in made.known[1].reason
 
 
-def test_the_reference_is_a_job_without_a_file() -> None:
+def test_the_job_of_a_reference_has_no_solution_file() -> None:
     (job,) = plan(choose(Options(names=("relu/@reference",)), KNOWN), Options(), "cpu").jobs
     assert (job.solution_name, job.solution) == ("@reference", None)
 
@@ -63,23 +63,23 @@ def test_replaced_constants_name_the_shape() -> None:
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (Options(names=("matmul",), constants={"Q": 1}), r"--set Q: /p/matmul.py has no such constant .*\(it has N, M\)"),
-    (Options(names=("matmul",), shapes=("tiny",)), r"--shape tiny: /p/matmul.py .*\(it has full, small, odd\)"),
+    (Options(names=("matmul",), constants={"Q": 1}), r"--set Q: /p/matmul.py has no such constant .*; it has N, M"),
+    (Options(names=("matmul",), shapes=("tiny",)), r"--shape tiny: /p/matmul.py .*; it has full, small, odd"),
     (Options(names=("relu",), shapes=("small",)), "--shape small: /p/relu.py"),
     (Options(names=("matmul",), solution_file=Path("/none.py")), "--solution /none.py: no such file"),
     (Options(names=("matmull",)), "did you mean matmul"),
 ])
-def test_what_cannot_be_meant_stops_the_run_before_it_begins(options: Options, said: str) -> None:
+def test_options_that_do_not_fit_the_catalog_are_rejected(options: Options, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         choose(options, KNOWN)
 
 
-def test_nothing_to_evaluate_stops_the_run() -> None:
+def test_an_empty_selection_is_rejected() -> None:
     with pytest.raises(UsageError, match="nothing to evaluate"):
         choose(Options(), Catalog({"relu": BARE}, ()))
 
 
-def test_a_solution_file_from_anywhere_is_evaluated_against_the_named_problem(tmp_path: Path) -> None:
+def test_a_solution_file_in_any_folder_is_evaluated_against_the_named_problem(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("")
     ((problem, solution),) = choose(Options(names=("relu",), solution_file=path), KNOWN)
@@ -91,7 +91,7 @@ def test_the_exit_status_is_0_if_all_passed() -> None:
 
 
 @pytest.mark.parametrize("verdict", FAILURES)
-def test_the_exit_status_is_1_for_everything_but_a_skip(verdict: Verdict) -> None:
+def test_the_exit_status_is_1_for_every_failure_but_a_skip(verdict: Verdict) -> None:
     results = [result(), result(verdict=verdict)]
     assert exit_status(results, strict=False) == (0 if verdict is Verdict.SKIPPED else 1)
     assert exit_status(results, strict=True) == 1
@@ -112,10 +112,10 @@ LEVELS = Catalog(
     (Options(tags=("attention", "scan")), ["block/fast"]),
     (Options(levels=(1,), tags=("memory-bound",)), ["row_sum/fast"]),
 ])
-def test_levels_and_tags_select(options: Options, expected: list[str]) -> None:
+def test_levels_and_tags_select_problems(options: Options, expected: list[str]) -> None:
     assert [str(solution) for _, solution in choose(options, LEVELS)] == expected
 
 
-def test_a_level_or_a_tag_that_nothing_has_is_refused_with_what_there_is() -> None:
+def test_an_unknown_level_or_tag_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="level 1 and tag attention; there are levels 1, 3 and tags attention, mem"):
         choose(Options(levels=(1,), tags=("attention",)), LEVELS)

@@ -1,4 +1,4 @@
-"""What `--resume` and `--shard` leave out: real runs, one of them killed in the middle."""
+"""Tests of `--resume` and `--shard` with real runs, one of which is killed."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def rows(results: list[Result]) -> list[tuple[str, str, str, Verdict]]:
 
 @pytest.fixture(scope="module")
 def plain(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
-    """What a run without interruption finds."""
+    """The results of an uninterrupted run."""
     return run_eval(*NAMES, *COMMON, "--cache", cache, out=tmp_path_factory.mktemp("plain") / "out.jsonl").results
 
 
-def test_a_killed_run_goes_on_where_it_was_cut_off(cache: Path, tmp_path: Path, plain: list[Result]) -> None:
+def test_a_killed_run_is_resumed(cache: Path, tmp_path: Path, plain: list[Result]) -> None:
     out = tmp_path / "out.jsonl"
     line = command(*NAMES, *COMMON, "--cache", cache, "--out", out)
     nowhere = subprocess.DEVNULL
@@ -42,7 +42,7 @@ def test_a_killed_run_goes_on_where_it_was_cut_off(cache: Path, tmp_path: Path, 
     written = out.read_bytes()
     assert 2 <= written.count(b"\n") < len(plain)
     with out.open("ab") as file:
-        file.write(b'{"schema": 1, "problem": "sha')  # as if it had been killed while it wrote
+        file.write(b'{"schema": 1, "problem": "sha')  # as if the run had been killed while writing
     again = subprocess.run([*line, "--resume"], capture_output=True, text=True, timeout=LONGEST_S, check=False,
                            stdin=subprocess.DEVNULL)
     with warnings.catch_warnings(record=True) as caught:
@@ -51,10 +51,10 @@ def test_a_killed_run_goes_on_where_it_was_cut_off(cache: Path, tmp_path: Path, 
     assert len(caught) == 1 and "half-written" in str(caught[0].message)
     assert rows(found) == rows(plain)
     assert out.read_bytes().startswith(written)
-    assert sum(again.stdout.count(f" {row.solution} ") > 0 for row in plain) == len(plain)  # the table has all
+    assert sum(again.stdout.count(f" {row.solution} ") > 0 for row in plain) == len(plain)  # the table has all results
 
 
-def test_only_what_changed_is_done_again(cache: Path, tmp_path: Path, plain: list[Result]) -> None:
+def test_resume_evaluates_only_what_changed(cache: Path, tmp_path: Path, plain: list[Result]) -> None:
     solutions = tmp_path / "solutions"
     shutil.copytree(TESTS / "solutions" / "shapes", solutions / "shapes")
     out = tmp_path / "out.jsonl"
@@ -70,7 +70,7 @@ def test_only_what_changed_is_done_again(cache: Path, tmp_path: Path, plain: lis
     assert len(run_eval(*arguments, "--calls", "4", out=out).results) == 2 * len(first) + len(again)
 
 
-def test_shards_together_are_a_whole_run(cache: Path, tmp_path: Path, plain: list[Result]) -> None:
+def test_the_shards_together_are_a_whole_run(cache: Path, tmp_path: Path, plain: list[Result]) -> None:
     parts = [run_eval(*NAMES, *COMMON, "--cache", cache, "--shard", f"{part}/3", out=tmp_path / f"{part}").results
              for part in (1, 2, 3)]
     assert all(parts) and max(map(len, parts)) - min(map(len, parts)) <= 1
@@ -84,15 +84,15 @@ def test_shards_together_are_a_whole_run(cache: Path, tmp_path: Path, plain: lis
     (("--resume",), "--resume needs --out"), (("--shard", "3/2"), "no part"), (("--shard", "1"), "no part"),
     (("--shard", "1/2", "--baseline", "solution:naive"), "exclude each other"),
 ])
-def test_what_can_not_be_meant_is_refused(arguments: tuple[str, ...], said: str) -> None:
+def test_contradictory_options_are_rejected(arguments: tuple[str, ...], said: str) -> None:
     run = run_eval(*arguments)
     assert run.status == 2 and said in run.err
 
 
-def test_a_file_of_something_else_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_resume_rejects_a_file_that_has_no_results(tmp_path: Path) -> None:
     out = tmp_path / "notes.txt"
     out.write_text("milk, eggs\n")
     done = subprocess.run(command(*NAMES, *COMMON, "--resume", "--out", out), capture_output=True, text=True,
                           timeout=LONGEST_S, check=False, stdin=subprocess.DEVNULL)
-    assert done.returncode == 2 and "--out names a file that an earlier run wrote" in done.stderr
+    assert done.returncode == 2 and "set --out to a file that an earlier run wrote" in done.stderr
     assert out.read_text() == "milk, eggs\n"

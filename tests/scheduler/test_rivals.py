@@ -30,13 +30,13 @@ def failed(solution: str) -> Result:
     return Result("p", solution, "full", "cuda:0", Verdict.WRONG, "it differs")
 
 
-def test_the_speedup_over_a_rival_is_the_ratio_of_both_and_its_interval_covers_them() -> None:
+def test_the_speedup_over_a_rival_is_the_ratio_of_both_speedups() -> None:
     found = over(passed("fast", (3.9, 4.0, 4.1)), passed("naive", (1.9, 2.0, 2.1)))
     assert (found.name, found.ms.median) == ("solution:naive", 0.5)
     assert (found.speedup.low, found.speedup.median, found.speedup.high) == (3.9 / 2.1, 2.0, 4.1 / 1.9)
 
 
-def test_results_wait_for_the_rival_and_come_with_it() -> None:
+def test_results_are_held_back_until_the_rivals_is_known() -> None:
     rivals = Rivals(["solution:naive"], [job("fast"), job("naive"), job("odd")])
     assert rivals.release(passed("fast", (3.0, 4.0, 5.0))) == []
     both = rivals.release(passed("naive", (1.0, 2.0, 3.0)))
@@ -47,7 +47,7 @@ def test_results_wait_for_the_rival_and_come_with_it() -> None:
     assert late.timing and late.timing.baselines[0].speedup.median == 0.5
 
 
-def test_a_rival_that_fails_or_is_missing_at_a_shape_keeps_nobody_waiting() -> None:
+def test_a_failed_or_missing_rival_holds_no_results_back() -> None:
     rivals = Rivals(["solution:naive"], [job("fast"), job("naive")])
     assert rivals.release(passed("fast", (1.0, 1.0, 1.0), shape="small"))
     rivals.release(passed("fast", (1.0, 1.0, 1.0)))
@@ -61,7 +61,7 @@ def test_without_rivals_results_pass_through() -> None:
     assert Rivals(["compile"], [job("fast")]).release(row) == [row]
 
 
-def test_a_rival_is_evaluated_as_well_and_an_unknown_one_is_refused() -> None:
+def test_a_rival_is_evaluated_too_and_an_unknown_one_is_rejected() -> None:
     wanted = parse(["matmul_transposed_b/host_tensors", "--baseline", "solution:naive"], {})
     known = catalog.read(wanted.problems, wanted.solutions)
     assert [str(solution) for _, solution in choose(wanted, known)] == [

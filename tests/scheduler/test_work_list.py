@@ -28,23 +28,23 @@ def done() -> Future[None]:
     return future
 
 
-def test_jobs_of_one_problem_and_shape_come_together() -> None:
+def test_jobs_of_one_problem_and_shape_are_handed_out_together() -> None:
     work = WorkList([job("p", "a"), job("q", "a"), job("p", "b"), job("q", "b")], {})
     assert names([work.take("x") for _ in range(5)]) == ["p/a", "p/b", "q/a", "q/b"]
 
 
-def test_several_takers_start_at_several_problems() -> None:
+def test_several_takers_start_with_different_problems() -> None:
     work = WorkList([job("p", "a"), job("p", "b"), job("q", "a"), job("q", "b")], {})
     taken = [work.take("x"), work.take("y"), work.take("x"), work.take("y"), work.take("x")]
     assert names(taken) == ["p/a", "q/a", "p/b", "q/b"]
 
 
-def test_a_taker_without_a_problem_of_its_own_helps_another() -> None:
+def test_takers_share_a_problem_if_there_is_only_one() -> None:
     work = WorkList([job("p", "a"), job("p", "b")], {})
     assert names([work.take("x"), work.take("y")]) == ["p/a", "p/b"]
 
 
-def test_takers_get_what_they_were_told_to_expect() -> None:
+def test_takers_get_the_jobs_that_they_were_promised() -> None:
     work = WorkList([job(problem) for problem in "pqrst"], {})
     expected: dict[str, Evaluate | None] = {}
     for taker in "xyyxy":
@@ -52,39 +52,39 @@ def test_takers_get_what_they_were_told_to_expect() -> None:
         assert expected.get(taker) in (None, taken)
         assert taken is not None
         expected[taker] = taken.following
-    assert expected == {"x": None, "y": None}  # there is no more
+    assert expected == {"x": None, "y": None}  # no jobs are left
 
 
-def test_nobody_waits_for_what_another_was_told_to_expect() -> None:
+def test_a_promised_job_goes_to_another_taker_rather_than_wait() -> None:
     work = WorkList([job("p"), job("q")], {})
     taken = work.take("x")
     assert taken is not None and taken.following == job("q")
     assert names([work.take("y"), work.take("x")]) == ["q/s"]
 
 
-def test_what_is_expected_next_is_of_the_same_problem_where_there_is_more_of_it() -> None:
+def test_the_promised_job_is_of_the_same_problem_if_possible() -> None:
     work = WorkList([job("p", "a"), job("q", "a"), job("p", "b")], {})
     taken = work.take("x")
     assert taken is not None and taken.following == job("p", "b")
 
 
-def test_what_is_built_comes_before_what_is_not() -> None:
+def test_built_jobs_are_handed_out_before_unbuilt_ones() -> None:
     late: Future[None] = Future()
     work = WorkList([job("p", "a"), job("q", "a")], {Path("p-a.py"): late, Path("q-a.py"): done()})
     assert names([work.take("x")]) == ["q/a"]
     threading.Thread(target=lambda: (time.sleep(0.1), late.set_result(None))).start()
-    assert names([work.take("x")]) == ["p/a"]  # after waiting for it
+    assert names([work.take("x")]) == ["p/a"]  # after waiting for its build
     assert work.take("x") is None
 
 
-def test_a_build_that_fails_holds_nobody_up() -> None:
+def test_a_job_whose_build_failed_is_ready() -> None:
     broken: Future[None] = Future()
     broken.set_exception(RuntimeError("planted"))
     assert names([WorkList([job("p")], {Path("p-s.py"): broken}).take("x")]) == ["p/s"]
 
 
 @given(st.lists(st.sampled_from("pqr"), max_size=12), st.integers(1, 4))
-def test_every_job_is_handed_out_once(problems: list[str], takers: int) -> None:
+def test_every_job_is_handed_out_exactly_once(problems: list[str], takers: int) -> None:
     jobs = [job(problem, f"s{number}") for number, problem in enumerate(problems)]
     work = WorkList(jobs, {})
 

@@ -1,4 +1,4 @@
-"""Evaluations from Python, by a server of the test's own."""
+"""Tests of `inlinebench.evaluate`. Each test has its own server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from inlinebench import evaluate
 from inlinebench.records.errors import NoDevice, ServerDied, UsageError
 from inlinebench.records.result import Result, Verdict
-from inlinebench.serve.endpoint import place
+from inlinebench.serve.endpoint import endpoint
 from inlinebench.wire.processes import descendants
 
 from ..running import TESTS
@@ -30,7 +30,7 @@ PATIENCE_S = 60
 
 @pytest.fixture(autouse=True)
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A runtime folder of the test's own; whatever server it starts is gone at the end."""
+    """Gives the test its own runtime folder, and kills its servers at the end."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("INLINEBENCH_IDLE", "30")
     yield
@@ -39,8 +39,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def servers() -> list[int]:
-    """The processes that serve at this test's place."""
-    where = os.fsencode(place().folder)
+    """Returns the process ids of the servers at this test's endpoint."""
+    where = os.fsencode(endpoint().folder)
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -53,7 +53,7 @@ def servers() -> list[int]:
 
 
 def judges() -> list[int]:
-    """The judges of all servers, without what was forked from them and looks alike."""
+    """Returns the process ids of all servers' judges, without the processes that were forked from judges."""
     return [pid for server in servers() for pid in descendants(server) if is_judge(pid)
             and not is_judge(int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]))]
 
@@ -90,16 +90,16 @@ def test_calls_share_one_judge(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x = 1", "I can't help with that."])
-def test_an_answer_of_a_line_or_none_is_an_invalid_solution(cache: Path, text: str) -> None:
+def test_a_source_text_without_a_model_is_an_invalid_solution(cache: Path, text: str) -> None:
     assert evaluate(PROBLEM, text, device="cpu", check=True, cache=cache).verdict is Verdict.INVALID
 
 
-def test_a_file_that_is_not_there_is_no_source_text(cache: Path) -> None:
+def test_a_missing_file_is_an_error_and_not_a_source_text(cache: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         evaluate(PROBLEM, "no_such_solution.py", device="cpu", cache=cache)
 
 
-def test_threads_and_processes_ask_one_server_at_once(cache: Path) -> None:
+def test_threads_and_processes_share_one_server(cache: Path) -> None:
     bodies = [right_body() + extra for extra in ("", " + 1", " * 2", "", " + 0", "")]
     expected = [Verdict.PASSED, Verdict.WRONG, Verdict.WRONG, Verdict.PASSED, Verdict.PASSED, Verdict.PASSED]
     spawn = multiprocessing.get_context("spawn")
@@ -110,7 +110,7 @@ def test_threads_and_processes_ask_one_server_at_once(cache: Path) -> None:
     assert len(servers()) == 1 and len(judges()) == 1
 
 
-def test_other_settings_have_other_judges_and_few_of_them_stay(cache: Path) -> None:
+def test_other_settings_get_other_judges_and_idle_ones_are_closed(cache: Path) -> None:
     for calls in (2, 3, 4):
         assert ask(right_body(), cache, calls=calls).check.calls == calls + 5  # type: ignore[union-attr]
     until(lambda: len(judges()) == 2)
@@ -119,9 +119,9 @@ def test_other_settings_have_other_judges_and_few_of_them_stay(cache: Path) -> N
 @pytest.mark.parametrize(("problem", "settings", "error", "said"), [
     ("no_such_problem", {}, UsageError, "no problem"), (str(PROBLEM), {"device": "cuda:63"}, NoDevice, "GPU|CUDA"),
     (str(PROBLEM), {"shapes": ("tiny",)}, UsageError, "no such shape"),
-    (str(PROBLEM), {"shapes": ("full", "full")}, UsageError, "these make 2"),
+    (str(PROBLEM), {"shapes": ("full", "full")}, UsageError, "select 2"),
 ])
-def test_what_can_not_be_evaluated_is_raised_and_the_server_stays(
+def test_usage_and_device_errors_are_raised_and_the_server_survives(
     cache: Path, problem: str, settings: dict[str, object], error: type[Exception], said: str
 ) -> None:
     with pytest.raises(error, match=said):
@@ -130,38 +130,38 @@ def test_what_can_not_be_evaluated_is_raised_and_the_server_stays(
     assert len(servers()) == 1
 
 
-def test_a_server_that_dies_says_so_and_the_next_call_has_another(cache: Path) -> None:
+def test_a_dead_server_is_an_error_and_the_next_call_starts_another(cache: Path) -> None:
     with ThreadPoolExecutor(1) as thread:
         asked = thread.submit(evaluate, PROBLEM, HANGS, device="cpu", check=True, cache=cache)
         until(judges)
         before = servers()
         os.kill(before[0], signal.SIGKILL)
-        with pytest.raises(ServerDied, match="in the middle"):
+        with pytest.raises(ServerDied, match="during the evaluation"):
             asked.result()
     assert ask(right_body(), cache).verdict is Verdict.PASSED
     assert set(servers()).isdisjoint(before)
 
 
-def test_a_server_that_nobody_asks_leaves_nothing_behind(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_server_ends_and_leaves_nothing_behind(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INLINEBENCH_IDLE", "1")
     assert ask(right_body(), cache).verdict is Verdict.PASSED
     below = [pid for server in servers() for pid in descendants(server)]
     assert below
     until(lambda: not servers())
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))
-    assert not place().socket.exists()
+    assert not endpoint().socket.exists()
     assert ask(right_body(), cache).verdict is Verdict.PASSED
 
 
-def test_whoever_has_no_key_gets_no_answer(cache: Path) -> None:
+def test_a_client_without_the_key_is_refused(cache: Path) -> None:
     assert ask(right_body(), cache).verdict is Verdict.PASSED
-    with place().address() as address, pytest.raises((AuthenticationError, EOFError)):
+    with endpoint().address() as address, pytest.raises((AuthenticationError, EOFError)):
         Client(address, family="AF_UNIX", authkey=b"guessed")
-    assert place().key.stat().st_mode & 0o077 == 0
+    assert endpoint().key.stat().st_mode & 0o077 == 0
     assert ask(right_body(), cache).verdict is Verdict.PASSED
 
 
-def test_a_folder_may_lie_deeper_than_a_socket_may_be_named(
+def test_the_folder_may_be_longer_than_a_socket_path(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = tmp_path / ("d" * 120)
@@ -170,12 +170,12 @@ def test_a_folder_may_lie_deeper_than_a_socket_may_be_named(
     monkeypatch.setenv("INLINEBENCH_IDLE", "1")
     assert ask(right_body(), cache).verdict is Verdict.PASSED
     until(lambda: not servers())
-    assert not place().socket.exists() and place().log.read_text() == ""
+    assert not endpoint().socket.exists() and endpoint().log.read_text() == ""
 
 
-def test_a_folder_that_is_open_to_others_is_refused() -> None:
-    folder = place().folder
+def test_a_folder_that_other_users_can_access_is_refused() -> None:
+    folder = endpoint().folder
     folder.chmod(0o777)
-    with pytest.raises(UsageError, match="is open to others"):
-        place()
+    with pytest.raises(UsageError, match="can be accessed by other users"):
+        endpoint()
     folder.chmod(0o700)

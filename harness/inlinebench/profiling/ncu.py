@@ -1,7 +1,7 @@
-"""A report of NVIDIA's Nsight Compute on one call of a solution, for `--profile`.
+"""Runs NVIDIA's Nsight Compute on one call of a solution, for `--profile`.
 
-The call is made in a process of its own, by `inlinebench.profiling.one_call`, outside the sandbox, because the tool has
-to look into it. So only solutions that passed are called, and verdicts and times have nothing to do with it.
+`inlinebench.profiling.one_call` makes the call in a separate process, outside the sandbox, because the tool must access
+that process. So only passed solutions are profiled, and the profile does not affect verdicts and times.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ NO_PERMISSION = "ERR_NVGPUCTRPERM"
 
 
 def program() -> str | None:
-    """Where Nsight Compute is, if it is installed."""
+    """Returns the path of `ncu`; None if it is not installed."""
     return shutil.which(PROGRAM) or shutil.which(PROGRAM, path="/usr/local/cuda/bin")
 
 
 def report(ncu: str, job: Evaluate, result: Result, options: Options) -> str:
-    """Makes a report; gives a line for a person: where it is, or why there is none and what to do."""
+    """Writes a report. Returns a line that says where it is, or why it failed and what to do."""
     assert job.solution is not None and options.profile is not None
     name = "-".join((job.problem_name, job.solution_name, job.shape_name)).replace(os.sep, "_")
     target = options.profile / name
@@ -52,8 +52,8 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> str:
     if done.returncode == 0 and written.is_file():
         return f"{name}: {written} (open it with ncu-ui, or ncu --import)"
     if NO_PERMISSION in done.stdout:
-        return (f"{name}: no report by {PROGRAM}: the driver keeps the GPU's counters for administrators; NVIDIA's "
-                f"page on {NO_PERMISSION} says how to allow everybody")
-    last = next((line for line in reversed(done.stdout.splitlines()) if line.strip()), "it said nothing")
-    return f"{name}: no report by {PROGRAM}, which left with status {done.returncode}: {last}"
+        return (f"{name}: no report by {PROGRAM}: the driver restricts the GPU's counters to administrators; see "
+                f"NVIDIA's page on {NO_PERMISSION} to allow all users")
+    last = next((line for line in reversed(done.stdout.splitlines()) if line.strip()), "it printed nothing")
+    return f"{name}: no report by {PROGRAM}, which exited with status {done.returncode}: {last}"
 

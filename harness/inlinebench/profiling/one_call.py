@@ -1,6 +1,6 @@
-"""One call of a solution, for a tool that looks into it: `python -m inlinebench.profiling.one_call ORDER` (JSON).
+"""Makes one call of a solution for a profiler: `python -m inlinebench.profiling.one_call REQUEST` (JSON).
 
-Nothing is checked or timed here. A first call loads kernels and allocates; the tool is told to look at the second only.
+Nothing is checked or timed. The first call loads kernels and allocates memory; only the second call is profiled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEED = 4
 
 
 def main(request: dict[str, Any], scratch: Path) -> None:
-    """Loads, calls, and calls again between the marks. The solution works on a copy of its files in `scratch`."""
+    """Loads a solution from a copy of its files in `scratch`, calls it once, and calls it again under the profiler."""
     files = Files(scratch)
     device = torch.device(request["device"])
     exact_arithmetic(tf32=request["tf32"])
@@ -71,7 +71,7 @@ def main(request: dict[str, Any], scratch: Path) -> None:
 
 
 def _arguments(drawn: Draw) -> Any:
-    """Copies of what was drawn: a solution may change its inputs."""
+    """Returns copies of the inputs, because a solution may change them."""
     tensors = [tensor.clone() for tensor in drawn.tensors]
     return unflatten(drawn.skeleton, merge(drawn.is_tensor, tensors, copy.deepcopy(drawn.non_tensors)))
 

@@ -1,7 +1,7 @@
-"""The bench of `--executor ray`: a worker for each GPU of a Ray cluster, whose evaluations are waited for here.
+"""The executor of `--executor ray`: a worker for each GPU of a Ray cluster.
 
-A worker that is lost takes no result with it: its job goes to another. Ray restarts nothing by itself, because a worker
-has to be opened before it can evaluate.
+If a worker is lost, its job goes to another worker. Ray does not restart workers by itself, because a worker must be
+opened before it can evaluate.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from inlinebench.scheduler.identity import identity, sources
 from inlinebench.version import __version__
 
 MOST_LOSSES = 3
-"""Workers that one job may take with it."""
+"""The number of lost workers after which a job is an internal error."""
 OPEN_S = 300.0
-"""For a worker to be scheduled and to start its judge."""
+"""Seconds for a worker to be scheduled and to start its judge."""
 CLOSE_S = 20.0
+"""Seconds for a worker to close."""
 OBJECTS_BYTES = 128 << 20
-"""Of shared memory that a Ray of our own takes: sources and results are small."""
+"""Shared memory of a Ray that this run starts. Sources and results are small."""
 
 
 class RayDeviceWorker:
-    """One worker, and another one when it is lost."""
+    """A worker of Ray, which is replaced when it is lost."""
 
     def __init__(self, ray: Any, options: Options, on_gpu: bool) -> None:
         self._ray, self._options = ray, options
@@ -47,13 +48,16 @@ class RayDeviceWorker:
         self.start()
 
     def start(self) -> None:
-        """A worker, which opens its bench while others do."""
+        """Starts a worker, which opens its executor in the background."""
         self.worker = self._kind.remote()
         self._opening = self.worker.open.remote(self._options)
 
     def open(self, timeout: float) -> None:
-        """Waits until the worker is ready. Raises what its bench raises, NoDevice if it isn't ready in time, and
-        UsageError if its machine has another version of the harness."""
+        """Waits until the worker is ready, at most `timeout` seconds.
+
+        Raises what entering a LocalExecutor raises, NoDevice if the worker is not ready in time, and UsageError if its
+        machine has another version of inlinebench.
+        """
         try:
             ready: Ready = self._ray.get(self._opening, timeout=timeout)
         except self._ray.exceptions.RayError as error:
@@ -61,13 +65,13 @@ class RayDeviceWorker:
         if ready.error is not None:
             raise ready.error
         if ready.version != __version__:
-            raise UsageError(f"a machine of the cluster has inlinebench {ready.version}, this one {__version__}: "
-                             "install the same everywhere")
+            raise UsageError(f"a machine of the cluster has inlinebench {ready.version}, this one {__version__}; "
+                             "install the same version everywhere")
         assert ready.environment is not None
         self.device, self.environment = ready.device, ready.environment
 
     def evaluate(self, job: Evaluate) -> Result:
-        """The result of a job. Raises WorkerLost."""
+        """Sends a job with its sources and returns its result. Raises WorkerLost."""
         texts = sources(job.problem.path), None if job.solution is None else sources(job.solution)
         try:
             result: Result = self._ray.get(self.worker.evaluate.remote(job, *texts))
@@ -76,20 +80,21 @@ class RayDeviceWorker:
         return result
 
     def close(self) -> None:
-        """Has the worker end, with its judge."""
-        with suppress(self._ray.exceptions.RayError):  # it is gone, or hangs; killing it is the next step either way
+        """Ends the worker and its judge."""
+        with suppress(self._ray.exceptions.RayError):  # a lost or hanging worker is killed next
             self._ray.get(self.worker.close.remote(), timeout=CLOSE_S)
         self.kill()
 
     def kill(self) -> None:
-        """Ends the worker at once; its judge ends with it."""
+        """Kills the worker, which also ends its judge."""
         self._ray.kill(self.worker)
 
 
 class RayExecutor:
-    """The workers; a context manager. What `Bench` is on one machine.
+    """Evaluates on the workers of a Ray cluster, as `LocalExecutor` does on one machine. A context manager.
 
-    Entering raises UsageError if Ray isn't installed or can't be joined, and what `Bench` raises on the workers.
+    Entering raises UsageError if Ray is not installed or the cluster cannot be joined, and what `LocalExecutor` raises
+    on the workers.
     """
 
     loses_workers = True
@@ -124,15 +129,15 @@ class RayExecutor:
         self._ray.shutdown()
 
     def key(self, job: Evaluate, worker: RayDeviceWorker) -> str | None:
-        """As `Bench.key`."""
+        """Returns the key of a job, like `LocalExecutor.key`."""
         return identity(job, self._options, worker.environment)
 
     def prebuild(self, jobs: Sequence[Evaluate], worker: RayDeviceWorker) -> dict[Path, Future[None]]:
-        """Nothing: workers may have caches of their own, and nobody knows yet which worker gets which job."""
+        """Prebuilds nothing: workers may have separate caches, and which worker gets which job is not known yet."""
         return {}
 
     def evaluate(self, worker: RayDeviceWorker, job: Evaluate) -> Result:
-        """The result of a job. Raises WorkerLost, until the job has taken too many workers with it."""
+        """Returns the result of a job. Raises WorkerLost, until the job has lost `MOST_LOSSES` workers."""
         name = (job.problem_name, job.solution_name, job.shape_name)
         with self._lock:
             self._progress.update("/".join(name))
@@ -145,7 +150,7 @@ class RayExecutor:
                 if self._losses[name] < MOST_LOSSES:
                     raise
             self.replace(worker)
-            reason = f"{MOST_LOSSES} workers were lost in the middle of this evaluation, the last one because: {lost}"
+            reason = f"{MOST_LOSSES} workers were lost during this evaluation, the last one because: {lost}"
             return Result(*name, worker.device, Verdict.INTERNAL_ERROR, reason, level=job.level)
         if self._options.verbose and result.log:
             with self._lock:
@@ -153,13 +158,13 @@ class RayExecutor:
         return result
 
     def replace(self, worker: RayDeviceWorker) -> bool:
-        """Another worker in place of one that was lost; whether there is one."""
+        """Starts another worker in place of a lost one. Returns whether that succeeded."""
         worker.start()
         try:
             worker.open(OPEN_S)
         except (NoDevice, UsageError) as error:
             with self._lock:
-                self._progress.line(f"a lost worker can't be replaced: {error}")
+                self._progress.line(f"a lost worker cannot be replaced: {error}")
             return False
         return True
 
@@ -169,7 +174,7 @@ class RayExecutor:
         if self._ray.cluster_resources().get("GPU", 0) >= 1:
             return True
         if self._options.device != "auto" or self._options.devices:
-            raise NoDevice("--executor ray: the cluster has no GPU; --device cpu runs CUDA sources without one")
+            raise NoDevice("--executor ray: the cluster has no GPU; use --device cpu to run CUDA sources on the CPU")
         return False
 
     def _count(self, on_gpu: bool) -> int:
@@ -179,13 +184,13 @@ class RayExecutor:
 
 
 def _joined(address: str | None) -> Any:
-    """Ray, connected to a cluster, or to one that was started here for this run."""
+    """Returns the module `ray`, connected to the cluster at the address, or to one that is started here."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
     except ImportError as error:
-        raise UsageError("--executor ray: Ray isn't installed; pip install 'inlinebench[ray]'") from error
+        raise UsageError("--executor ray: Ray is not installed; run pip install 'inlinebench[ray]'") from error
     started_here: dict[str, Any] = {"include_dashboard": False, "object_store_memory": OBJECTS_BYTES}
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **({} if address else started_here))

@@ -1,4 +1,4 @@
-"""What runs on a machine of a Ray cluster: a bench with one judge, and the sources of what it evaluates."""
+"""The worker on a machine of a Ray cluster: an executor with one judge, and copies of the sources."""
 
 from __future__ import annotations
 
@@ -17,28 +17,32 @@ from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.version import __version__
 
 Sources = Mapping[Path, bytes]
-"""A file, first, and those that it names."""
+"""Contents by path: a file first, then the files that it names."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A worker's device, or why it has none."""
+    """The state of a worker that was opened."""
 
     device: str = ""
+    """Its device; empty if there is an error."""
     environment: Environment | None = None
+    """Hardware and software of its machine."""
     version: str = __version__
+    """Version of inlinebench on its machine."""
     error: Exception | None = None
+    """Why its executor could not start."""
 
 
 class Worker:
-    """One bench with one judge. Its methods are called one after the other."""
+    """An executor with one judge. Its methods must not be called concurrently."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="inlinebench-sources-"))
         self._count = 0
 
     def open(self, options: Options) -> Ready:
-        """Starts the judge."""
+        """Starts the executor and its judge."""
         try:
             self._executor = LocalExecutor(options, Progress(quiet=True)).__enter__()
         except (NoDevice, NoSandbox, UsageError) as error:
@@ -46,20 +50,20 @@ class Worker:
         return Ready(self._executor.device, self._executor.workers[0].environment)
 
     def evaluate(self, job: Evaluate, problem: Sources, solution: Sources | None) -> Result:
-        """The result of a job whose sources are these, whether this machine has its files or not."""
+        """Returns the result of a job with these sources. This machine may lack the files."""
         self._count += 1
         try:
             here = replace(
                 job, problem=replace(job.problem, path=self._place(problem, "problem")),
                 solution=None if solution is None else self._place(solution, "solution"),
-                following=None,  # its files aren't here
+                following=None,  # its files may be missing here
             )
             return self._executor.evaluate(self._executor.workers[0], here)
         finally:
             shutil.rmtree(self._own_folder(), ignore_errors=True)
 
     def close(self) -> None:
-        """Ends the judge and removes what was written."""
+        """Ends the judge and removes all copies."""
         self._executor.__exit__(None, None, None)
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -67,7 +71,7 @@ class Worker:
         return self._folder / str(self._count)
 
     def _place(self, sources: Sources, kind: str) -> Path:
-        """The path of the first of the files: where it was if all of them are there as well, else a copy of them."""
+        """Returns the path of the first file: the original if this machine has all files unchanged, else a copy."""
         first = next(iter(sources))
         if all(_holds(path, text) for path, text in sources.items()):
             return first

@@ -1,1 +1,1 @@
-"""Records, options, and the errors that a user sees. Imports no torch."""
+"""Records of results and builds, options, and user-facing errors. Does not import torch."""

@@ -1,4 +1,4 @@
-"""What is asked of the build service, and what it answers."""
+"""The request to the build service, and its outcome."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 
 class BadRequest(ValueError):
-    """A build request that has not the form of one."""
+    """A build request is malformed."""
 
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """The arguments of `load_inline`, with sources and flags as tuples of strings.
+    """The arguments of `torch.utils.cpp_extension.load_inline`, with sources and flags as tuples of strings.
 
-    `functions` maps function names to docstrings; None means that the source brings its own PYBIND11_MODULE. `headers`
-    are texts of files that sources include, by names relative to where the build runs, in a folder there.
+    Raises BadRequest if the name is not an identifier, or if a header is outside the folders of the build.
     """
 
     name: str
     cpp_sources: tuple[str, ...] = ()
     cuda_sources: tuple[str, ...] = ()
     functions: Mapping[str, str] | None = None
+    """Docstrings by function name. None means that the source has its own PYBIND11_MODULE."""
     extra_cflags: tuple[str, ...] = ()
     extra_cuda_cflags: tuple[str, ...] = ()
     extra_ldflags: tuple[str, ...] = ()
@@ -33,14 +33,15 @@ class BuildRequest:
     with_pytorch_error_handling: bool = True
     no_implicit_headers: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
+    """Texts of included files, by path relative to the build folder. Each path has a folder in it (`own/a.h`)."""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
-            raise BadRequest(f"the extension name {self.name[:80]!r} is no identifier")
+            raise BadRequest(f"the extension name {self.name[:80]!r} is not an identifier")
         for name in self.headers:
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts or len(path.parts) < 2 or "\0" in name:
-                raise BadRequest(f"the header {name[:80]!r} doesn't lie in a folder of the build")
+                raise BadRequest(f"the header {name[:80]!r} is not in a subfolder of the build")
 
     @property
     def uses_cuda(self) -> bool:
@@ -48,7 +49,7 @@ class BuildRequest:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All that the author wrote: sources, and headers that they include."""
+        """All texts of the author: sources, and headers that they include."""
         return (*self.cpp_sources, *self.cuda_sources, *self.headers.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -57,44 +58,51 @@ class BuildRequest:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> BuildRequest:
-        """The request in a frame that a candidate sent. Raises BadRequest for anything that isn't of this form."""
+        """Returns the request in a frame from a candidate. Raises BadRequest if it is malformed."""
         texts = ("cpp_sources", "cuda_sources", "extra_cflags", "extra_cuda_cflags", "extra_ldflags",
                  "extra_include_paths")
         switches = ("is_python_module", "with_pytorch_error_handling", "no_implicit_headers")
         if set(data) != {each.name for each in fields(cls)} or not isinstance(data["name"], str):
-            raise BadRequest("a build request has exactly the fields of BuildRequest")
+            raise BadRequest("a build request must have exactly the fields of BuildRequest")
         for name in texts:
             if not isinstance(data[name], list) or not all(isinstance(item, str) for item in data[name]):
-                raise BadRequest(f"{name} is a list of strings")
+                raise BadRequest(f"{name} must be a list of strings")
         functions = data["functions"]
         if functions is not None and not (
             isinstance(functions, dict) and all(isinstance(text, str) for text in functions.values())
         ):
-            raise BadRequest("functions maps names to docstrings")
+            raise BadRequest("functions must map names to docstrings")
         headers = data["headers"]
         if not isinstance(headers, dict) or not all(isinstance(text, str) for text in headers.values()):
-            raise BadRequest("headers maps names to texts")
+            raise BadRequest("headers must map names to texts")
         if not all(isinstance(data[name], bool) for name in switches) or data["with_cuda"] not in (None, True, False):
-            raise BadRequest("switches are true or false")
+            raise BadRequest("switches must be true or false")
         tuples = {name: tuple(data[name]) for name in texts}
         return cls(**{**data, **tuples})
 
 
 @dataclass(frozen=True)
 class BuildOutcome:
-    """A library, or the reason why there is none with the whole log. `seconds` is the time that the build took."""
+    """The outcome of a build: either a library or the reason for its failure. Raises ValueError for both or neither."""
 
     library: Path | None
+    """The path of the built library; None if the build failed."""
     reason: str = ""
+    """Why the build failed."""
     log: str = ""
+    """The output of the build tools."""
     seconds: float = 0.0
+    """The time that the build took, in seconds."""
     cached: bool = False
+    """Whether the library was in the cache."""
     headers: str = "full"
+    """The PyTorch headers that were used: `slim`, or `full` and the reason."""
     timed_out: bool = False
+    """Whether the build exceeded its time limit."""
     unsupported: bool = False
-    """The source can't run on this device at all: the evaluation is skipped, not failed."""
+    """Whether the source cannot run on this device at all. The evaluation is then skipped, not failed."""
     at: tuple[str, int] | None = None
-    """The source text and the line in it (from 1) that the reason is about."""
+    """The source text, and the line in it (from 1), that the reason is about."""
 
     def __post_init__(self) -> None:
         if (self.library is None) != bool(self.reason):
@@ -103,18 +111,21 @@ class BuildOutcome:
 
 @dataclass(frozen=True)
 class RuntimeLibraries:
-    """The harness's own libraries for a device: the clock of a GPU, and what asks CUPTI which kernels ran there (None
-    where its headers are missing); on the CPU what runs kernels and what guards the memory of tensors."""
+    """The harness's own libraries for a device. A library of the other kind of device is None."""
 
     clock: Path | None = None
+    """The clock of a GPU."""
     trace: Path | None = None
+    """The tracer of a GPU's kernels through CUPTI; None where CUPTI's headers are missing."""
     runtime: Path | None = None
+    """The runtime that executes kernels on the CPU."""
     allocator: Path | None = None
+    """The allocator that guards tensors' memory on the CPU."""
 
     def to_json(self) -> dict[str, str]:
-        """The libraries that there are, by name."""
+        """Returns the paths of the libraries that exist, by name."""
         return {name: str(path) for name, path in vars(self).items() if path is not None}
 
 
 class NoRuntimeLibraries(Exception):
-    """The harness's own libraries couldn't be built; the text says why."""
+    """The harness's own libraries could not be built; the text says why."""

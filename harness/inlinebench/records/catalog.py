@@ -1,7 +1,7 @@
-"""Which problems, solutions and shapes exist. Reads files as text and never runs one.
+"""Finds problems, solutions and shapes. Parses files as text and never executes them.
 
-Folders are laid out as ours are, or as KernelBench's: `level1/12_Matmul.py` below the folder of problems, and
-`level_1_problem_12_sample_0_kernel.py` in that of solutions.
+Folders have this project's layout, or KernelBench's: `level1/12_Matmul.py` in the folder of problems, and
+`level_1_problem_12_sample_0_kernel.py` in the folder of solutions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from inlinebench.records.natural_sort import natural
 FULL = "full"
 REFERENCE = "@reference"
 ABOUT = ("SHAPES", "LEVEL", "TAGS")
-"""What a problem file says of itself: no constant that a shape could replace."""
+"""Names of metadata in a problem file, which are not constants that a shape can replace."""
 _LEVEL_FOLDER = re.compile(r"level_?([0-9]+)")
 _NUMBER = re.compile(r"([0-9]+)_")
 _SAMPLE = re.compile(r"level_([0-9]+)_problem_([0-9]+)_sample_([0-9]+)_kernel\.py")
@@ -26,36 +26,41 @@ _SAMPLE = re.compile(r"level_([0-9]+)_problem_([0-9]+)_sample_([0-9]+)_kernel\.p
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem file: its declared shapes (without `full`), its module-level constants, by name, and what it says of
-    itself: `LEVEL` (1: a single operator, 2: a fusion, 3: a block; else that of a folder `level1`) and `TAGS`.
-
-    `error` says why the text can't be read as Python; such a problem has neither shapes nor constants.
-    """
+    """A problem file, as its text declares it."""
 
     name: str
+    """The file's name without `.py`."""
     path: Path
     shapes: tuple[str, ...] = ()
+    """Names of the declared shapes, without `full`."""
     constants: tuple[str, ...] = ()
+    """Names of the module-level constants."""
     level: int | None = None
+    """`LEVEL` (1: a single operator, 2: a fusion, 3: a block), or else the number of the folder `level1`."""
     tags: tuple[str, ...] = ()
+    """`TAGS`."""
     error: str = ""
+    """Why the text cannot be parsed as Python. Such a problem has neither shapes nor constants."""
 
     @property
     def number(self) -> int | None:
-        """That of `12_Matmul`: 12."""
+        """The number at the start of the name: 12 for `12_Matmul`."""
         match = _NUMBER.match(self.name)
         return int(match[1]) if match else None
 
 
 @dataclass(frozen=True)
 class Solution:
-    """A solution file, or the problem's own reference (`name` is `@reference`, `path` the problem's). `error` says why
-    what is in the file is no solution, where that is known before it is tried."""
+    """A solution file, or the problem's own reference."""
 
     problem: str
+    """Name of the problem."""
     name: str
+    """Name of the solution; `@reference` for the reference."""
     path: Path
+    """The solution file; the problem file for the reference."""
     error: str = ""
+    """Why the file is not a solution, if that is known without an evaluation."""
 
     def __str__(self) -> str:
         return f"{self.problem}/{self.name}"
@@ -63,29 +68,32 @@ class Solution:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All problems and all solutions, by name, in order."""
+    """All problems and solutions of a run's folders."""
 
     problems: dict[str, Problem]
+    """Problems by name, in natural order of their paths."""
     solutions: tuple[Solution, ...]
+    """Solutions in natural order of their paths, KernelBench's samples last."""
 
     def of(self, problem: str) -> tuple[Solution, ...]:
+        """Returns the solutions of a problem."""
         return tuple(solution for solution in self.solutions if solution.problem == problem)
 
 
 def read(problems: Path, solutions: Path) -> Catalog:
-    """The catalog of a folder of problem files and a folder of `<problem>/<name>.py` files.
+    """Returns the catalog of a folder of problem files and a folder of `<problem>/<name>.py` files.
 
-    Files whose names begin with `_` are helpers, not problems. A solution whose problem doesn't exist is kept: it is
-    reported when it is asked for or when all are. Raises UsageError if the folder of problems doesn't exist, or if two
-    problems have one name.
+    Files whose names begin with `_` are helpers and are skipped. A solution whose problem does not exist is kept, so
+    that it is reported when it is selected. Raises UsageError if the folder of problems does not exist, or if two
+    problems have the same name.
     """
     if not problems.is_dir():
-        raise UsageError(f"{problems}: no such folder; --problems names the folder of problem files")
+        raise UsageError(f"{problems}: no such folder; --problems must name the folder of problem files")
     found: dict[str, Problem] = {}
     for path in _in_order(problems.glob("*.py"), *(folder.glob("*.py") for folder in _level_folders(problems))):
         if path.stem in found:
-            raise UsageError(f"{found[path.stem].path} and {path} have one name; --problems {path.parent} has only one "
-                             "of them")
+            raise UsageError(f"{found[path.stem].path} and {path} have the same name; use --problems {path.parent} to "
+                             "read only one of them")
         found[path.stem] = read_problem(path)
     own = [Solution(path.parent.name, path.stem, path) for path in _in_order(solutions.glob("*/*.py"))]
     return Catalog(found, (*own, *_samples(solutions, found.values())))
@@ -101,7 +109,7 @@ def _in_order(*files: Iterable[Path]) -> list[Path]:
 
 
 def _samples(folder: Path, problems: Collection[Problem]) -> list[Solution]:
-    """KernelBench's samples of the levels that there are problems of, as solutions `sample_S`."""
+    """Returns KernelBench's samples for the levels of these problems, as solutions named `sample_S`."""
     names = {(problem.level, problem.number): problem.name for problem in problems}
     levels = {problem.level for problem in problems}
     found = []
@@ -114,7 +122,7 @@ def _samples(folder: Path, problems: Collection[Problem]) -> list[Solution]:
 
 
 def read_problem(path: Path) -> Problem:
-    """What the text of a problem file declares; `error` is set where it is no Python."""
+    """Returns the declarations of a problem file. `error` is set if the file cannot be read or parsed."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     except (OSError, SyntaxError, ValueError) as error:
@@ -139,7 +147,7 @@ def _level_of_folder(path: Path) -> int | None:
 
 
 def _literal(statement: ast.stmt | None) -> object:
-    """What an assignment binds, if that stands there as it is."""
+    """Returns the value of an assignment if it is a literal, else None."""
     try:
         return ast.literal_eval(getattr(statement, "value", None) or ast.Constant(None))
     except ValueError:
@@ -147,7 +155,7 @@ def _literal(statement: ast.stmt | None) -> object:
 
 
 def assigned_names(statement: ast.stmt) -> tuple[str, ...]:
-    """The names that a module-level assignment binds (`A = 1`, `A, B = 1, 2`, `A: int = 1`); none for the rest."""
+    """Returns the names that an assignment binds (`A = 1`, `A, B = 1, 2`, `A: int = 1`); none for other statements."""
     if isinstance(statement, ast.Assign):
         targets = statement.targets
     elif isinstance(statement, ast.AnnAssign | ast.AugAssign):
@@ -158,7 +166,7 @@ def assigned_names(statement: ast.stmt) -> tuple[str, ...]:
 
 
 def describe_syntax_error(path: Path, error: Exception) -> str:
-    """One line for a file that can't be read or parsed."""
+    """Describes in one line why a file cannot be read or parsed."""
     if isinstance(error, SyntaxError):
         return f"{path}, line {error.lineno}: {error.msg}"
     return f"{path}: {error}"

@@ -1,27 +1,27 @@
-"""Errors that a person is meant to read: one line that says what is wrong and what to do next."""
+"""User-facing errors. Their text is one line that says what is wrong and what to do next."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """Arguments or files that no run can start with (exit status 2)."""
+    """A run cannot start with these arguments or files (exit status 2)."""
 
 
 class NoDevice(Exception):
-    """The device that was asked for can't be used (exit status 3)."""
+    """The requested device cannot be used (exit status 3)."""
 
 
 class NoSandbox(Exception):
-    """Protections were required that this machine doesn't offer (exit status 3)."""
+    """This machine lacks a protection that `--require-sandbox` demands (exit status 3)."""
 
 
 class JudgeDied(Exception):
-    """The judge process ended in the middle of its work."""
+    """The judge process ended during its work."""
 
 
 class WorkerLost(Exception):
-    """A worker on another machine ended, or can't be reached, in the middle of an evaluation."""
+    """A worker on another machine ended or became unreachable during an evaluation."""
 
 
 class ServerDied(Exception):
-    """The server that evaluates for Python's callers ended or failed; the text has what it said last."""
+    """The server behind `inlinebench.evaluate` ended or failed. The text contains its last output."""

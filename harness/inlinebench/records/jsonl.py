@@ -1,4 +1,7 @@
-"""Results as JSON Lines: appended and flushed one by one, so that whatever ends a run, those before it are there."""
+"""Reads and writes results as JSON Lines.
+
+Each result is flushed as soon as it is written, so an interrupted run keeps all results up to then.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,21 @@ from inlinebench.records.errors import UsageError
 from inlinebench.records.result import Result, from_json, to_json
 
 _START = '{"schema": '
-"""How each line begins that `to_json` writes."""
+"""The beginning of every line that `to_json` writes."""
 
 
 @final
 class JsonLines:
-    """A file that results are appended to, open between `with` and its end."""
+    """A context manager that appends results to a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: BinaryIO | None = None
 
     def __enter__(self) -> JsonLines:
-        """Opens the file, and ends a line that an interrupted run left unfinished.
+        """Opens the file, and ends a half-written last line of an interrupted run.
 
-        Raises UsageError if the file can't be appended to.
+        Raises UsageError if the file cannot be written.
         """
         try:
             self._file = self.path.open("ab")
@@ -46,14 +49,14 @@ class JsonLines:
         self.close()
 
     def write(self, result: Result) -> None:
-        """Appends one result; when this returns it has left the process.
+        """Appends one result and flushes it.
 
-        Raises ValueError if the result holds NaN or infinity, OSError if the disk is full.
+        Raises ValueError if the result contains NaN or infinity, OSError if the disk is full.
         """
         self._append(to_json(result).encode() + b"\n")
 
     def close(self) -> None:
-        """Closes the file; further calls do nothing."""
+        """Closes the file. Further calls do nothing."""
         if self._file is not None:
             file, self._file = self._file, None
             file.close()
@@ -66,10 +69,11 @@ class JsonLines:
 
 
 def read(path: Path) -> Iterator[Result]:
-    """The results of a file, in order; blank lines are passed over.
+    """Yields the results of a file, in order. Skips blank lines.
 
-    A line that was cut off in writing (the last one, or a later run went on below it) is left out, with a warning.
-    Raises OSError if the file can't be read, ValueError naming the line that is no result.
+    Skips half-written lines, with a warning: an interrupted run leaves one at the end of its output, and a later run
+    may append to it. Raises OSError if the file cannot be read, ValueError with the number of a line that is not a
+    result.
     """
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, text in enumerate(file, 1):
@@ -81,7 +85,7 @@ def read(path: Path) -> Iterator[Result]:
             except ValueError as error:
                 if not (isinstance(error, json.JSONDecodeError) and _begins_as_result(line)):
                     raise ValueError(f"{path}, line {number}: {error}") from error
-                warnings.warn(f"{path}, line {number}: half-written, left out", stacklevel=2)
+                warnings.warn(f"{path}, line {number}: half-written, skipped", stacklevel=2)
             else:
                 yield result
 
@@ -91,7 +95,7 @@ def _begins_as_result(line: str) -> bool:
 
 
 def _unfinished(path: Path) -> bool:
-    """Whether an ordinary file has a last line without an end."""
+    """Whether a regular file has a last line without a newline."""
     if not path.is_file() or path.stat().st_size == 0:
         return False
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The order in which names are shown: numbers in them count as numbers."""
+"""Natural sort order for names: digits in them compare as numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _DIGITS = re.compile(r"([0-9]+)")
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """A sort key by which `9_ReLU` stands before `10_GELU`, and `sample_2` before `sample_10`."""
+    """Returns a sort key that puts `9_ReLU` before `10_GELU`, and `sample_2` before `sample_10`."""
     parts = _DIGITS.split(name)
     key = [(1, int(part), part) if index % 2 else (0, 0, part) for index, part in enumerate(parts)]
     return tuple(key)

@@ -1,4 +1,4 @@
-"""Every setting of a run, and its default."""
+"""The settings of a run, with their defaults."""
 
 from __future__ import annotations
 
@@ -14,99 +14,152 @@ from inlinebench.records.errors import UsageError
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 HOME = ROOT if (ROOT / "problems").is_dir() else Path()
-"""Of problems and solutions: this checkout, or the current folder where the harness is installed without one."""
+"""The parent of `problems/` and `solutions/`: this checkout, or the current folder for an installed package."""
 WARMUP_CALLS = 5
 CALLS = 20
-"""As few show a biased variance in a running statistic."""
+"""The least number of counted calls. So few already show a biased variance in a running statistic."""
 MOST_CALLS = 200
 TIME_BUDGET_S = 5.0
 HALF_WIDTH = 0.005
-"""Of a speedup's interval, as a share of it."""
+"""The half-width of a speedup's interval that is precise enough, as a share of the speedup."""
 PRECISIONS = ("fp32", "fp16", "bf16")
 ALL_DEVICES = "all"
 DEVICE = r"auto|cpu|cuda(:\d+)?"
-"""What may be written for one device."""
+"""The regular expression of a value of `--device`."""
 STANDARD_INPUT = "-"
 BASELINES = ("eager", "compile", "compile-max")
 SOLUTION_BASELINE = "solution:"
 PROFILES = Path("profiles")
-EXECUTORS = LOCAL, RAY = ("local", "ray")
+RAY = "ray"
+EXECUTORS = ("local", RAY)
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZED_CALLS = 3
+"""The number of counted calls under a sanitizer."""
 HOST_MEMORY_SHARE = 0.75
-"""Of the host memory that is free when a run starts: what one candidate may take."""
+"""The default host memory of one candidate, as a share of the host memory that is free when the run starts."""
 CACHE_LIMIT_GIB = 10.0
+
 
 @dataclass(frozen=True)
 class Options:
-    """What a run is asked to do. Times are in seconds; `None` means "decided by the run"."""
+    """The settings of a run. Each field corresponds to a command-line option, unless it says otherwise."""
 
     names: tuple[str, ...] = ()
+    """The problems and solutions to evaluate: problems, `problem/solution`, globs of either, paths of problem files,
+    numbers or ranges of numbers. Empty means everything."""
     solution_file: Path | None = None
+    """A solution file to evaluate against the one problem in `names`."""
     response: Path | None = None
+    """A file with a model's response (`-` for standard input), whose code block is evaluated like `solution_file`."""
     all_blocks: bool = False
+    """Whether every code block of the response that defines `ModelNew` is evaluated, not only the last."""
     answers: tuple[Solution, ...] = ()
-    """What is in the response; not from the command line."""
+    """The solutions found in the response. Not a command-line option."""
     list_only: bool = False
+    """Whether to list problems, shapes and solutions instead of evaluating."""
     levels: tuple[int, ...] = ()
+    """Evaluate only problems of these levels. Empty means all levels."""
     tags: tuple[str, ...] = ()
+    """Evaluate only problems with at least one of these tags. Empty means all problems."""
     check: bool = False
+    """Whether to check correctness only, without times."""
     shapes: tuple[str, ...] = ()
+    """The shapes to evaluate. Empty means `full` on a GPU, every shape with `check`, the declared shapes on the CPU."""
     constants: Mapping[str, Any] = field(default_factory=dict)
+    """Constants of the problem file to replace, by name."""
     device: str = "auto"
+    """The device: `auto`, `cpu`, `cuda` or `cuda:N`."""
     devices: tuple[str, ...] = ()
+    """Several devices that share the work: `("all",)`, GPU numbers, or `("cpu", "cpu")`. Empty means `device`."""
     calls: int = CALLS
+    """The least number of counted calls, after the warm-up."""
     most_calls: int = MOST_CALLS
+    """The greatest number of counted calls."""
     time_budget: float = TIME_BUDGET_S
+    """Seconds after which no counted calls beyond `calls` are made."""
     half_width: float = HALF_WIDTH
+    """The half-width of the speedup's interval at which calls stop, as a share of the speedup."""
     precision: str | None = None
+    """The dtype that floating-point inputs and weights are cast to: `fp32`, `fp16` or `bf16`. None casts nothing."""
     baselines: tuple[str, ...] = ()
+    """Baselines beside eager PyTorch: `compile`, `compile-max` or `solution:NAME`."""
     profile: Path | None = None
+    """The folder for reports of Nsight Compute. None writes none."""
     warmup: int = WARMUP_CALLS
+    """The number of warm-up calls. Not a command-line option."""
     tolerance: float | None = None
+    """The tolerance of floating-point outputs, relative to their scale. None chooses it by dtype."""
     seed: int | None = None
+    """The seed of the run. None draws a secret one."""
     variants: bool = True
+    """Whether some calls get negated, scaled or sign-flipped inputs."""
     tf32: bool = False
+    """Whether TF32 keeps PyTorch's defaults. Otherwise it is off."""
     allow_library: bool = False
+    """Whether a solution without a kernel of its own may pass."""
     trust: bool = False
+    """Whether to leave out the sandbox and the integrity checks."""
     sanitize: str | None = None
+    """The tool of NVIDIA's compute-sanitizer to run solutions under: `memcheck`, `racecheck`, `initcheck` or
+    `synccheck`."""
     require_sandbox: bool = False
+    """Whether to refuse a machine that lacks protections of the sandbox."""
     host_memory: float | None = None
+    """The host memory of one candidate, in GiB. None means `HOST_MEMORY_SHARE` of the free host memory."""
     max_memory: float | None = None
-    """In GiB, as `host_memory`."""
+    """The device memory that a problem may need, in GiB. None means all that is free."""
     timeout: float = 300.0
+    """The time limit of one evaluation, in seconds."""
     build_timeout: float = 600.0
+    """The time limit of one build, in seconds."""
     jobs: int | None = None
+    """The number of parallel builds. None decides by cores and memory."""
     full_headers: bool = False
+    """Whether builds always use PyTorch's full headers. Otherwise they use slim ones where these suffice."""
     architectures: tuple[str, ...] = ()
-    """As nvcc writes compute capabilities: `90`, `90a`. None: those of the device."""
+    """The compute capabilities to build for, as nvcc writes them: `90`, `90a`. Empty means those of the devices."""
     build_only: bool = False
+    """Whether to build solutions without evaluating them."""
     executor: str = "local"
+    """Where judges run: `local` or `ray`."""
     ray_address: str | None = None
-    """Of a Ray cluster; None starts one on this machine."""
+    """The address of a Ray cluster. None starts Ray on this machine."""
     cache: Path = field(default_factory=lambda: default_cache(os.environ))
+    """The folder of built libraries."""
     cache_limit: float = field(default_factory=lambda: default_cache_limit(os.environ))
-    """In GiB."""
+    """The size that built libraries may take, in GiB."""
     problems: Path = HOME / "problems"
+    """The folder of problem files."""
     solutions: Path = HOME / "solutions"
+    """The folder of solution files."""
     out: Path | None = None
+    """The file that results are appended to as JSON Lines."""
     resume: bool = False
+    """Whether to skip evaluations whose results are in `out` already."""
     shard: tuple[int, int] | None = None
-    """Which part of how many, the first being 1."""
+    """The part of the work to do, counted from 1, and the number of parts."""
     junit: Path | None = None
+    """The file that results are written to as JUnit XML."""
     strict: bool = False
+    """Whether a skipped evaluation counts as not passed in the exit status."""
     feedback: bool = False
+    """Whether to print feedback on each solution instead of the table."""
     verbose: bool = False
+    """Whether to print the output of compilers and solutions on stderr."""
     quiet: bool = False
+    """Whether to hide the progress line."""
 
 
 def default_cache(environment: Mapping[str, str]) -> Path:
-    """Where built libraries are kept unless a run says otherwise."""
+    """Returns the default of `Options.cache`: INLINEBENCH_CACHE, or `~/.cache/inlinebench`."""
     return Path(environment.get("INLINEBENCH_CACHE") or "~/.cache/inlinebench").expanduser()
 
 
 def default_cache_limit(environment: Mapping[str, str]) -> float:
-    """How many GiB built libraries may take unless a run says otherwise. Raises UsageError if that is no size."""
+    """Returns the default of `Options.cache_limit`: INLINEBENCH_CACHE_LIMIT, or 10 GiB.
+
+    Raises UsageError if the variable is not a size in GiB.
+    """
     try:
         return gib(environment.get("INLINEBENCH_CACHE_LIMIT") or str(CACHE_LIMIT_GIB))
     except argparse.ArgumentTypeError as error:
@@ -114,7 +167,7 @@ def default_cache_limit(environment: Mapping[str, str]) -> float:
 
 
 def gib(text: str) -> float:
-    """A size in GiB from a command line; `inf` is no limit."""
+    """Parses a size in GiB; `inf` means no limit. Raises ArgumentTypeError for text that is not such a size."""
     number = number_of(text)
     if not 0 <= number <= float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no size in GiB: 0 or more")
@@ -122,7 +175,7 @@ def gib(text: str) -> float:
 
 
 def number_of(text: str) -> float:
-    """The number that a text is; NaN if it is none."""
+    """Returns the number in a text, or NaN if the text is not a number."""
     try:
         return float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the names on a command line mean: problems, solutions, globs, numbers and ranges of them."""
+"""Resolves the names on a command line: problems, solutions, globs, numbers and ranges of numbers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ _NUMBERS = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 
 
 def select(catalog: Catalog, names: Sequence[str]) -> tuple[tuple[Problem | None, Solution], ...]:
-    """The evaluations that names ask for: all of them without a name, each once, in the catalog's order.
+    """Returns the problems and solutions that names select, each pair once, in the catalog's order.
 
-    A name is a problem, `problem/solution`, a glob of either, or the path of a problem file. In place of a problem's
-    name its number will do (`12` for `12_Matmul`), or a range of them (`12-20`). A solution without its problem comes
-    with None. Raises UsageError for a name that means nothing, with the nearest names.
+    A name is a problem, `problem/solution`, a glob of either, or the path of a problem file. A problem can also be
+    given by its number (`12` for `12_Matmul`) or a range of numbers (`12-20`). Without names everything is selected.
+    The problem is None for a solution whose problem does not exist. Raises UsageError, with the nearest names, for a
+    name that matches nothing.
     """
     if not names:
         return tuple((catalog.problems.get(solution.problem), solution) for solution in catalog.solutions)
@@ -33,13 +34,13 @@ def select(catalog: Catalog, names: Sequence[str]) -> tuple[tuple[Problem | None
 
 
 def find_problem(catalog: Catalog, name: str) -> Problem:
-    """The one problem that a name or a path means. Raises UsageError if there is none."""
+    """Returns the problem with this name, number or path. Raises UsageError if there is not exactly one."""
     path = Path(name)
     if path.suffix == ".py" and path.is_file():
         return read_problem(path)
     named = [each for each in _named(catalog, name) if each in catalog.problems] if _NUMBERS.fullmatch(name) else [name]
     if len(named) > 1:
-        raise UsageError(f"{name} is the number of {' and of '.join(sorted(named, key=natural))}; name one of them")
+        raise UsageError(f"{name} is the number of {' and of '.join(sorted(named, key=natural))}; use a name instead")
     if not named or named[0] not in catalog.problems:
         raise UsageError(_unknown("problem", name, catalog.problems))
     return catalog.problems[named[0]]
@@ -51,8 +52,8 @@ def _matches(catalog: Catalog, name: str) -> list[tuple[Problem | None, Solution
         problem = read_problem(path)
         solutions = catalog.of(problem.name)
         if not solutions:
-            raise UsageError(f"{name}: no solution in the folder {problem.name}/ of the solutions; "
-                             "--solution FILE names one anywhere")
+            raise UsageError(f"{name}: no solution in the folder {problem.name}/ of the solutions; add one there, or "
+                             "use --solution FILE")
         return [(problem, solution) for solution in solutions]
     wanted, slash, solution_name = name.partition("/")
     named = _named(catalog, wanted)
@@ -69,7 +70,7 @@ def _matches(catalog: Catalog, name: str) -> list[tuple[Problem | None, Solution
 
 
 def _named(catalog: Catalog, wanted: str) -> set[str]:
-    """The problems, with or without a file, that a name, a glob, a number or a range of numbers means."""
+    """Returns the problems, with or without a file, that match a name, a glob, a number or a range of numbers."""
     known = set(catalog.problems) | {solution.problem for solution in catalog.solutions}
     numbers = _NUMBERS.fullmatch(wanted)
     if wanted in known or not numbers:
@@ -85,10 +86,11 @@ def _nothing_found(catalog: Catalog, problem: str, name: str, named: Collection[
     solutions = [str(solution) for solution in catalog.solutions]
     if "/" in name:
         return _unknown("solution", name, [*solutions, *(f"{each}/{REFERENCE}" for each in catalog.problems)])
-    return f"problem {name!r} has no solution yet; --solution FILE names one anywhere, {name}/{REFERENCE} tries its own"
+    return (f"problem {name!r} has no solution yet; use --solution FILE, or {name}/{REFERENCE} to evaluate its own "
+            "reference")
 
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(name, list(known), n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(nearest)}?" if nearest else "--list shows what there is"
+    hint = f"did you mean {' or '.join(nearest)}?" if nearest else "use --list to see all names"
     return f"no {kind} {name!r}; {hint}"

@@ -1,1 +1,1 @@
-"""What a run found, for people (table, summary) and for machines (JSON Lines, JUnit XML). Never imports torch."""
+"""Reports of results: terminal tables, HTML, Markdown, CSV and JUnit XML. Does not import torch."""

@@ -1,21 +1,21 @@
-"""How a comparison is shown: as a table for a terminal, or for a comment on a pull request."""
+"""Formats a comparison of two runs for a terminal, or as Markdown for a comment on a pull request."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from inlinebench.records.result import Result, Spread, Verdict
+from inlinebench.records.result import Result, Verdict
 from inlinebench.report.comparison import Change, Compared
-from inlinebench.report.text import ABSENT, grid, one_line, significant
+from inlinebench.report.text import ABSENT, grid, interval, one_line
 
 _HEADERS = ["problem", "solution", "shape", "change", "before", "after", "after / before"]
 QUIET = frozenset({Change.SAME, Change.STILL_FAILING})
-"""Rows that are counted, and shown only on demand."""
+"""Changes whose rows are counted, but shown only on demand."""
 
 
 def text(found: Sequence[Compared], *, everything: bool = False) -> str:
-    """The changed rows, or all, as a table; why each that fails now does; and how many rows went which way."""
+    """Returns a table of the changed rows (with `everything`: of all rows), the reasons of failures, and the counts."""
     shown = _shown(found, everything)
     blocks = [grid(_HEADERS, [_cells(each) for each in shown], ["left"] * len(_HEADERS)) if shown else "",
               "\n".join(_reasons(shown)), count(found)]
@@ -23,7 +23,7 @@ def text(found: Sequence[Compared], *, everything: bool = False) -> str:
 
 
 def markdown(found: Sequence[Compared], *, everything: bool = False) -> str:
-    """The same as a Markdown table."""
+    """Returns the same as `text` in Markdown."""
     shown = _shown(found, everything)
     lines = [_line(_HEADERS), _line(["---"] * len(_HEADERS)), *(_line(_cells(each)) for each in shown)] if shown else []
     reasons = [f"- {_escaped(reason)}" for reason in _reasons(shown)]
@@ -31,7 +31,7 @@ def markdown(found: Sequence[Compared], *, everything: bool = False) -> str:
 
 
 def count(found: Sequence[Compared]) -> str:
-    """`1 slower, 12 same`: how many rows there are of each change."""
+    """Returns the number of rows of each change: `1 slower, 12 same`."""
     counts = Counter(each.change for each in found)
     return ", ".join(f"{counts[change]} {change}" for change in Change if counts[change]) or "no results to compare"
 
@@ -42,20 +42,16 @@ def _shown(found: Sequence[Compared], everything: bool) -> list[Compared]:
 
 def _cells(each: Compared) -> list[str]:
     return [*map(one_line, each.row), str(each.change), _state(each.before), _state(each.after),
-            _interval(each.ratio) if each.ratio else ABSENT]
+            interval(each.ratio) if each.ratio else ABSENT]
 
 
 def _state(result: Result | None) -> str:
-    """The speedup with its interval where there is one, else the verdict."""
+    """The speedup with its interval if there is one, else the verdict."""
     if result is None:
         return ABSENT
     if result.timing is None or result.device == "cpu":
         return str(result.verdict)
-    return _interval(result.timing.speedup)
-
-
-def _interval(spread: Spread) -> str:
-    return f"{significant(spread.median)} [{significant(spread.low)}, {significant(spread.high)}]"
+    return interval(result.timing.speedup)
 
 
 def _reasons(shown: Sequence[Compared]) -> list[str]:
@@ -68,11 +64,11 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text that Markdown shows as it is; names and reasons are foreign."""
+    """Escapes text for Markdown. Names and reasons come from untrusted files."""
     special = r"\`*_{}[]<>|#!@~&"
     return "".join(f"\\{letter}" if letter in special and letter not in "@&" else _ENTITIES.get(letter, letter)
                    for letter in text)
 
 
 _ENTITIES = {"@": "&#64;", "&": "&amp;"}
-"""A backslash doesn't keep these from naming a person or from beginning an entity."""
+"""Characters that a backslash does not escape: they would mention a user or begin an entity."""

@@ -1,8 +1,8 @@
-"""What changed from one set of results to another: decided by the intervals of speedups, not by a percentage.
+"""Compares two sets of results. A row is faster or slower if the intervals of its two speedups do not overlap.
 
-A speedup is paired with a reference that ran between the same calls, so a drift of the GPU from one run to the other
-cancels. A file may hold several results of one row from the same sources; then its interval is the hull of theirs,
-which covers what differs from process to process as well (see docs/timing.md).
+Each speedup is relative to a reference that was timed in the same run, so drift of the GPU between the runs cancels. A
+set may have several results of a row from the same sources. Their intervals are merged into their hull, which also
+covers the variation between processes (see docs/timing.md).
 """
 
 from __future__ import annotations
@@ -20,39 +20,47 @@ Row = tuple[str, str, str]
 
 
 class Change(str, Enum):
-    """What became of a row."""
+    """How a row changed."""
 
     NOW_FAILING = "now failing"
-    """It passed, and doesn't any more, for whatever reason."""
+    """It passed before, and does not pass now, for any reason."""
     SLOWER = "slower"
-    """Its whole interval lies below the earlier one."""
+    """Its whole interval is below the earlier one."""
     FASTER = "faster"
-    """Its whole interval lies above the earlier one."""
+    """Its whole interval is above the earlier one."""
     NOW_PASSING = "now passing"
+    """It did not pass before, and passes now."""
     STILL_FAILING = "still failing"
+    """It passes neither before nor now."""
     NEW = "new"
+    """It is only in the new results."""
     GONE = "gone"
+    """It is only in the old results."""
     SAME = "same"
-    """The intervals overlap, or there are no times to compare and it passed both times."""
+    """It passes before and now, and the intervals overlap or there are no times to compare."""
 
     def __str__(self) -> str:
         return self.value
 
 
 WORSE = frozenset({Change.NOW_FAILING, Change.SLOWER})
-"""What a gate fails on."""
+"""The changes that make `inlinebench compare` exit with status 1."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One row in both sets. `before` and `after` are the last results there, None where there is none; `ratio` is the
-    new speedup over the old one, with its interval, where both have times."""
+    """The comparison of one row. Raises ValueError for contradictions."""
 
     row: Row
+    """The row."""
     change: Change
+    """How it changed."""
     before: Result | None
+    """Its last old result, or the last one that did not pass; None for a new row."""
     after: Result | None
+    """The same of the new results; None for a row that is gone."""
     ratio: Spread | None = None
+    """The new speedup over the old one, with its interval, if both have times."""
 
     def __post_init__(self) -> None:
         if (self.change is Change.NEW) != (self.before is None) or (self.change is Change.GONE) != (self.after is None):
@@ -62,9 +70,9 @@ class Compared:
 
 
 def compare(before: Iterable[Result], after: Iterable[Result], *, any_gpu: bool = False) -> tuple[Compared, ...]:
-    """Every row of either set, the worst changes first.
+    """Compares every row of either set. The worst changes come first.
 
-    Raises UsageError if times of different GPUs would be compared and `any_gpu` doesn't allow it.
+    Raises UsageError if times are from different GPUs, unless `any_gpu` is set.
     """
     old, new = _rows(before), _rows(after)
     if not any_gpu:
@@ -76,13 +84,13 @@ def compare(before: Iterable[Result], after: Iterable[Result], *, any_gpu: bool 
 
 
 def latest(results: Iterable[Result]) -> list[Result]:
-    """Of each row on each device the last result, in the order of the rows."""
+    """Returns the last result of each row, separately for CPU and GPU, in natural order."""
     found = {(result.problem, result.solution, result.shape, result.device == "cpu"): result for result in results}
     return sorted(found.values(), key=lambda each: (natural(each.problem), natural(each.solution), each.shape))
 
 
 def _rows(results: Iterable[Result]) -> dict[Row, list[Result]]:
-    """Each row's results, the last one of them last; those of other sources than its are left out."""
+    """Returns the results of each row, in order. Results from other sources than the last one are left out."""
     rows: dict[Row, list[Result]] = {}
     for result in results:
         rows.setdefault((result.problem, result.solution, result.shape), []).append(result)
@@ -90,8 +98,10 @@ def _rows(results: Iterable[Result]) -> dict[Row, list[Result]]:
 
 
 def _standing_for_others(old: Mapping[Row, Sequence[Result]], new: Mapping[Row, Sequence[Result]]) -> dict[Row, Row]:
-    """The rows that are gone because their problem or solution can't be read any more, so that nobody knows its shapes:
-    each with the new row that says so."""
+    """Maps rows that are gone because their problem or solution has become unreadable to the new row that reports it.
+
+    An unreadable file has no known shapes, so it has only one row.
+    """
     unreadable = {row[:2]: row for row, results in new.items()
                   if row not in old and results[-1].verdict in (Verdict.PROBLEM_ERROR, Verdict.INVALID)}
     return {row: unreadable[row[:2]] for row in old if row not in new and row[:2] in unreadable}
@@ -101,8 +111,8 @@ def _check_gpus(before: Iterable[Sequence[Result]], after: Iterable[Sequence[Res
     old, new = ({_gpu(result) for results in rows for result in results if result.timing is not None} - {None}
                 for rows in (before, after))
     if old and new and (old != new or len(old) > 1):
-        raise UsageError(f"times of {_named(old)} can't be compared with those of {_named(new)}; --any-gpu does it all "
-                         "the same")
+        raise UsageError(f"times of {_named(old)} can't be compared with those of {_named(new)}; use --any-gpu to "
+                         "compare them anyway")
 
 
 def _gpu(result: Result) -> str | None:
@@ -129,7 +139,7 @@ def _compared(row: Row, old: Sequence[Result], new: Sequence[Result]) -> Compare
 
 
 def _speedup(results: Sequence[Result]) -> Spread | None:
-    """The hull of all intervals, around the median of the middle one; None on the CPU and where there are no times."""
+    """Returns the hull of all intervals, with the median of the medians; None on the CPU and without times."""
     found = sorted((result.timing.speedup for result in results if result.timing and result.device != "cpu"),
                    key=lambda spread: spread.median)
     if not found:

@@ -1,4 +1,4 @@
-"""The rows that pages and comments show: figures as the terminal's table words them, and what each is sorted by."""
+"""Rows of results for HTML and Markdown, with the same figures as the terminal's table, and with sort keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.result import Result, Timing
 from inlinebench.report.terminal.summary import SolutionSummary
-from inlinebench.report.terminal.table import cells_of, columns_of  # one wording of every figure, wherever it is shown
+from inlinebench.report.terminal.table import cells_of, columns_of  # the same figures in every report
 from inlinebench.report.text import ABSENT, one_line
 
 _TEXTS = ("problem", "solution", "shape", "device", "verdict")
@@ -19,24 +19,30 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell shows, and what it is sorted by: a number as JavaScript reads it, a text, or nothing if absent."""
+    """A cell of a table."""
 
     text: str
+    """The text that the cell shows."""
     key: str
+    """The sort key: a number in JavaScript's syntax, or a text; empty if the value is absent."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One result. `number` counts from 1 in the order of the page; `label` names the result, and no other."""
+    """A result as a row of a table."""
 
     number: int
+    """Its position in the table, from 1."""
     label: str
+    """A unique name of the result."""
     result: Result
+    """The result."""
     cells: tuple[Cell, ...]
+    """Its cells, one for each column."""
 
     @property
     def timing(self) -> Timing | None:
-        """Times that say something of a GPU's."""
+        """The times of the result; None on the CPU."""
         return device_timing(self.result)
 
     @property
@@ -49,7 +55,7 @@ class Row:
 
     @property
     def level(self) -> str:
-        """The problem's; empty if it has none."""
+        """The level of the problem; empty if it has none."""
         return "" if self.result.level is None else str(self.result.level)
 
     @property
@@ -62,41 +68,41 @@ class Row:
 
     @property
     def gist(self) -> str:
-        """Why it didn't pass, in one line, or that there is more to see."""
+        """The reason in one line, or `Details` if the result passed."""
         return one_line(self.result.reason) or "Details"
 
     def named(self, columns: Iterable[str]) -> zip[tuple[str, Cell]]:
-        """Each cell with the name of its column."""
+        """Pairs each cell with the name of its column."""
         return zip(columns, self.cells, strict=True)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns by name with whether they hold numbers, and the rows below them.
-
-    `own` are the columns whose names aren't a stranger's, as those of baselines may be.
-    """
+    """A table of results."""
 
     columns: dict[str, bool]
+    """Whether a column has numbers, by name of the column."""
     rows: tuple[Row, ...]
+    """The rows."""
     own: frozenset[str]
+    """Column names that the harness defines. Other columns are named after baselines, which are untrusted."""
 
 
 def device_timing(result: Result) -> Timing | None:
-    """The times of a result, but none from the CPU, which say nothing of a GPU's."""
+    """Returns the times of a result; None on the CPU, whose times do not predict a GPU's."""
     return result.timing if result.device != "cpu" else None
 
 
 def summary_label(entry: SolutionSummary) -> str:
-    """What a line of the summary is about: a solution name, or one at the problems of a level."""
+    """Returns the label of a line of the summary: a solution name, with the level if the line is for one."""
     name = one_line(entry.solution) or ABSENT
     return name if entry.level is None else f"{name} (level {entry.level})"
 
 
 def arrange(results: Sequence[Result]) -> Table:
-    """All results by problem, solution, shape and device; columns without a single figure are left out.
+    """Returns the table of all results, sorted by problem, solution, shape and device.
 
-    The columns of shapes and devices are there if there is more than one of them.
+    Columns without any figure are left out. Shapes and devices have a column if there is more than one of them.
     """
     ordered = sorted(results, key=lambda each: (
         natural(each.problem), natural(each.solution), each.shape, natural(each.device)))
@@ -113,7 +119,7 @@ def arrange(results: Sequence[Result]) -> Table:
 
 
 def _labels(results: Sequence[Result], several: set[str]) -> list[str]:
-    """A name for each; a result of the same solution, shape and device as one before it gets a number behind it."""
+    """Returns a unique label for each result. A label that occurs again gets a number."""
     labels = []
     seen: Counter[str] = Counter()
     for result in results:
@@ -136,7 +142,7 @@ def _cell(column: str, text: str, result: Result) -> Cell:
 
 
 def _value(column: str, result: Result) -> float | None:
-    """The number that a column of numbers shows of a result."""
+    """Returns the number of a result in a numeric column."""
     if column == "error / tolerance":
         return result.check.worst_error if result.check else None
     if column == "own kernels":

@@ -1,4 +1,4 @@
-"""Numbers and foreign text, made fit for a terminal."""
+"""Formats numbers, and sanitizes untrusted text for terminals."""
 
 from __future__ import annotations
 
@@ -6,35 +6,39 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
+from inlinebench.records.result import Spread
+
 ABSENT = "—"
 QUOTED = 4
-"""Lines below the first one of a reason that are shown with it."""
+"""The most lines of a reason that are shown after its first line."""
 _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\))")
 """Terminal control sequences: colours, cursor movement (CSI), titles and links (OSC)."""
 
 
 def one_line(text: str, limit: int = 500) -> str:
-    """The first line of `text` that isn't blank, its white space collapsed, cut after `limit` characters.
+    """Returns the first line of `text` that is not blank, with whitespace collapsed, cut after `limit` characters.
 
-    Reasons and names come from strangers' files and from compilers: control characters are taken out or replaced, so
-    that they can't rewrite what stands on the screen.
+    Reasons and names come from untrusted files and compilers. Control characters are removed or replaced, so that they
+    cannot manipulate the terminal.
     """
     lines = (" ".join(line.split()) for line in _ESCAPES.sub("", text).splitlines())
     return _fit(next(filter(None, lines), ""), limit)
 
 
 def laid_out(text: str, limit: int = 500) -> list[str]:
-    """The lines of `text` that aren't blank, with their white space, so that a caret stays below what it marks; else as
-    `one_line`."""
+    """Returns the lines of `text` that are not blank, sanitized as by `one_line`.
+
+    Keeps their whitespace, so that a compiler's caret stays below its position in the source line.
+    """
     lines = (line.expandtabs().rstrip() for line in _ESCAPES.sub("", text).splitlines())
     return [_fit(line, limit) for line in lines if line]
 
 
 def quoted(reason: str) -> list[str]:
-    """The first line of a reason, and below it what is indented there: the source line that it is about."""
+    """Returns the first line of a reason and the indented lines after it, which quote the source line."""
     lines = laid_out(reason)[: 1 + QUOTED]
-    behind = takewhile(lambda line: line.startswith(" "), lines[1:])
-    return [one_line(reason), *behind] if lines else []
+    following = takewhile(lambda line: line.startswith(" "), lines[1:])
+    return [one_line(reason), *following] if lines else []
 
 
 def _fit(line: str, limit: int) -> str:
@@ -43,9 +47,9 @@ def _fit(line: str, limit: int) -> str:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """`value` to that many significant digits, with an exponent only below 1e-6 and from 1e7 on.
+    """Formats `value` with this many significant digits, with an exponent only below 1e-6 and from 1e7 on.
 
-    Digits before the point are never rounded away: `0.0683`, `2.81`, `10.0`, `12345`.
+    Digits before the decimal point are kept in any case: `0.0683`, `2.81`, `10.0`, `12345`.
     """
     scientific = f"{value:.{digits - 1}e}"
     if value == 0:
@@ -56,9 +60,19 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{value:.{max(0, digits - 1 - exponent)}f}"
 
 
+def percent(share: float | None) -> str:
+    """Formats a share from 0 to 1 as a percentage with three significant digits: `50%`; `—` for None."""
+    return ABSENT if share is None else f"{100 * share:.3g}%"
+
+
+def interval(spread: Spread) -> str:
+    """Formats median, low and high with three significant digits: `2.00 [1.90, 2.10]`."""
+    return f"{significant(spread.median)} [{significant(spread.low)}, {significant(spread.high)}]"
+
+
 def grid(headers: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str]) -> str:
-    """A table of cells that are shown as they are: a solution named `1e5` stays `1e5`."""
-    # Not before there is a table: it takes a quarter of the time that imports take until a run has started its judges.
+    """Returns a table as text. Cells are not parsed as numbers: a solution named `1e5` stays `1e5`."""
+    # Imported late: it would take a quarter of the import time before a run starts its judges.
     from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
 
     return str(tabulate(rows, headers=headers, colalign=align, disable_numparse=True))

@@ -1,4 +1,4 @@
-"""The blocks of an answer as records: where each stands, what it holds, and whether it defines `ModelNew`."""
+"""The code blocks of a response as records: their positions, their sources, and whether they define `ModelNew`."""
 
 from __future__ import annotations
 
@@ -9,51 +9,59 @@ from inlinebench.response.python import read
 from inlinebench.response.scan import Extent, Scan
 
 _LINE = re.compile(r"\bline (\d{1,9})\b")
-"""A line of the block in Python's message, which may name a second one: where the string began, for example."""
+"""A line number in Python's error message. A message may have a second one, such as where a string began."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A code block of an answer. `index` and `first_line` count from 1; `first_line` is its first line of code.
-
-    `language` is the first word behind the fence, in lower case, or empty. `complete` says that its fence is closed,
-    and `fenced` that it has one: bare Python has not, and is complete. `error` says why it isn't Python and in which
-    line of the answer; a block of C++ has one, too, and none that has one defines the model.
-    """
+    """A code block of a response."""
 
     index: int
+    """Its number in the response, from 1."""
     language: str
+    """The first word after the fence, in lower case; may be empty."""
     first_line: int
+    """Its first line of code in the response, from 1."""
     source: str
+    """Its code."""
     complete: bool
+    """Whether its fence is closed. Bare Python counts as complete."""
     in_reasoning: bool
+    """Whether it is in the reasoning."""
     defines_model: bool
+    """Whether it is valid Python that defines `ModelNew`."""
     error: str = ""
+    """Why it is not valid Python, with the line in the response; empty if it is valid."""
     fenced: bool = True
+    """Whether it has a fence; False for bare Python."""
 
     @property
     def lines(self) -> int:
+        """The number of lines of its code."""
         return self.source.count("\n") + (not self.source.endswith("\n") and self.source != "")
 
 
 @dataclass(frozen=True)
 class Response:
-    """What an answer of so many lines holds. `thinking` and `outside` are lines, from 1: where reasoning begins that
-    has no end, and where `class ModelNew` stands outside every block."""
+    """A parsed response."""
 
     blocks: tuple[Block, ...]
+    """Its code blocks, in order."""
     lines: int
+    """Its number of lines."""
     thinking: int | None
+    """The line, from 1, where reasoning begins that has no end; None if there is no such line."""
     outside: int | None
+    """The first line, from 1, with `class ModelNew` outside all blocks; None if there is no such line."""
 
 
 def blocks(text: str) -> tuple[Block, ...]:
-    """All blocks of an answer, in order, those in its reasoning included. Any text will do."""
+    """Returns all blocks of a response, in order, including those in the reasoning. Accepts any text."""
     return look(text).blocks
 
 
 def look(text: str) -> Response:
-    """What an answer holds. Takes time in proportion to its length."""
+    """Parses a response, in time proportional to its length."""
     scan = Scan(text)
     found = tuple(_block(index, extent) for index, extent in enumerate(scan.extents, start=1))
     return Response(found, scan.lines, scan.thinking, scan.outside)

@@ -1,4 +1,4 @@
-"""Which block of an answer is the solution, and why; or what there was instead."""
+"""Chooses the block of a response to evaluate, and explains the choice, or why no block can be evaluated."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from inlinebench.response.blocks import Block, Response, look
 from inlinebench.response.python import MODEL, read
 
 MOST_NAMED = 4
-"""A message names at most so many languages, lengths or names of a kind."""
+"""The most languages, lengths or names in a list in a message."""
 
 _CLASS = re.compile(rf"^[ \t]*class {MODEL}\b", re.MULTILINE)
 
 
 class NoSolution(Exception):
-    """No block of the answer can be evaluated; the text is one line that says what there was.
+    """No block of the response can be evaluated. The text is one line that says what the response contains.
 
-    It is no UsageError: the answer is what is judged, so this is the verdict `invalid`, not a run that can't start.
+    This is not a UsageError: the verdict of the response is `invalid`, and the run continues.
     """
 
     def __init__(self, message: str, blocks: tuple[Block, ...]) -> None:
@@ -28,16 +28,18 @@ class NoSolution(Exception):
 
 @dataclass(frozen=True)
 class Chosen:
-    """The block to evaluate, one sentence that says which it is and why, and the other blocks that define ModelNew:
-    earlier ones, drafts in the reasoning, and those that aren't closed."""
+    """The chosen block of a response."""
 
     block: Block
+    """The block to evaluate."""
     why: str
+    """A sentence that says which block it is and why it was chosen."""
     others: tuple[Block, ...]
+    """The other blocks that define ModelNew: earlier ones, drafts in the reasoning, unclosed ones."""
 
 
 def choose(text: str) -> Chosen:
-    """The block of an answer to evaluate: the last of `solutions`. Raises NoSolution."""
+    """Returns the block of a response to evaluate: the last of `solutions`. Raises NoSolution if there is none."""
     response = look(text)
     eligible = _eligible(response)
     block = eligible[-1]
@@ -46,8 +48,10 @@ def choose(text: str) -> Chosen:
 
 
 def solutions(text: str) -> tuple[Block, ...]:
-    """Every block outside the reasoning that defines ModelNew and is closed, in order; if there is none, those that
-    aren't closed. There is at least one. Raises NoSolution."""
+    """Returns all closed blocks outside the reasoning that define ModelNew, in order, or else the unclosed ones.
+
+    Raises NoSolution if there are none.
+    """
     return _eligible(look(text))
 
 
@@ -65,10 +69,10 @@ def _why(block: Block, response: Response, eligible: int) -> str:
         what = f"{_language(block)}, {_count(block.lines, 'line')} from line {block.first_line}"
     open_ones = any(other.defines_model and not (other.complete or other.in_reasoning) for other in response.blocks)
     closed = "closed " if block.complete and open_ones else ""
-    among = f"last of the {eligible} {closed}ones that define" if eligible > 1 else f"only {closed}one that defines"
+    among = f"last of {eligible} {closed}blocks that define" if eligible > 1 else f"only {closed}block that defines"
     parts = [f"block {block.index} of {len(response.blocks)} ({what}) is the {among} {MODEL}"]
     if not block.complete:
-        parts.append("it isn't closed, so it may be cut off")
+        parts.append("it is not closed, so it may be cut off")
     parts += [*_missing(block, response.blocks), *_later(block, response.blocks)]
     if drafts := sum(other.defines_model and other.in_reasoning for other in response.blocks):
         parts.append(f"{_count(drafts, 'draft')} in the reasoning {'does' if drafts == 1 else 'do'} not count")
@@ -76,7 +80,7 @@ def _why(block: Block, response: Response, eligible: int) -> str:
 
 
 def _missing(block: Block, blocks: Sequence[Block]) -> list[str]:
-    """What the chosen block uses and doesn't bind. Another block may, but what comes from joining would be a guess."""
+    """Describes the names that a block uses but does not bind. Joining blocks that bind them would be a guess."""
     nowhere = set(read(block.source).missing)
     if not nowhere:
         return []
@@ -87,45 +91,45 @@ def _missing(block: Block, blocks: Sequence[Block]) -> list[str]:
     if elsewhere:
         indices = [str(index) for index, names in owners.items() if names]
         where = f"block{'' if len(indices) == 1 else 's'} {_listed(indices)}"
-        parts.insert(0, f"it uses {_listed(sorted(elsewhere))} of {where}, and blocks are not joined")
+        parts.insert(0, f"it uses {_listed(sorted(elsewhere))} from {where}, but blocks are not joined")
     return parts
 
 
 def _later(block: Block, blocks: Sequence[Block]) -> list[str]:
-    """The last of the blocks behind the chosen one that would have been chosen, but for a flaw."""
+    """Describes the last later block that has class ModelNew but was not chosen because of a flaw."""
     for other in reversed(blocks[block.index:]):
         if not other.in_reasoning and (other.defines_model or _CLASS.search(other.source)):
-            flaw = f"is not valid Python ({other.error})" if other.error else "isn't closed"
+            flaw = f"is not valid Python ({other.error})" if other.error else "is not closed"
             if other.error or other.defines_model:
-                return [f"block {other.index} behind it has class {MODEL} too, but {flaw}"]
+                return [f"block {other.index} after it has class {MODEL} too, but {flaw}"]
     return []
 
 
 def _nothing(response: Response) -> str:
-    """What an answer without a usable block holds, in one line."""
+    """Describes a response without a usable block in one line."""
     blocks = response.blocks
     drafts = [block for block in blocks if block.defines_model]
     parts = [_inventory(response)]
     if blocks and not blocks[-1].complete:
-        parts.append("the last one isn't closed" if len(blocks) > 1 else "it isn't closed")
+        parts.append("the last one is not closed" if len(blocks) > 1 else "it is not closed")
     if drafts:
-        parts.append(f"block {drafts[-1].index} in the reasoning defines it, but a draft there is no answer")
+        parts.append(f"block {drafts[-1].index} in the reasoning defines it, but drafts in the reasoning do not count")
     for block in reversed(blocks):
         if not block.defines_model and not block.in_reasoning and _CLASS.search(block.source):
-            flaw = f"is not valid Python ({block.error})" if block.error else "not at module level"
+            flaw = f"is not valid Python ({block.error})" if block.error else "it is not at module level"
             parts.append(f"block {block.index} has class {MODEL}, but {flaw}")
             break
     if response.thinking is not None:
         parts.append(f"the reasoning that begins in line {response.thinking} has no end")
     if response.outside is not None:
-        parts.append(f"line {response.outside} has class {MODEL} outside every block")
+        parts.append(f"line {response.outside} has class {MODEL} outside all blocks")
     return "; ".join(parts)
 
 
 def _inventory(response: Response) -> str:
-    """Such as "3 code blocks, none defines ModelNew: 1 cpp of 20 lines, 2 python of 12 and 4 lines"."""
+    """Returns a text such as "3 code blocks, none defines ModelNew: 1 cpp of 20 lines, 2 python of 12 and 4 lines"."""
     if not response.blocks:
-        return f"no code block in {_count(response.lines, 'line')}" if response.lines else "the answer is empty"
+        return f"no code block in {_count(response.lines, 'line')}" if response.lines else "the response is empty"
     by_language: dict[str, list[int]] = {}
     for block in response.blocks:
         by_language.setdefault(_language(block), []).append(block.lines)

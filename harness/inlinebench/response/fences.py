@@ -1,4 +1,4 @@
-"""The lines that mean something in an answer: fences that open and close a block, and the tags of reasoning."""
+"""Recognizes the significant lines of a response: fences of code blocks, and tags of the reasoning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REASONING_ENDS = re.compile(rf"(?<!`)</{_TAG_NAMES}", re.IGNORECASE)
 
 
 class Event(Enum):
-    """What a line inside a block may mean to it: its end, the start of something else, or the end of the reasoning."""
+    """What a line inside a block may do: close it, open another block or the reasoning, or end the reasoning."""
 
     CLOSES = auto()
     OPENS_ANOTHER = auto()
@@ -30,30 +30,31 @@ class Event(Enum):
 
 @dataclass(frozen=True)
 class Fence:
-    """An opening fence: `length` times the `mark` ` or ~, and the `info` behind them.
-
-    `quotes` and `columns` count the quotation marks and the indentation before it, which its block's lines lose.
-    Without a mark it is no fence at all, but the start of what may be bare Python, which any fence ends.
-    """
+    """An opening fence. Without a `mark`, it stands for the start of bare Python, which any fence ends."""
 
     mark: str = ""
+    """The fence's character, ` or ~; empty for bare Python."""
     length: int = 3
+    """How often the character occurs."""
     info: str = ""
+    """The text after the characters."""
     quotes: int = 0
+    """The number of quotation marks before the fence, which the lines of its block lose."""
     columns: int = 0
+    """The columns of indentation before the fence, which the lines of its block lose."""
 
     @property
     def language(self) -> str:
-        """The first word behind the fence, in lower case; "" if there is none."""
+        """The first word after the fence, in lower case; empty if there is none."""
         found = _LANGUAGE.match(self.info)
         return found[1].lower() if found else ""
 
     def is_closed_by(self, other: Fence) -> bool:
-        """Whether another fence is of this one's kind, and has nothing behind it but a chat's mark."""
+        """Whether another fence closes this one: same kind, with nothing or a chat tag after it."""
         return self._is_like(other.mark, other.length) and other.info[:1] in ("", "<")
 
     def without_lead(self, line: str) -> str:
-        """A line of the block without the quotation marks and the indentation of the fence, as far as it has them."""
+        """Removes the fence's quotation marks and indentation from a line of the block, as far as it has them."""
         for _ in range(self.quotes):
             quote = _QUOTE.match(line)
             if not quote:
@@ -66,7 +67,7 @@ class Fence:
         return line[position:]
 
     def event(self, line: str) -> Event | None:
-        """What a line inside the block, without its lead, may mean."""
+        """Returns what a line inside the block may do. The line must be without lead."""
         if ("```" in line or "~~~" in line) and (found := _INSIDE.match(line)):
             other = Fence(found["marks"][0], len(found["marks"]), found["info"].strip())
             if self.is_closed_by(other):
@@ -82,7 +83,7 @@ class Fence:
 
 
 def opening(line: str) -> Fence | None:
-    """The fence that a line outside every block opens."""
+    """Returns the fence that a line outside all blocks opens, if any."""
     if "```" not in line and "~~~" not in line:
         return None
     found = _OPENING.match(line) or _BEHIND_PROSE.match(line)
@@ -96,6 +97,6 @@ def opening(line: str) -> Fence | None:
 
 
 def behind_closing(line: str) -> str:
-    """What follows a closing fence in its line."""
+    """Returns the text after a closing fence in its line."""
     found = _INSIDE.match(line)
     return line[found.start("info"):] if found else ""

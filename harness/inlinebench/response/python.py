@@ -1,4 +1,4 @@
-"""What a text is as Python: whether it could be compiled, what it defines, and where its strings end."""
+"""Reads text as Python: whether it is valid, what it defines, and where its strings end."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ _TOKENS = {
 
 @dataclass(frozen=True)
 class Reading:
-    """A text as Python: the names that its module level binds, and those it uses without binding them.
-
-    `error` says why it isn't Python, `line` where (from 1; None if that is unknown); the rest is then empty.
-    """
+    """A text as Python. If it is not valid Python, all fields but `error` and `line` are empty."""
 
     defines_model: bool = False
+    """Whether it defines `ModelNew`."""
     bound: frozenset[str] = frozenset()
+    """The names that it binds at module level."""
     missing: frozenset[str] = frozenset()
+    """The names that it uses but does not bind."""
     error: str = ""
+    """Why it is not valid Python."""
     line: int | None = None
+    """The line of the error, from 1; None if unknown."""
 
 
 def read(source: str) -> Reading:
-    """Reads a text without running it. `missing` is left empty where ModelNew isn't mentioned, or after `import *`.
+    """Reads a text without running it. `missing` is empty if ModelNew is not mentioned, or with `import *`.
 
-    The symbol table comes first: unlike `ast.parse` on Python 3.10, it survives an expression of any depth.
+    The symbol table is built first: unlike `ast.parse` on Python 3.10, it survives deeply nested expressions.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as an unknown escape: the solution's own affair
+            warnings.simplefilter("ignore")  # such as an unknown escape, which is not an error
             top = symtable.symtable(source, "response", "exec")
             tree = ast.parse(source) if MODEL in source else None
     except SyntaxError as error:
@@ -57,16 +59,17 @@ def read(source: str) -> Reading:
 
 
 def string_after(line: str, inside: str) -> str:
-    """The quote of the string that goes on behind a line that begins inside `inside`; "" outside of strings.
+    """Returns the quote of the string that is open after a line; empty if none is.
 
-    An f-string that holds its own quote, as Python 3.12 allows, may be misread.
+    `inside` is the quote of the string that is open before the line. An f-string that contains its own quote, as Python
+    3.12 allows, may be misread.
     """
     position = 0
     while token := _TOKENS[inside].search(line, position):
         text, position = token[0], token.end()
         if text == "#":
             return ""
-        if text == "\\":  # the last character of the line, which Python joins with the next
+        if text == "\\":  # a backslash at the end of the line continues the string
             return inside
         if not text.startswith("\\"):
             inside = "" if inside else text
@@ -74,7 +77,7 @@ def string_after(line: str, inside: str) -> str:
 
 
 def _names(top: symtable.SymbolTable) -> tuple[frozenset[str], frozenset[str]]:
-    """The module's names that a text binds, and those that it uses, in whatever depth."""
+    """Returns the module-level names that a text binds, and those that it uses, at any depth."""
     bound: set[str] = set()
     used: set[str] = set()
     waiting = [top]
@@ -89,7 +92,7 @@ def _names(top: symtable.SymbolTable) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The statements that run at import: those at module level, and below `if`, `try`, `with` and loops there."""
+    """Yields the statements that run at import: those at module level, also inside `if`, `try`, `with` and loops."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()

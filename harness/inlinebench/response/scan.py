@@ -1,4 +1,4 @@
-"""Finds the blocks of an answer in one pass over its lines. The rules stand in the package's docstring."""
+"""Finds the blocks of a response in one pass over its lines, by the rules in the package's docstring."""
 
 from __future__ import annotations
 
@@ -12,29 +12,35 @@ from inlinebench.response.python import MODEL, read, string_after
 WRAPPERS = ("markdown", "md", "mdx")
 MAYBE_WRAPPERS = ("", "text", "txt", "plaintext")
 LOOK_AHEAD = 8
-"""Readings that turn out wrong may cost this many times the answer's length, all together. Then the simplest reading is
-taken: so the time stays in proportion to the length, whatever the answer holds."""
+"""The bound of discarded readings, as a multiple of the response's length. Beyond it the simplest reading is taken, so
+that the time is proportional to the length for any response."""
 
 _CLASS = re.compile(rf"[ \t>]*class {MODEL}\b")
 
 
 @dataclass
 class Extent:
-    """A block as it was found. `first` is its first line, from 0; `fenced` is false for bare Python."""
+    """A block as it was found."""
 
     language: str
+    """The first word after its fence; may be empty."""
     first: int
+    """Its first line, from 0."""
     source: str
+    """Its code."""
     closed: bool
+    """Whether it is closed."""
     in_reasoning: bool
+    """Whether it is in the reasoning."""
     fenced: bool = True
+    """Whether it has a fence; False for bare Python."""
 
 
 class Scan:
-    """The scan of an answer: `extents` are its blocks, in order.
+    """The scan of a response: `extents` are its blocks, in order.
 
-    `thinking` is the line, from 1, in which reasoning began that never ended; `outside` the first line, from 1, outside
-    every block that begins with `class ModelNew`. Both are None if there is no such line.
+    `thinking` is the line, from 1, where reasoning begins that has no end. `outside` is the first line, from 1, that
+    begins with `class ModelNew` outside all blocks. Both are None if there is no such line.
     """
 
     def __init__(self, text: str) -> None:
@@ -52,7 +58,7 @@ class Scan:
             at = self._outside(at)
 
     def _outside(self, at: int) -> int:
-        """Reads a line outside every block, and the block that it opens; gives the line to read next."""
+        """Reads a line outside all blocks, and the block that it opens. Returns the next line to read."""
         if self._tags(at) and (after := self._bare(at)) > at:
             return after
         line = self._lines[at]
@@ -70,7 +76,7 @@ class Scan:
         return self._block(at + 1, fence)
 
     def _tags(self, at: int) -> bool:
-        """Reads the tags of a line outside every block and cuts them off; whether reasoning ended in it."""
+        """Reads and removes the tags of a line outside all blocks. Returns whether reasoning ended in it."""
         line, position, ended = self._lines[at], 0, False
         while "<" in line:
             if self.thinking is None and (tag := REASONING_BEGINS.match(line, position)):
@@ -92,7 +98,7 @@ class Scan:
         self._wrappers.clear()
 
     def _bare(self, at: int) -> int:
-        """Takes Python that defines ModelNew from here to the next fence as a block; gives the line to read next."""
+        """Takes Python up to the next fence as a block if it defines ModelNew. Returns the next line to read."""
         first = next((line for line in range(at, self.lines) if self._lines[line].strip()), self.lines)
         if self._look_ahead <= 0:
             return at
@@ -105,7 +111,7 @@ class Scan:
         return at
 
     def _block(self, start: int, fence: Fence) -> int:
-        """Takes the block whose first line is `start`; gives the line to read next."""
+        """Takes the block whose first line is `start`. Returns the next line to read."""
         end, event = self._end(start, fence)
         source = self._source(start, end, fence)
         if fence.language in MAYBE_WRAPPERS and self._holds_blocks(source):
@@ -117,10 +123,10 @@ class Scan:
         return self._behind(end, event)
 
     def _end(self, start: int, fence: Fence) -> tuple[int, Event | None]:
-        """The line that ends a block, and how; the number of lines and None if nothing does.
+        """Returns the line that ends a block, and how; the number of lines and None if no line does.
 
-        What stands in a string, and the end of reasoning, may be part of the code: it is, if the block is Python up to
-        the first line that is certain to end it.
+        A fence in a string, or an end tag of reasoning, may be part of the code. It is, if the block is valid Python up
+        to the first line that certainly ends it.
         """
         inside = ""
         doubtful: tuple[int, Event] | None = None
@@ -140,14 +146,14 @@ class Scan:
         return end
 
     def _holds_blocks(self, source: str) -> bool:
-        """Whether a block is no code, but text with blocks of its own."""
+        """Whether a block is text that contains blocks, not code."""
         if self._look_ahead <= 0 or not any(map(opening, source.split("\n"))) or not read(source).error:
             return False
         self._look_ahead -= len(source)
         return True
 
     def _behind(self, end: int, event: Event | None) -> int:
-        """Where to read on behind a block: what follows its closing fence may be a tag."""
+        """Returns the next line to read after a block: that of its closing fence, which a tag may follow."""
         if event is Event.CLOSES:
             self._lines[end] = behind_closing(self._lines[end])
         return end

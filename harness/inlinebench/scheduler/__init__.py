@@ -1,1 +1,1 @@
-"""The orchestrator: plans evaluations, runs judges, collects results. Imports no torch."""
+"""The scheduler: plans evaluations, runs judges, collects results. Does not import torch."""

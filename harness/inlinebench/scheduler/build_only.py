@@ -1,7 +1,7 @@
-"""Builds what the chosen solutions ask for and evaluates nothing: for GPUs that needn't be there, or for the CPU.
+"""Implements `--build-only`: builds solutions without evaluating them, for GPUs that may be absent, or for the CPU.
 
-Solutions are constructed as they are before an evaluation, in candidates that see no GPU. What constructors get comes
-from a judge on the CPU that sees none either. So the cache is what a run on the GPU would have made of it.
+Solutions are constructed as in an evaluation, but in candidates that see no GPU. A judge on the CPU, which sees no GPU
+either, supplies the constructor arguments. The cache then has the same content as after a run on the GPU.
 """
 
 from __future__ import annotations
@@ -28,22 +28,24 @@ from inlinebench.scheduler.plan import Choice, plan
 from inlinebench.scheduler.prebuild import Prebuilder, Prebuilt
 
 NO_GPU = ""
-"""What CUDA_VISIBLE_DEVICES is for a judge that sees none."""
+"""The value of CUDA_VISIBLE_DEVICES that hides all GPUs."""
 
 
 @dataclass(frozen=True)
 class _Started:
-    """A solution whose builds are under way, once for each set of constructor arguments; or that has none."""
+    """A solution whose builds were started."""
 
     job: Evaluate
+    """One of the solution's jobs."""
     parts: tuple[Future[Prebuilt], ...]
+    """The outcome for each distinct set of constructor arguments, or the failure to get these."""
 
 
 class BuildOnly:
-    """A context manager that leaves no process behind.
+    """Builds the chosen solutions. A context manager; on exit all its processes are ended.
 
-    Raises UsageError if nobody says what to build for. Entering raises NoSandbox if one is required and can't be had,
-    NoDevice if PyTorch can't be started, and UsageError if the cache can't be written.
+    Raises UsageError if the architectures to build for are unknown. Entering raises NoSandbox if a required sandbox is
+    not available, NoDevice if PyTorch cannot be started, and UsageError if the cache cannot be written.
     """
 
     def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress) -> None:
@@ -74,16 +76,13 @@ class BuildOnly:
     ) -> None:
         self._service.close()
         self._prebuilder.close()
-        if kind is None:
-            self._worker.kill()
-        else:
-            self._worker.kill()
+        self._worker.kill()
         self._scratch.close()
 
     def builds(self) -> Iterator[BuildReport]:
-        """What came of each solution, as it is known. References have nothing to build.
+        """Yields a report for each solution as soon as it is known. References are skipped.
 
-        On a GPU all shapes count: what a solution builds may depend on its constructor's arguments.
+        For a GPU, solutions are constructed for all shapes, because builds may depend on the constructor arguments.
         """
         todo = plan(self._choices, replace(self._options, check=True), "cuda" if self.architectures else "cpu")
         for known in todo.known:
@@ -102,15 +101,15 @@ class BuildOnly:
             yield built
 
     def notes(self) -> list[str]:
-        """What to know of the cache that was made."""
+        """Returns remarks on the cache: its architectures and folder, and whether it serves GPU machines."""
         if not self.architectures:
             return [f"Built for the CPU, in {self._options.cache}"]
         notes = [f"Built for {', '.join(f'sm_{each}' for each in self.architectures)}, in {self._options.cache}"]
         torch = toolchain.torch()
         if torch.cuda is None:
-            notes.append(f"PyTorch is a build without CUDA here ({torch.version}): it lacks headers and libraries that "
-                         "solutions need for a GPU, and what is built with it no GPU machine's PyTorch finds. Install "
-                         "the one of the GPU machine.")
+            notes.append(f"This PyTorch ({torch.version}) is built without CUDA. It lacks headers and libraries that "
+                         "solutions need for a GPU, and a GPU machine does not find these builds in the cache. "
+                         "Install the same PyTorch as on the GPU machine.")
         return notes
 
     def _start(self, jobs: Sequence[Evaluate]) -> _Started:
@@ -132,7 +131,10 @@ class BuildOnly:
 
 
 def architectures(options: Options) -> tuple[str, ...]:
-    """What to build for: `--arch`, else the GPU that is there; none means the CPU. Raises UsageError."""
+    """Returns the architectures to build for: those of `--arch`, else that of the installed GPU. None means the CPU.
+
+    Raises UsageError if there is neither `--arch` nor a GPU.
+    """
     if options.architectures or options.device == "cpu":
         return in_order(options.architectures)
     if not re.fullmatch(DEVICE, options.device):
@@ -140,5 +142,5 @@ def architectures(options: Options) -> tuple[str, ...]:
     try:
         return (driver.ask(int(options.device.partition(":")[2] or 0)),)
     except driver.NoGpu as error:
-        raise UsageError(f"--build-only: {error}, so say what to build for: --arch 90 for a GPU of compute capability "
-                         "9.0, or --device cpu") from error
+        raise UsageError(f"--build-only: {error}; set what to build for, such as --arch 90 for a GPU of compute "
+                         "capability 9.0, or --device cpu") from error

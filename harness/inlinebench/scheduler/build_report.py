@@ -1,4 +1,4 @@
-"""What came of building solutions without evaluating them, and how that is shown."""
+"""The reports of `--build-only`, and their table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from inlinebench.records.build_request import BuildOutcome
 from inlinebench.report.text import ABSENT, grid, one_line, quoted
 from inlinebench.scheduler.prebuild import Prebuilt
 
-LATER = "needs a GPU to be constructed; it is built when it is evaluated"
-NOTHING = "asked for no build when it was constructed; what it builds later is built when it is evaluated"
+LATER = "its constructor needs a GPU; it is built when it is evaluated"
+NOTHING = "asked for no build when it was constructed; later builds run when it is evaluated"
 _TRACEBACK = "Traceback (most recent call last)"
 _OF_A_GPU = re.compile(r"\b(lib)?cuda\b|\bgpus?\b|nvidia|nvml|\bdrivers?\b", re.IGNORECASE)
 _WHATEVER_THE_MACHINE = re.compile(r"(undefined symbol|SyntaxError|IndentationError|NameError|ModuleNotFoundError)\b")
@@ -21,14 +21,16 @@ _COLUMNS = {"problem": "left", "solution": "left", "build": "left", "seconds": "
 
 
 class State(str, Enum):
-    """Whether all that a solution asked for is in the cache now."""
+    """Whether the libraries that a solution asked for are in the cache."""
 
     BUILT = "built"
+    """The solution was constructed, and its libraries are in the cache."""
     FAILED = "failed"
+    """A build or the constructor failed."""
     SKIPPED = "skipped"
-    """It can't run on the CPU."""
+    """The solution cannot run on the CPU."""
     LATER = "later"
-    """It needs a GPU to be constructed, and there is none while it is built."""
+    """Its constructor needs a GPU, and builds see no GPU."""
 
     def __str__(self) -> str:
         return self.value
@@ -36,17 +38,22 @@ class State(str, Enum):
 
 @dataclass(frozen=True)
 class BuildReport:
-    """One solution. The reason is empty if there is nothing to say."""
+    """The outcome of building one solution."""
 
     problem: str
+    """Name of the problem."""
     solution: str
+    """Name of the solution."""
     state: State
+    """Whether its libraries are in the cache."""
     reason: str = ""
+    """Why it was not built, or a remark; may be empty."""
     builds: tuple[BuildOutcome, ...] = ()
+    """The outcomes of its builds."""
 
 
 def summed_up(problem: str, solution: str, parts: Sequence[Prebuilt], *, for_gpu: bool) -> BuildReport:
-    """One solution that was constructed once for each set of arguments; the worst counts."""
+    """Summarizes a solution that was constructed once for each set of arguments. The worst state counts."""
     builds = tuple(dict.fromkeys(outcome for part in parts for outcome in part.builds))
     states = [_state(part, for_gpu) for part in parts]
     order = [State.FAILED, State.LATER, State.SKIPPED, State.BUILT]
@@ -59,8 +66,8 @@ def summed_up(problem: str, solution: str, parts: Sequence[Prebuilt], *, for_gpu
 def _state(part: Prebuilt, for_gpu: bool) -> tuple[State, str]:
     broken = next((outcome for outcome in part.builds if outcome.library is None), None)
     if not part.failure:
-        # It went on without that library, and may do so when it is evaluated.
-        return State.BUILT, f"does without a library that wasn't built: {broken.reason}" if broken else ""
+        # The solution handled the failed build, and may do so in its evaluation too.
+        return State.BUILT, f"a library was not built, but the solution handles that: {broken.reason}" if broken else ""
     if broken:
         return State.SKIPPED if broken.unsupported else State.FAILED, broken.reason
     if for_gpu and _needs_gpu(part):
@@ -69,8 +76,10 @@ def _state(part: Prebuilt, for_gpu: bool) -> tuple[State, str]:
 
 
 def _needs_gpu(part: Prebuilt) -> bool:
-    """Whether a solution may have failed only because there is no GPU: what it says, or the code that raised, is about
-    GPUs. If it is something else after all, its evaluation says so."""
+    """Whether a solution may have failed only because there is no GPU.
+
+    True if the message, or the line of code that raised, mentions GPUs. A wrong guess shows in the evaluation.
+    """
     if _WHATEVER_THE_MACHINE.match(part.failure):
         return False
     code = [line for line in part.log.rpartition(_TRACEBACK)[2].splitlines() if not line.startswith('  File "')]
@@ -78,8 +87,10 @@ def _needs_gpu(part: Prebuilt) -> bool:
 
 
 def table(rows: Iterable[BuildReport], notes: Sequence[str] = ()) -> str:
-    """Every solution as a row, with the seconds that its compilers took now; then a line for each that there is more to
-    say about, and the notes."""
+    """Returns a table with a row for each solution, then the reasons, one line each, then the notes.
+
+    Seconds are those of this run's compilers.
+    """
     ordered = sorted(rows, key=lambda row: (row.problem, row.solution))
     said = [f"{one_line(row.problem)}/{one_line(row.solution)}: {row.state}: " + "\n".join(quoted(row.reason))
             for row in ordered if row.reason]
@@ -101,6 +112,6 @@ def _cells(row: BuildReport) -> list[str]:
 
 
 def exit_status(rows: Iterable[BuildReport], strict: bool) -> int:
-    """0 if nothing failed (and nothing was skipped, where that counts), else 1."""
+    """Returns 0 if nothing failed (with `strict`: and nothing was skipped), else 1."""
     bad = {State.FAILED, State.SKIPPED} if strict else {State.FAILED}
     return int(any(row.state in bad for row in rows))

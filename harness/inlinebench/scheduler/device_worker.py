@@ -1,4 +1,4 @@
-"""One judge with its device: evaluates one job after the other, and gets another judge when its own dies."""
+"""Evaluates jobs one after the other on one device, with a judge that is replaced when it dies."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class DeviceWorker:
-    """Its judge starts at once and imports torch, while others look at the machine; `open` tells it what to do.
+    """A judge on one device. The judge starts at once and imports torch; `open` sends its settings later.
 
-    With `gpu` the judge sees that GPU alone (an entry of CUDA_VISIBLE_DEVICES; an empty one is none), and its results
-    bear the name `label`.
+    With `gpu` (an entry of CUDA_VISIBLE_DEVICES; empty for none) the judge sees only that GPU. With `label`, results
+    have that device name.
     """
 
     def __init__(self, scratch: Scratch, show: Callable[[str], None], gpu: str | None = None, label: str = "") -> None:
@@ -29,31 +29,31 @@ class DeviceWorker:
         self._judge = self._start()
 
     def open(self, settings: Settings) -> Hello:
-        """What the judge says to its settings. Raises NoDevice."""
+        """Sends the settings to the judge and returns its reply. Raises NoDevice if the device cannot be used."""
         self._settings = replace(settings, device="cuda:0") if self._gpu else settings
         try:
             hello = self._judge.hello(self._settings)
         except JudgeDied as error:
-            last = self._judge.log().rpartition("\n")[2] or "it said nothing"
-            raise NoDevice(f"the judge could not start: {last}; is PyTorch whole?") from error
+            last = self._judge.log().rpartition("\n")[2] or "it printed nothing"
+            raise NoDevice(f"the judge could not start: {last}; check the installation of PyTorch") from error
         self.device, self.environment = self._label or hello.device, hello.environment
         return replace(hello, device=self.device)
 
     def use(self, service: BuildService) -> None:
-        """Builds go to the service."""
+        """Sets the service for the judge's builds."""
         self._service = service
         self._judge.use(service)
 
     def init_arguments(self, problem: ProblemAt) -> Init:
-        """The pickled arguments of a problem's constructor, or why it can't give them."""
+        """Returns the pickled constructor arguments of a problem, or the reason why it has none."""
         try:
             return self._judge.init_arguments(problem)
         except JudgeDied as error:
             self._restart()
-            return Init(None, f"{problem.path}: {error} when it loaded this file")
+            return Init(None, f"{problem.path}: {error} while it loaded this file")
 
     def evaluate(self, job: Evaluate) -> Result:
-        """The result of a job; a judge that dies of it is an internal error of this one result."""
+        """Returns the result of a job. If the judge dies, this result is an internal error, and a new judge starts."""
         self._now = f"{job.problem_name}/{job.solution_name} {job.shape_name}"
         self.show("")
         try:
@@ -63,17 +63,17 @@ class DeviceWorker:
         except JudgeDied as error:
             log = self._judge.log()
             self._restart()
-            reason = f"{error} in the middle of this evaluation; the log holds what it said last"
+            reason = f"{error} during this evaluation; the log has its last output"
             return Result(job.problem_name, job.solution_name, job.shape_name, self.device, Verdict.INTERNAL_ERROR,
                           reason, seed=self._settings.seed, log=log or None)
         return replace(result, device=self.device)
 
     def show(self, text: str) -> None:
-        """What it is doing now."""
+        """Shows the current activity in the progress line."""
         self._show(f"{self._now} {text}")
 
     def kill(self) -> None:
-        """Ends the judge, with all that it started."""
+        """Kills the judge and all its descendants."""
         self._judge.kill()
 
     def _start(self) -> JudgeClient:

@@ -1,4 +1,4 @@
-"""Where the judges of a run work: on one device, or one on each of several."""
+"""Chooses the devices of a run: one, or one for each judge."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from inlinebench.records.errors import NoDevice, UsageError
 from inlinebench.records.options import ALL_DEVICES, Options
 
 DRIVER = Path("/proc/driver/nvidia/gpus")
-"""A folder for each GPU of the machine."""
+"""NVIDIA's driver has a folder for each GPU of the machine here."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True)
 class Device:
-    """One judge's: the GPU that alone it is to see (an entry of CUDA_VISIBLE_DEVICES; None: as it comes), and the name
-    of the device in its results (empty: as the judge calls it)."""
+    """The device of one judge."""
 
     gpu: str | None = None
+    """The only GPU that the judge sees, as an entry of CUDA_VISIBLE_DEVICES. None leaves that variable unchanged."""
     label: str = ""
+    """The name of the device in results. Empty means the judge's own name for it."""
 
 
 def devices(options: Options, environment: Mapping[str, str], driver: Path = DRIVER) -> list[Device]:
-    """A place for each judge.
+    """Returns the device of each judge.
 
-    A judge with a GPU of its own sees no other, so that what a problem or a solution puts on "cuda" lies there. Raises
-    NoDevice where there is no GPU, and UsageError for a number that no GPU has.
+    With several GPUs each judge sees only its own, so that problems and solutions that use "cuda" use that GPU. Raises
+    NoDevice if there is no GPU, and UsageError for a number without a GPU.
     """
     if not options.devices:
         return [Device()]
@@ -35,7 +36,7 @@ def devices(options: Options, environment: Mapping[str, str], driver: Path = DRI
         return [Device() for _ in options.devices]
     visible = _visible(environment, driver)
     if not visible:
-        raise NoDevice("--devices: there is no NVIDIA GPU here; --devices cpu,cpu has two judges on the CPU")
+        raise NoDevice("--devices: this machine has no NVIDIA GPU; use --devices cpu,cpu for two judges on the CPU")
     if options.devices == (ALL_DEVICES,):
         return [Device(gpu, f"cuda:{number}") for number, gpu in enumerate(visible)]
     numbers = [int(name) for name in options.devices]

@@ -1,4 +1,4 @@
-"""What evaluations need: a judge for each device, and the build service that they share."""
+"""The local executor: a device worker for each device, and their shared build service."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from inlinebench.timing.stopping import Sampling
 
 
 class LocalExecutor:
-    """The devices that the options name, ready for evaluations; a context manager that leaves no process behind.
+    """Evaluates on the devices that the options name. A context manager; on exit all its processes are ended.
 
-    Entering raises NoSandbox if one is required and can't be had, NoDevice if the device can't be used, and UsageError
-    if the cache can't be written or a tool isn't there. `device` is the first lane's. A lane is to be used by one
-    thread at a time; building ahead is open to all.
+    Entering raises NoSandbox if a required sandbox is not available, NoDevice if a device cannot be used, and
+    UsageError if the cache cannot be written or a tool is missing. `device` is that of the first worker. A worker may
+    be used by one thread at a time; `prebuild` may be called from any thread.
     """
 
     loses_workers = False
-    """A judge that dies is replaced on the spot, and its evaluation has a result."""
+    """A worker replaces a dead judge itself, and the evaluation still has a result."""
 
     def __init__(self, options: Options, progress: Progress, scratch: Scratch | None = None) -> None:
         self._options, self._progress = options, progress
@@ -48,7 +48,7 @@ class LocalExecutor:
 
     def __enter__(self) -> LocalExecutor:
         self._scratch = self._given or Scratch(self._options.cache)
-        self.workers = self._start_workers()  # which take seconds to import torch, while we look at the machine
+        self.workers = self._start_workers()  # importing torch takes seconds, and the rest runs meanwhile
         try:
             from inlinebench.compile.service import BuildService, default_jobs
             from inlinebench.scheduler.prebuild import Prebuilder
@@ -78,32 +78,35 @@ class LocalExecutor:
         self._end()
 
     def key(self, job: Evaluate, worker: DeviceWorker) -> str | None:
-        """What tells a job from others, on the device of a lane; see `inlinebench.scheduler.identity`."""
+        """Returns the key of a job on a worker's device; see `inlinebench.scheduler.identity`."""
         return identity(job, self._options, worker.environment)
 
     def prebuild(self, jobs: Sequence[Evaluate], worker: DeviceWorker) -> dict[Path, Future[None]]:
-        """Has the solutions of jobs built, several at once; gives for each what ends when it is built, or can't be
-        built ahead. The lane's judge says what constructors get."""
+        """Starts to build the solutions of jobs in parallel.
+
+        Returns a future for each solution, which is done when its build has succeeded or failed. The worker's judge
+        supplies the constructor arguments.
+        """
         for job in jobs:
             if job.problem.key not in self._init:
                 self._init[job.problem.key] = worker.init_arguments(job.problem)
         return self._prebuilder.start(jobs, {job.problem_name: self._init[job.problem.key].pickled for job in jobs})
 
     def evaluate(self, worker: DeviceWorker, job: Evaluate) -> Result:
-        """The result of a job, whatever happens in it."""
-        key = self.key(job, worker)  # of the files as they are now, not when it has ended
+        """Returns the result of a job. Failures of the job are results, not exceptions."""
+        key = self.key(job, worker)  # before the evaluation: the files may change during it
         result = replace(worker.evaluate(job), level=job.level, key=key)
         if self._options.verbose and result.log:
             self._say(f"--- {job.problem_name}/{job.solution_name} {job.shape_name}\n{result.log}")
-        self._look_closer(worker, job, result)
+        self._profile(worker, job, result)
         return result
 
     def replace(self, worker: DeviceWorker) -> bool:
-        """Never needed: see `loses_workers`."""
+        """Raises AssertionError: see `loses_workers`."""
         raise AssertionError(f"a local worker cannot be lost: {worker.device}")
 
-    def _look_closer(self, worker: DeviceWorker, job: Evaluate, result: Result) -> None:
-        """A report on a solution that passed, where one is wanted and there is what makes it."""
+    def _profile(self, worker: DeviceWorker, job: Evaluate, result: Result) -> None:
+        """Runs Nsight Compute on a passed solution, if `--profile` is set and `ncu` is installed."""
         wanted = self._options.profile is not None and result.verdict is Verdict.PASSED and job.solution is not None
         if wanted and (found := ncu.program()) is not None:
             worker.show("under Nsight Compute")
@@ -128,29 +131,31 @@ class LocalExecutor:
 
 
 def _architectures(options: Options, hellos: Sequence[Hello]) -> tuple[str, ...]:
-    """Those of `--arch`, else those of the devices. Raises UsageError if a device runs nothing that is built for them.
+    """Returns the architectures of `--arch`, else those of the devices.
+
+    Raises UsageError if builds for these architectures do not run on one of the devices.
     """
     wanted = options.architectures or tuple(each for hello in hellos for each in hello.architectures)
     for hello in hellos if options.architectures else ():
         named = ",".join(wanted)
         if not hello.architectures:
-            raise UsageError(f"--arch {named}: no GPU is used here; --build-only builds for one that isn't there")
+            raise UsageError(f"--arch {named}: no GPU is used here; use --build-only to build for an absent GPU")
         if not runs_on(wanted, hello.architectures[0]):
             raise UsageError(f"--arch {named}: {hello.device} is a GPU of compute capability {hello.architectures[0]}, "
-                             "which runs nothing that is built for that; leave --arch out, or name it as well")
+                             "which cannot run builds for that; leave --arch out, or add this one")
     return wanted
 
 
 def _sandbox(options: Options) -> Sandbox:
-    """Raises NoSandbox, and UsageError if a tool is asked for that isn't there."""
+    """Returns the sandbox of the run. Raises NoSandbox, and UsageError if the sanitizer is missing."""
     if options.sanitize is not None:
         sanitizer.command(options.sanitize)
     if options.trust:
         return Sandbox()
     protections = available()
     if options.require_sandbox and (missing := [name for name in REQUIRED if name not in protections]):
-        raise NoSandbox(f"--require-sandbox: this machine doesn't offer {', '.join(missing)}; Linux 6.12 or newer on "
-                        "x86-64 or 64-bit Arm, with Landlock switched on, does")
+        raise NoSandbox(f"--require-sandbox: this machine doesn't offer {', '.join(missing)}; use Linux 6.12 or "
+                        "newer on x86-64 or 64-bit Arm, with Landlock enabled")
     hidden = (ROOT, options.cache, options.problems, options.solutions)
     return Sandbox(tuple(map(str, protections)), tuple(str(folder.resolve()) for folder in hidden))
 
@@ -162,7 +167,7 @@ def _limits(options: Options) -> Limits:
 
 
 def settings_for(options: Options) -> Settings:
-    """What judges and builds are to go by. Raises NoSandbox, and UsageError if a tool is asked for that isn't there."""
+    """Returns the settings of judges and builds. Raises NoSandbox, and UsageError if the sanitizer is missing."""
     return Settings(
         device="cpu" if "cpu" in options.devices else options.device,
         sampling=Sampling(options.calls, options.most_calls, options.time_budget, options.half_width),

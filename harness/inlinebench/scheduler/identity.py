@@ -1,4 +1,4 @@
-"""What tells one evaluation from another: a digest of all that its result depends on, whatever the files are called."""
+"""The key of an evaluation: a digest of all that its result depends on, except the names of files."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ DECIDING = (
     "tf32", "allow_library", "trust", "sanitize", "full_headers", "max_memory", "host_memory", "timeout",
     "build_timeout", "architectures",
 )
-"""The options that a result depends on, beside the problem's shape and precision."""
+"""The options that a result depends on, in addition to the problem's shape and precision."""
 
 
 def identity(job: Evaluate, options: Options, environment: Environment) -> str | None:
-    """The digest of an evaluation: sources, shape, options, GPU and the versions that ran it, in hexadecimal digits;
-    None where a source can't be read.
+    """Returns the digest of an evaluation's sources, shape, options, GPU model and software versions, in hexadecimal.
 
-    A seed counts where it was asked for; a run's own secret one doesn't. Of two GPUs of one model results are alike.
+    A seed counts only if `--seed` set it. GPUs of the same model count as equal. Returns None if a source cannot be
+    read.
     """
     try:
         digests = _digests(job.problem.path), None if job.solution is None else _digests(job.solution)
     except OSError:
-        return None  # what that means for the evaluation, its verdict says
+        return None  # the evaluation reports the unreadable file
     facts: dict[str, Any] = {
         "sources": digests,
         "shape": job.problem.shape,
@@ -47,7 +47,10 @@ def identity(job: Evaluate, options: Options, environment: Environment) -> str |
 
 
 def sources(path: Path) -> dict[Path, bytes]:
-    """A file and the sources that it names, beside it or below, directly or through one another. Raises OSError."""
+    """Returns the contents of a file and, recursively, of the files in its folder or subfolders that it names.
+
+    Raises OSError if one of them cannot be read.
+    """
     found: dict[Path, bytes] = {}
     todo = [path]
     while todo:
@@ -63,8 +66,8 @@ def _digests(path: Path) -> list[str]:
 
 
 def _named(text: str, folder: Path) -> list[Path]:
-    """The files of a folder, and of those in it, that a text speaks of by their names or imports as modules."""
+    """Returns the files in a folder and its direct subfolders that a text names or imports as modules."""
     names = {*_FILE.findall(text), *(f"{module}.py" for module in _IMPORT.findall(text))}
-    places = [place for name in sorted(names) for place in (folder / name, *folder.glob(f"*/{name}"))
-              if not Path(name).is_absolute()]
-    return [place for place in places if place.is_file()]
+    paths = [path for name in sorted(names) for path in (folder / name, *folder.glob(f"*/{name}"))
+             if not Path(name).is_absolute()]
+    return [path for path in paths if path.is_file()]

@@ -1,4 +1,4 @@
-"""The orchestrator's end of a judge: tells it what to do, serves what it needs, and passes results on."""
+"""The scheduler's connection to a judge: sends requests, serves builds, and returns results."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class JudgeClient:
-    """One judge in its process, whose temporary files lie below `scratch`, with more in its environment if that is
-    given.
+    """A judge process and the connection to it.
 
-    `hello` raises NoDevice if its device can't be used; every method raises JudgeDied if the process ends.
+    The judge's temporary files are in `scratch`; `more` extends its environment. Methods that talk to the judge raise
+    JudgeDied if the process has ended.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class JudgeClient:
         self.usable = True
         self._process = scratch.process()
         self._connection = self._process.connection
-        with suppress(OSError):  # if it has ended, `hello` says so
+        with suppress(OSError):  # `hello` reports a judge that has ended
             self._connection.send({**environment(scratch.path), **(more or {})})
         self._service: BuildService | None = None
 
     def hello(self, settings: Settings) -> Hello:
-        """What the judge says to its settings. Raises NoDevice."""
+        """Sends the settings and returns the judge's reply. Raises NoDevice if its device cannot be used."""
         try:
             self._connection.send(settings)
         except OSError as error:
@@ -58,28 +58,28 @@ class JudgeClient:
         return hello
 
     def use(self, service: BuildService) -> None:
-        """Builds for this judge go to the service."""
+        """Sets the service for the judge's builds."""
         self._service = service
 
     def evaluate(self, job: Evaluate) -> Result:
-        """The result of one evaluation; builds and progress on the way are served."""
+        """Returns the result of one evaluation. Serves builds and progress messages meanwhile."""
         done = self._ask(job)
         assert isinstance(done, Done)
         self.usable = done.usable
         return done.result
 
     def init_arguments(self, problem: ProblemAt) -> Init:
-        """The pickled arguments of a problem's constructor, or why it can't give them."""
+        """Returns the pickled constructor arguments of a problem, or the reason why it has none."""
         init = self._ask(NeedInit(problem))
         assert isinstance(init, Init)
         return init
 
     def log(self) -> str:
-        """The tail of what the judge, the problems and the references printed."""
+        """Returns the end of the output of the judge, the problems and the references."""
         return self._process.log()
 
     def kill(self) -> None:
-        """Ends the judge, with all that it started."""
+        """Kills the judge and all its descendants."""
         self._process.kill()
 
     def _ask(self, request: Any) -> Any:

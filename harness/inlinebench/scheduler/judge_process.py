@@ -1,4 +1,4 @@
-"""The process of a judge. It imports torch, which takes seconds, before it is told anything, so it is started early."""
+"""The process of a judge. It is started early, because it imports torch first, which takes seconds."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ LOG_TAIL_BYTES = 4096
 
 
 class JudgeProcess:
-    """It runs from now on until `kill`; its temporary files lie below `scratch`. `connection` leads to it.
+    """A judge process, from its start in the constructor until `kill`. `connection` is the pipe to it.
 
-    In `cache` Python's modules are kept compiled, if they aren't anywhere else.
+    Its temporary files are in `scratch`. Bytecode of Python modules is cached in `cache`, if nowhere else.
     """
 
     def __init__(self, scratch: Path, cache: Path) -> None:
-        become_subreaper()  # of what a judge that dies leaves
+        become_subreaper()  # adopts the descendants of a judge that dies
         self.connection, theirs = Pipe()
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the judge lives
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the judge runs
         self._process = subprocess.Popen(
             [sys.executable, "-m", "inlinebench.judge", str(theirs.fileno())],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
@@ -38,19 +38,19 @@ class JudgeProcess:
         theirs.close()
 
     def wait(self) -> int:
-        """Its exit status, when it has ended."""
+        """Waits for the end of the process and returns its exit status."""
         return self._process.wait()
 
     def log(self) -> str:
-        """The tail of what the judge, the problems and the references printed."""
+        """Returns the end of the output of the judge, the problems and the references."""
         self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - LOG_TAIL_BYTES))
         return self._log.read().decode(errors="replace").strip()
 
     def kill(self) -> None:
-        """Ends the judge with its rehearsal, its candidates and all that these started.
+        """Kills the judge and all its descendants: probe, candidates and their children.
 
-        There is no gentler end: all that they write lies below `scratch`, and to take torch and CUDA down piece by
-        piece takes most of a second.
+        A regular exit would gain nothing: all their files are in `scratch`, and shutting down torch and CUDA takes most
+        of a second.
         """
         below = kill_tree(self._process.pid)
         self._process.wait()
@@ -59,9 +59,9 @@ class JudgeProcess:
 
 
 class Scratch:
-    """A folder for what judges write, and the process of the first of them, started at once.
+    """The folder for judges' temporary files, and the process of the first judge, which starts at once.
 
-    In `cache` Python's modules are kept compiled, if they aren't anywhere else.
+    Bytecode of Python modules is cached in `cache`, if nowhere else.
     """
 
     def __init__(self, cache: Path) -> None:
@@ -71,12 +71,12 @@ class Scratch:
         self._first: JudgeProcess | None = JudgeProcess(self.path, cache)
 
     def process(self) -> JudgeProcess:
-        """The process of one more judge, which is the caller's to kill."""
+        """Returns another judge process. The caller must kill it."""
         first, self._first = self._first, None
         return first or JudgeProcess(self.path, self._cache)
 
     def close(self) -> None:
-        """Removes the folder; to be called when all judges were killed."""
+        """Removes the folder. Call it after all judges were killed."""
         if self._first is not None:
             self._first.kill()
             self._first = None
@@ -85,7 +85,7 @@ class Scratch:
 
 @contextmanager
 def head_start(options: Options) -> Iterator[Scratch | None]:
-    """What a bench on this machine begins with, before it is there; None for one elsewhere."""
+    """Yields the scratch folder and first judge process of a local executor, before that exists; None with Ray."""
     if options.executor == RAY:
         yield None
         return
@@ -97,7 +97,7 @@ def head_start(options: Options) -> Iterator[Scratch | None]:
 
 
 def environment(scratch: Path) -> dict[str, str]:
-    """Ours, in which a judge finds the harness and its folder."""
+    """Returns this process's environment, extended so that a judge finds the package and its scratch folder."""
     package = str(Path(__file__).resolve().parent.parent.parent)
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
     return {**os.environ, "PYTHONPATH": path, "TMPDIR": str(scratch)}

@@ -1,4 +1,4 @@
-"""Which evaluations a run makes: what was asked for, at which shapes, in which order."""
+"""Plans a run: which solutions are evaluated, at which shapes, in which order."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from inlinebench.records.result import Result, Verdict
 from inlinebench.scheduler.rivals import rival_names
 
 SMALL = "small"
-"""The shape that a sanitizer takes, if a problem declares it: it makes kernels some hundred times slower."""
+"""The shape for sanitizers, if a problem declares it. They make kernels some hundred times slower."""
 
 Choice = tuple[Problem | None, Solution]
+"""A solution with its problem, or with None if the problem does not exist."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The evaluations to make, and the results that are known without one."""
+    """The work of a run."""
 
     jobs: tuple[Evaluate, ...]
+    """The evaluations to make."""
     known: tuple[Result, ...]
+    """Results that are known without an evaluation."""
 
 
 def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
-    """The problems and solutions that the arguments ask for. Raises UsageError, also if there is nothing to do."""
+    """Returns the problems and solutions that the options select. Raises UsageError, also if they select nothing."""
     given = _given(options)
     chosen = _against_one(options, known, given) if given else selection.select(known, options.names)
     if options.levels or options.tags:
@@ -37,8 +40,8 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
         if not chosen:
             raise UsageError(f"nothing to evaluate: no problem of {_kind(options)}; {_kinds(known)}")
     if not chosen:
-        raise UsageError(f"nothing to evaluate: no solution files below {options.solutions}; --solutions names another "
-                         f"folder, and '*/{REFERENCE}' evaluates the references themselves")
+        raise UsageError(f"nothing to evaluate: no solution files in {options.solutions}; use --solutions for another "
+                         f"folder, or '*/{REFERENCE}' to evaluate the references")
     chosen = (*chosen, *_rivals(options, known, chosen))
     for problem, _ in chosen:
         if problem is not None and not problem.error:
@@ -48,7 +51,7 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
 
 
 def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
-    """The evaluations of the choices on a device, problem by problem and shape by shape; of a shard only its part."""
+    """Returns the evaluations of the choices on a device, sorted by problem and shape, or the shard's part of them."""
     jobs, known = [], []
     for problem, solution in choices:
         if problem is None:
@@ -59,14 +62,16 @@ def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
             known.append(_row(solution, device, Verdict.INVALID, solution.error))
         else:
             jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
-    rivals = rival_names(options.baselines)  # first, so that no result waits for them longer than it must
+    rivals = rival_names(options.baselines)  # first, because other results wait for them
     jobs.sort(key=lambda job: (natural(job.problem_name), job.shape_name, job.solution_name not in rivals))
     return _part(jobs, known, *(options.shard or (1, 1)))
 
 
 def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: int) -> Plan:
-    """One of several parts of the work, of about equal size, in the order of the whole; a problem's jobs stay together
-    as far as that goes, because each problem has to be set up."""
+    """Returns one of several consecutive parts of the work, of nearly equal size.
+
+    Jobs of a problem mostly stay together, because preparing a problem takes time.
+    """
     whole: list[Evaluate | Result] = [*known, *jobs]
     own = whole[len(whole) * (part - 1) // parts : len(whole) * part // parts]
     return Plan(tuple(each for each in own if isinstance(each, Evaluate)),
@@ -74,9 +79,9 @@ def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: i
 
 
 def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
-    """Which shapes of a problem are evaluated: those asked for; all with --check; `full` on a GPU; else the declared.
+    """Returns the shapes of a problem to evaluate: those of the options; all with --check; `full` on a GPU.
 
-    The sizes of `full` are made for a GPU, so the CPU takes it only where nothing else is declared.
+    `full` has sizes for a GPU, so on the CPU only the declared shapes are evaluated, if there are any.
     """
     if options.constants:
         return (FULL,)
@@ -101,8 +106,7 @@ def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> 
 
 
 def _given(options: Options) -> tuple[Solution, ...]:
-    """The solutions that were named, or answered, outside the folder of solutions; their problem is still to be found.
-    """
+    """Returns the solutions of `--solution` or `--response`, without their problem."""
     path = options.solution_file
     if path is None:
         return options.answers
@@ -117,7 +121,7 @@ def _against_one(options: Options, known: Catalog, given: Sequence[Solution]) ->
 
 
 def _is_kind(problem: Problem | None, options: Options) -> bool:
-    """Whether a problem has one of the levels and one of the tags that are asked for, where any are."""
+    """Whether a problem has one of the options' levels and one of their tags, if they name any."""
     if problem is None:
         return False
     return (not options.levels or problem.level in options.levels) and (
@@ -137,14 +141,14 @@ def _kinds(known: Catalog) -> str:
 
 
 def _rivals(options: Options, known: Catalog, chosen: Sequence[Choice]) -> list[Choice]:
-    """The solutions that `--baseline` names and that nothing else asks for, of every problem that has them."""
+    """Returns the solutions that `--baseline` names for the chosen problems and that are not chosen already."""
     names = rival_names(options.baselines)
     problems = {problem.name for problem, _ in chosen if problem is not None}
     found = [choice for choice in selection.select(known, ()) if choice not in chosen and choice[0] is not None
              and choice[0].name in problems and choice[1].name in names]
     there = {solution.name for _, solution in (*chosen, *found)}
     if missing := [name for name in names if name not in there]:
-        raise UsageError(f"--baseline {SOLUTION_BASELINE}{missing[0]}: none of the chosen problems has such a solution")
+        raise UsageError(f"--baseline {SOLUTION_BASELINE}{missing[0]}: no chosen problem has this solution")
     return found
 
 
@@ -152,18 +156,18 @@ def _check_constants(problem: Problem, options: Options) -> None:
     for name in options.constants:
         if name not in problem.constants:
             there = ", ".join(problem.constants) or "none"
-            raise UsageError(f"--set {name}: {problem.path} has no such constant at module level (it has {there})")
+            raise UsageError(f"--set {name}: {problem.path} has no such constant at module level; it has {there}")
 
 
 def _check_shapes(problem: Problem, options: Options) -> None:
     for shape in options.shapes:
         if shape not in (FULL, *problem.shapes):
             there = ", ".join((FULL, *problem.shapes))
-            raise UsageError(f"--shape {shape}: {problem.path} declares no such shape (it has {there})")
+            raise UsageError(f"--shape {shape}: {problem.path} declares no such shape; it has {there}")
 
 
 def _without_problem(solution: Solution, device: str) -> Result:
-    reason = f"{solution.path}: there is no problem {solution.problem!r}; name its folder as the problem it solves"
+    reason = f"{solution.path}: there is no problem {solution.problem!r}; name its folder after its problem"
     return _row(solution, device, Verdict.INVALID, reason)
 
 

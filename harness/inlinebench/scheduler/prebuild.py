@@ -1,7 +1,7 @@
-"""Builds solutions ahead of their evaluations, several at once.
+"""Prebuilds solutions in parallel, before their evaluations.
 
-A source is a string that a solution makes at run time, so building it means running the solution's import and its
-constructor, in a candidate of its own that sees no GPU. What needs one there is built later, when it is evaluated.
+A solution creates its sources at run time. To build them, its import and its constructor run in a candidate that sees
+no GPU. A solution that needs a GPU for that is built when it is evaluated.
 """
 
 from __future__ import annotations
@@ -32,16 +32,18 @@ from inlinebench.wire.channel import FrameTooLarge
 
 @dataclass(frozen=True)
 class Prebuilt:
-    """The builds that a solution asked for when it was constructed. `failure` says why that ended early, if it did, and
-    `log` is the end of what was printed."""
+    """The outcome of constructing a solution once."""
 
     builds: tuple[BuildOutcome, ...] = ()
+    """The outcomes of the builds that the solution asked for."""
     failure: str = ""
+    """Why the construction failed; empty if it succeeded."""
     log: str = ""
+    """The end of the candidate's output."""
 
 
 class Prebuilder:
-    """Starts the builds of all jobs' solutions."""
+    """Constructs solutions in candidates, so that their builds are in the cache."""
 
     def __init__(self, service: BuildService, workers: int | None, settings: Settings) -> None:
         self._service, self._settings = service, settings
@@ -52,14 +54,14 @@ class Prebuilder:
         self._closed = False
 
     def start(self, jobs: Sequence[Evaluate], init: Mapping[str, bytes | None]) -> dict[Path, Future[None]]:
-        """Has the solutions of jobs built; gives for each what ends when it is built, or can't be built ahead.
+        """Starts to prebuild the solutions of jobs. Returns a future for each, which ends when its build has ended.
 
-        `init` holds the pickled constructor arguments by problem name.
+        `init` has the pickled constructor arguments by problem name; None if a problem has none.
         """
         return {path: self._pool.submit(self._prebuild, path, init[name]) for path, name in _solutions(jobs).items()}
 
     def construct(self, solution: Path, init: bytes) -> Future[Prebuilt]:
-        """Has one solution built for these constructor arguments, whatever an earlier run noted of it."""
+        """Starts to construct one solution with these pickled arguments, even if an earlier run has built it."""
         return self._pool.submit(self._construct, solution, init)
 
     def _get_launcher(self) -> Launcher:
@@ -69,7 +71,7 @@ class Prebuilder:
             return self._launcher
 
     def close(self) -> None:
-        """Drops what has not begun and kills what is running."""
+        """Cancels waiting constructions and kills running ones."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._closed = True
@@ -77,13 +79,13 @@ class Prebuilder:
                 candidate.cut_short()
         if self._launcher is not None:
             self._launcher.close()
-        self._pool.shutdown()  # whose threads wait for what was killed
+        self._pool.shutdown()  # its threads end after the killed candidates
 
     def _prebuild(self, solution: Path, init: bytes | None) -> None:
         if init is None or not _may_build(solution):
             return
         if not self._service.has_built(self._service.solution_name(solution.read_bytes(), init)):
-            self._construct(solution, init)  # what fails is met again, and reported, when it is evaluated
+            self._construct(solution, init)  # a failure shows again in the evaluation, which reports it
 
     def _construct(self, solution: Path, init: bytes) -> Prebuilt:
         try:
@@ -123,7 +125,7 @@ def _describe(error: Exception, settings: Settings) -> str:
 
 
 def _failure(reply: Mapping[str, Any]) -> str:
-    """What a candidate says went wrong in the solution; empty if nothing did."""
+    """Returns the failure that a candidate reports; empty if it reports none."""
     return "" if reply["op"] == "prebuilt" else str(reply.get("message")) or "the solution raised an exception"
 
 
@@ -132,7 +134,7 @@ def _solutions(jobs: Sequence[Evaluate]) -> dict[Path, str]:
 
 
 def _may_build(solution: Path) -> bool:
-    """Whether a file speaks of building anything. Where another file does it for it, it is built when evaluated."""
+    """Whether a file mentions `cpp_extension`. A solution that builds in another file is built when it is evaluated."""
     try:
         return b"cpp_extension" in solution.read_bytes()
     except OSError:

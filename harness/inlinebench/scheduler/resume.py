@@ -1,4 +1,4 @@
-"""What an earlier run found already, so that `--resume` doesn't do it again."""
+"""The results of an earlier run, whose evaluations `--resume` skips."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from inlinebench.records.result import Result, Verdict
 
 
 class EarlierResults:
-    """The results of a file, by their keys; of several with one key the last.
+    """The results of a file, by key. The last result with a key counts.
 
-    One that ended with a fault of the harness's counts as not there: it says nothing of the solution.
+    Internal errors are left out, so these evaluations run again: they say nothing about the solution.
     """
 
     def __init__(self, results: Iterable[Result] = ()) -> None:
@@ -24,14 +24,14 @@ class EarlierResults:
 
     @classmethod
     def read(cls, path: Path) -> EarlierResults:
-        """Those of a file; none if it isn't there yet. Raises UsageError if it holds anything but results."""
+        """Reads a file, which may be missing. Raises UsageError if it contains anything but results."""
         try:
             return cls(jsonl.read(path)) if path.exists() else cls()
         except (ValueError, OSError) as error:
-            raise UsageError(f"--resume: {error}; --out names a file that an earlier run wrote") from error
+            raise UsageError(f"--resume: {error}; set --out to a file that an earlier run wrote") from error
 
     def recall(self, job: Evaluate, keys: Sequence[str | None]) -> Result | None:
-        """The result of a job that has one of these keys, under the job's names."""
+        """Returns the result with one of these keys, with the job's names; None if there is no such result."""
         found = next((self._by_key[key] for key in keys if key in self._by_key), None)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""Solutions as baselines of others: speedups of one over the other, from evaluations of the same run."""
+"""Rivals: solutions that `--baseline solution:NAME` uses as baselines of other solutions in the same run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ Key = tuple[str, str, str]
 
 
 class Rivals:
-    """The solutions that `--baseline solution:NAME` names, their results so far, and those that wait for them."""
+    """Holds results back until those of their rivals are known, and adds the speedups over these.
+
+    `past` are results of an earlier run.
+    """
 
     def __init__(self, baselines: Sequence[str], jobs: Sequence[Evaluate], past: Sequence[Result] = ()) -> None:
         self._names = rival_names(baselines)
@@ -24,7 +27,7 @@ class Rivals:
         self._waiting: list[Result] = []
 
     def release(self, result: Result) -> list[Result]:
-        """The results that are complete now that this one is there, with their speedups over the named solutions."""
+        """Takes a new result, and returns the results that are complete now, with their speedups over rivals."""
         self._waiting.append(result)
         key = _key(result.problem, result.shape, result.solution)
         if key in self._missing:
@@ -46,15 +49,15 @@ class Rivals:
 
 
 def rival_names(baselines: Sequence[str]) -> tuple[str, ...]:
-    """The solutions among baselines."""
+    """Returns the names of the solutions among the baselines."""
     return tuple(name.removeprefix(SOLUTION_BASELINE) for name in baselines if name.startswith(SOLUTION_BASELINE))
 
 
 def over(result: Result, rival: Result) -> Baseline:
-    """The speedup of one solution over another, both with times, as the ratio of their speedups over the reference.
+    """Returns a rival as a baseline of a result: the speedup is the ratio of their speedups over the reference.
 
-    Each was paired with the reference of its own time, so that a drift between the two cancels. The ends of the
-    interval are those of the one over the other ends of the other, which is wider than need be, never narrower.
+    Both results need times. Each was paired with the reference in its own evaluation, so drift between the evaluations
+    cancels. The interval divides opposite ends of both intervals, so it is conservative: too wide, never too narrow.
     """
     assert result.timing is not None and rival.timing is not None
     mine, theirs = result.timing.speedup, rival.timing.speedup

@@ -1,4 +1,4 @@
-"""One run: what is planned, what is known already, and results as they come."""
+"""One run: plans it, recalls earlier results, and yields results as soon as they are known."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from inlinebench.scheduler.work_list import WorkList
 
 
 class Executor(Protocol):
-    """Evaluates jobs with its workers, which a session only hands back to it."""
+    """Evaluates jobs with workers. A session only passes the workers back to the executor."""
 
     @property
     def workers(self) -> Sequence[Any]: ...
@@ -51,10 +51,10 @@ class Executor(Protocol):
 
 
 class Session:
-    """Evaluates the choices with an executor; a context manager that leaves no process behind.
+    """Evaluates the choices with an executor. A context manager; on exit all its processes are ended.
 
-    Entering raises what entering the executor raises, and UsageError if the file that `--resume` names holds no
-    results. `recalled` are the results that an earlier run wrote.
+    Entering raises what entering the executor raises, and UsageError if `--resume` finds anything but results in the
+    file. `recalled` are the results of an earlier run.
     """
 
     def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress, executor: Executor) -> None:
@@ -75,7 +75,7 @@ class Session:
         self._executor.__exit__(kind, error, trace)
 
     def _plan(self) -> None:
-        """What is to be evaluated, and what is known: without an evaluation, or from an earlier run."""
+        """Splits the work into jobs to evaluate, results known without an evaluation, and results of an earlier run."""
         options, executor = self._options, self._executor
         todo = plan(self._choices, options, executor.device)
         earlier = EarlierResults.read(options.out) if options.resume and options.out else EarlierResults()
@@ -88,7 +88,7 @@ class Session:
         self.recalled = [result for result in todo.known if result in earlier] + list(filter(None, recalled))
 
     def results(self) -> Iterator[Result]:
-        """Every result of the run that isn't recalled from an earlier one, once, as it comes."""
+        """Yields every new result of the run once, as soon as it is known. Raises NoDevice if all workers are lost."""
         self._progress.start(len(self._jobs) + len(self._known))
         yield from self._known
         rivals = Rivals(self._options.baselines, self._jobs, self.recalled)
@@ -96,7 +96,7 @@ class Session:
         for result in self._evaluations(work):
             yield from rivals.release(result)
         if left := len(work):
-            raise NoDevice(f"all workers were lost with {left} evaluations to go; --resume goes on with them")
+            raise NoDevice(f"all workers were lost with {left} evaluations to go; use --resume to continue")
 
     def _start_builds(self) -> WorkList:
         solutions = {job.solution for job in self._jobs if job.solution is not None}
@@ -107,7 +107,7 @@ class Session:
         return WorkList(self._jobs, builds, returns=self._executor.loses_workers)
 
     def _evaluations(self, work: WorkList) -> Iterator[Result]:
-        """What all lanes find, as it comes; with several of them each works in a thread of its own."""
+        """Yields the results of all workers. Several workers run in a thread each."""
         workers = self._executor.workers
         if len(workers) == 1:
             yield from self._results_of(workers[0], work)
@@ -119,7 +119,7 @@ class Session:
                 for result in self._results_of(worker, work):
                     found.put(result)
                 found.put(None)
-            except BaseException as error:  # noqa: BLE001 - raised again where somebody waits for the results
+            except BaseException as error:  # noqa: BLE001 - raised again by the consumer of the queue
                 found.put(error)
 
         for worker in workers:
@@ -145,6 +145,6 @@ class Session:
 
 
 def exit_status(results: Sequence[Result], strict: bool) -> int:
-    """0 if everything passed (or was skipped, unless that counts as not passed), else 1."""
+    """Returns 0 if everything passed or, without `strict`, was skipped; else 1."""
     fine = {Verdict.PASSED} if strict else {Verdict.PASSED, Verdict.SKIPPED}
     return 0 if all(result.verdict in fine for result in results) else 1

@@ -1,4 +1,4 @@
-"""The jobs of a run, handed out to one or several judges as their builds end."""
+"""The queue of a run's jobs: hands them out to one or several workers as their builds end."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Key = tuple[str, str, str]
 
 
 class WorkList:
-    """Thread-safe. `builds` holds, by solution, what ends when it is built or can't be built ahead.
+    """A thread-safe queue of jobs.
 
-    With `returns` a taker may be lost and its job come back, so nobody is told that there are no more before all that
-    were taken are done.
+    `builds` has a future for each solution that is being prebuilt; its jobs are ready when that is done. With `returns`
+    a lost worker's job may come back, so `take` returns None only after all taken jobs are done.
     """
 
     def __init__(self, jobs: Sequence[Evaluate], builds: Mapping[Path, Future[None]], *, returns: bool = False) -> None:
@@ -29,11 +29,11 @@ class WorkList:
             build.add_done_callback(lambda _: self._notify())
 
     def take(self, taker: object) -> Evaluate | None:
-        """The next job for a taker, which is done with the last one it took; None if there are no more.
+        """Returns the next job for a taker, whose last job is then done; None if there are no more jobs.
 
-        Waits for a build if none is ready. Of the ready jobs it gets one of the problem and shape that it is at,
-        whose stage is set up; else one that no other taker is at or was told to expect; else the first. The job says
-        what its taker is to expect next.
+        Waits for a build if no job is ready. Prefers the job that was promised to this taker, then jobs of its present
+        problem and shape, whose workload is prepared, then jobs that nobody else was promised, then problems and
+        shapes that nobody else works on. `following` of the job is the job that is promised next.
         """
         with self._changed:
             last = self._in_hand.pop(taker, None)
@@ -43,11 +43,11 @@ class WorkList:
             return self._hand_out(ready, taker, last) if ready else None
 
     def __len__(self) -> int:
-        """How many jobs nobody has taken."""
+        """The number of jobs that nobody has taken."""
         return len(self._waiting)
 
     def give_back(self, taker: object) -> None:
-        """A taker that won't finish its job: somebody else will."""
+        """Puts the job of a lost taker back at the front."""
         with self._changed:
             self._promised.pop(taker, None)
             self._waiting.insert(0, self._in_hand.pop(taker))
@@ -70,7 +70,7 @@ class WorkList:
     def _hand_out(self, ready: Sequence[Evaluate], taker: object, last: Evaluate | None) -> Evaluate:
         here = None if last is None else last.problem.key
         promised = self._promised.pop(taker, None)
-        # False sorts first, and jobs that are alike keep their order.
+        # False sorts first, and min() keeps the order of equal jobs.
         chosen = min(ready, key=lambda job: (job is not promised, job.problem.key != here, self._is_promised(job),
                                              self._is_underway(job)))
         self._waiting.remove(chosen)
@@ -80,7 +80,7 @@ class WorkList:
         return replace(chosen, following=following)
 
     def _promise(self, taker: object, chosen: Evaluate) -> Evaluate | None:
-        """What whoever has this job will probably get next, which the others leave alone as long as there is more."""
+        """Promises a taker its probable next job, which the other takers avoid."""
         free = [job for job in self._waiting if not self._is_promised(job)]
         following = min(free, default=None, key=lambda job: (
             not self._is_built(job), job.problem.key != chosen.problem.key, self._is_underway(job)))
@@ -92,5 +92,5 @@ class WorkList:
         return any(job is other for other in self._promised.values())
 
     def _is_underway(self, job: Evaluate) -> bool:
-        """Whether somebody is at its problem and shape."""
+        """Whether a taker works on its problem and shape."""
         return job.problem.key in {other.problem.key for other in self._in_hand.values()}

@@ -1,1 +1,1 @@
-"""Evaluations for many callers at once, in threads and processes: one server for a user, which keeps judges ready."""
+"""Serves `inlinebench.evaluate`: one server process for each user keeps judges ready for all threads and processes."""

@@ -1,4 +1,4 @@
-"""The caller's side: finds the server, starts it where there is none, asks, and waits for the answer."""
+"""The client: connects to the server, starts it if necessary, sends a request and waits for the reply."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ LOG_TAIL = 2000
 
 
 def ask(request: Request) -> Result:
-    """The result. Raises UsageError, NoDevice and NoSandbox as the evaluation does, and ServerDied if the server ended
-    or failed in the middle."""
+    """Evaluates a request and returns the result.
+
+    Raises UsageError, NoDevice and NoSandbox as the evaluation does, and ServerDied if the server ended or failed.
+    """
     where = endpoint()
     for _ in range(ATTEMPTS):
         reply = _ask_once(where, request)
         if reply is not None:
             break
     else:
-        raise ServerDied(f"no server took the evaluation; {_last_words(where)}")
+        raise ServerDied(f"no server accepted the evaluation; {_last_words(where)}")
     if reply.error is not None:
         raise reply.error
     if reply.result is None:
@@ -40,7 +42,7 @@ def ask(request: Request) -> Result:
 
 
 def _ask_once(where: Endpoint, request: Request) -> Reply | None:
-    """The answer; None if the server ended before it took the request, as one does that has been idle for too long."""
+    """Returns the reply, or None if the server ended before it accepted the request. An idle server ends by itself."""
     with _connect(where) as connection:
         try:
             connection.send(request)
@@ -50,7 +52,7 @@ def _ask_once(where: Endpoint, request: Request) -> Reply | None:
         try:
             reply: Reply = connection.recv()
         except (EOFError, ConnectionError) as error:
-            raise ServerDied(f"the server ended in the middle of the evaluation; {_last_words(where)}") from error
+            raise ServerDied(f"the server ended during the evaluation; {_last_words(where)}") from error
     return reply
 
 
@@ -59,7 +61,7 @@ def _connect(where: Endpoint) -> Connection:
         return _open(where)
     except (OSError, EOFError, AuthenticationError):
         with where.lock.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # of all that find none, one starts it
+            fcntl.flock(lock, fcntl.LOCK_EX)  # only one of the waiting clients starts a server
             try:
                 return _open(where)
             except (OSError, EOFError, AuthenticationError):
@@ -91,4 +93,4 @@ def _last_words(where: Endpoint) -> str:
         said = where.log.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         said = ""
-    return f"{where.log} ends with:\n{said[-LOG_TAIL:]}" if said else "it said nothing"
+    return f"{where.log} ends with:\n{said[-LOG_TAIL:]}" if said else "its log is empty"

@@ -1,4 +1,4 @@
-"""Where the server of a user is met: a socket, the key that opens it, and a lock for whoever starts it."""
+"""The endpoint of a user's server: its socket, its key, and the lock for starting it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from inlinebench.version import __version__
 _PACKAGE = Path(__file__).resolve().parent.parent
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CC", "CXX", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH",
               "INLINEBENCH_IDLE")
-"""What a server takes over from whoever starts it; callers with other values have another server."""
+"""Environment variables that a server inherits from the client that starts it. Clients with different values use
+different servers."""
 DIGITS = 16
 PRIVATE = 0o700
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Files of one server. The folder is its user's alone, and no solution's sandbox shows it."""
+    """The files of one server."""
 
     folder: Path
+    """A folder that only the user can access. It is not visible in the sandbox of a solution."""
     name: str
+    """The name of the files, without their suffixes."""
 
     @property
     def socket(self) -> Path:
@@ -35,7 +38,7 @@ class Endpoint:
 
     @contextmanager
     def address(self) -> Iterator[str]:
-        """The socket as it is named to the system, which takes 107 bytes at most: short, however deep the folder is."""
+        """Yields a short path of the socket: the system limits it to 107 bytes, and the folder's path may be longer."""
         folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)
         try:
             yield f"/proc/self/fd/{folder}/{self.socket.name}"
@@ -56,22 +59,22 @@ class Endpoint:
 
 
 def endpoint(environment: Mapping[str, str] = os.environ) -> Endpoint:
-    """The place of the server that fits this Python, this harness as it is now, and this environment.
+    """Returns the endpoint of the server for this Python, this state of the harness and this environment.
 
-    Raises UsageError if the folder for it is somebody else's.
+    Raises UsageError if other users can access its folder.
     """
     above = Path(environment.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     folder = above / f"inlinebench-{os.getuid()}"
     folder.mkdir(mode=PRIVATE, exist_ok=True)
     status = folder.lstat()
     if folder.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise UsageError(f"{folder} is open to others, so no server can be met there; remove it, or set "
-                         "XDG_RUNTIME_DIR to a folder of your own")
+        raise UsageError(f"{folder} can be accessed by other users, so a server there is not safe; remove it, or "
+                         "set XDG_RUNTIME_DIR to a folder of your own")
     facts = [sys.executable, str(_PACKAGE), __version__, str(_newest()), *(environment.get(name, "")
                                                                          for name in _VARIABLES)]
     return Endpoint(folder, hashlib.sha256("\0".join(facts).encode()).hexdigest()[:DIGITS])
 
 
 def _newest() -> int:
-    """When the harness was last changed: a server of other code must not answer."""
+    """Returns the time of the last change to the harness, so that a server with older code is not used."""
     return max(path.stat().st_mtime_ns for path in _PACKAGE.rglob("*.py"))

@@ -1,4 +1,5 @@
-"""What caller and server say to each other. Both are the user's, and the key keeps others out: pickles will do."""
+"""Messages between client and server, as pickles. Pickles are safe here: both processes belong to the user, and nobody
+else has the key."""
 
 from __future__ import annotations
 
@@ -10,21 +11,26 @@ from inlinebench.records.result import Result
 
 @dataclass(frozen=True)
 class Request:
-    """Evaluate what the options name; `source` is the solution's text where it is in no file."""
+    """A request to evaluate one solution."""
 
     options: Options
+    """The options, which name the problem and the solution file."""
     source: str | None = None
+    """The source text of the solution, if it is not in a file."""
 
 
 @dataclass(frozen=True)
 class Taken:
-    """The server has the request, and will answer it."""
+    """The server has accepted the request and will reply."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The result, or the error of `inlinebench.records.errors` that it ended with, or the traceback of another."""
+    """The reply to a request: a result, an error or a traceback."""
 
     result: Result | None = None
+    """The result of the evaluation."""
     error: Exception | None = None
+    """An error of `inlinebench.records.errors`, which the client raises."""
     traceback: str = ""
+    """The traceback of any other exception."""

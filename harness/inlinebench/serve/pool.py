@@ -1,4 +1,4 @@
-"""The benches of a server: one for each set of options in use, each with its judges."""
+"""The executors of a server: one for each set of options in use, each with its judges."""
 
 from __future__ import annotations
 
@@ -21,26 +21,29 @@ from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.plan import choose, plan
 
 Kind = tuple[tuple[str, Any], ...]
-"""The options that a bench has, by name."""
+"""The options of an executor, as pairs of name and value."""
 _OF_A_CALL = frozenset({"names", "solution_file", "shapes", "constants", "precision", "problems", "solutions"})
-"""The options that say what is evaluated: judges don't depend on them."""
+"""The options that select the evaluation. Judges do not depend on them."""
 MOST_EXECUTORS = 2
-"""Beyond these, one that nobody uses is closed: each holds judges, and these memory on the device."""
+"""Idle executors beyond this number are closed. Each has judges, which occupy memory on the device."""
 
 
 class Slot:
-    """A lane and the thread that works on it. A judge is killed with the thread that started it, so it is one that
-    lives as long as the bench does."""
+    """A device worker and the thread that runs it.
+
+    A judge is killed when the thread that started it ends, so the thread lives as long as the executor.
+    """
 
     def __init__(self, worker: DeviceWorker) -> None:
         self.worker = worker
         self.thread = ThreadPoolExecutor(1)
         self.at: tuple[str, str, str] | None = None
-        """The problem and shape that its judge has set up."""
+        """The key of the problem and shape that its judge has prepared."""
 
 
-class Room:
-    """A bench with its desks. Evaluations on one GPU take turns, whatever bench they are from."""
+class WarmExecutor:
+    """An executor with its slots. `turns` has a lock for each GPU: evaluations on a GPU run one after the other, also
+    those of different executors."""
 
     def __init__(self, executor: LocalExecutor, turns: dict[str, Lock]) -> None:
         self.executor, self._turns = executor, turns
@@ -49,11 +52,11 @@ class Room:
         self._changed = Condition()
 
     def evaluate(self, options: Options) -> Result:
-        """The one result of what the options name. Raises UsageError if they don't name one."""
+        """Returns the result of the evaluation. Raises UsageError unless the options select exactly one."""
         todo = plan(choose(options, catalog.read(options.problems, options.solutions)), options, self.executor.device)
         if len(todo.jobs) + len(todo.known) != 1:
-            raise UsageError("one problem, one solution and one shape make one result; these make "
-                             f"{len(todo.jobs) + len(todo.known)}")
+            raise UsageError("select exactly one evaluation (one problem, one solution, one shape); these arguments "
+                             f"select {len(todo.jobs) + len(todo.known)}")
         if todo.known:
             return todo.known[0]
         job = todo.jobs[0]
@@ -62,7 +65,7 @@ class Room:
             return slot.thread.submit(self._evaluate, slot, job).result()
 
     def _build(self, job: Evaluate) -> None:
-        """Waits until the solution is built, or can't be built ahead, without keeping a judge busy meanwhile."""
+        """Prebuilds the solution, if possible, without occupying a judge during the build."""
         with self._slot(job) as slot:
             started = slot.thread.submit(self.executor.prebuild, [job], slot.worker).result()
         for build in started.values():
@@ -77,7 +80,7 @@ class Room:
 
     @contextmanager
     def _slot(self, job: Evaluate) -> Iterator[Slot]:
-        """A desk that is free, the one that has the job's problem set up if it is."""
+        """Waits for a free slot and reserves it, preferably one that has prepared the job's problem."""
         with self._changed:
             self._changed.wait_for(lambda: self._free)
             slot = min(self._free, key=lambda each: each.at != job.problem.key)
@@ -91,59 +94,59 @@ class Room:
 
 
 class Pool:
-    """Opens a room when it is first asked for, and closes what is too much, and in the end all."""
+    """Opens executors on first use, and closes idle ones beyond `MOST_EXECUTORS`."""
 
     def __init__(self) -> None:
-        self._rooms: OrderedDict[Kind, Future[Room]] = OrderedDict()
+        self._executors: OrderedDict[Kind, Future[WarmExecutor]] = OrderedDict()
         self._users: dict[Kind, int] = {}
         self._lock = Lock()
         self._turns: dict[str, Lock] = {}
-        # A judge is killed with the thread that started it: this one lives as long as the server does.
+        # A judge is killed when the thread that started it ends. This thread lives as long as the server.
         self._maker = ThreadPoolExecutor(1)
 
     def evaluate(self, options: Options) -> Result:
-        """The one result of what the options name. Raises what `Bench` and `Room.evaluate` raise."""
+        """Returns the result of the evaluation. Raises what `LocalExecutor` and `WarmExecutor.evaluate` raise."""
         kind = _kind(options)
         with self._lock:
-            if kind not in self._rooms:
+            if kind not in self._executors:
                 self._make_place()
-                self._rooms[kind] = self._maker.submit(self._open, options)
-            self._rooms.move_to_end(kind)
+                self._executors[kind] = self._maker.submit(self._open, options)
+            self._executors.move_to_end(kind)
             self._users[kind] = self._users.get(kind, 0) + 1
-            opened = self._rooms[kind]
+            opened = self._executors[kind]
         try:
             return opened.result().evaluate(options)
         finally:
             with self._lock:
                 self._users[kind] -= 1
-                if opened.done() and opened.exception() is not None and self._rooms.get(kind) is opened:
-                    del self._rooms[kind]  # what is missing may be there the next time
+                if opened.done() and opened.exception() is not None and self._executors.get(kind) is opened:
+                    del self._executors[kind]  # the next request tries again
 
     def close(self) -> None:
-        """Ends all judges."""
+        """Closes all executors, which ends their judges."""
         with self._lock:
-            for opened in self._rooms.values():
+            for opened in self._executors.values():
                 self._maker.submit(_close, opened)
-            self._rooms.clear()
+            self._executors.clear()
         self._maker.shutdown()
 
-    def _open(self, options: Options) -> Room:
-        return Room(LocalExecutor(options, Progress(quiet=True)).__enter__(), self._turns)
+    def _open(self, options: Options) -> WarmExecutor:
+        return WarmExecutor(LocalExecutor(options, Progress(quiet=True)).__enter__(), self._turns)
 
     def _make_place(self) -> None:
-        idle = [kind for kind in self._rooms if not self._users.get(kind)]
-        for kind in idle[: max(0, len(self._rooms) - MOST_EXECUTORS + 1)]:
-            self._maker.submit(_close, self._rooms.pop(kind))
+        idle = [kind for kind in self._executors if not self._users.get(kind)]
+        for kind in idle[: max(0, len(self._executors) - MOST_EXECUTORS + 1)]:
+            self._maker.submit(_close, self._executors.pop(kind))
 
 
-def _close(opened: Future[Room]) -> None:
+def _close(opened: Future[WarmExecutor]) -> None:
     if opened.exception() is None:
-        room = opened.result()
-        room.executor.__exit__(None, None, None)
-        for slot in room.slots:
+        warm = opened.result()
+        warm.executor.__exit__(None, None, None)
+        for slot in warm.slots:
             slot.thread.shutdown(wait=False)
 
 
 def _kind(options: Options) -> Kind:
-    """What is the same for evaluations that can share judges."""
+    """Returns the options that evaluations must have in common to share judges."""
     return tuple((each.name, getattr(options, each.name)) for each in fields(options) if each.name not in _OF_A_CALL)

@@ -1,4 +1,4 @@
-"""The server: `python -m inlinebench.serve.server FOLDER NAME`. Answers callers until nobody has asked for a while."""
+"""The server: `python -m inlinebench.serve.server FOLDER NAME`. It ends when it has been idle for a while."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from inlinebench.serve.pool import Pool
 from inlinebench.serve.source import as_file
 
 IDLE_S = 60.0
-"""How long a server stays when nobody asks; INLINEBENCH_IDLE sets another time."""
+"""Seconds that an idle server stays alive; INLINEBENCH_IDLE overrides them."""
 BACKLOG = 128
 KEY_BYTES = 32
 
 
 class Server:
-    """Listens at a place; every caller is answered in a thread of its own."""
+    """Listens at an endpoint and serves each connection in its own thread."""
 
     def __init__(self, endpoint: Endpoint, idle_s: float) -> None:
         self._endpoint, self._idle_s = endpoint, idle_s
@@ -36,7 +36,7 @@ class Server:
         self._last = time.monotonic()
 
     def run(self) -> None:
-        """Serves until it has been idle for long enough."""
+        """Serves until no request has arrived for `idle_s` seconds."""
         endpoint = self._endpoint
         key = secrets.token_bytes(KEY_BYTES)
         endpoint.socket.unlink(missing_ok=True)
@@ -46,7 +46,7 @@ class Server:
               Listener(address, family="AF_UNIX", backlog=BACKLOG, authkey=key) as listener):
             Thread(target=self._accept, args=(listener,), daemon=True).start()
             self._wait_until_idle()
-        # The listener took its socket along: who comes now starts another server.
+        # The listener has removed its socket, so a new client starts another server.
         self._pool.close()
 
     def _wait_until_idle(self) -> None:
@@ -59,7 +59,7 @@ class Server:
             try:
                 connection = listener.accept()
             except (AuthenticationError, EOFError, ConnectionError):
-                continue  # somebody without the key, or who went away
+                continue  # the client lacks the key, or has disconnected
             except OSError:
                 return  # the listener is closed
             with self._changed:
@@ -73,7 +73,7 @@ class Server:
                 connection.send(Taken())
                 connection.send(self._answer(request))
         except (EOFError, ConnectionError):
-            pass  # the caller is gone, and with it whoever would read the answer
+            pass  # the client has disconnected
         finally:
             with self._changed:
                 self._callers -= 1
@@ -86,12 +86,12 @@ class Server:
                 return Reply(self._pool.evaluate(options))
         except (UsageError, NoDevice, NoSandbox) as error:
             return Reply(error=error)
-        except Exception:  # noqa: BLE001 - a fault of ours ends one answer, not the server; the caller shows it
+        except Exception:  # noqa: BLE001 - a bug in the harness must not end the server; the client reports it
             return Reply(traceback=traceback.format_exc())
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Takes the place's folder and name."""
+    """Runs the server. The arguments are the endpoint's folder and name."""
     server = Server(Endpoint(Path(arguments[0]), arguments[1]), float(os.environ.get("INLINEBENCH_IDLE") or IDLE_S))
     server.run()
     return 0

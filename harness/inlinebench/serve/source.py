@@ -1,4 +1,4 @@
-"""A solution that is given as text, put into a file for as long as it is evaluated."""
+"""Writes a solution that is given as text to a temporary file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "solution"
 
 @contextmanager
 def as_file(options: Options, source: str | None) -> Iterator[Options]:
-    """The options with the solution's file in them; as they are where there is no text."""
+    """Yields the options with a temporary file of the source text as the solution; unchanged if `source` is None."""
     if source is None:
         yield options
         return

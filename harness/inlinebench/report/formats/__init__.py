@@ -1,1 +1,1 @@
-"""Files that a report can be written to."""
+"""File formats of reports."""

@@ -1,4 +1,4 @@
-"""Results as CSV for a spreadsheet or a data frame: one line a result, flat columns with their units in their names."""
+"""Results as CSV: one line for each result, flat columns with units in their names."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from inlinebench.records.result import Check, Environment, Result, Roofline, Spr
 from inlinebench.report.text import one_line
 
 LONGEST = 2000
-"""A text is cut after so many characters."""
+"""The most characters of a text."""
 Value = str | int | float | None
 _FORMULA = re.compile(r"['=+\-@\uff1d\uff0b\uff0d\uff20]")
-"""How a text begins that a spreadsheet would calculate, in ASCII or full width; or that begins as guarded ones do."""
+"""The first character of a formula in a spreadsheet, in ASCII or full width, or an apostrophe."""
 
 _NOTHING = Result("", "", "", "", Verdict.SKIPPED, reason="none")
-"""Has all columns but those of baselines."""
+"""A result that shows all columns but those of baselines."""
 
 
 def table(results: Sequence[Result]) -> str:
-    """A header and a line for each result, in the order given; what is absent is an empty cell.
+    """Returns a header and a line for each result, in the given order. Absent values are empty cells.
 
-    Texts are quoted, are of one line, and have an apostrophe in front if they begin with one or like a formula
-    (`'@reference`), so that a spreadsheet shows them and doesn't calculate them: whoever reads the file by program
-    takes a leading apostrophe off. Logs and kernels are not here. There is no speedup from the CPU. The columns of
-    baselines (`over_NAME_...`) come last.
+    Texts are quoted and have one line. A text that begins like a formula, or with an apostrophe, gets an apostrophe in
+    front (`'@reference`), so that a spreadsheet does not evaluate it; programs must remove it. Logs and kernels are
+    left out, and so are speedups on the CPU. The columns of baselines (`over_NAME_...`) come last.
     """
     rows = [_row(result) for result in results]
     columns = dict.fromkeys([*_row(_NOTHING), *(name for row in rows for name in row)])
@@ -38,7 +37,7 @@ def table(results: Sequence[Result]) -> str:
 
 
 def guarded(text: str) -> str:
-    """`text` in one line, so that no spreadsheet takes it for a formula."""
+    """Returns `text` in one line, guarded against evaluation as a formula by a spreadsheet."""
     line = one_line(text, LONGEST)
     return f"'{line}" if _FORMULA.match(line) else line
 
@@ -48,7 +47,7 @@ def _cell(value: Value) -> Value:
 
 
 def _row(result: Result) -> dict[str, Value]:
-    """The facts of a result by column."""
+    """The values of a result by column."""
     build, kernels = result.build, result.kernels
     return {
         "problem": result.problem,

@@ -1,4 +1,4 @@
-"""Results as one HTML page that needs nothing beside it: no server, no network, and no JavaScript to be read."""
+"""Results as one self-contained HTML page, which can be read without network and without JavaScript."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PACKAGES = ("jinja2", "markupsafe", "vl_convert")
 
 
 def page(results: Sequence[Result], title: str, sources: Mapping[str, str] = NO_SOURCES) -> str:
-    """The page, to be written as UTF-8. `sources` has solutions' source texts by `problem/solution`.
+    """Returns the page, to be encoded as UTF-8. `sources` has solutions' source texts by `problem/solution`.
 
-    Raises UsageError where the packages that it is made with are missing.
+    Raises UsageError if a package for HTML pages is not installed.
     """
     try:
         from inlinebench.report.page.charts import figures
@@ -25,7 +25,7 @@ def page(results: Sequence[Result], title: str, sources: Mapping[str, str] = NO_
         if error.name not in _PACKAGES:
             raise
         raise UsageError(
-            f"an HTML page is made with {error.name}, which isn't installed: pip install 'inlinebench[report]'"
+            f"HTML pages need {error.name}, which is not installed; run pip install 'inlinebench[report]'"
         ) from error
     table = arrange(results)
     return render(table, title, sources, figures(table.rows))

@@ -1,4 +1,4 @@
-"""Results as JUnit XML, the form that CI services show: one test case for each result."""
+"""Results as JUnit XML, which CI services display: one test case for each result."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from inlinebench.records.result import Result, Verdict
 from inlinebench.report.text import one_line
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Everything but the characters of XML 1.0: control characters, lone surrogates."""
+"""Characters that XML 1.0 does not allow: control characters, lone surrogates."""
 
 _OUTCOMES = {Verdict.SKIPPED: "skipped", Verdict.INTERNAL_ERROR: "error"}
-"""The element of a verdict that isn't `passed`, where it isn't `failure`."""
+"""The element of a verdict; `failure` for others that are not `passed`."""
 
 
 def check_place(path: Path) -> None:
-    """Finds out, before anything runs, whether `write` will be able to write `path`; leaves nothing behind.
+    """Checks, before the run, that `write` can write to `path`. Leaves no file behind.
 
-    Raises UsageError if it won't.
+    Raises UsageError if it cannot.
     """
     part = _part(path)
     try:
         if path.exists() and not path.is_file():
-            raise UsageError(f"--junit {path}: is no ordinary file; name one that may be replaced")
+            raise UsageError(f"--junit {path}: is not a regular file; name a file that may be replaced")
         part.touch()
         part.unlink()
     except OSError as error:
@@ -37,9 +37,9 @@ def check_place(path: Path) -> None:
 
 
 def write(results: Sequence[Result], path: Path) -> None:
-    """Writes all results to `path`, replacing what was there; the file is never seen half-written.
+    """Writes all results to `path`, replacing an existing file atomically.
 
-    Raises OSError if it can't be written; then what was there is still there.
+    Raises OSError if the file cannot be written; an existing file is then unchanged.
     """
     part = _part(path)
     try:
@@ -50,7 +50,7 @@ def write(results: Sequence[Result], path: Path) -> None:
 
 
 def _part(path: Path) -> Path:
-    """Where the file is written first: in the folder of the file it will become, so that renaming can't fail."""
+    """Returns the path of the temporary file, in the same folder as the final file, so that it can be renamed."""
     target = path.resolve()
     return target.with_name(f".{target.name}.{os.getpid()}.part")
 

@@ -1,4 +1,4 @@
-"""Results as Markdown: a comment on a pull request (a compact table, reasons folded away below it), or a document."""
+"""Results as Markdown: a compact comment for a pull request, or a document."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from inlinebench.records.result import Environment, Result, Verdict
 from inlinebench.report.rows import Row, Table, arrange, summary_label
 from inlinebench.report.terminal.summary import NOT_TRIED, SolutionSummary, summary
 from inlinebench.report.terminal.table import remarks_on
-from inlinebench.report.text import ABSENT, one_line, significant
+from inlinebench.report.text import ABSENT, one_line, percent, significant
 
 ROOM = 60_000
-"""How many characters are made at most; a comment on GitHub has room for 65536."""
+"""The most characters of a comment. GitHub allows 65536."""
 NAMES = ("problem", "solution", "shape", "device")
 _LEFT_OUT = ("reference ms", "wall ms", "own kernels")
-"""Columns that a comment can do without."""
+"""Columns that a comment leaves out."""
 _PLAIN = re.compile(r"[^`|\\]+")
 _NEITHER = re.compile(r"[^A-Za-z0-9 ]")
 
 
 def table(results: Sequence[Result]) -> str:
-    """Counts, a line for each solution name, the table, and in a part that opens why the rest did not pass.
+    """Returns a comment: counts, the summary, the table, and the reasons of failures in a folded section.
 
-    What strangers wrote stands in code, where it can neither format, nor link, nor call a person. Rows and reasons that
-    a comment has no room for are left out, and said to be.
+    Untrusted text is formatted as code, where it cannot add formatting, links or mentions. Rows and reasons beyond the
+    size limit are left out, and the comment says how many.
     """
     if not results:
         return "Nothing was evaluated.\n"
@@ -39,20 +39,19 @@ def table(results: Sequence[Result]) -> str:
 
 
 def document(results: Sequence[Result], title: str) -> str:
-    """A page for a repository: where the results are from, the table with every column, counts, and what there is to
-    know of single results."""
+    """Returns a document: environments, counts, summary, the table with all columns, remarks, reasons of failures."""
     arranged = arrange(results)
     remarks = [f"- {code(row.label)}: {code(text)}" for row in arranged.rows for text in remarks_on(row.result)]
     failed = [row for row in arranged.rows if row.result.verdict is not Verdict.PASSED]
-    places = dict.fromkeys(_place(each.environment) for each in results if each.environment is not None)
-    parts = [f"# {one_line(title)}", *places, _counts(results), _summary(summary(results)),
+    environments = dict.fromkeys(_environment(each.environment) for each in results if each.environment is not None)
+    parts = [f"# {one_line(title)}", *environments, _counts(results), _summary(summary(results)),
              _table(arranged, sys.maxsize, ()), "\n".join(remarks),
              _reasons(failed, sys.maxsize) if failed else ""]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _place(environment: Environment) -> str:
-    """Where results are from, in a sentence."""
+def _environment(environment: Environment) -> str:
+    """Describes the environment of results in a sentence."""
     versions = {"driver": environment.driver, "torch": environment.torch, "CUDA": environment.cuda,
                 "inlinebench": environment.harness}
     known = [f"{name} {code(version)}" for name, version in versions.items() if version]
@@ -61,10 +60,10 @@ def _place(environment: Environment) -> str:
 
 
 def code(text: str) -> str:
-    """`text`, of one line, as code that nothing in it can end, and that fits into a cell.
+    """Returns the first line of `text` as inline code for a table cell. No character in it can end the code.
 
-    A pipe ends a cell even in code, a backtick ends code, and a backslash changes what follows it, but only in some
-    places. Where one of them occurs, everything but letters and digits is written by its number instead.
+    A pipe ends a cell even in code, a backtick ends code, and a backslash escapes the next character in some contexts.
+    If the text has one of them, all characters but letters, digits and spaces become numeric entities.
     """
     line = one_line(text)
     if not line:
@@ -92,14 +91,10 @@ def _counts(results: Sequence[Result]) -> str:
 def _summary(entries: Iterable[SolutionSummary]) -> str:
     rows = [
         [code(summary_label(entry)), str(entry.tried), str(entry.passed),
-         ABSENT if entry.speedup is None else significant(entry.speedup), _percent(entry.fast[1.0])]
+         ABSENT if entry.speedup is None else significant(entry.speedup), percent(entry.fast[1.0])]
         for entry in entries
     ]
     return "\n".join(_lines(["solution", "tried", "passed", "mean speedup", "fast_1"], ["---", *["---:"] * 4], rows))
-
-
-def _percent(share: float | None) -> str:
-    return ABSENT if share is None else f"{100 * share:.3g}%"
 
 
 def _table(arranged: Table, room: int, left_out: Container[str]) -> str:
@@ -109,7 +104,7 @@ def _table(arranged: Table, room: int, left_out: Container[str]) -> str:
     rows = [[_mark(row.result.verdict), *_cells(row, arranged, columns)] for row in arranged.rows]
     head, rule, *lines = _lines(headers, rules, rows)
     kept = _within(lines, room)
-    note = f"\n\n{len(lines) - len(kept)} more results had no room here." if len(kept) < len(lines) else ""
+    note = f"\n\n{len(lines) - len(kept)} more results are left out." if len(kept) < len(lines) else ""
     return "\n".join([head, rule, *kept]) + note
 
 
@@ -134,7 +129,7 @@ def _reasons(failed: Sequence[Row], room: int) -> str:
 
 
 def _within(lines: list[str], room: int) -> list[str]:
-    """As many of the first lines as have room."""
+    """Returns as many of the first lines as fit into `room` characters."""
     kept = []
     for line in lines:
         room -= len(line) + 1

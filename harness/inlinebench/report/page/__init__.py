@@ -1,1 +1,1 @@
-"""The page of `inlinebench.report.formats.html`: rows, details, charts, and the page's template and script."""
+"""The HTML page of `inlinebench.report.formats.html`: details, charts, template and script."""

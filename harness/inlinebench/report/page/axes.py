@@ -1,4 +1,4 @@
-"""Logarithmic axes: how far they reach and where their marks are, for whatever was measured."""
+"""Logarithmic axes of charts: their ends and ticks."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 MARKS = 9
-"""An axis has at most so many marks."""
+"""The most ticks of an axis, by default."""
 FEWEST = 4
+"""The fewest ticks of an axis, unless its range is many decades."""
 _MANTISSAS = (tuple(range(1, 10)), (1, 2, 5), (1, 3), (1,))
 
 
 @dataclass(frozen=True)
 class LogAxis:
-    """From `low` to `high`, both above 0, with a mark at each of `ticks`."""
+    """A logarithmic axis."""
 
     low: float
+    """Its lower end, above 0."""
     high: float
+    """Its upper end."""
     ticks: tuple[float, ...]
+    """The values with a tick."""
 
     def spec(self, title: str, **facts: Any) -> dict[str, Any]:
-        """The axis in Vega-Lite's words, without the field that lies on it."""
+        """Returns the axis as a Vega-Lite encoding, without its field."""
         return {
             "type": "quantitative",
             "scale": {"type": "log", "domain": [self.low, self.high], "nice": False},
@@ -30,24 +34,27 @@ class LogAxis:
         }
 
     def inside(self, value: float) -> float:
-        """The nearest to `value` that lies on the axis."""
+        """Clamps `value` to the range of the axis."""
         return min(max(value, self.low), self.high)
 
 
 def drawable(value: float) -> bool:
-    """Whether a value has a place on a logarithmic axis, in the range that a drawing can tell apart."""
+    """Whether a value can be drawn on a logarithmic axis: it is positive and neither tiny nor huge."""
     return 1e-100 < value < 1e100
 
 
 def log_axis(values: Iterable[float], *, room: float = 1.08, most: int = MARKS) -> LogAxis:
-    """An axis that holds all values that can be drawn, with some room at both ends; 0.1 to 10 if there are none."""
+    """Returns an axis for all drawable values, from the least over `room` to the greatest times `room`.
+
+    Without drawable values it is for 0.1 to 10. It has about `most` ticks at most.
+    """
     found = [value for value in values if drawable(value)] or [0.1, 10.0]
     low, high = min(found) / room, max(found) * room
     return LogAxis(low, high, _ticks(low, high, most))
 
 
 def _ticks(low: float, high: float, most: int) -> tuple[float, ...]:
-    """Round numbers between two ends: 1, 2, 5 of each decade, or fewer, or evenly spaced ones within a narrow range."""
+    """Returns round numbers between two ends: some of 1 to 9 in each decade, evenly spaced ones in a narrow range."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for mantissas in _MANTISSAS:
         marks = [mantissa * 10.0**decade for decade in range(first, last + 1) for mantissa in mantissas]
@@ -62,7 +69,7 @@ def _ticks(low: float, high: float, most: int) -> tuple[float, ...]:
 
 
 def _even_ticks(low: float, high: float) -> tuple[float, ...]:
-    """Multiples of 1, 2 or 5 times a power of ten, four to about ten of them."""
+    """Returns four to about ten multiples of 1, 2 or 5 times a power of ten."""
     rough = (high - low) / FEWEST
     size = 10.0 ** math.floor(math.log10(rough))
     step = max((size * factor for factor in (1, 2, 5) if size * factor <= rough), default=size)

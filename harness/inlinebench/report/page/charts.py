@@ -1,4 +1,4 @@
-"""Which charts a page has, each drawn twice: for a desk and for a phone."""
+"""The charts of a page, each in a wide and a narrow version."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ from inlinebench.report.rows import Row
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with what to know of it. `wide` and `narrow` are SVG, both empty where `caption` says why."""
+    """A chart with its title and caption."""
 
     key: str
+    """The id of its HTML element."""
     title: str
+    """Its title."""
     caption: str
+    """Explains the chart, or why there is none."""
     wide: str = ""
+    """The chart for wide screens, as SVG; empty if there is none."""
     narrow: str = ""
+    """The chart for phones, as SVG; empty if there is none."""
 
 
 def figures(rows: Sequence[Row]) -> tuple[Figure, ...]:
-    """The charts of a page, in its order."""
+    """Returns the charts of a page, in order."""
     names = sorted({row.solution for row in rows})
     return _speedups(rows, names), _curves(rows, names), _roofline(rows, names), _times(rows)
 
@@ -33,7 +38,7 @@ def _speedups(rows: Sequence[Row], names: list[str]) -> Figure:
         return Figure("speedups", "Speedups", "No result has a speedup.")
     return _figure(
         "speedups", "Speedups",
-        "Reference over solution, with the 95 % interval; right of the line at 1 is faster than the reference.",
+        "Reference time over solution time, with the 95 % interval. Right of the line at 1, a solution is faster.",
         lambda narrow: strips.chart(lines, "speedup over the reference", names, narrow=narrow, one=True),
     )
 
@@ -41,11 +46,11 @@ def _speedups(rows: Sequence[Row], names: list[str]) -> Figure:
 def _curves(rows: Sequence[Row], names: list[str]) -> Figure:
     found = curves.curves(rows)
     if not found:
-        return Figure("fast-p", "fast_p", "No solution passed a problem with a speedup that is known.")
+        return Figure("fast-p", "fast_p", "No solution that passed a problem has a known speedup.")
     missing = [name for name in names if name not in {curve.solution for curve in found}]
-    caption = "The share of the problems tried that a solution passed with a speedup above p."
+    caption = "The share of tried problems that a solution passed with a speedup above p."
     if missing:
-        caption += f" Not drawn, because nothing passed or a speedup isn't known: {', '.join(missing)}."
+        caption += f" Not drawn, because nothing passed or a speedup is unknown: {', '.join(missing)}."
     return _figure("fast-p", "fast_p", caption, lambda narrow: curves.chart(found, names, narrow=narrow))
 
 
@@ -54,9 +59,9 @@ def _roofline(rows: Sequence[Row], names: list[str]) -> Figure:
     if not shown:
         return Figure("roofline", "Roofline", "No result has a roofline with counted bytes and operations.")
     timed = sum(row.timing is not None for row in rows)
-    caption = "What each solution achieves; the lines are what copies and matrix products reached on the same GPU."
+    caption = "The rate of each solution. The lines are the rates of copies and matrix products on the same GPU."
     if timed > len(shown):
-        caption += f" {timed - len(shown)} of {timed} results with times have no counted operations and aren't here."
+        caption += f" {timed - len(shown)} of {timed} results with times have no counted operations and are left out."
     return _figure("roofline", "Roofline", caption, lambda narrow: roofline.chart(shown, names, narrow=narrow))
 
 
@@ -67,7 +72,7 @@ def _times(rows: Sequence[Row]) -> Figure:
     told = {mark.series for _, marks in lines for mark in marks}
     names: list[str] = [name for name in ("reference", "solution", "wall") if name in told]
     return _figure(
-        "times", "Times", "Medians of one call with their quartiles; wall time includes launches from Python.",
+        "times", "Times", "Medians of one call with their quartiles. Wall time includes launches from Python.",
         lambda narrow: strips.chart(lines, "time of a call in ms", names, narrow=narrow),
     )
 

@@ -1,4 +1,4 @@
-"""fast_p as a curve: for each solution name the share of the problems tried that it passed with a speedup above p."""
+"""The chart of fast_p: for each solution name, the share of tried problems that passed with a speedup above p."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ WIDE, NARROW, HEIGHT = 500, 280, 260
 
 @dataclass(frozen=True)
 class Curve:
-    """One solution name: how many problems it was tried on, and its speedups where it passed."""
+    """The curve of one solution name."""
 
     solution: str
+    """The solution name."""
     tried: int
+    """The number of problems that were tried."""
     speedups: tuple[float, ...]
+    """The speedups of the problems that passed, sorted."""
 
     def above(self, p: float) -> float:
-        """fast_p: the share of the problems tried that were passed with a speedup above p, 0 to 1."""
+        """Returns fast_p: the share of tried problems that passed with a speedup above p, from 0 to 1."""
         return sum(speedup > p for speedup in self.speedups) / self.tried
 
 
 def curves(rows: Sequence[Row]) -> list[Curve]:
-    """A curve for each solution name whose speedups are known wherever it passed, and that passed somewhere.
+    """Returns a curve for each solution name that passed a problem and has a speedup for every passed problem.
 
-    What counts as tried, as passed, and as the speedup of a problem is as in the summary.
+    What counts as tried and passed, and the speedup of a problem, are as in the summary.
     """
     problems: dict[str, dict[str, list[Result]]] = {}
     for row in rows:
@@ -49,7 +52,7 @@ def _curve(solution: str, problems: list[list[Result]]) -> Curve | None:
 
 
 def chart(found: Sequence[Curve], names: list[str], *, narrow: bool) -> dict[str, Any]:
-    """The chart of at least one curve: steps that fall at each speedup that was measured."""
+    """Returns the chart of at least one curve, which steps down at each measured speedup."""
     axis = log_axis([0.5, 2.0, *(speedup for curve in found for speedup in curve.speedups)], room=1.25,
                     most=6 if narrow else 8)
     steps = [
@@ -59,7 +62,7 @@ def chart(found: Sequence[Curve], names: list[str], *, narrow: bool) -> dict[str
     x = {**axis.spec("p: speedup over the reference"), "field": "p"}
     share = {
         "field": "share", "type": "quantitative", "scale": {"domain": [0, 1]},
-        "axis": {"title": "fast_p: share of the problems tried", "format": ".0%", "tickCount": 5},
+        "axis": {"title": "fast_p: share of tried problems", "format": ".0%", "tickCount": 5},
     }
     return {
         "width": NARROW if narrow else WIDE,

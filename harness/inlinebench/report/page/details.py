@@ -1,4 +1,4 @@
-"""Everything else that is known of a result: what the page shows when a row is opened."""
+"""The details of a result, which the page shows when a row is opened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inlinebench.report.text import ABSENT, significant
 
 @dataclass(frozen=True)
 class Facts:
-    """A heading and what is known under it, each with its name."""
+    """A heading and pairs of name and value."""
 
     heading: str
     pairs: tuple[tuple[str, str], ...]
@@ -19,7 +19,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Grid:
-    """A heading and a small table; its first column holds texts, the others figures."""
+    """A heading and a small table. The first column has texts, the others have figures."""
 
     heading: str
     columns: tuple[str, ...]
@@ -28,7 +28,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Listing:
-    """A heading and a few sentences."""
+    """A heading and a list of sentences."""
 
     heading: str
     sentences: tuple[str, ...]
@@ -36,14 +36,16 @@ class Listing:
 
 @dataclass(frozen=True)
 class Block:
-    """A heading and lines to be shown as they are; `folded` if they are many."""
+    """A heading and preformatted text."""
 
     heading: str
     text: str
     folded: bool
+    """Whether the text is hidden until it is opened."""
 
     @property
     def size(self) -> str:
+        """The number of lines, in words."""
         lines = len(self.text.splitlines())
         return "1 line" if lines == 1 else f"{lines} lines"
 
@@ -52,7 +54,7 @@ Section = Facts | Grid | Listing | Block
 
 
 def sections(result: Result, source: str | None) -> tuple[Section, ...]:
-    """All that is known of a result, most important first; what is not known is not there."""
+    """Returns the sections of a result, most important first. Unknown values are left out."""
     return tuple(_sections(result, source))
 
 
@@ -108,24 +110,24 @@ def _timing(timing: Timing, on_cpu: bool) -> Iterator[Section]:
         **{f"{each.name} ms": each.ms for each in timing.baselines},
         **{f"speedup over {each.name}": each.speedup for each in timing.baselines},
     }
-    heading = "Times on the CPU, which say nothing of a GPU's" if on_cpu else "Times"
+    heading = "Times on the CPU, which do not predict a GPU's" if on_cpu else "Times"
     rows = tuple(_spread(name, spread) for name, spread in spreads.items() if spread)
     yield Grid(heading, ("", "median", "low", "high", "calls"), rows)
     facts = _known({
-        "ended by": timing.stopped_by,
-        "taken off the reference's times": _taken_off(timing.reference_overhead_ms),
-        "taken off the solution's times": _taken_off(timing.solution_overhead_ms),
+        "stopped by": timing.stopped_by,
+        "overhead subtracted from the reference": _overhead(timing.reference_overhead_ms),
+        "overhead subtracted from the solution": _overhead(timing.solution_overhead_ms),
         "state of the GPU": f"unknown: {timing.gpu_unknown}" if timing.gpu_unknown else None,
     })
     if facts:
         yield Facts("Timing", facts)
     if timing.roofline:
-        yield Facts("Floor", _known(_roofline(timing.roofline, timing.solution_ms.median)))
+        yield Facts("Roofline", _known(_roofline(timing.roofline, timing.solution_ms.median)))
     if timing.gpu:
-        yield Facts("GPU meanwhile", _known(_gpu(timing.gpu)))
+        yield Facts("GPU during the calls", _known(_gpu(timing.gpu)))
 
 
-def _taken_off(ms: float | None) -> str | None:
+def _overhead(ms: float | None) -> str | None:
     return None if ms is None else f"{significant(ms)} ms a call"
 
 
@@ -135,7 +137,7 @@ def _spread(name: str, spread: Spread) -> tuple[str, ...]:
 
 
 def _roofline(roofline: Roofline, solution_ms: float) -> dict[str, str | None]:
-    """`solution_ms` is a median of device times, which a clock's correction may have brought to 0."""
+    """`solution_ms` may be 0, because overhead is subtracted from device times."""
     return {
         "bytes": f"{roofline.bytes:,}",
         "operations": f"{roofline.flops:,}",
@@ -165,7 +167,7 @@ def _clock(spread: Spread) -> str:
 
 def _kernels(kernels: Kernels) -> Grid:
     rows = tuple((each.name, each.origin, significant(each.ms), f"{each.share:.1%}") for each in kernels.top)
-    heading = f"Kernels of a call: {kernels.own_share:.1%} of the GPU's time in its own"
+    heading = f"Kernels of a call: {kernels.own_share:.1%} of the GPU's time in own kernels"
     return Grid(heading, ("kernel", "origin", "ms", "share"), rows)
 
 
@@ -179,7 +181,7 @@ def _run(result: Result) -> dict[str, str | None]:
         "built in": f"{significant(build.seconds)} s" if build else None,
         "from the cache": _yes(build.cached) if build else None,
         "headers": build.headers if build else None,
-        "sandbox": None if result.protections is None else ", ".join(result.protections) or "nothing was on",
+        "sandbox": None if result.protections is None else ", ".join(result.protections) or "none",
     }
 
 

@@ -1,4 +1,4 @@
-"""Charts in Vega-Lite's words become SVG that may stand inside a page: static, small, coloured by the page's style."""
+"""Renders Vega-Lite charts as small static SVG for embedding in the page, with colours from the page's style."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import vl_convert
 
 COLOURS = tuple(f"var(--series-{number})" for number in range(8))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
-"""As many as have no common factor with the colours, so that both together name many series."""
+"""Their number has no common factor with the number of colours, so that the combinations distinguish many series."""
 INK, QUIET, RULE = "var(--ink)", "var(--quiet)", "var(--rule)"
 
 _CONFIG = {
@@ -34,14 +34,14 @@ _ATTRIBUTES = frozenset({
     "stroke-width", "stroke-dasharray", "stroke-opacity", "fill-opacity", "opacity", "text-anchor", "font-size",
     "font-weight", "font-style", "stroke-linecap", "stroke-linejoin", "stroke-miterlimit",
 })
-"""What is kept of a drawing. The rest is of no use in the page, or could do more than be looked at."""
+"""The allowed elements and attributes. All others are useless in the page, or active content."""
 _DEFAULTS = {("opacity", "1"), ("stroke-width", "1"), ("stroke-opacity", "1"), ("fill-opacity", "1")}
 _ROW = re.compile(r"#r[0-9]+$")
 _FRACTION = re.compile(r"-?[0-9]+\.[0-9]+(?:e-?[0-9]+)?")
 
 
 def series(names: list[str], *, narrow: bool) -> dict[str, Any]:
-    """The encodings that tell series apart by colour and shape; a single one needs no legend."""
+    """Returns the encodings that distinguish series by colour and shape. A single series has no legend."""
     repeat = -(-len(names) // len(COLOURS)), -(-len(names) // len(SHAPES))
     colours, shapes = (COLOURS * repeat[0])[: len(names)], (SHAPES * repeat[1])[: len(names)]
     legend = {"columns": 2 if narrow else 3} if len(names) > 1 else None
@@ -53,17 +53,17 @@ def series(names: list[str], *, narrow: bool) -> dict[str, Any]:
 
 
 def svg(spec: dict[str, Any], name: str) -> str:
-    """The chart as an element `svg` to stand in HTML; `name` is what a screen reader says it is.
+    """Renders a chart as an `svg` element for HTML. `name` is its label for screen readers.
 
-    Marks that have an `href` of `#r` and a number become links to that row, with their description as a tooltip. Raises
-    ValueError for a drawing with anything in it that a chart has no use for.
+    Marks with an `href` of `#r` and a number become links to that row, with their description as a tooltip. Raises
+    ValueError if the drawing has an element that is not allowed.
     """
     drawn = vl_convert.vegalite_to_svg({**spec, "config": _CONFIG}, allowed_base_urls=[])
     root = ElementTree.fromstring(drawn)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         if element.tag not in _ELEMENTS:
-            raise ValueError(f"a chart came out with an element {element.tag!r}")
+            raise ValueError(f"the chart has an element {element.tag!r}, which is not allowed")
     for element in list(root.iter()):
         element[:] = [child for child in element if not _invisible(child)]
     for element in list(root.iter()):
@@ -73,14 +73,14 @@ def svg(spec: dict[str, Any], name: str) -> str:
 
 
 def _invisible(element: Element) -> bool:
-    """Frames and backgrounds that have no paint, and groups with nothing in them."""
+    """Whether an element is an unpainted frame or background, or an empty group."""
     if element.tag == "path":
         return "fill" not in element.attrib and "stroke" not in element.attrib
     return element.tag == "g" and not any(child.tag != "g" for child in element.iter())
 
 
 def _plain(element: Element) -> None:
-    """Leaves what is to be seen; a link keeps its row, and tells what it stands for."""
+    """Removes all attributes that are not allowed. A link keeps its row and gets a tooltip."""
     tooltip = next(_labels(element), None) if element.tag == "a" else None
     target = next((_ROW.search(value) for name, value in element.attrib.items() if name.endswith("href")), None)
     element.attrib = {
@@ -88,7 +88,7 @@ def _plain(element: Element) -> None:
         for name, value in element.attrib.items() if name in _ATTRIBUTES and (name, value) not in _DEFAULTS
     }
     if target:
-        # Not a stop of the keyboard's: the table has the same figures, in an order that makes sense.
+        # Not in the tab order: the table has the same figures in a meaningful order.
         element.attrib |= {"href": target[0], "tabindex": "-1"}
     if tooltip:
         title = Element("title")

@@ -1,4 +1,4 @@
-"""Text of strangers, made fit for a page of many lines: logs, sources, names."""
+"""Sanitizes untrusted text for the page: logs, sources, names."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
 
 
 def clean(text: str) -> str:
-    """`text` without terminal sequences, its line ends as `\\n`, and every character shown that could deceive.
+    """Returns `text` without terminal sequences, with line ends as `\\n` and deceptive characters replaced.
 
-    Control characters, lone surrogates and marks that reorder text become U+FFFD, so that the page can be encoded and
-    a source reads as the compiler read it. Indentation and blank lines stay. What is clean is left as it is.
+    Control characters, lone surrogates and characters that reorder text become U+FFFD, so that the page can be encoded
+    and a source is displayed as the compiler reads it. Indentation and blank lines stay. The function is idempotent.
     """
     lines = _SEQUENCES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return _UNUSUAL.sub(_shown, lines)

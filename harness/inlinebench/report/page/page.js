@@ -1,5 +1,5 @@
 "use strict";
-// Sorts and filters the table, opens its rows, and switches between light and dark. Without it everything can be read.
+// Sorts and filters the table, opens rows, and switches between light and dark mode. The page is readable without it.
 
 document.documentElement.classList.add("js");
 
@@ -12,7 +12,7 @@ document.addEventListener("DOMContentLoaded", () => {
   filtering(results);
   const follow = () => results.find((result) => `#${result.body.id}` === location.hash)?.show();
   window.addEventListener("hashchange", follow);
-  // A link to the row that the address names already changes nothing, and has to open it all the same.
+  // A link to the row that is already in the URL fires no hashchange event, but must open the row too.
   document.addEventListener("click", (event) => {
     if (event.target.closest("figure a")) setTimeout(follow);
   });
@@ -31,7 +31,7 @@ function theme(button) {
   tell();
 }
 
-// One result: its row, what opens below it, and the words that a filter looks for.
+// Prepares one result: its row, the details that open below it, and its words for the filter.
 function prepare(body) {
   const [row, more] = body.rows;
   const details = more.querySelector("details");
@@ -80,7 +80,7 @@ function sorting(table, results) {
   });
 }
 
-// What is absent stands last, whichever way the rest is sorted.
+// Absent values come last in both directions.
 function sorted(results, column, sign, compare) {
   const known = results.filter((result) => result.keys[column] !== "");
   const absent = results.filter((result) => result.keys[column] === "");

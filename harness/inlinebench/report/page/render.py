@@ -1,8 +1,7 @@
-"""The page around its parts.
+"""Renders the page from its template.
 
-What it shows was written by strangers: names, reasons, logs, sources. Every text is cleaned and escaped by the
-template's engine, no result is embedded as data, and a policy in the page lets its own script and style run and
-nothing else.
+The page shows untrusted text: names, reasons, logs, sources. The template engine sanitizes and escapes every text, no
+result is embedded as data, and a Content Security Policy allows only the page's own script and style.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from inlinebench.report.page.foreign import clean
 from inlinebench.report.rows import Row, Table, summary_label
 from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, SolutionSummary, summary
 from inlinebench.report.terminal.table import NO_SPEEDUP
-from inlinebench.report.text import ABSENT, one_line, significant
+from inlinebench.report.text import ABSENT, one_line, percent, significant
 
 
 def render(table: Table, title: str, sources: Mapping[str, str], figures: Sequence[Figure]) -> str:
-    """The page of a table, with `figures` as its charts and `sources` by `problem/solution`."""
+    """Returns the page of a table, with charts, and with source texts by `problem/solution`."""
     results = [row.result for row in table.rows]
     style, script = _own("page.css"), _own("page.js")
     return _environment().get_template("page.html").render(
@@ -48,7 +47,7 @@ def render(table: Table, title: str, sources: Mapping[str, str], figures: Sequen
 
 
 def _environment() -> jinja2.Environment:
-    """Every value that a template shows is cleaned and escaped, but for what is Markup: drawings, style and script."""
+    """Returns an environment that sanitizes and escapes every value except Markup: charts, style and script."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("inlinebench.report", "page"),
         autoescape=True,
@@ -64,7 +63,7 @@ def _own(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """What a browser may do with the page: run this script and this style, and fetch nothing from anywhere."""
+    """Returns the Content Security Policy: this script, this style, and no requests."""
     return (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -80,7 +79,7 @@ def _source(row: Row, sources: Mapping[str, str]) -> str | None:
 
 
 def _remarks(rows: Sequence[Row]) -> list[str]:
-    """A line for each machine with its versions, and what all rows have in common."""
+    """Returns a line for each machine with its versions, and a line with the shape and device that all rows share."""
     found = []
     for row in rows:
         if (known := row.result.environment) is not None:
@@ -102,20 +101,20 @@ def _counts(rows: Sequence[Row]) -> list[tuple[Verdict, int]]:
 
 
 def _tone(verdict: Verdict) -> str:
-    """The colour of a verdict: good, bad, or neither where it says nothing of the solution."""
+    """Returns the tone of a verdict: good, bad, or neutral if it says nothing about the solution."""
     if verdict is Verdict.PASSED:
         return "good"
     return "neutral" if verdict in NOT_TRIED else "bad"
 
 
 def _summary_row(entry: SolutionSummary) -> list[str]:
-    shares = [ABSENT if share is None else f"{100 * share:.3g}%" for share in entry.fast.values()]
+    shares = [percent(share) for share in entry.fast.values()]
     speedup = ABSENT if entry.speedup is None else significant(entry.speedup)
     return [summary_label(entry), str(entry.tried), str(entry.passed), speedup, *shares]
 
 
 def _filters(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """What can be chosen among, by name; what all rows have in common is no choice."""
+    """Returns the choices of each filter by name. A filter needs at least two choices."""
     found = {
         name: list(dict.fromkeys(filter(None, (getattr(row, name) for row in rows))))
         for name in ("verdict", "level", "shape", "device")

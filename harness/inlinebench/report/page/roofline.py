@@ -1,4 +1,4 @@
-"""The roofline: what rate each solution achieves, below what the hardware was measured to allow."""
+"""The roofline chart: the rate of each solution, below the measured peak rates of the hardware."""
 
 from __future__ import annotations
 
@@ -15,31 +15,37 @@ from inlinebench.report.text import significant
 WIDE, NARROW, HEIGHT = 500, 280, 260
 """The size of the plot in pixels, without the axes around it."""
 SAME = 0.02
-"""Ceilings of a machine that differ by less come from rounding, or are not worth two lines."""
+"""Ceilings of a machine that differ by a smaller share count as the same."""
 APART = 1.25
-"""Labels of ceilings that are closer would lie on each other."""
+"""Labels of ceilings whose ratio is smaller would overlap."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A solution's work in operations per byte, and the rate that it achieved in TFLOP/s."""
+    """A solution in the chart."""
 
     row: Row
+    """Its row."""
     intensity: float
+    """Its work, in operations per byte."""
     rate: float
+    """The rate that it achieved, in TFLOP/s."""
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What one machine reached: bytes per second, and TFLOP/s by accuracy, without those that are the same."""
+    """The peak rates of one machine, without duplicates."""
 
     machine: str
+    """Its GPU, or the device if the GPU is unknown."""
     bytes_s: tuple[float, ...]
+    """Bandwidths in bytes per second."""
     tflops: tuple[float, ...]
+    """Compute rates in TFLOP/s, of several accuracies."""
 
 
 def points(rows: Sequence[Row]) -> list[Point]:
-    """Every result with a roofline time, counted bytes and counted operations."""
+    """Returns a point for every result with a roofline time, counted bytes and counted operations."""
     found = []
     for row in rows:
         roofline = row.timing.roofline if row.timing else None
@@ -53,7 +59,7 @@ def points(rows: Sequence[Row]) -> list[Point]:
 
 
 def ceilings(shown: Sequence[Point]) -> list[Ceilings]:
-    """The ceilings of each machine, by the roofline times of what is shown."""
+    """Returns the ceilings of each machine, computed from the roofline times of the points."""
     bandwidths: dict[str, list[float]] = {}
     rates: dict[str, list[float]] = {}
     for point in shown:
@@ -76,7 +82,7 @@ def _machine(row: Row) -> str:
 
 
 def chart(shown: Sequence[Point], names: list[str], *, narrow: bool) -> dict[str, Any]:
-    """The chart of at least one point."""
+    """Returns the chart of at least one point."""
     roofs = ceilings(shown)
     most = 5 if narrow else 8
     rates = [*(point.rate for point in shown), *(rate for roof in roofs for rate in roof.tflops)]
@@ -120,7 +126,7 @@ def _point(point: Point) -> dict[str, Any]:
 
 
 def _lines(roofs: Sequence[Ceilings], x_axis: LogAxis, y_axis: LogAxis) -> tuple[list[dict[str, Any]], ...]:
-    """The ceilings from end to end of the axes, and what is written on them."""
+    """Returns the lines of the ceilings, clipped to the axes, and their labels."""
     lines: list[dict[str, Any]] = []
     labels: list[dict[str, Any]] = []
     written: list[float] = []
@@ -144,7 +150,7 @@ def _lines(roofs: Sequence[Ceilings], x_axis: LogAxis, y_axis: LogAxis) -> tuple
 
 
 def _on_slope(low: float, high: float, bytes_s: float, behind: str) -> dict[str, Any]:
-    """What is written beside a bandwidth's line from one intensity to another: below it, where it doesn't cross it."""
+    """Returns the label of a bandwidth's line between two intensities, below the middle of the line."""
     middle = math.sqrt(low * high)
     return {"x": middle, "y": middle * bytes_s / 1e12, "align": "left", "dx": 10, "dy": 12,
             "label": f"{significant(bytes_s / 1e9)} GB/s{behind}"}

@@ -1,4 +1,4 @@
-"""Charts with a line of marks for each result: medians with what lies around them, on one logarithmic axis."""
+"""Charts with a line for each result: medians with their intervals on a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from inlinebench.report.rows import Row
 from inlinebench.report.text import significant
 
 WIDE, NARROW = 1080, 330
-"""The widths in pixels of all that is drawn."""
+"""The widths of a chart in pixels."""
 MARK_PX, GAP_PX, LABEL_PX = 9, 9, 20
 LONGEST_LABEL, CHARACTER_PX = 42, 7.6
-"""How much of a name is written, and the most that a character takes on average, in fonts that pages are read in."""
+"""The most characters of a label, and an upper bound of their average width in common fonts."""
 MANY = 12
-"""From so many rows on there is an axis at both ends."""
+"""Charts with more rows have a second axis at the top."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One spread in the line of a row: its series, and its unit behind a space (or nothing)."""
+    """A median with its interval in the line of a row."""
 
     series: str
+    """The name of its series."""
     spread: Spread
+    """The median and the interval."""
     unit: str
+    """The unit after a space, or nothing."""
 
     @property
     def drawable(self) -> bool:
@@ -38,7 +41,7 @@ Line = tuple[Row, tuple[Mark, ...]]
 
 
 def speedups(rows: Sequence[Row]) -> list[Line]:
-    """Each speedup with its 95 % interval, in a series for each solution name; the highest first."""
+    """Returns the speedups with their 95 % intervals, the highest first. Each solution name is a series."""
     lines: list[Line] = [
         (row, (Mark(row.solution, row.timing.speedup, ""),)) for row in rows if row.timing is not None
     ]
@@ -47,7 +50,7 @@ def speedups(rows: Sequence[Row]) -> list[Line]:
 
 
 def times(rows: Sequence[Row]) -> list[Line]:
-    """The medians and quartiles of the reference, the solution and its wall time, in the order of the table."""
+    """Returns the medians and quartiles of reference, solution and wall time, in the order of the rows."""
     lines: list[Line] = []
     for row in rows:
         if row.timing is None:
@@ -60,7 +63,7 @@ def times(rows: Sequence[Row]) -> list[Line]:
 
 
 def chart(lines: Sequence[Line], title: str, names: list[str], *, narrow: bool, one: bool = False) -> dict[str, Any]:
-    """The chart of at least one line. `names` are the series, `title` is the axis's; `one` draws a line at 1."""
+    """Returns the chart of at least one line, with series `names` and axis title `title`. `one` draws a line at 1."""
     marks = [mark.spread for _, found in lines for mark in found]
     values = [figure for spread in marks for figure in (spread.median, spread.low, spread.high)]
     axis = log_axis([*values, 1.0] if one else values, most=6 if narrow else 9)
@@ -109,13 +112,13 @@ def _y() -> dict[str, Any]:
 
 
 def _short(label: str) -> str:
-    """A label that fits: of a long one the middle is left out, because the solution's name stands at its end."""
+    """Shortens a label in the middle, because the solution's name is at its end."""
     half = LONGEST_LABEL // 2
     return label if len(label) <= LONGEST_LABEL else f"{label[:half]}…{label[1 - half:]}"
 
 
 def _guides(labels: list[dict[str, Any]], aside: float) -> dict[str, Any]:
-    """A thin line for each row; and one that can't be seen, which keeps room for the labels in any font."""
+    """Draws a thin line for each row, and an invisible one that reserves space for the label in any font."""
     y = {**_y(), "field": "guide"}
     return {
         "data": {"values": labels},
@@ -128,10 +131,10 @@ def _guides(labels: list[dict[str, Any]], aside: float) -> dict[str, Any]:
 
 
 def _labels(labels: list[dict[str, Any]], narrow: bool) -> dict[str, Any]:
-    place = {"align": "left"} if narrow else {"align": "right", "dx": -8}
+    alignment = {"align": "left"} if narrow else {"align": "right", "dx": -8}
     return {
         "data": {"values": labels},
-        "mark": {"type": "text", "baseline": "middle", "fontSize": 12, "fill": INK, **place},
+        "mark": {"type": "text", "baseline": "middle", "fontSize": 12, "fill": INK, **alignment},
         "encoding": {"x": {"value": 0}, "y": _y(), "text": {"field": "label"}},
     }
 
@@ -145,7 +148,7 @@ def _line_at_one(axis: LogAxis) -> dict[str, Any]:
 
 
 def _top_axis(axis: LogAxis, points: list[dict[str, Any]]) -> dict[str, Any]:
-    """An axis at the top, under marks that can't be seen: Vega-Lite draws no axis without any."""
+    """Draws an axis at the top, for invisible marks: Vega-Lite does not draw an axis without marks."""
     return {
         "data": {"values": points[:1]},
         "mark": {"type": "rule", "stroke": RULE, "opacity": 0},

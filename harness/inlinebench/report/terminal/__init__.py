@@ -1,1 +1,1 @@
-"""What a run prints."""
+"""The output of a run on the terminal."""

@@ -1,6 +1,6 @@
-"""One result as a short plain text for whoever writes the next version: a person or a model.
+"""Feedback: one result as a short plain text for a person or a model that improves the solution.
 
-Whatever it says comes from the result. What strangers wrote is made fit for a terminal, a line at a time.
+All its facts are in the result. Untrusted text is sanitized line by line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from inlinebench.records.result import Kernels, Mismatch, Result, Roofline, Spread, Timing, Verdict
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP
-from inlinebench.report.text import laid_out, one_line, significant
+from inlinebench.report.text import interval, laid_out, one_line, significant
 
 MOST_LINES, MOST_CHARACTERS = 60, 6000
 LONGEST_LINE, LONGEST_VALUE, LONGEST_NAME = 240, 40, 80
@@ -20,11 +20,11 @@ LOG_LINES, REASON_LINES, LITTLE_LOG = 15, 20, 6
 CUT = "… (cut)"
 _NEXT = {
     Verdict.REJECTED:
-        "What to do: compute the outputs inside forward, in kernels of the solution's own, on the current stream; let "
-        "nothing run before, after or beside the call. docs/threat-model.md says what is rejected and why.",
+        "What to do: compute the outputs inside forward, in the solution's own kernels, on the current stream. Run "
+        "nothing before, after or parallel to the call. docs/threat-model.md explains what is rejected and why.",
     Verdict.INVALID:
-        "What to do: define ModelNew at the top level of the file, with the constructor and the forward of the "
-        "problem's Model.",
+        "What to do: define ModelNew at the top level of the file. Its constructor and forward must take the same "
+        "arguments as those of the problem's Model.",
     Verdict.SKIPPED: "This says nothing about the solution: it was not run.",
     Verdict.PROBLEM_ERROR: "This says nothing about the solution: the problem itself fails.",
     Verdict.INTERNAL_ERROR: "This says nothing about the solution: the harness failed.",
@@ -32,7 +32,7 @@ _NEXT = {
 
 
 def feedback(result: Result) -> str:
-    """At most 60 lines and 6,000 characters, the most important ones first; no line break at the end."""
+    """Returns at most 60 lines and 6,000 characters, the most important first, without a newline at the end."""
     name = f"{one_line(result.problem, LONGEST_NAME)}/{one_line(result.solution, LONGEST_NAME)}"
     where = f"shape {one_line(result.shape, LONGEST_NAME)}, on {one_line(result.device, LONGEST_NAME)}"
     lines = [f"{name} ({where}): {result.verdict}"]
@@ -48,7 +48,7 @@ def feedback(result: Result) -> str:
 
 
 def _fit(lines: Iterable[str]) -> str:
-    """As many lines as there is room for."""
+    """Joins as many lines as the limits allow."""
     kept, room = list[str](), MOST_CHARACTERS - len(CUT) - 1
     for line in lines:
         text = line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
@@ -87,7 +87,7 @@ def _elements(found: Mismatch) -> Iterator[str]:
     several = found.failed > 1 and found.worst_error is not None and found.dtype != "bool"
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for number, row in enumerate(rows):
-        worst = "  (the worst)" if number and several and shown[number - 1] == found.worst else ""
+        worst = "  (worst)" if number and several and shown[number - 1] == found.worst else ""
         yield ("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))).rstrip() + worst
 
 
@@ -113,14 +113,14 @@ def _build_failed(result: Result) -> Iterator[str]:
     lines = laid_out(result.reason, LONGEST_LINE)
     yield from lines[:REASON_LINES]
     if any(line.startswith(("cpp_sources", "cuda_sources")) for line in lines):
-        yield "Lines are those of the strings that were given as cpp_sources and cuda_sources; the first is line 1."
+        yield "Line numbers refer to the strings passed as cpp_sources and cuda_sources, counted from 1."
     else:
-        compilers = (result.log or "").partition(TRACEBACK)[0]  # the solution's only says again that it was not built
+        compilers = (result.log or "").partition(TRACEBACK)[0]  # the traceback only repeats that the build failed
         yield from _end_of_log(replace(result, log=compilers), LITTLE_LOG)
 
 
 def _failed(result: Result) -> Iterator[str]:
-    """Whatever has a reason and no values to show."""
+    """Lines for failures without values to show."""
     yield from _lines(result.reason, LOG_LINES)
     if result.verdict in (Verdict.REJECTED, Verdict.CRASHED, Verdict.TIMED_OUT) and result.check is not None:
         yield f"calls that matched before: {result.check.calls}"
@@ -140,7 +140,7 @@ def _end_of_log(result: Result, most: int) -> Iterator[str]:
 
 
 def _lines(text: str, most: int) -> Iterator[str]:
-    """The lines of a text that aren't blank, at most so many of them."""
+    """Yields the lines of a text that are not blank, at most `most` of them."""
     lines = [line for line in (one_line(each, LONGEST_LINE) for each in text.splitlines()) if line]
     yield from lines[:most]
     if len(lines) > most:
@@ -165,19 +165,19 @@ def _passed(result: Result) -> Iterator[str]:
 
 
 def _times(timing: Timing) -> Iterator[str]:
-    yield f"speedup over the reference: {_interval(timing.speedup)}"
+    yield f"speedup over the reference: {interval(timing.speedup)}"
     for baseline in timing.baselines:
-        yield f"speedup over {one_line(baseline.name)}: {_interval(baseline.speedup)} ({_ms(baseline.ms)})"
+        yield f"speedup over {one_line(baseline.name)}: {interval(baseline.speedup)} ({_ms(baseline.ms)})"
     calls = f" over {timing.solution_ms.calls} calls" if timing.solution_ms.calls else ""
     yield f"solution: {_ms(timing.solution_ms)}; reference: {_ms(timing.reference_ms)} (medians with quartiles{calls})"
     if timing.wall_ms is not None:
-        yield f"in a loop in Python, launches included: {_ms(timing.wall_ms)}"
+        yield f"in a Python loop, including launches: {_ms(timing.wall_ms)}"
     if timing.roofline is not None:
         yield from _roofline(timing.roofline, timing.solution_ms.median)
 
 
 def _roofline(roofline: Roofline, took_ms: float) -> Iterator[str]:
-    reached = f", {roofline.ms / took_ms:.1%} of it is reached" if took_ms > 0 else ""
+    reached = f"; the solution reaches {roofline.ms / took_ms:.1%} of it" if took_ms > 0 else ""
     yield f"roofline: {significant(roofline.ms)} ms, bound by {one_line(roofline.binds)}{reached}"
     yield (f"  memory: {roofline.bytes:.4g} bytes, {significant(roofline.memory_ms)} ms; "
            f"compute: {roofline.flops:.4g} operations, {significant(roofline.compute_ms)} ms")
@@ -192,10 +192,6 @@ def _kernels(kernels: Kernels) -> Iterator[str]:
 
 def _remarks(kind: str, texts: Sequence[str]) -> Iterator[str]:
     yield from (f"{kind}: {one_line(text)}" for text in texts[:REMARKS])
-
-
-def _interval(spread: Spread) -> str:
-    return f"{significant(spread.median)} [{significant(spread.low)}, {significant(spread.high)}]"
 
 
 def _ms(spread: Spread) -> str:

@@ -1,4 +1,4 @@
-"""The end of what a solution and its compilers printed: the last traceback, or the last lines."""
+"""The end of a log of a solution and its compilers: the last traceback, or the last lines."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from inlinebench.report.text import one_line
 TRACEBACK = "Traceback (most recent call last):"
 BETWEEN = ("/inlinebench/candidate/", "/inlinebench/process/", "/inlinebench/timing/", "/inlinebench/compile/",
            "<frozen importlib", "/torch/nn/modules/module.py")
-"""Where the frames of a traceback lie that are between the harness and the solution."""
+"""Paths of stack frames between the harness and the solution, which are left out of tracebacks."""
 DEEPEST = 8
+"""The deepest indentation that is kept, in spaces."""
 
 
 def end_of_log(log: str, most: int, limit: int, *, traceback: bool) -> list[str]:
-    """At most so many lines of at most so many characters, none blank; of the last traceback, if one is wanted.
+    """Returns the last `most` lines that are not blank, each cut after `limit` characters.
 
-    Frames of the harness are left out, and so are the marks below source lines.
+    With `traceback` these are from the last traceback on, without the harness's frames and without the markers below
+    source lines.
     """
     lines = log.splitlines()
     starts = [number for number, line in enumerate(lines) if line.strip() == TRACEBACK]
@@ -29,7 +31,7 @@ def _without_frames_between(lines: Sequence[str]) -> Iterator[str]:
     between = False
     for line in lines:
         if line.startswith("  File "):
-            between = any(place in line for place in BETWEEN)
+            between = any(path in line for path in BETWEEN)
         elif not line.startswith("    "):
             between = False
         if not between and set(line) - set(" ^~"):
@@ -37,6 +39,6 @@ def _without_frames_between(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _indented(line: str, limit: int) -> str:
-    """A line fit for a terminal, with the blanks that it begins with."""
+    """Returns a sanitized line with its indentation."""
     blanks = min(DEEPEST, len(line) - len(line.lstrip(" ")))
     return " " * blanks + one_line(line, limit - blanks)

@@ -1,4 +1,4 @@
-"""Where the results of a run go: a file of JSON lines as they come, a JUnit file and the screen at the end."""
+"""Writes the results of a run: to a JSON Lines file one by one, to a JUnit file and the terminal at the end."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from inlinebench.records.jsonl import JsonLines
 from inlinebench.records.result import Result
 from inlinebench.report.formats import junit
 from inlinebench.report.terminal import samples
-from inlinebench.report.terminal.kernels import kernel_tables
 from inlinebench.report.terminal.summary import render, summary
 from inlinebench.report.terminal.table import table
+from inlinebench.report.text import grid, one_line, significant
+
+LONGEST_NAME = 80
 
 
 class Outputs:
-    """Collects the results of a run; a context manager, whose JUnit file is written when it ends, however it ends.
+    """A context manager that collects the results of a run. It writes the JUnit file on exit, also after an exception.
 
-    Raises UsageError at the start if a file can't be written.
+    Entering raises UsageError if a file cannot be written.
     """
 
     def __init__(
@@ -45,30 +47,42 @@ class Outputs:
             junit.write(self.results, self._junit)
 
     def add(self, result: Result) -> None:
-        """Takes one result, and writes its line at once."""
+        """Adds a result, and writes its line at once."""
         self.results.append(result)
         if self._lines is not None:
             self._lines.write(result)
 
     def recall(self, result: Result) -> None:
-        """Takes one that an earlier run wrote."""
+        """Adds a result that an earlier run wrote to the file already."""
         self.results.append(result)
 
     def report(self) -> str:
-        """What a person is shown in the end."""
+        """Returns the text for the terminal at the end of the run."""
         return report(self.results, verbose=self._verbose, kernels=self._kernels)
 
     def feedback(self) -> str:
-        """What whoever wrote the solutions needs to go on, for each result."""
+        """Returns the feedback on each result."""
         from inlinebench.report.terminal.feedback import feedback
 
         return "\n\n".join(feedback(result) for result in self.results)
 
 
 def report(results: Sequence[Result], *, verbose: bool = False, kernels: bool = False) -> str:
-    """The table, the failures, the kernels if they are wanted, and the summary by solution name, or by level where
-    there are several samples of a problem."""
+    """Returns the table, the failures, the kernels (with `kernels`), and the summaries of solutions and of samples."""
     named = [each for each in results if not samples.is_sample(each)]
     parts = [table(results, verbose), kernel_tables(results) if kernels else "", render(summary(named)),
              samples.render(samples.summary(results))]
     return "\n\n".join(filter(None, parts))
+
+
+def kernel_tables(results: Sequence[Result]) -> str:
+    """Returns a table of kernels for each result that has them: name, origin, time and share of the GPU's time."""
+    return "\n\n".join(_kernel_table(result) for result in results if result.kernels is not None)
+
+
+def _kernel_table(result: Result) -> str:
+    assert result.kernels is not None
+    heading = one_line(f"{result.problem}/{result.solution} ({result.shape}), one call:")
+    rows = [[one_line(each.name, LONGEST_NAME), each.origin, significant(each.ms), f"{each.share:.1%}"]
+            for each in result.kernels.top]
+    return f"{heading}\n{grid(['kernel', 'origin', 'ms', 'share'], rows, ['left', 'left', 'decimal', 'right'])}"

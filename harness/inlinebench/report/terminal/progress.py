@@ -1,4 +1,4 @@
-"""What is going on, on stderr: one bar on a terminal, plain lines anywhere else, nothing when asked to be quiet."""
+"""Shows progress on stderr: a bar on a terminal, plain lines elsewhere, nothing if quiet."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _BAR = "[{n_fmt}/{total_fmt}] {bar:20} {desc}"
 
 @final
 class Progress:
-    """The progress display of a run; the bar is gone when its `with` ends.
+    """The progress display of a run. A context manager, which removes the bar on exit.
 
-    `stream` is where it goes, by default the stderr of that moment. To be used from one thread.
+    It writes to `stream`, by default the current `sys.stderr`. Not thread-safe.
     """
 
     def __init__(self, quiet: bool = False, stream: TextIO | None = None) -> None:
@@ -36,26 +36,26 @@ class Progress:
         self._close()
 
     def start(self, total: int) -> None:
-        """So many results are to come; the count begins anew."""
+        """Resets the count to 0 of `total` results."""
         self._close()
         self._total, self._done = total, 0
         if not self._quiet and self._stream.isatty():
             self._bar = _bar(total, self._stream)
 
     def phase(self, text: str) -> None:
-        """A part of the run begins (`building 3 solutions`): on the bar, or a line of its own where there is none."""
+        """Shows that a part of the run begins (`building 3 solutions`), on the bar or as a line."""
         if self._bar is not None:
             self.update(text)
         else:
             self.line(text)
 
     def update(self, text: str) -> None:
-        """What is built or run now; seen on the bar only."""
+        """Shows the current activity, on the bar only."""
         if self._bar is not None:
             self._bar.set_description_str(one_line(text))
 
     def finished(self, result: Result) -> None:
-        """One more result is there: the bar advances, or a line says what it was."""
+        """Counts a result: advances the bar, or prints a line with the verdict."""
         self._done += 1
         if self._bar is not None:
             self._bar.update()
@@ -63,7 +63,7 @@ class Progress:
             self.line(f"[{self._done}/{self._total}] {_brief(result)}")
 
     def line(self, text: str) -> None:
-        """Prints a message, above the bar if there is one. A message of several lines stays one."""
+        """Prints a message, above the bar if there is one. The lines of a message stay together."""
         if self._quiet:
             return
         if self._bar is not None:
@@ -81,8 +81,8 @@ class Progress:
 def _bar(total: int, stream: TextIO) -> Any:
     from tqdm import tqdm  # type: ignore[import-untyped, unused-ignore]
 
-    # tqdm would make a lock between processes, which starts Python's resource tracker, and a thread that redraws slow
-    # bars; a program that starts other processes is better off without either.
+    # By default tqdm creates a multiprocessing lock, which starts Python's resource tracker, and a monitor thread. A
+    # program that starts other processes should have neither.
     tqdm.set_lock(threading.RLock())
     tqdm.monitor_interval = 0
     return tqdm(total=total, file=stream, bar_format=_BAR, dynamic_ncols=True, leave=False, mininterval=0, miniters=1)

@@ -1,9 +1,9 @@
-"""How a model's samples did, by level: pass@k, and how often a sample is right and fast (fast_p).
+"""Summarizes a model's samples by level: pass@k and fast_p.
 
-pass@k is the chance that at least one of k samples passes, drawn without replacement from the n of a problem, of
-which c passed: 1 - C(n-c, k) / C(n, k), the unbiased estimator of Chen et al., "Evaluating Large Language Models
-Trained on Code" (2021), section 2.1; the mean over the problems. fast_p is the same for k = 1, where a sample counts
-if it passed with a speedup above p.
+pass@k is the probability that at least one of k samples passes. They are drawn without replacement from the n samples
+of a problem, of which c passed: 1 - C(n-c, k) / C(n, k), the unbiased estimator of Chen et al., "Evaluating Large
+Language Models Trained on Code" (2021), section 2.1, averaged over the problems. fast_p is the same for k = 1, where a
+sample counts if it passed with a speedup above p.
 """
 
 from __future__ import annotations
@@ -16,39 +16,48 @@ from statistics import fmean
 
 from inlinebench.records.result import Result
 from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, attempt_of
-from inlinebench.report.text import ABSENT, grid
+from inlinebench.report.text import ABSENT, grid, percent
 
 KS = (1, 5, 10, 50, 100)
-"""The k of pass@k, as far as each problem of a level has so many samples."""
+"""The k of pass@k. A level has only those k for which all its problems have enough samples."""
 _SAMPLE = re.compile(r"sample_[0-9]+")
 _LEGEND = "pass@k: chance that one of k samples passes; fast_p: share of samples that passed with a speedup above p"
 
 
 @dataclass(frozen=True)
 class LevelSummary:
-    """The samples of one level's problems. Shares (0 to 1) by k and by p; None where a time is missing."""
+    """The summary of the samples of one level."""
 
     level: int | None
+    """The level; None for problems without one."""
     problems: int
+    """The number of problems."""
     samples: int
+    """The number of samples that were tried."""
     passed: Mapping[int, float]
+    """pass@k by k, from 0 to 1."""
     fast: Mapping[float, float | None]
+    """fast_p by p, from 0 to 1; None if a passed sample has no speedup."""
 
 
 def is_sample(result: Result) -> bool:
-    """Whether a solution is one of several of a model's, by its name."""
+    """Whether a solution is one of a model's samples, judged by its name (`sample_3`)."""
     return _SAMPLE.fullmatch(result.solution) is not None
 
 
 def pass_at(k: int, samples: int, passed: int) -> float:
-    """The estimator above. Raises ValueError if there are fewer samples than k, or than passed."""
+    """Returns the estimate of pass@k for one problem.
+
+    Raises ValueError if there are fewer samples than `k` or than `passed`.
+    """
     if not (1 <= k <= samples and 0 <= passed <= samples):
         raise ValueError(f"pass@{k} of {samples} samples, of which {passed} passed")
     return 1.0 - comb(samples - passed, k) / comb(samples, k)
 
 
 def summary(results: Iterable[Result]) -> tuple[LevelSummary, ...]:
-    """A summary for each level with samples. What counts as tried: see `inlinebench.report.terminal.summary`."""
+    """Returns a summary for each level with samples. Verdicts count as tried as in
+    `inlinebench.report.terminal.summary`."""
     levels: dict[int | None, dict[str, dict[str, list[Result]]]] = {}
     for result in filter(is_sample, results):
         if result.verdict not in NOT_TRIED:
@@ -59,14 +68,14 @@ def summary(results: Iterable[Result]) -> tuple[LevelSummary, ...]:
 
 
 def render(summaries: Sequence[LevelSummary]) -> str:
-    """The summaries as a table, and what its columns mean; empty if there are none."""
+    """Returns the summaries as a table with a legend; empty without summaries."""
     if not summaries:
         return ""
     ks = [k for k in KS if any(k in entry.passed for entry in summaries)]
     thresholds = [p for p in THRESHOLDS if p > 0]
     headers = ["level", "problems", "samples", *(f"pass@{k}" for k in ks), *(f"fast_{p:g}" for p in thresholds)]
     rows = [[ABSENT if entry.level is None else str(entry.level), str(entry.problems), str(entry.samples),
-             *(_percent(entry.passed.get(k)) for k in ks), *(_percent(entry.fast[p]) for p in thresholds)]
+             *(percent(entry.passed.get(k)) for k in ks), *(percent(entry.fast[p]) for p in thresholds)]
             for entry in summaries]
     return grid(headers, rows, ["right"] * len(headers)) + "\n" + _LEGEND
 
@@ -80,7 +89,3 @@ def _summarize(level: int | None, problems: Sequence[Sequence[Sequence[Result]]]
     fast = {p: fmean(fmean((one.speedup or 0.0) > p for one in each) for each in attempts) if timed else None
             for p in THRESHOLDS}
     return LevelSummary(level, len(attempts), sum(map(len, attempts)), passed, fast)
-
-
-def _percent(share: float | None) -> str:
-    return ABSENT if share is None else f"{100 * share:.3g}%"

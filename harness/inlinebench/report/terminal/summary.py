@@ -1,7 +1,7 @@
-"""How each set of solutions (`naive`, `fast`, …) did over all problems: passed, mean speedup, fast_p.
+"""Summarizes each solution name (`naive`, `fast`, …) over all problems: passed, mean speedup, fast_p.
 
-fast_p is the share of the problems tried that a solution passed with a speedup above p; it answers "how often would I
-be better off with this one?", where a mean over the passed ones alone hides what failed.
+fast_p is the share of tried problems that a solution passed with a speedup above p. Unlike the mean speedup over the
+passed problems, it takes failures into account.
 """
 
 from __future__ import annotations
@@ -12,53 +12,62 @@ from dataclasses import dataclass, replace
 from statistics import geometric_mean
 
 from inlinebench.records.result import Result, Verdict
-from inlinebench.report.text import ABSENT, grid, one_line, significant
+from inlinebench.report.text import ABSENT, grid, one_line, percent, significant
 
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0)
 """The p of fast_p."""
 
 NOT_TRIED = frozenset({Verdict.SKIPPED, Verdict.PROBLEM_ERROR, Verdict.INTERNAL_ERROR})
-"""Verdicts that say nothing of the solution."""
+"""Verdicts that say nothing about the solution."""
 
-_LEGEND = "mean speedup: geometric, over the passed; fast_p: share of the tried that passed with a speedup above p"
+_LEGEND = "mean speedup: geometric, over passed problems; fast_p: share of tried that passed with a speedup above p"
 
 
 @dataclass(frozen=True)
 class SolutionSummary:
-    """One solution name over all problems, or over those of a level. `speedup` and the shares in `fast` (by p, 0 to 1)
-    are None if unknown."""
+    """The summary of one solution name over all problems, or over the problems of a level."""
 
     solution: str
+    """The solution name."""
     tried: int
+    """The number of problems that were tried."""
     passed: int
+    """The number of problems that passed."""
     speedup: float | None
+    """The geometric mean of the speedups of passed problems; None if unknown."""
     fast: Mapping[float, float | None]
+    """fast_p by p, from 0 to 1; None if unknown."""
     level: int | None = None
+    """The level; None for all problems."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One solution of one problem, over its shapes; the speedup is None where it didn't pass or has no time."""
+    """The outcome of one solution of one problem over all shapes."""
 
     passed: bool
+    """Whether it passed at every shape that was tried."""
     speedup: float | None
+    """Its speedup; None if it did not pass or has no times."""
 
 
 def summary(results: Iterable[Result]) -> tuple[SolutionSummary, ...]:
-    """One summary for each solution name, by name; with several levels of problems, one more for each of them.
+    """Returns a summary for each solution name, sorted; if problems have several levels, also one for each level.
 
-    Which verdicts count as tried, and why:
-    - `passed`: yes.
-    - `wrong`, `rejected`, `crashed`, `timed_out`, `out_of_memory`, `invalid`, `build_failed`: yes, and as not passed.
-      Whoever picks this solution gets no right answer from it. That holds for a missing compiler, too: it fails the
-      whole run, which must not read as if nothing had been wrong.
-    - `skipped`: no, this machine couldn't run it. `problem_error`: no, there was nothing to compare with.
-      `internal_error`: no, that is the harness's fault. None of them says anything of the solution.
+    These verdicts count as tried:
 
-    Shapes that weren't tried are left out; a problem is passed if it was tried at one shape or more and passed at all
-    of those. Its speedup is the one at shape `full`, otherwise the geometric mean over its shapes. Where a passed
-    problem has no speedup (`--check`, or the CPU, where it would mean nothing), the mean and every fast_p above 0 are
-    unknown; where no problem passed there is no mean, and each fast_p is 0.
+    - `passed`;
+    - `wrong`, `rejected`, `crashed`, `timed_out`, `out_of_memory`, `invalid` and `build_failed`, as not passed: the
+      solution gives no correct result. A missing compiler counts too, because it fails the whole run, and the summary
+      must show that.
+
+    `skipped` (this machine cannot run it), `problem_error` (nothing to compare with) and `internal_error` (a bug in the
+    harness) do not count: they say nothing about the solution.
+
+    Shapes that were not tried are left out. A problem is passed if at least one shape was tried and all tried shapes
+    passed. Its speedup is that at shape `full`, or else the geometric mean over its shapes. If a passed problem has no
+    speedup (with `--check`, or on the CPU), the mean and every fast_p above 0 are unknown. If no problem passed, there
+    is no mean, and every fast_p is 0.
     """
     solutions: dict[str, dict[str, list[Result]]] = {}
     for result in results:
@@ -74,7 +83,7 @@ def summary(results: Iterable[Result]) -> tuple[SolutionSummary, ...]:
 
 
 def render(summaries: Sequence[SolutionSummary]) -> str:
-    """The summaries as a table, and what its columns mean; empty if there are none."""
+    """Returns the summaries as a table with a legend; empty without summaries."""
     if not summaries:
         return ""
     headers = ["solution", "tried", "passed", "mean speedup", *(f"fast_{p:g}" for p in THRESHOLDS)]
@@ -84,7 +93,7 @@ def render(summaries: Sequence[SolutionSummary]) -> str:
             str(entry.tried),
             str(entry.passed),
             ABSENT if entry.speedup is None else significant(entry.speedup),
-            *(_percent(entry.fast[p]) for p in THRESHOLDS),
+            *(percent(entry.fast[p]) for p in THRESHOLDS),
         ]
         for entry in summaries
     ]
@@ -106,7 +115,7 @@ def _summarize(solution: str, problems: Iterable[Sequence[Result]]) -> SolutionS
 
 
 def attempt_of(shapes: Sequence[Result]) -> Attempt | None:
-    """One problem's outcome; None if no shape of it was tried."""
+    """Returns the outcome of one problem over its shapes; None if no shape was tried."""
     tried = [result for result in shapes if result.verdict not in NOT_TRIED]
     if not tried:
         return None
@@ -125,9 +134,5 @@ def _speedup(result: Result) -> float | None:
 
 
 def _mean(speedups: Sequence[float]) -> float:
-    """The geometric mean; a single value exactly as it is, so that it compares with a threshold as it was measured."""
+    """Returns the geometric mean. A single value is returned exactly: rounding must not move it over a threshold."""
     return speedups[0] if len(speedups) == 1 else geometric_mean(speedups)
-
-
-def _percent(share: float | None) -> str:
-    return ABSENT if share is None else f"{100 * share:.3g}%"

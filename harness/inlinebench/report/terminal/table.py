@@ -1,14 +1,14 @@
-"""The table of a run, and below it why whatever didn't pass did not."""
+"""The table of a run's results, with remarks and the reasons of failures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Check, Result, Spread, Timing, Verdict
-from inlinebench.report.text import ABSENT, grid, one_line, quoted, significant
+from inlinebench.records.result import Check, Result, Timing, Verdict
+from inlinebench.report.text import ABSENT, grid, interval, one_line, quoted, significant
 
-NO_SPEEDUP = "No speedup on the CPU: only a GPU can say how fast a CUDA kernel is."
+NO_SPEEDUP = "No speedup on the CPU: times on the CPU do not predict a GPU's."
 
 _COLUMNS = {
     "problem": "left",
@@ -23,19 +23,18 @@ _COLUMNS = {
     "% of roofline": "right",
     "own kernels": "right",
 }
-"""Header and alignment; the speedups over further baselines stand behind the first."""
+"""Headers and alignments. Speedups over further baselines come after `speedup`."""
 _ONLY_IF_KNOWN = ("reference ms", "solution ms", "wall ms", "speedup", "% of roofline", "own kernels")
-"""Columns that are left out where no row has anything to say there."""
+"""Columns that are left out if no row has a value."""
 
 
 def table(results: Sequence[Result], verbose: bool = False) -> str:
-    """Every result as a row, by problem, solution and shape; then a line for each that didn't pass, with its reason.
+    """Returns a table with a row for each result, sorted by problem, solution and shape, then remarks, then failures.
 
-    Times are medians in milliseconds: on the device, and of a call in a loop in Python (`wall`). A speedup has the ends
-    of its interval behind it. `% of roofline` is the roofline time over the solution's. `own kernels`
-    is the share of the GPU's time in kernels that the solution brought along. The column of shapes is there if there is
-    more than one shape; a single one that isn't `full` is named below, with remarks on rows that passed. Failures come
-    last. The CPU's times, which say nothing of a GPU's, are there if `verbose`.
+    Times are medians in ms: on the device, and of a call in a Python loop (`wall`). A speedup is followed by its
+    interval. `% of roofline` is the roofline time over the solution's time. `own kernels` is the share of the GPU's
+    time in kernels of the solution. Shapes have a column if there are several; a single shape other than `full` is
+    named below the table. With `verbose`, times on the CPU are shown, which do not predict a GPU's.
     """
     if not results:
         return "Nothing was evaluated."
@@ -56,18 +55,18 @@ def table(results: Sequence[Result], verbose: bool = False) -> str:
 
 
 def failure(result: Result, with_shape: bool) -> str:
-    """`problem/solution (shape): verdict: reason`, of the reason only its first line and what that quotes."""
-    lines = quoted(result.reason) or ["no reason was given"]
+    """Returns `problem/solution (shape): verdict: reason`, with the first line of the reason and what it quotes."""
+    lines = quoted(result.reason) or ["no reason given"]
     return "\n".join([f"{_name(result, with_shape)}: {result.verdict}: {lines[0]}", *lines[1:]])
 
 
 def remarks(result: Result, with_shape: bool) -> list[str]:
-    """What there is to know of a result that passed, with its name."""
+    """Returns the remarks on a passed result, each with its name."""
     return [f"{_name(result, with_shape)}: {text}" for text in remarks_on(result)]
 
 
 def remarks_on(result: Result) -> list[str]:
-    """What there is to know of a result that passed: flags on its times, and notes on what was converted."""
+    """Returns the remarks on a passed result: flags of its times, and notes of its check."""
     if result.verdict is not Verdict.PASSED:
         return []
     flags = result.timing.flags if result.timing and result.device != "cpu" else ()
@@ -89,16 +88,17 @@ def _notes(results: Sequence[Result], shapes: set[str]) -> list[str]:
 
 
 def columns_of(results: Sequence[Result]) -> dict[str, str]:
-    """The columns with one for each baseline that a result was compared with."""
+    """Returns the alignment of each column by name, with a column for each baseline of any result."""
     found = [f"over {each.name}" for result in results if result.timing for each in result.timing.baselines]
     columns = dict(_COLUMNS)
-    behind = {name: columns.pop(name) for name in ("% of roofline", "own kernels")}
-    return {**columns, **dict.fromkeys(found, "left"), **behind}
+    last = {name: columns.pop(name) for name in ("% of roofline", "own kernels")}
+    return {**columns, **dict.fromkeys(found, "left"), **last}
 
 
 def cells_of(result: Result, verbose: bool) -> dict[str, str]:
+    """Returns the texts of a result by column. Times on the CPU are absent unless `verbose`."""
     timing = result.timing if result.device != "cpu" or verbose else None
-    baselines = {f"over {each.name}": _interval(each.speedup) for each in timing.baselines} if timing else {}
+    baselines = {f"over {each.name}": interval(each.speedup) for each in timing.baselines} if timing else {}
     return {
         "problem": one_line(result.problem),
         "solution": one_line(result.solution),
@@ -107,7 +107,7 @@ def cells_of(result: Result, verbose: bool) -> dict[str, str]:
         "error / tolerance": _error(result.check),
         "reference ms": significant(timing.reference_ms.median) if timing else ABSENT,
         "solution ms": significant(timing.solution_ms.median) if timing else ABSENT,
-        "speedup": _interval(timing.speedup) if timing and result.device != "cpu" else ABSENT,
+        "speedup": interval(timing.speedup) if timing and result.device != "cpu" else ABSENT,
         "wall ms": significant(timing.wall_ms.median) if timing and timing.wall_ms else ABSENT,
         "% of roofline": _share_of_roofline(timing),
         **baselines,
@@ -116,18 +116,14 @@ def cells_of(result: Result, verbose: bool) -> dict[str, str]:
 
 
 def _share_of_roofline(timing: Timing | None) -> str:
-    """The roofline time over the time; a call of nothing has neither."""
+    """The roofline time over the solution's time; absent if that is 0."""
     if timing is None or timing.roofline is None or timing.solution_ms.median <= 0:
         return ABSENT
     return f"{timing.roofline.ms / timing.solution_ms.median:.1%}"
 
 
-def _interval(spread: Spread) -> str:
-    return f"{significant(spread.median)} [{significant(spread.low)}, {significant(spread.high)}]"
-
-
 def _error(check: Check | None) -> str:
-    """The worst error against what was allowed, with digits enough to show which of the two is the larger."""
+    """The worst error and the tolerance, with enough digits to show which one is larger."""
     if check is None or check.worst_error is None:
         return ABSENT
     error, tolerance = max(check.worst_error, 0.0), check.tolerance
@@ -140,7 +136,7 @@ def _error(check: Check | None) -> str:
 
 
 def _short(tolerance: float) -> str:
-    """`1e-04`, `2.5e-04`, `0`: an exponent, and no digit that says nothing."""
+    """Formats a tolerance with an exponent and without trailing zeros: `1e-04`, `2.5e-04`, `0`."""
     mantissa, letter, exponent = f"{tolerance:.2e}".partition("e")
     if "." not in mantissa:
         return mantissa

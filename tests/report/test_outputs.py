@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from inlinebench.records.result import Kernels, KernelShare
-from inlinebench.report.terminal.kernels import kernel_tables
+from inlinebench.report.terminal.outputs import kernel_tables
 
 from .samples import result
 
 
-def test_each_result_that_knows_its_kernels_has_a_table() -> None:
+def test_each_result_with_kernels_has_a_table_of_them() -> None:
     own, copy = KernelShare("scale(float*)", "own", 0.0573, 0.9), KernelShare("Memcpy", "copy", 0.0064, 0.1)
     text = kernel_tables([result("p/known", kernels=Kernels(0.9, (own, copy))), result("p/unknown")])
     assert text.splitlines()[0] == "p/known (full), one call:"
@@ -16,5 +16,5 @@ def test_each_result_that_knows_its_kernels_has_a_table() -> None:
     assert "unknown" not in text
 
 
-def test_nothing_known_is_nothing_said() -> None:
+def test_without_kernels_there_is_no_table() -> None:
     assert kernel_tables([result()]) == ""
