@@ -123,6 +123,6 @@ def test_max_memory_lowers_the_limit(folder: Path, cache: Path) -> None:
     large = ("2/@reference", "--set", "batch_size=4194304")
     row = evaluate(folder, cache, *large, "--max-memory", "0.1").row("2_Scale", "@reference")
     assert row.verdict is Verdict.SKIPPED
-    assert "GiB on cpu; 0.1 GiB are what --max-memory allows" in row.reason
+    assert "GiB on cpu; 0.1 GiB are allowed by --max-memory" in row.reason
     enough = evaluate(folder, cache, "2/@reference", "--max-memory", "0.1").row("2_Scale", "@reference")
     assert enough.verdict is Verdict.PASSED

@@ -140,7 +140,7 @@ BAD_PROBLEMS = {
     "raises_at_import": ("import torch.no_such_module", "ModuleNotFoundError"),
     "raises_in_constructor": (PROBLEM.replace("    def forward", "    def __init__(self): 1 / 0\n    def forward"),
                               "Model(...) raises ZeroDivisionError"),
-    "no_list": (PROBLEM.replace("[torch.rand(N)]", "torch.rand(N)"), "get_inputs() gives Tensor"),
+    "no_list": (PROBLEM.replace("[torch.rand(N)]", "torch.rand(N)"), "get_inputs() returns Tensor"),
     "leaves": ("import os\nos._exit(0)", "crashes or hangs"),
 }
 BAD_SOLUTIONS = {
