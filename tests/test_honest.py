@@ -1,4 +1,4 @@
-"""Every file under `honest/` must pass: each looks suspicious, and none is."""
+"""Every file in `honest/` must pass. Each does something that looks suspicious but is allowed."""
 
 from __future__ import annotations
 

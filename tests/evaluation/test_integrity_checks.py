@@ -35,7 +35,7 @@ def test_implausible_times_are_rejected_and_the_reason_mentions_other_processes(
     timings: Any = SimpleNamespace(solution_ms=lambda: 1.0, in_doubt="{}; or not".format)
     requests: Any = SimpleNamespace(synchronises=False)
     unused: Any = None
-    costs = SimpleNamespace(write_ms=0.1, beside=Surroundings(0.12, 0.02, 0.0, 0.0))
+    costs = SimpleNamespace(write_ms=0.1, surroundings=Surroundings(0.12, 0.02, 0.0, 0.0))
     workload: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"), sets=[None] * 4, costs=costs)
     tools: Any = SimpleNamespace(settings=SimpleNamespace(timing=True), progress=lambda text: None)
     with pytest.raises(Failed) as failure:

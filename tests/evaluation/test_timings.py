@@ -34,13 +34,13 @@ def test_only_the_last_warm_up_call_of_the_reference_is_paired() -> None:
     assert summary is not None and summary.speedup.median == 2.0
 
 
-@pytest.mark.parametrize(("beside", "alone", "slowed"), [
+@pytest.mark.parametrize(("with_candidate", "alone", "slowed"), [
     (2.7, 2.7, False), (2.9, 2.7, False), (3.1, 2.7, True), (0.012, 0.008, False), (0.06, 0.04, True),
 ])
 def test_a_slowed_down_reference_is_distinguished_from_noise(
-    beside: float, alone: float, slowed: bool
+    with_candidate: float, alone: float, slowed: bool
 ) -> None:
-    assert slowed_down(beside, alone) is slowed
+    assert slowed_down(with_candidate, alone) is slowed
 
 
 def test_the_reference_is_warm_after_its_first_call() -> None:

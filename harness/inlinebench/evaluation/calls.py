@@ -112,11 +112,11 @@ class Calls:
         begin, alone = time.monotonic(), list[float]()
         while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < ALONE_S):
             alone.append(self._timings.of_reference(self._reference.run_again()))
-        beside = self._attempt.timing.reference_ms.median
-        if slowed_down(beside, median(alone)):
+        with_candidate = self._attempt.timing.reference_ms.median
+        if slowed_down(with_candidate, median(alone)):
             self._attempt.timing = None
             raise Failed(Verdict.REJECTED, self._timings.in_doubt(
-                f"the reference was slowed down: {beside:.4g} ms while the solution's process existed, "
+                f"the reference was slowed down: {with_candidate:.4g} ms while the solution's process existed, "
                 f"{median(alone):.4g} ms after it ended"))
 
     def _sample(self, sampling: Sampling) -> None:

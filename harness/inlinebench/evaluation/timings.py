@@ -195,9 +195,9 @@ class Timings:
                 "variants"]
 
 
-def slowed_down(beside_ms: float, alone_ms: float) -> bool:
+def slowed_down(with_candidate_ms: float, alone_ms: float) -> bool:
     """Whether the reference's median time next to a candidate is too long, compared with its time alone, in ms."""
-    return beside_ms > alone_ms * (1 + SLOWDOWN) + SLOWDOWN_SLACK_MS
+    return with_candidate_ms > alone_ms * (1 + SLOWDOWN) + SLOWDOWN_SLACK_MS
 
 
 def _scaled(spread: Spread, factor: float) -> Spread:

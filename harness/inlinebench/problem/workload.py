@@ -169,7 +169,7 @@ class Costs:
     """The time that the judge's clock reports for an empty kernel."""
     write_ms: float
     """The least time to write the outputs."""
-    beside: Surroundings
+    surroundings: Surroundings
     """The cost of the steps of a batch around its calls."""
 
 

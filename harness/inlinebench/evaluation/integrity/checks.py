@@ -88,7 +88,7 @@ class IntegrityChecks:
                          f"alone takes {least:.4g} ms on this device")
 
     def _check_outside_clock(self, reported: float) -> None:
-        beside = self._costs.beside
+        surroundings = self._costs.surroundings
         calls = calls_in_batch(reported, len(self._workload.sets))
         took, plausible = 0.0, 0.0
         for _ in range(BATCHES):
@@ -100,10 +100,10 @@ class IntegrityChecks:
             if not blocked:
                 continue
             if self._requests.synchronises:
-                self._timings.outside_ms = outside_ms(calls, batch.time.least_ms, beside)
+                self._timings.outside_ms = outside_ms(calls, batch.time.least_ms, surroundings)
                 return
             took = batch.time.least_ms
-            plausible = most_plausible_ms(calls, reported, beside)
+            plausible = most_plausible_ms(calls, reported, surroundings)
             if took <= plausible:
                 return
         raise Failed(Verdict.REJECTED, self._timings.in_doubt(

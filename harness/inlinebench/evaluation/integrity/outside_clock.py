@@ -96,21 +96,21 @@ def calls_in_batch(reported_ms: float, sets: int) -> int:
     return max(1, min(sets, int(BATCH_MS / max(reported_ms, 1e-4)) + 1))
 
 
-def most_plausible_ms(calls: int, reported_ms: float, beside: Surroundings) -> float:
+def most_plausible_ms(calls: int, reported_ms: float, surroundings: Surroundings) -> float:
     """Returns the longest plausible time in ms of a batch behind a blocking kernel, given the reported time of a call.
 
     A call's dirty L2 lines slow down what follows, but by no more than the time in which the call can have written
-    them. `beside` is the cost of the harness's own steps.
+    them. `surroundings` is the cost of the harness's own steps.
     """
-    call = reported_ms + max(TOLERANCE * reported_ms, SLACK_MS) + min(beside.left_ms, reported_ms)
-    call += COPY_TOLERANCE * beside.copy_ms
-    return calls * (call + beside.around_ms - beside.writing_ms) + FIXED_MS
+    call = reported_ms + max(TOLERANCE * reported_ms, SLACK_MS) + min(surroundings.left_ms, reported_ms)
+    call += COPY_TOLERANCE * surroundings.copy_ms
+    return calls * (call + surroundings.around_ms - surroundings.writing_ms) + FIXED_MS
 
 
-def outside_ms(calls: int, took_ms: float, beside: Surroundings) -> float:
+def outside_ms(calls: int, took_ms: float, surroundings: Surroundings) -> float:
     """Returns the time in ms of one call of a batch without a blocking kernel, including the host's work between calls.
 
     For solutions that wait for the device themselves. Their calls cannot be queued in advance, so no tighter bound on
-    their times is available. `beside` is the cost of the harness's own steps.
+    their times is available. `surroundings` is the cost of the harness's own steps.
     """
-    return max(0.0, took_ms / calls - (beside.around_ms - beside.writing_ms))
+    return max(0.0, took_ms / calls - (surroundings.around_ms - surroundings.writing_ms))
