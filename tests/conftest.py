@@ -1,4 +1,4 @@
-"""What all tests share: one cache of built libraries for the whole session, and the choice of GPU tests."""
+"""Fixtures and hooks for all tests: a cache of built libraries for the session, and the skipping of GPU tests."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .running import PYTHONPATH
 
 os.environ["PYTHONPATH"] = PYTHONPATH
 
-# What else a machine does decides how long an example takes; nothing here is about that.
+# Examples have no deadline, because their time depends on the load of the machine.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder in which each extension of the test session is built once, whichever of its processes asks."""
+    """Returns a cache folder that all processes of the session share, so that each extension is built once."""
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "cache"
     folder.mkdir(exist_ok=True)
@@ -31,9 +31,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips the tests marked `gpu` and `nvcc` where they cannot run.
+    """Skips tests marked `gpu` and `nvcc` if they cannot run.
 
-    Where INLINEBENCH_EXPECT_NVCC is set, the tests marked `nvcc` run all the same, and fail without it.
+    If INLINEBENCH_EXPECT_NVCC is set, tests marked `nvcc` are not skipped, so they fail without nvcc.
     """
     _skip(items, "gpu", _missing_for_gpu)
     if not os.environ.get("INLINEBENCH_EXPECT_NVCC"):
@@ -48,7 +48,7 @@ def _skip(items: list[pytest.Item], marker: str, missing: Callable[[], str]) -> 
 
 
 def _missing_nvcc() -> str:
-    """What a test that needs nvcc lacks here. Empty if nothing."""
+    """Returns why tests that need nvcc cannot run, or ""."""
     try:
         toolchain.nvcc()
     except toolchain.MissingTool as error:
@@ -57,7 +57,7 @@ def _missing_nvcc() -> str:
 
 
 def _missing_for_gpu() -> str:
-    """What a GPU test lacks here, asked of the driver itself: importing torch takes seconds. Empty if nothing."""
+    """Returns why GPU tests cannot run, or "". Uses the driver directly, because importing torch takes seconds."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -1,6 +1,6 @@
-"""Solution files that must get a certain verdict, and say in constants what for: planted bugs, cheats, honest ones.
+"""Evaluates solution files that declare their expected verdict in constants: planted bugs, cheats and honest solutions.
 
-Many at a time are evaluated in one run, as in a real suite, so whatever one of them does must leave the others alone.
+Many files are evaluated in one run, as in a real suite, so no file may affect the results of the others.
 """
 
 from __future__ import annotations
@@ -17,28 +17,36 @@ from .running import ROOT, TESTS, run_eval
 
 MOST_OF_A_LOG = 3000
 HANG_S, PATIENCE_S = 8, 60
-"""Time limits of one evaluation, for those that are to hang and for all others."""
+"""Time limits of one evaluation in seconds: for files that are expected to hang, and for all others."""
 CANARY = {"INLINEBENCH_CANARY_TOKEN": "worthless"}
-"""A variable that no solution must see."""
+"""An environment variable that no solution may see."""
 PROBLEMS = (ROOT / "problems", TESTS / "problems")
 
 
 @dataclass(frozen=True)
 class Planted:
-    """One file and what it declares: PROBLEM, and where it must not pass, EXPECTED and CAUGHT_BY; SHAPE, NEEDS_*."""
+    """One file and the constants that it declares."""
 
     path: Path
+    """The file."""
     problem: str
+    """PROBLEM: the name of its problem."""
     expected: str = "passed"
+    """EXPECTED: the verdict."""
     caught_by: str = ""
+    """CAUGHT_BY: a part of the reason."""
     shape: str = "small"
+    """SHAPE: the shape to evaluate, or `full` if the problem does not have this shape."""
     needs_gpu: bool = False
+    """NEEDS_GPU: whether it is evaluated only on a GPU."""
     needs_sandbox: bool = False
+    """NEEDS_SANDBOX: whether its test is skipped without a whole sandbox."""
     needs_triton: bool = False
+    """NEEDS_TRITON: whether it is evaluated only with Triton."""
 
     @classmethod
     def read(cls, path: Path) -> Planted:
-        """What a file declares, read as text: importing it would run it."""
+        """Reads the constants from the text of a file, because importing the file would run it."""
         facts = {
             node.targets[0].id.lower(): ast.literal_eval(node.value) for node in ast.parse(path.read_text()).body
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
@@ -48,30 +56,31 @@ class Planted:
 
     @property
     def name(self) -> str:
-        """Its family and its own name."""
+        """The names of its folder and of the file."""
         return f"{self.path.parent.name}-{self.path.stem}"
 
     @property
     def uses_cuda(self) -> bool:
+        """Whether it has CUDA sources."""
         return "cuda_sources" in self.path.read_text()
 
     def assert_caught(self, row: Result) -> None:
-        """The verdict, and its reason."""
+        """Asserts the expected verdict and reason."""
         assert (row.verdict.value, row.reason) == (self.expected, row.reason), (row.log or "")[-MOST_OF_A_LOG:]
         assert self.caught_by in row.reason
 
 
 def read_all(pattern: str) -> list[Planted]:
-    """Every file below tests/ that matches and declares a problem."""
+    """Reads every file below tests/ that matches a glob pattern and declares a problem."""
     found = [path for path in sorted(TESTS.glob(pattern)) if "\nPROBLEM = " in path.read_text()]
     return [Planted.read(path) for path in found]
 
 
 def evaluate_all(cases: Sequence[Planted], folder: Path, *arguments: str | Path) -> dict[str, Result]:
-    """Evaluates all cases in as few runs as their shapes and limits need; gives results by the cases' names."""
+    """Evaluates all cases, in one run for each shape and time limit. Returns the results by the names of the cases."""
     if not cases:
         return {}
-    problems = _link(folder / "problems", [path for place in PROBLEMS for path in place.glob("*.py")])
+    problems = _link(folder / "problems", [path for parent in PROBLEMS for path in parent.glob("*.py")])
     shapes = {name: problem.shapes for name, problem in catalog.read(problems, folder).problems.items()}
     groups: dict[tuple[str, int], list[Planted]] = {}
     for case in cases:

@@ -1,4 +1,4 @@
-"""Runs `run_eval.py` as a user does, as a process of its own, and reads what it wrote."""
+"""Runs `run_eval.py` in a new process, as a user does, and reads its results."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 LONGEST_S = 900.0
 PYTHONPATH = os.pathsep.join([str(ROOT / "harness"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-"""For processes: the package of this checkout, and `tests`, which solutions of the tests import."""
+"""The package of this checkout, and `tests`, which solutions of the tests import."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that has ended. `results` are the lines of `--out`, in order."""
+    """A finished run."""
 
     status: int
+    """The exit status."""
     out: str
+    """The standard output."""
     err: str
+    """The standard error."""
     results: list[Result] = field(default_factory=list)
+    """The lines of `--out`, in order."""
 
     def row(self, problem: str, solution: str, shape: str | None = None) -> Result:
-        """The one result of a solution (at a shape)."""
+        """Returns the only result of a solution (at a shape)."""
         found = [row for row in self.results
                  if (row.problem, row.solution) == (problem, solution) and shape in (None, row.shape)]
         assert len(found) == 1, f"{len(found)} results of {problem}/{solution}\n{self.err}"
@@ -36,11 +40,12 @@ class Run:
 
 
 def command(*arguments: str | Path) -> list[str]:
+    """Returns the command line of a run."""
     return [sys.executable, str(ROOT / "run_eval.py"), *map(str, arguments)]
 
 
 def run_eval(*arguments: str | Path, out: Path | None = None, environment: Mapping[str, str] | None = None) -> Run:
-    """One run from start to end."""
+    """Makes a run and waits for its end. `environment` is added to this process's environment."""
     line = command(*arguments, *([] if out is None else ["--out", out]))
     done = subprocess.run(line, capture_output=True, text=True, timeout=LONGEST_S, check=False,
                           stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": PYTHONPATH, **(environment or {})})

@@ -1,4 +1,4 @@
-"""Which room of the package may use which: the graph of imports has no circle, and no arrow that is not listed here."""
+"""The imports between the subpackages of `inlinebench`: they have no cycle, and only those listed here are allowed."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ MAY_USE = {
     "cli": "compile ray records report response scheduler version",
     "": "api records version",
 }
-"""By room (a folder or a module of the package; "" is the package itself): the other rooms that it may import."""
+"""The subpackages that each subpackage may import. Top-level modules count as well, and "" is the package itself."""
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    """Every module's full name and its file."""
+    """Yields the full name and the file of every module."""
     for path in PACKAGE.rglob("*.py"):
         parts = ("inlinebench", *path.relative_to(PACKAGE).with_suffix("").parts)
         yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
@@ -53,7 +53,7 @@ NAMES = dict(modules())
 
 
 def imports(name: str, path: Path) -> Iterator[str]:
-    """The modules of the package that a module imports, anywhere in it."""
+    """Yields the modules of the package that a module imports, at any place in its code."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -75,7 +75,7 @@ def room(name: str) -> str:
 
 
 def arrows() -> dict[str, set[str]]:
-    """By room: the other rooms that its modules import."""
+    """Returns for each subpackage the other subpackages that its modules import."""
     found: dict[str, set[str]] = {room(name): set() for name in GRAPH}
     for name, used in GRAPH.items():
         found[room(name)] |= {room(each) for each in used} - {room(name)}
@@ -87,24 +87,24 @@ def test_the_graph_is_read_from_the_sources() -> None:
     assert "inlinebench.cuda_on_cpu.tokens" in GRAPH["inlinebench.cuda_on_cpu.launches"]  # a relative import
 
 
-def test_modules_do_not_import_each_other_in_a_circle() -> None:
+def test_the_imports_of_modules_have_no_cycle() -> None:
     assert list(TopologicalSorter(GRAPH).static_order())
 
 
-def test_rooms_do_not_use_each_other_in_a_circle() -> None:
+def test_the_allowed_imports_of_subpackages_have_no_cycle() -> None:
     assert list(TopologicalSorter({name: used.split() for name, used in MAY_USE.items()}).static_order())
 
 
 @pytest.mark.parametrize("name", sorted(arrows()))
-def test_a_room_uses_only_the_rooms_that_it_may(name: str) -> None:
+def test_a_subpackage_imports_only_allowed_subpackages(name: str) -> None:
     assert arrows()[name] <= set(MAY_USE[name].split())
 
 
-def test_no_allowed_arrow_is_unused() -> None:
+def test_every_allowed_import_is_used() -> None:
     found = arrows()
     assert {(name, used) for name in MAY_USE for used in MAY_USE[name].split() if used not in found[name]} == set()
 
 
-def test_folders_stay_small_enough_to_overlook() -> None:
+def test_no_folder_has_too_many_modules() -> None:
     counts = {folder: len(list(folder.glob("*.py"))) for folder in {path.parent for path in NAMES.values()}}
     assert {folder.name: count for folder, count in counts.items() if count > MOST_MODULES} == {}

@@ -1,7 +1,7 @@
-"""Every bug planted under `bugs/` is found on the CPU, for its reason, and the honest twins in `bugs_fixed/` pass.
+"""Every bug planted in `bugs/` is found on the CPU with the expected reason, and the fixed twins in `bugs_fixed/` pass.
 
-One run has them all, at the shape `odd`: an overrun by one element is told from the rest where no size is a multiple of
-anything. A file whose source can't be translated marks the line that the reason must name with `// refused`.
+All are evaluated in one run at the shape `odd`, whose sizes are not multiples of a block, so that an overrun by one
+element shows. A source that cannot be translated marks the line that the reason must name with `// refused`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MARK = "  // refused"
 
 
 def constant(path: Path, name: str) -> object:
-    """What a file assigns to a constant, read as text."""
+    """Returns the value of a constant in a file, read as text."""
     return next(ast.literal_eval(node.value) for node in ast.parse(path.read_text()).body
                 if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name)
 
@@ -34,7 +34,7 @@ def by_name(bug: Planted) -> str:
 
 @pytest.fixture(scope="module")
 def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """All of them as solutions of their problems."""
+    """One run of all files as solutions of their problems."""
     folder = tmp_path_factory.mktemp("bugs")
     problems = {bug.path: bug.problem for bug in BUGS} | {path: str(constant(path, "PROBLEM")) for path in TWINS}
     for path, problem in problems.items():
@@ -50,7 +50,7 @@ def test_a_planted_bug_is_found(run: Run, bug: Planted) -> None:
 
 
 @pytest.mark.parametrize("bug", [bug for bug in BUGS if MARK in bug.path.read_text()], ids=by_name)
-def test_what_cannot_run_is_named_with_its_line_in_the_file(run: Run, bug: Planted) -> None:
+def test_the_reason_names_the_line_of_unsupported_code(run: Run, bug: Planted) -> None:
     (line,) = [number for number, text in enumerate(bug.path.read_text().splitlines(), 1) if text.endswith(MARK)]
     reason = run.row(bug.problem, bug.path.stem).reason
     assert f"{bug.caught_by} ({bug.path.name}, line {line}): " in reason
@@ -68,11 +68,11 @@ def test_every_bug_that_runs_has_a_twin() -> None:
     assert twins >= {bug.path.stem for bug in BUGS if bug.expected != Verdict.SKIPPED.value}
 
 
-def test_the_run_ends_as_a_run_with_failures_does(run: Run) -> None:
+def test_the_run_has_all_results_and_the_exit_status_of_failures(run: Run) -> None:
     assert run.status == 1
     assert "Traceback" not in run.out + run.err
     assert len(run.results) == len(BUGS) + len(TWINS)
 
 
-def test_there_are_bugs() -> None:
+def test_there_are_enough_bugs() -> None:
     assert len(BUGS) >= 8

@@ -1,6 +1,6 @@
-"""What a newcomer's first command gives on a machine without a GPU: what is bundled, on the CPU.
+"""`python run_eval.py` without arguments on a machine without a GPU: it evaluates the bundled solutions on the CPU.
 
-Building all of it takes minutes. So the `fast` and `simt` solutions are left to the tests on a GPU, unless
+Building all of them takes minutes, so the `fast` and `simt` solutions are tested only on a GPU, unless
 INLINEBENCH_TEST_ALL is set.
 """
 
@@ -24,7 +24,7 @@ SHAPES = ("odd", "small")
 
 @pytest.fixture(scope="module")
 def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """`python run_eval.py`, with a cache and a file of its own; where there is a GPU, it is hidden."""
+    """Runs `python run_eval.py` with a separate cache and result file. A GPU is hidden from it."""
     out = tmp_path_factory.mktemp("bundled") / "out.jsonl"
     names = [] if ALL else SOLUTIONS
     return run_eval(*names, "--cache", cache, out=out, environment={"CUDA_VISIBLE_DEVICES": ""})
@@ -38,12 +38,12 @@ def test_a_bundled_solution_passes_on_the_cpu(run: Run, name: str, shape: str) -
     assert row.device == "cpu"
 
 
-def test_nothing_else_was_evaluated(run: Run) -> None:
+def test_nothing_else_is_evaluated(run: Run) -> None:
     assert len(run.results) == len(SOLUTIONS) * len(SHAPES)
     assert run.status == 0, run.err
 
 
-def test_the_table_claims_no_speedup_and_says_why_once(run: Run) -> None:
+def test_the_table_has_no_speedups_and_says_why_once(run: Run) -> None:
     rows = [line.split() for line in run.out.splitlines() if line.split()[:1] and line.split()[0] in
             {name.partition("/")[0] for name in SOLUTIONS}]
     assert len(rows) == len(run.results)

@@ -1,4 +1,4 @@
-"""Every file under `cheats/` must get its verdict, for its reason. Each says what it is (see any of them).
+"""Every file in `cheats/` must get the verdict and the reason that it declares.
 
 A normal run evaluates one cheat of each family on the CPU; `pytest -m slow` evaluates the rest.
 """
@@ -41,7 +41,7 @@ def rest(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Res
 
 @pytest.fixture(scope="module")
 def on_gpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    """Those that are about times at full size, with times; the others as a gate would check them."""
+    """Evaluates the cheats at full size, which falsify times, with timing, and the others with `--check`."""
     common = (*LIMITS, "--device", "cuda", "--cache", cache)
     timed = evaluate_all(TIMED, tmp_path_factory.mktemp("timed"), *common, "--calls", "20")
     return {**timed, **evaluate_all(CHECKED, tmp_path_factory.mktemp("checked"), *common, "--check")}

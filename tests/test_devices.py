@@ -1,4 +1,4 @@
-"""A run on several devices gives what a run on one gives."""
+"""A run on several devices gives the same results as a run on one device."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ NAMES = ("shapes", "view", "level1_matmul", "batch_norm")
 
 
 def facts(results: list[Result]) -> dict[tuple[str, str, str], Result]:
-    """What has to be equal: all but times, what was built when, and what was printed."""
+    """Returns the results without the fields that may differ: times, builds and logs."""
     return {
         (row.problem, row.solution, row.shape): replace(row, timing=None, build=None, log=None) for row in results
     }
 
 
-def test_two_judges_find_what_one_finds(cache: Path, tmp_path: Path) -> None:
+def test_two_judges_give_the_same_results_as_one(cache: Path, tmp_path: Path) -> None:
     common = (*NAMES, "--problems", TESTS / "problems", "--solutions", TESTS / "solutions", "--check", "--calls", "3",
               "--seed", "5", "--allow-library", "--cache", cache)
     one = run_eval(*common, "--device", "cpu", out=tmp_path / "one.jsonl")
@@ -29,8 +29,8 @@ def test_two_judges_find_what_one_finds(cache: Path, tmp_path: Path) -> None:
     assert one.status == two.status
 
 
-def test_a_judge_that_dies_takes_one_result_with_it_and_no_more(cache: Path, tmp_path: Path) -> None:
-    """The problem's own reference ends the judge, while another judge is at work beside it."""
+def test_a_judge_that_dies_affects_only_one_result(cache: Path, tmp_path: Path) -> None:
+    """A problem's reference kills its judge while another judge runs."""
     problems = tmp_path / "problems"
     problems.mkdir()
     for source in ("view", "shapes"):

@@ -38,13 +38,13 @@ def test_the_reference_is_as_fast_as_itself(run: Run, problem: str) -> None:
     assert speedup.low / 1.01 <= 1 <= speedup.high * 1.01
 
 
-def test_all_shapes_pass(cache: Path, tmp_path: Path) -> None:
+def test_all_bundled_solutions_pass_at_all_shapes(cache: Path, tmp_path: Path) -> None:
     checked = run_eval("--device", "cuda", "--check", "--cache", cache, out=tmp_path / "out.jsonl")
     assert checked.status == 0, checked.out
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
-def test_times_come_with_all_that_belongs_to_them(run: Run, name: str) -> None:
+def test_the_record_of_times_is_complete_and_consistent(run: Run, name: str) -> None:
     timing = run.row(*name.split("/"), "full").timing
     assert timing is not None and timing.wall_ms is not None and timing.roofline is not None
     assert timing.wall_ms.median >= 0.9 * timing.solution_ms.median

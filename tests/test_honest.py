@@ -1,4 +1,4 @@
-"""Every file under `honest/` must pass: each looks suspicious, and none is.
+"""Every file in `honest/` must pass. Each does something that looks suspicious but is allowed.
 
 A normal run evaluates some of them on the CPU; `pytest -m slow` evaluates the rest.
 """

@@ -1,4 +1,5 @@
-"""Files laid out as KernelBench's, written for this test: numbers, levels, samples, precision, what isn't there."""
+"""Files in KernelBench's layout, written for this test: problem numbers, levels, samples, precision, missing packages.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +110,7 @@ def test_a_reference_passes_against_itself_in_every_precision(folder: Path, cach
     assert run.row("2_Scale", "@reference").verdict is Verdict.PASSED
 
 
-def test_what_this_machine_lacks_is_skipped_with_what_it_takes(folder: Path, cache: Path) -> None:
+def test_problems_that_need_a_package_or_more_memory_are_skipped_with_the_reason(folder: Path, cache: Path) -> None:
     run = evaluate(folder, cache, "10-11/@reference")
     packages, broken = run.row("10_Packages", "@reference"), run.row("11_Broken", "@reference")
     assert packages.verdict is Verdict.SKIPPED and "install the package not_installed" in packages.reason
@@ -123,6 +124,6 @@ def test_max_memory_lowers_the_limit(folder: Path, cache: Path) -> None:
     large = ("2/@reference", "--set", "batch_size=4194304")
     row = evaluate(folder, cache, *large, "--max-memory", "0.1").row("2_Scale", "@reference")
     assert row.verdict is Verdict.SKIPPED
-    assert "GiB on cpu; 0.1 GiB are what --max-memory allows" in row.reason
+    assert "GiB on cpu; 0.1 GiB are allowed by --max-memory" in row.reason
     enough = evaluate(folder, cache, "2/@reference", "--max-memory", "0.1").row("2_Scale", "@reference")
     assert enough.verdict is Verdict.PASSED

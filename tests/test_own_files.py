@@ -1,4 +1,4 @@
-"""What solutions do with files, by `run_eval.py`: their own folder is a copy, and the reason says what was refused."""
+"""Solutions that read and write files: their folder is a private copy, and the reason says what the sandbox refused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ import _helper
 assert _helper.VALUE == 3
 """,
 }
-"""Each at all shapes; with and without a sandbox."""
+"""Solutions that must pass at all shapes, with and without a sandbox."""
 REFUSED = {
     "writes_the_real_folder": ("open(SOLUTIONS + '/level1_matmul/data.txt', 'w')", "may write only to its own folder"),
     "makes_a_folder_there": ("os.mkdir(SOLUTIONS + '/level1_matmul/new')", "may write only to its own folder"),
@@ -63,7 +63,7 @@ NOT_REFUSED = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of solutions with a few other files, and one outside of it."""
+    """Creates a folder of solutions with a few other files, and a file outside of it."""
     place = tmp_path_factory.mktemp("files")
     own = place / "solutions" / "level1_matmul"
     (own / "folder").mkdir(parents=True)
@@ -81,7 +81,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def evaluate(folder: Path, cache: Path, out: str, *arguments: str) -> Run:
-    """A run, and the check that it left the folder of solutions as it was."""
+    """Makes a run, and asserts that it did not change the folder of solutions."""
     before = tree(folder / "solutions")
     run = run_eval(*arguments, "--problems", TESTS / "problems", "--solutions", folder / "solutions", "--device", "cpu",
                    "--check", "--calls", "3", "--allow-library", "--cache", cache, out=folder / out)
@@ -99,12 +99,12 @@ def run(folder: Path, cache: Path) -> Run:
 
 
 @pytest.mark.parametrize("name", HONEST)
-def test_a_solution_reads_and_writes_what_lies_beside_it(run: Run, name: str) -> None:
+def test_a_solution_can_read_and_write_files_in_its_folder(run: Run, name: str) -> None:
     row = run.row("level1_matmul", name)
     assert row.verdict is Verdict.PASSED, row.reason
 
 
-def test_without_a_sandbox_it_is_the_same(folder: Path, cache: Path) -> None:
+def test_a_solution_can_read_and_write_files_without_a_sandbox(folder: Path, cache: Path) -> None:
     names = [f"level1_matmul/{name}" for name in HONEST]
     run = evaluate(folder, cache, "trusted.jsonl", *names, "--trust")
     assert [row.verdict for row in run.results] == [Verdict.PASSED] * len(names), [row.reason for row in run.results]
@@ -112,7 +112,7 @@ def test_without_a_sandbox_it_is_the_same(folder: Path, cache: Path) -> None:
 
 @in_a_sandbox
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_the_sandbox_refuses_is_said_to_be_its_doing(run: Run, name: str) -> None:
+def test_the_reason_says_what_the_sandbox_refused(run: Run, name: str) -> None:
     row = run.row("level1_matmul", name)
     assert row.verdict is Verdict.INVALID
     assert f"({name}.py, line " in row.reason and "the sandbox refused '" in row.reason
@@ -121,13 +121,13 @@ def test_what_the_sandbox_refuses_is_said_to_be_its_doing(run: Run, name: str) -
 
 @in_a_sandbox
 @pytest.mark.parametrize("name", NOT_REFUSED)
-def test_what_would_fail_anyway_is_not(run: Run, name: str) -> None:
+def test_the_reason_does_not_mention_the_sandbox_for_other_errors(run: Run, name: str) -> None:
     row = run.row("level1_matmul", name)
     assert row.verdict is Verdict.INVALID
     assert "Error: " in row.reason and "sandbox" not in row.reason
 
 
-def test_files_have_the_author_s_names_in_reasons_and_logs(run: Run, folder: Path) -> None:
+def test_reasons_and_logs_have_the_author_s_paths(run: Run, folder: Path) -> None:
     row = run.row("level1_matmul", "raised_by_itself")
     own = folder / "solutions" / "level1_matmul"
     assert f"'{own / 'data.txt'}'" in row.reason

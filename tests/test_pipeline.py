@@ -1,6 +1,6 @@
-"""The whole pipeline on the CPU, without mocks: one run of every problem and solution of this folder, looked at here.
+"""The whole pipeline on the CPU without mocks: the results of all problems and solutions in this folder.
 
-A solution named `honest*` passes, and so does every reference; all others have their verdict and its reason below.
+Every reference passes, and so does every solution that is not listed below with another verdict and its reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CALLS = 6
 WARMUP = 5
 
 WRONG = {
-    "aliasing/view_of_the_input": "an output lies in the memory of an input",
+    "aliasing/view_of_the_input": "an output shares memory with an input",
     "axpy/wrong": "1000 of 1000 elements differ",
     "batch_norm/biased_variance": "buffer bn.running_var: 12 of 12 elements differ",
     "batch_norm/no_state": "the reference updates its buffer bn.running_mean; the solution has no buffer",
@@ -76,7 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(cache: Path, folder: Path) -> Run:
-    """Everything, in two runs at once: one builds and evaluates the references, one has all that needs no build."""
+    """Evaluates everything in two simultaneous runs: one with builds and references, the other with no builds."""
 
     def part(name: str, wanted: list[str]) -> Run:
         return run_eval(
@@ -106,14 +106,14 @@ def test_the_reference_itself_passes(run: Run, problem: str) -> None:
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_solution_is_wrong_for_its_reason(run: Run, name: str) -> None:
+def test_a_wrong_solution_has_the_expected_reason(run: Run, name: str) -> None:
     row = run.row(*name.split("/"))
     assert row.verdict is Verdict.WRONG, row.reason
     assert WRONG[name] in row.reason
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_an_unusable_solution_has_its_verdict_and_reason(run: Run, name: str) -> None:
+def test_a_solution_that_cannot_run_has_the_expected_verdict_and_reason(run: Run, name: str) -> None:
     row = run.row(*name.split("/"))
     assert row.verdict is OTHERS[name][0], row.reason
     assert OTHERS[name][1] in row.reason
@@ -125,14 +125,14 @@ def test_a_solution_can_be_right_at_one_shape_and_wrong_at_another(run: Run, nam
     assert {shape: run.row(problem, solution, shape).verdict for shape in BY_SHAPE[name]} == BY_SHAPE[name]
 
 
-def test_everything_was_evaluated_once(run: Run) -> None:
+def test_everything_is_evaluated_once(run: Run) -> None:
     names = [(row.problem, row.solution, row.shape) for row in run.results]
     assert len(set(names)) == len(names)
     assert {f"{problem}/{solution}" for problem, solution, _ in names} == {
         *SOLUTIONS, *(f"{problem}/@reference" for problem in PROBLEMS)}
 
 
-def test_the_exit_status_and_the_screen_tell_that_not_all_passed(run: Run) -> None:
+def test_the_exit_status_and_the_output_show_all_failures(run: Run) -> None:
     assert run.status == 1
     assert "Traceback" not in run.out + run.err
     failures = [row for row in run.results if row.verdict is not Verdict.PASSED]
@@ -140,21 +140,21 @@ def test_the_exit_status_and_the_screen_tell_that_not_all_passed(run: Run) -> No
         assert re.search(rf"^{row.problem}/{row.solution} \({row.shape}\): {row.verdict}: ", run.out, re.MULTILINE)
 
 
-def test_junit_says_the_same(run: Run, folder: Path) -> None:
+def test_the_junit_files_contain_the_same_results(run: Run, folder: Path) -> None:
     suites = [ElementTree.parse(folder / f"{name}.xml").getroot() for name in ("building", "plain")]
     assert sum(len(list(suite.iter("testcase"))) for suite in suites) == len(run.results)
     failed = sum(len(list(suite.iter(kind))) for suite in suites for kind in ("failure", "error"))
     assert failed == sum(row.verdict is not Verdict.PASSED for row in run.results)
 
 
-def test_nothing_a_solution_prints_reaches_the_screen_and_its_tail_is_in_the_log(run: Run) -> None:
+def test_the_output_of_a_solution_is_in_its_log_and_not_on_the_screen(run: Run) -> None:
     log = run.row("level1_matmul", "prints").log or ""
     for line in ("import was here", "forward was here", "child was here", "stderr was here"):
         assert line in log
         assert line not in run.out + run.err
 
 
-def test_another_layout_is_accepted_and_noted(run: Run) -> None:
+def test_an_output_in_another_layout_is_accepted_with_a_note(run: Run) -> None:
     check = run.row("level1_matmul", "other_layout").check
     assert check is not None and any("layout" in note for note in check.notes)
 
@@ -171,26 +171,26 @@ def test_the_result_says_how_weights_were_matched(run: Run, name: str, how: str)
 @pytest.mark.parametrize(("problem", "oracle"), [
     ("level1_matmul", "float64"), ("batch_norm", "float64"), ("dropout", "reference"), ("in_place", "reference"),
 ])
-def test_the_result_says_which_oracle_it_was(run: Run, problem: str, oracle: str) -> None:
+def test_the_result_names_the_oracle(run: Run, problem: str, oracle: str) -> None:
     check = run.row(problem, "honest").check
     assert check is not None and check.oracle == oracle
 
 
-def test_builds_are_in_the_record_and_the_log_keeps_the_compiler_s_words(run: Run) -> None:
+def test_the_result_has_the_build_and_the_compiler_s_output(run: Run) -> None:
     build = run.row("axpy", "slim_dict").build
     assert build is not None and build.headers and build.seconds > 0
     assert run.row("level1_matmul", "honest").build is None
     assert "undeclared" in (run.row("axpy", "compile_error").log or "")
 
 
-def test_equal_sources_under_one_name_are_built_once(run: Run, cache: Path) -> None:
+def test_equal_sources_of_the_same_name_are_built_once(run: Run, cache: Path) -> None:
     assert run.row("axpy", "slim_list").build and run.row("axpy", "slim_string").build
     sources = {"stock", "slim_list and slim_string", "slim_dict", "own_module", "wrong", "torch_library", "from_files"}
     built = [facts for facts in cache.glob("*/*/facts.json") if "axpy" in json.loads(facts.read_text())["library"]]
     assert len(built) == len(sources)
 
 
-def test_times_are_recorded_unless_only_correctness_is_asked_for(cache: Path, folder: Path) -> None:
+def test_times_are_recorded_without_check(cache: Path, folder: Path) -> None:
     again = run_eval("level1_matmul/honest", "--problems", TESTS / "problems", "--solutions", TESTS / "solutions",
                      "--device", "cpu", "--calls", "5", "--allow-library", "--cache", cache, out=folder / "timed.jsonl")
     assert again.status == 0, again.err

@@ -1,4 +1,4 @@
-"""The wheel: what it brings, and that it runs where nothing else is installed."""
+"""The wheel: its contents, and that it runs in an environment where nothing else is installed."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ TYPES = "import inlinebench; from inlinebench import Result, Verdict; print(Verd
 
 
 def pip(*arguments: str | Path) -> None:
-    """Runs pip, which must not take this checkout on PYTHONPATH for an installation."""
+    """Runs pip without PYTHONPATH, because pip would take this checkout for an installed package."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run([sys.executable, "-m", "pip", *arguments], check=True, capture_output=True, env=environment)
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout, built with what is installed here."""
-    folder, copy = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("checkout")  # building leaves files
+    """Builds the wheel of this checkout with the installed build tools."""
+    # A copy, because building leaves files behind.
+    folder, copy = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("checkout")
     shutil.copytree(ROOT / "harness", copy / "harness", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
@@ -38,14 +39,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with nothing but the wheel."""
+    """Creates a virtual environment that contains only the wheel."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
     pip("--python", folder / "bin" / "python", "install", "--no-deps", wheel)
     return folder
 
 
-def test_nothing_but_the_package_is_in_the_wheel(wheel: Path) -> None:
+def test_the_wheel_contains_only_the_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"inlinebench"}
     for needed in ("py.typed", "timing/gpu_clock.cu", "compile/precompiled/host_compiler.sh",
@@ -53,7 +54,7 @@ def test_nothing_but_the_package_is_in_the_wheel(wheel: Path) -> None:
         assert f"inlinebench/{needed}" in names
 
 
-def test_the_wheel_runs_where_nothing_else_is_installed(environment: Path, tmp_path: Path) -> None:
+def test_the_wheel_runs_without_other_packages(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "problems").mkdir()
     (tmp_path / "problems" / "mine.py").write_text(PROBLEM)
     done = subprocess.run([environment / "bin" / "inlinebench", "--version"], cwd=tmp_path, check=True, text=True,

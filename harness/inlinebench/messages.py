@@ -1,4 +1,8 @@
-"""What orchestrator, judge and rehearsal say to each other. All three are ours, so plain pickled records will do."""
+"""Messages between the scheduler, the judge and the probe.
+
+All three processes run only code of the harness, so the messages are pickled dataclasses. A candidate process runs
+untrusted code; it exchanges JSON with the judge instead (`inlinebench.process.replies`).
+"""
 
 from __future__ import annotations
 
@@ -14,114 +18,151 @@ from inlinebench.sandbox.watchdog import Limits
 from inlinebench.timing.stopping import Sampling
 
 CONSTRUCTION_SEED = 20260
-"""Public: both models are constructed under it, so that equal layers draw equal weights. Inputs never use it."""
+"""The public seed. Reference and solution are both constructed under it, so that equal layers draw equal weights. It is
+never used for inputs."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The part of the options that a judge needs. Times in seconds."""
+    """The options that a judge needs."""
 
     device: str
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
     sampling: Sampling
+    """How many calls count, and when enough were timed."""
     warmup: int
+    """Calls before the counted ones. They are checked but not timed."""
     timing: bool
+    """Whether to time calls. False for `--check` and `--sanitize`."""
     baselines: tuple[str, ...]
+    """Names of baselines that are timed next to the reference: keys of `evaluation.baselines.MODES`."""
     tolerance: float | None
+    """Replaces the default tolerance of each floating-point dtype."""
     seed: int
+    """The seed of the run. Inputs and all other secret random choices derive from it."""
     variants: bool
+    """Whether some calls get changed values, such as negated inputs (see `inlinebench.problem.variants`)."""
     tf32: bool
+    """Whether PyTorch's float32 operations may use TF32, in the judge and in candidates."""
     allow_library: bool
+    """Whether a solution passes without a kernel of its own."""
     defended: bool
+    """Whether to run the integrity checks. False for `--trust`."""
     sanitize: str | None
+    """The tool of compute-sanitizer that candidates run under, such as `memcheck`."""
     timeout: float
+    """The time that a candidate may take, in seconds, without its builds and without the judge's own work."""
     sandbox: Sandbox
+    """The protections that are switched on for candidates."""
     limits: Limits
+    """Limits on the host memory, processes and files of a candidate."""
     cache: Path
+    """The folder of cached builds and measured peaks."""
     max_memory: int | None = None
-    """Bytes on the device that a problem may need."""
+    """The most device memory that a problem may need, in bytes."""
 
 
 @dataclass(frozen=True)
 class ProblemAt:
-    """A problem at a shape: the shape's name, or constants that replace the file's."""
+    """A problem file at one shape and precision."""
 
     path: Path
+    """The problem file."""
     shape: str
+    """The name of a shape: `full`, or a key of the file's `SHAPES`."""
     constants: Mapping[str, Any]
+    """Values that replace the file's module-level constants (`--set`), by name."""
     precision: str | None = None
-    """What floating-point inputs and weights are cast to: a key of `inlinebench.wire.arithmetic.DTYPES`."""
+    """The dtype that floating-point inputs and weights are cast to: a key of `inlinebench.wire.arithmetic.DTYPES`."""
 
     @property
     def key(self) -> tuple[str, str, str]:
+        """A hashable value that is equal for equal problems."""
         return str(self.path), self.shape, repr((sorted(self.constants.items()), self.precision))
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Orchestrator to judge: evaluate one solution file (None: the problem's own reference).
-
-    `following` is what this judge will probably be asked next.
-    """
+    """Scheduler to judge: evaluate one solution. The reply is `Done`."""
 
     problem_name: str
+    """The problem's name in the result."""
     solution_name: str
+    """The solution's name in the result."""
     problem: ProblemAt
+    """The problem to evaluate against."""
     solution: Path | None
+    """The solution file, or None to evaluate the problem's own reference."""
     shape_name: str
+    """The shape's name in the result."""
     level: int | None = None
+    """The problem's level in KernelBench."""
     following: Evaluate | None = field(default=None, compare=False)
+    """The evaluation that this judge will probably get next. Its candidate can start early."""
 
 
 @dataclass(frozen=True)
 class Hello:
-    """Judge to orchestrator, once: the device it owns, or why there is none."""
+    """Judge to scheduler, once: the reply to `Settings`."""
 
     device: str
+    """The device that the judge owns, such as `cuda:0`. Empty if it has none."""
     environment: Environment
+    """The hardware and software that results on this device are recorded with."""
     architectures: tuple[str, ...]
+    """The compute capabilities to build for, as nvcc writes them (`90`). Empty on the CPU."""
     unusable: str = ""
+    """Why the device cannot be used. Empty if it can."""
 
 
 @dataclass(frozen=True)
 class NeedRuntimeLibraries:
-    """Judge to orchestrator: the harness's own libraries for the device; the answer is a Support or a reason."""
+    """Judge to scheduler: build the runtime libraries for the device. The reply is `RuntimeLibraries`, or a `str` with
+    the reason why they could not be built."""
 
 
 @dataclass(frozen=True)
 class NeedBuild:
-    """Judge to orchestrator: a candidate asks for a library; the answer is a BuildOutcome."""
+    """Judge to scheduler: a candidate asks for an extension. The reply is a `BuildOutcome`."""
 
     request: BuildRequest
+    """The extension to build."""
 
 
 @dataclass(frozen=True)
 class NeedInit:
-    """Orchestrator to judge: the constructor's arguments of a problem, to build a solution ahead."""
+    """Scheduler to judge: get a problem's constructor arguments, to prebuild its solutions. The reply is `Init`."""
 
     problem: ProblemAt
+    """The problem whose `get_init_inputs` is called."""
 
 
 @dataclass(frozen=True)
 class Init:
-    """Judge to orchestrator: pickled (args, kwargs), or None and the reason where the problem can't give them."""
+    """Judge to scheduler: the constructor arguments of a problem."""
 
     pickled: bytes | None
+    """The pickled `(args, kwargs)`, or None if there are none."""
     reason: str = ""
+    """Why there are no arguments. Empty otherwise."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Judge to orchestrator: what it is doing now."""
+    """Judge to scheduler: a status message."""
 
     text: str
+    """The current step, for the progress line."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """Judge to orchestrator: the result of an evaluation; the judge ends after one that left it unusable."""
+    """Judge to scheduler: an evaluation is finished."""
 
     result: Result
+    """The result of the evaluation."""
     usable: bool = True
+    """Whether the judge can go on. A CUDA error stays with its process, so the judge ends after one."""
 
 
 __all__ = [

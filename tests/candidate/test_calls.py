@@ -1,4 +1,4 @@
-"""Calls in a loop: what is handed in, and which outputs were written over."""
+"""Calls in a loop: the outputs that are copied to the judge, and those that a later call has overwritten."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Model(torch.nn.Module):
 def made(
     forward: Callable[[torch.Tensor], torch.Tensor], copied_to: torch.device | None = None
 ) -> tuple[Caller, torch.Tensor, list[BufferSet]]:
-    """A caller, its memory, and three sets in it, with inputs of ones, twos and threes."""
+    """Returns a caller, its memory, and three sets of buffers in it, with inputs of ones, twos and threes."""
     meta, sets, end = TensorMeta.of(torch.zeros(4)), list[BufferSet](), 0
     for _ in range(CALLS):
         inputs, end = lay_out([meta], end)
@@ -39,7 +39,7 @@ def made(
 
 
 def looped(forward: Callable[[torch.Tensor], torch.Tensor]) -> tuple[float, list[bool], list[torch.Tensor]]:
-    """The wall time, what was written over, and the outputs of a call on each set."""
+    """Makes a call on each set. Returns the wall time, which outputs were overwritten, and the outputs."""
     caller, arena, sets = made(forward)
     wall_ms, _, written_over = caller.loop([((), None)] * CALLS)
     return wall_ms, written_over, [view(arena, buffers.outputs[0]).clone() for buffers in sets]
@@ -49,20 +49,20 @@ def values(tensors: list[torch.Tensor]) -> list[float]:
     return [float(tensor[0]) for tensor in tensors]
 
 
-def test_fresh_outputs_are_all_handed_in() -> None:
+def test_new_output_tensors_are_all_copied_to_the_judge() -> None:
     wall_ms, written_over, outputs = looped(lambda x: x * 2)
     assert wall_ms > 0
     assert (written_over, values(outputs)) == ([False] * CALLS, [2.0, 4.0, 6.0])
 
 
-def test_a_buffer_that_is_used_again_holds_the_last_output_only() -> None:
+def test_a_reused_output_buffer_contains_only_the_last_output() -> None:
     buffer = torch.empty(4)
     _, written_over, outputs = looped(lambda x: torch.mul(x, 2, out=buffer))
     assert written_over == [True, True, False]
     assert float(outputs[-1][0]) == 6.0
 
 
-def test_two_buffers_in_turn_leave_the_last_two() -> None:
+def test_two_alternating_output_buffers_contain_the_last_two_outputs() -> None:
     buffers, turn = [torch.empty(4), torch.empty(4)], iter(range(CALLS))
     _, written_over, outputs = looped(lambda x: torch.mul(x, 2, out=buffers[next(turn) % 2]))
     assert (written_over, values(outputs)[1:]) == ([True, False, False], [4.0, 6.0])
@@ -73,19 +73,19 @@ def test_an_output_of_another_shape_is_a_mismatch() -> None:
         looped(lambda x: x[:2] * 2)
 
 
-def test_a_call_reads_and_writes_the_set_that_it_is_told() -> None:
+def test_a_call_reads_and_writes_the_set_with_its_number() -> None:
     caller, arena, sets = made(lambda x: x * 10)
     for number in (2, 0):
         caller.call((), 0, 0.0, number)
     assert values([view(arena, buffers.outputs[0]) for buffers in sets]) == [10.0, 0.0, 30.0]
 
 
-def test_specs_travel_as_frames() -> None:
+def test_buffer_sets_survive_the_conversion_to_json() -> None:
     spec = TensorSpec("float32", (4,), (1,), 512)
     assert BufferSet.from_json(BufferSet((spec,), ()).to_json()) == BufferSet((spec,), ())
 
 
-def test_copies_lie_elsewhere_and_where_they_were_by_turns() -> None:
+def test_copies_of_inputs_alternate_between_new_and_reused_memory() -> None:
     seen = list[tuple[int, float]]()
 
     def forward(x: torch.Tensor) -> torch.Tensor:

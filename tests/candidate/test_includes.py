@@ -1,4 +1,4 @@
-"""Build requests that leave a candidate: private files travel in them, and no path is another one in each run."""
+"""Build requests of a candidate: they contain private headers, and no path that differs from run to run."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def files(tmp_path: Path) -> Files:
 
 @pytest.fixture
 def private(tmp_path: Path) -> Path:
-    place = tmp_path / "files" / "home" / "me" / "p"
-    place.mkdir(parents=True)
-    return place
+    folder = tmp_path / "files" / "home" / "me" / "p"
+    folder.mkdir(parents=True)
+    return folder
 
 
 def sent(files: Files, source: str = "", **facts: Any) -> BuildRequest:
@@ -31,7 +31,7 @@ def sent(files: Files, source: str = "", **facts: Any) -> BuildRequest:
     return BuildRequest.from_json(for_build({**request, **facts}, files))
 
 
-def test_without_private_headers_the_author_s_folders_are_named(files: Files, private: Path) -> None:
+def test_without_private_headers_the_request_has_the_author_s_folders(files: Files, private: Path) -> None:
     request = sent(files, f'#line 1 "{private}/a.cu"\nint a;', extra_include_paths=[str(private), "/usr/include"],
                    extra_cflags=[f"-I{private}/sub"], extra_ldflags=[f"-L{private}"])
     assert request.cpp_sources == (f'#line 1 "{FOLDER}/a.cu"\nint a;',)
@@ -44,7 +44,7 @@ def test_without_private_headers_the_author_s_folders_are_named(files: Files, pr
     {"extra_include_paths": ["{private}"]}, {"extra_cflags": ["-O2 -I{private}"]},
     {"extra_cuda_cflags": ["-I {private}"]},
 ])
-def test_a_header_that_is_included_travels(files: Files, private: Path, how: dict[str, list[str]]) -> None:
+def test_the_request_contains_included_headers(files: Files, private: Path, how: dict[str, list[str]]) -> None:
     (private / "a.h").write_text('#include "sub/b.h"')
     (private / "sub").mkdir()
     (private / "sub" / "b.h").write_text('#include "c.h"')
@@ -61,7 +61,7 @@ def test_a_header_that_is_included_travels(files: Files, private: Path, how: dic
     assert request.extra_include_paths[0] == f"{OWN}{FOLDER}"
 
 
-def test_a_header_that_is_not_on_the_include_path_does_not(files: Files, private: Path) -> None:
+def test_the_request_does_not_contain_headers_outside_the_include_path(files: Files, private: Path) -> None:
     (private / "a.h").write_text("int a;")
     assert not sent(files, '#include "a.h"').headers
 
@@ -73,7 +73,7 @@ def test_an_absolute_include_becomes_a_relative_one(files: Files, private: Path)
     assert request.extra_include_paths == (OWN,) and f"{OWN}{FOLDER}/a.h" in request.headers
 
 
-def test_what_was_written_to_a_temporary_folder_is_named_alike_in_each_process(tmp_path: Path) -> None:
+def test_files_in_temporary_folders_give_the_same_request_in_each_process(tmp_path: Path) -> None:
     requests = []
     for name in ("one", "two"):
         scratch = tmp_path / name
@@ -85,7 +85,7 @@ def test_what_was_written_to_a_temporary_folder_is_named_alike_in_each_process(t
     assert requests[0].extra_include_paths == (f"{OWN}/made", OWN)
 
 
-def test_too_large_a_header_is_left_to_the_compiler(files: Files, private: Path) -> None:
+def test_a_header_that_is_too_large_is_not_in_the_request(files: Files, private: Path) -> None:
     (private / "a.h").write_text(" " * (LARGEST_HEADER + 1))
     request = sent(files, f'#include "{private}/a.h"', extra_include_paths=[str(private)])
     assert not request.headers and request.cpp_sources == (f'#include "{FOLDER}/a.h"',)

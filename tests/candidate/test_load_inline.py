@@ -1,4 +1,4 @@
-"""What the shim makes of a solution's call, without a build. That its libraries work is shown by the pipeline."""
+"""The build requests for calls of `load_inline` and `load`, without builds. The pipeline tests the libraries."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from inlinebench.records.build_request import BuildRequest
 
 
 class NotBuilt(Exception):
-    """Ends a call where the build would begin."""
+    """Ends a call before the build."""
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Installs the shim for one test; what it asks for lands here."""
+    """Replaces `load_inline` and `load` for one test. Returns the list of requests."""
     monkeypatch.setattr(torch.utils.cpp_extension, "load_inline", torch.utils.cpp_extension.load_inline)
     monkeypatch.setattr(torch.utils.cpp_extension, "load", torch.utils.cpp_extension.load)
     requests: list[dict[str, Any]] = []
@@ -39,7 +39,7 @@ def request_of(asked: list[dict[str, Any]], *arguments: Any, **named: Any) -> Bu
     return BuildRequest.from_json(asked[-1])
 
 
-def test_positional_arguments_mean_what_they_mean_in_torch(asked: list[dict[str, Any]]) -> None:
+def test_positional_arguments_have_the_same_order_as_in_pytorch(asked: list[dict[str, Any]]) -> None:
     request = request_of(asked, "name", "cpp", "cuda", None, ["f"], ["-O1"], ["-O2"], None, ["-lm"], ["/include"])
     assert (request.name, request.cpp_sources, request.cuda_sources) == ("name", ("cpp",), ("cuda",))
     assert (request.functions, request.extra_cflags, request.extra_cuda_cflags) == ({"f": "f"}, ("-O1",), ("-O2",))
@@ -50,11 +50,11 @@ def test_positional_arguments_mean_what_they_mean_in_torch(asked: list[dict[str,
     ("f", {"f": "f"}), (["f", "g"], {"f": "f", "g": "g"}), (("f",), {"f": "f"}), ({"f": "doc"}, {"f": "doc"}),
     (None, None), ([], {}),
 ])
-def test_functions_in_all_their_forms(asked: list[dict[str, Any]], functions: Any, expected: Any) -> None:
+def test_all_forms_of_functions(asked: list[dict[str, Any]], functions: Any, expected: Any) -> None:
     assert request_of(asked, name="name", cpp_sources="", functions=functions).functions == expected
 
 
-def test_functions_of_another_kind_raise_as_in_torch(asked: list[dict[str, Any]]) -> None:
+def test_functions_of_another_type_raise_as_in_pytorch(asked: list[dict[str, Any]]) -> None:
     with pytest.raises(ValueError, match="Expected 'functions'"):
         torch.utils.cpp_extension.load_inline(name="name", cpp_sources="", functions=3)
 
@@ -71,7 +71,7 @@ def test_empty_flags_are_dropped(asked: list[dict[str, Any]]) -> None:
                               "-gencode=arch=compute_90,code=compute_90", "-gencode=arch=compute_90,code=sm_90"]),
     ("9.0a", ["-arch=sm_80"], ["-arch=sm_80"]), ("native", ["-O3"], ["-O3"]), ("", [], []),
 ])
-def test_the_architectures_that_a_solution_sets_are_built_for(
+def test_flags_for_the_architectures_that_a_solution_sets_are_added(
     asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, listed: str, flags: list[str], expected: list[str]
 ) -> None:
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", listed)
@@ -79,7 +79,7 @@ def test_the_architectures_that_a_solution_sets_are_built_for(
     assert list(request.extra_cuda_cflags) == expected
 
 
-def test_an_architecture_that_torch_does_not_know_raises_as_in_torch(
+def test_an_unknown_architecture_raises_as_in_pytorch(
     asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.9")
@@ -87,7 +87,7 @@ def test_an_architecture_that_torch_does_not_know_raises_as_in_torch(
         torch.utils.cpp_extension.load_inline(name="name", cpp_sources="", cuda_sources="")
 
 
-def test_a_name_that_is_no_identifier_becomes_one(asked: list[dict[str, Any]]) -> None:
+def test_a_name_with_dashes_and_dots_becomes_an_identifier(asked: list[dict[str, Any]]) -> None:
     assert request_of(asked, name="my-kernel.v2", cpp_sources="").name == "my_kernel_v2"
 
 
@@ -95,12 +95,12 @@ def test_a_name_that_begins_with_a_digit_becomes_an_identifier(asked: list[dict[
     assert request_of(asked, name="2d_conv", cpp_sources="").name.isidentifier()
 
 
-def test_an_unknown_argument_raises_as_in_torch(asked: list[dict[str, Any]]) -> None:
+def test_an_unknown_argument_raises_as_in_pytorch(asked: list[dict[str, Any]]) -> None:
     with pytest.raises(TypeError, match="no_such_argument"):
         torch.utils.cpp_extension.load_inline(name="name", cpp_sources="", no_such_argument=1)
 
 
-def test_files_are_read_and_told_apart_by_their_suffix(asked: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_files_are_cpp_or_cuda_sources_by_their_suffix(asked: list[dict[str, Any]], tmp_path: Path) -> None:
     (tmp_path / "a.cpp").write_text("int a;")
     (tmp_path / "b.cu").write_text("int b;")
     with pytest.raises(NotBuilt):
@@ -108,16 +108,16 @@ def test_files_are_read_and_told_apart_by_their_suffix(asked: list[dict[str, Any
     request = BuildRequest.from_json(asked[-1])
     assert request.cpp_sources == (f'#line 1 "{tmp_path}/a.cpp"\nint a;',)
     assert request.cuda_sources == (f'#line 1 "{tmp_path}/b.cu"\nint b;',)
-    assert request.extra_include_paths == (str(tmp_path),), "the files include others beside them"
+    assert request.extra_include_paths == (str(tmp_path),), "the files may include others in their folder"
     assert request.no_implicit_headers and request.functions is None
 
 
-def test_sycl_is_refused(asked: list[dict[str, Any]]) -> None:
+def test_sycl_sources_are_not_supported(asked: list[dict[str, Any]]) -> None:
     with pytest.raises(RuntimeError, match="SYCL"):
         torch.utils.cpp_extension.load_inline(name="name", cpp_sources="", sycl_sources="x")
 
 
-def test_another_source_under_a_name_that_is_taken_gets_a_number_as_in_torch(asked: list[dict[str, Any]]) -> None:
+def test_other_sources_under_the_same_name_get_a_number_as_in_pytorch(asked: list[dict[str, Any]]) -> None:
     sources = ["one", "other", "one", "third"]
     names = [request_of(asked, name="kernels", cpp_sources=source).name for source in sources]
     assert names == ["kernels", "kernels_v1", "kernels", "kernels_v2"]
@@ -132,7 +132,7 @@ extern "C" void *PyInit_open_name() { add({1}, 2); return nullptr; }
 
 @pytest.fixture(scope="module")
 def open_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library that needs a function which nobody defines."""
+    """Builds a library that needs an undefined function."""
     library = tmp_path_factory.mktemp("open") / "open_name.so"
     source = library.with_suffix(".cpp")
     source.write_text(OPEN)
@@ -141,7 +141,7 @@ def open_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("is_python_module", [True, False])
-def test_a_function_that_is_declared_but_not_defined_is_named_as_it_was_declared(
+def test_the_error_of_an_undefined_function_has_its_demangled_name(
     open_library: Path, is_python_module: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.utils.cpp_extension, "load_inline", torch.utils.cpp_extension.load_inline)
@@ -151,13 +151,13 @@ def test_a_function_that_is_declared_but_not_defined_is_named_as_it_was_declared
         torch.utils.cpp_extension.load_inline("open_name", "", is_python_module=is_python_module)
 
 
-def test_a_library_that_misses_another_one_is_as_it_is(tmp_path: Path) -> None:
+def test_a_missing_library_raises_the_original_error(tmp_path: Path) -> None:
     with pytest.raises(ImportError) as raised:
         load_inline._linked(str(tmp_path / "a.so"), lambda: load_inline._import("a", str(tmp_path / "a.so")))
     assert not isinstance(raised.value, load_inline.NotLinked)
 
 
-def test_what_is_not_linked_is_a_failure_of_its_own_kind(tmp_path: Path) -> None:
+def test_an_undefined_symbol_is_a_failure_of_the_kind_not_linked(tmp_path: Path) -> None:
     path = tmp_path / "solution.py"
     path.write_text("from inlinebench.candidate.load_inline import NotLinked\nraise NotLinked('undefined symbol f')\n")
     with pytest.raises(solution.Unusable, match=r"^undefined symbol f \(solution.py, line 2\)$") as raised:

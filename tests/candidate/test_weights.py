@@ -9,22 +9,22 @@ Tensors = dict[str, Tensor]
 
 
 class Holder(nn.Module):
-    """A module with these parameters and buffers; a dot in a name makes a submodule."""
+    """A module with given parameters and buffers. A dot in a name creates a submodule."""
 
     def __init__(self, parameters: Tensors, buffers: Tensors | None = None) -> None:
         super().__init__()
         for name, tensor in parameters.items():
-            self._place(name).register_parameter(name.rpartition(".")[2], nn.Parameter(tensor.clone(), False))
+            self._parent(name).register_parameter(name.rpartition(".")[2], nn.Parameter(tensor.clone(), False))
         for name, tensor in (buffers or {}).items():
-            self._place(name).register_buffer(name.rpartition(".")[2], tensor.clone())
+            self._parent(name).register_buffer(name.rpartition(".")[2], tensor.clone())
 
-    def _place(self, name: str) -> nn.Module:
-        place: nn.Module = self
+    def _parent(self, name: str) -> nn.Module:
+        parent: nn.Module = self
         for part in name.split(".")[:-1]:
-            if not hasattr(place, part):
-                place.add_module(part, nn.Module())
-            place = getattr(place, part)
-        return place
+            if not hasattr(parent, part):
+                parent.add_module(part, nn.Module())
+            parent = getattr(parent, part)
+        return parent
 
 
 def matched(own: Tensors, reference: Tensors) -> Match:
@@ -35,88 +35,88 @@ def a(seed: int, *shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def test_by_full_name() -> None:
+def test_tensors_match_by_full_name() -> None:
     found = matched({"fc.weight": a(1, 3, 3), "fc.bias": a(2, 3)}, {"fc.weight": a(3, 3, 3), "fc.bias": a(4, 3)})
     assert found.parameters == {"fc.weight": "fc.weight", "fc.bias": "fc.bias"}
     assert (found.how, found.changed) == ("by name", True)
 
 
-def test_a_name_with_another_shape_or_dtype_does_not_count() -> None:
+def test_tensors_of_equal_names_but_other_shapes_or_dtypes_do_not_match() -> None:
     assert matched({"weight": a(1, 3)}, {"weight": a(2, 4)}).parameters == {}
     assert matched({"weight": a(1, 3)}, {"weight": a(1, 3).double()}).parameters == {}
 
 
-def test_by_unique_last_name() -> None:
+def test_tensors_match_by_a_unique_last_name() -> None:
     found = matched({"mine.weight": a(1, 3), "mine.bias": a(2, 3)}, {"bn.bias": a(3, 3), "bn.weight": a(4, 3)})
     assert found.parameters == {"mine.weight": "bn.weight", "mine.bias": "bn.bias"}
     assert found.how == "by last name"
 
 
-def test_a_last_name_that_two_bear_is_no_match() -> None:
+def test_tensors_do_not_match_by_a_last_name_that_is_not_unique() -> None:
     own = {"one.weight": a(1, 3), "two.bias": a(2, 4)}
     reference = {"x.weight": a(3, 3), "y.weight": a(4, 3), "z.other": a(5, 5)}
     assert matched(own, reference).parameters == {}
 
 
-def test_by_unique_value() -> None:
+def test_tensors_match_by_a_unique_value() -> None:
     found = matched({"gamma": torch.ones(3), "beta": torch.zeros(3)}, {"bias": torch.zeros(3), "weight": torch.ones(3)})
     assert found.parameters == {"gamma": "weight", "beta": "bias"}
     assert (found.how, found.changed) == ("by value", False)
 
 
-def test_a_value_that_two_have_is_no_match_by_value() -> None:
+def test_tensors_do_not_match_by_a_value_that_is_not_unique() -> None:
     own = {"p": torch.ones(3), "q": a(9, 2)}
     reference = {"x": torch.ones(3), "y": torch.ones(3), "z": a(8, 4)}
     assert matched(own, reference).parameters == {}
 
 
-def test_by_order_where_the_rest_is_alike_in_order() -> None:
+def test_tensors_match_by_order_if_the_rest_has_the_same_shapes_in_the_same_order() -> None:
     found = matched({"p": a(1, 3), "q": a(2, 3)}, {"x": a(3, 3), "y": a(4, 3)})
     assert (found.parameters, found.how) == ({"p": "x", "q": "y"}, "by order")
 
 
-def test_by_unique_shape_in_any_order() -> None:
+def test_tensors_match_by_a_unique_shape_in_any_order() -> None:
     found = matched({"q": a(2, 3), "p": a(1, 3, 2)}, {"x": a(3, 3, 2), "y": a(4, 3)})
     assert (found.parameters, found.how) == ({"p": "x", "q": "y"}, "by shape")
 
 
-def test_a_shape_that_two_have_and_another_order_leave_the_seed_s_own_values() -> None:
+def test_tensors_keep_their_values_if_neither_shape_nor_order_is_unambiguous() -> None:
     own = {"p": a(1, 3), "q": a(2, 3), "r": a(3, 4), "s": a(4, 4)}
     reference = {"w": a(5, 4), "x": a(6, 4), "y": a(7, 3), "z": a(8, 3)}
     found = matched(own, reference)
-    assert (found.parameters, found.how) == ({}, "the seed's own values")
+    assert (found.parameters, found.how) == ({}, "the solution's own values")
 
 
-def test_ways_add_up_and_what_is_left_is_said() -> None:
+def test_the_description_lists_all_criteria_and_the_number_of_unmatched_parameters() -> None:
     own = {"fc.weight": a(1, 2), "gamma": torch.ones(3), "extra": a(5, 7)}
     found = matched(own, {"fc.weight": a(2, 2), "bn.weight": torch.ones(3)})
     assert found.parameters == {"fc.weight": "fc.weight", "gamma": "bn.weight"}
-    assert found.how == "by name, by value; 1 kept the seed's own values"
+    assert found.how == "by name, by value; 1 kept the solution's own values"
 
 
-def test_parameters_and_buffers_are_matched_apart() -> None:
+def test_parameters_and_buffers_are_matched_separately() -> None:
     own = Holder({"scale": torch.ones(3)}, {"mean": torch.zeros(3), "count": torch.tensor(0)})
     found = match(own, {"weight": torch.ones(3)}, {"running_mean": torch.zeros(3), "running_var": torch.ones(3)})
     assert (found.parameters, found.buffers) == ({"scale": "weight"}, {"mean": "running_mean"})
 
 
-def test_an_integer_buffer_is_matched_by_its_name_only() -> None:
+def test_an_integer_buffer_matches_only_by_its_name() -> None:
     own = Holder({}, {"bn.num_batches_tracked": torch.tensor(0), "steps": torch.tensor(7)})
     found = match(own, {}, {"bn.num_batches_tracked": torch.tensor(0), "count": torch.tensor(7)})
     assert found.buffers == {"bn.num_batches_tracked": "bn.num_batches_tracked"}
 
 
-def test_nothing_to_match_is_said() -> None:
+def test_the_description_says_if_there_is_nothing_to_match() -> None:
     assert match(Holder({}), {}, {}).how == "none to match"
 
 
-def test_equal_values_are_not_changed_and_a_buffer_that_differs_is() -> None:
+def test_changed_is_whether_any_value_differs() -> None:
     own = Holder({"w": torch.ones(3)}, {"m": torch.zeros(2)})
     assert not match(own, {"w": torch.ones(3)}, {"m": torch.zeros(2)}).changed
     assert match(own, {"w": torch.ones(3)}, {"m": torch.ones(2)}).changed
 
 
-def test_transfer_copies_in_place_and_only_what_was_matched() -> None:
+def test_transfer_copies_only_matched_tensors_and_in_place() -> None:
     own = Holder({"w": a(1, 3), "own": a(2, 5)}, {"m": torch.zeros(2)})
     before = own.w
     reference = {"w": a(3, 3)}

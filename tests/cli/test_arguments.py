@@ -140,13 +140,13 @@ BAD_PROBLEMS = {
     "raises_at_import": ("import torch.no_such_module", "ModuleNotFoundError"),
     "raises_in_constructor": (PROBLEM.replace("    def forward", "    def __init__(self): 1 / 0\n    def forward"),
                               "Model(...) raises ZeroDivisionError"),
-    "no_list": (PROBLEM.replace("[torch.rand(N)]", "torch.rand(N)"), "get_inputs() gives Tensor"),
+    "no_list": (PROBLEM.replace("[torch.rand(N)]", "torch.rand(N)"), "get_inputs() returns Tensor"),
     "leaves": ("import os\nos._exit(0)", "crashes or hangs"),
 }
 BAD_SOLUTIONS = {
     "syntax_error": ("def f(:", Verdict.INVALID, "line 1"),
     "missing_import": ("import no_such_module", Verdict.INVALID, "No module named 'no_such_module'"),
-    "no_model_new": ("class Model: pass", Verdict.INVALID, "no class ModelNew; a solution file defines it"),
+    "no_model_new": ("class Model: pass", Verdict.INVALID, "no class ModelNew; a solution file must define"),
     "no_module": ("class ModelNew: pass", Verdict.INVALID, "no torch.nn.Module as ModelNew"),
     "other_signature": (SOLUTION.replace("    def forward", "    def __init__(self, size): pass\n    def forward"),
                         Verdict.INVALID, "0 arguments of get_init_inputs()"),

@@ -81,5 +81,5 @@ def test_an_answer_is_to_one_problem(tmp_path: Path) -> None:
 def test_feedback_says_what_to_go_on_instead_of_the_table(tmp_path: Path, cache: Path) -> None:
     done, (row,) = run(tmp_path, WRONG, "--feedback", "--cache", cache)
     assert row.verdict is Verdict.WRONG and done.returncode == 1
-    assert "wrong" in done.stdout and "what is expected plus 1" in done.stdout and "fast_1" not in done.stdout
+    assert "wrong" in done.stdout and "the expected value plus 1" in done.stdout and "fast_1" not in done.stdout
     assert len(done.stdout) < 6000

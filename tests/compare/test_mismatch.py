@@ -1,4 +1,4 @@
-"""What is said of wrong elements: every sentence is true of mask and values, and chance is told from pattern."""
+"""Descriptions of wrong elements: every sentence is true of mask and values, and random errors get no description."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def drawn(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
 
-# What a sentence claims, read back from its words.
+# Parses the sentences, to check their claims.
 
 NUMBER = r"(\d+)"
 _SETS: list[tuple[str, Callable[..., Callable[[int], bool]]]] = [
@@ -69,7 +69,7 @@ _ONE, _MANY, _NAME = "(?:row|column|element)", "(?:rows|columns|elements)", r"(?
 
 
 def _claimed(words: str, size: int) -> set[int] | int:
-    """The indices along one dimension that some words name, or how many they say that there are."""
+    """Returns the indices along one dimension that a description names, or their number if it gives only that."""
     for pattern, make in _SETS:
         expression = pattern.replace("{names}", f"(?:{_MANY}|{_NAME})").replace("{name}", _NAME)
         expression = expression.replace("{step}", f"(?:{_ONE}|of {_NAME})").replace("{n}", NUMBER)
@@ -82,9 +82,9 @@ def _claimed(words: str, size: int) -> set[int] | int:
 
 
 def assert_true(sentence: str, mask: Tensor) -> None:
-    """Evaluates what a sentence claims against the mask."""
-    if sentence.startswith("right are only: "):
-        return assert_true(sentence.removeprefix("right are only: "), ~mask)
+    """Asserts that the claims of a sentence are true of the mask."""
+    if sentence.startswith("the only right elements are: "):
+        return assert_true(sentence.removeprefix("the only right elements are: "), ~mask)
     words, _, share = sentence.partition(": ")
     parts = re.split(r", (?![^(]*\))", words)
     assert len(parts) == mask.dim()
@@ -105,11 +105,11 @@ def assert_true(sentence: str, mask: Tensor) -> None:
     return None
 
 
-# Places.
+# Regions.
 
 @st.composite
 def _index_sets(draw: st.DrawFn, size: int) -> tuple[str, list[int]]:
-    """The words that should name a set of indices, without its dimension's name, and the set."""
+    """Draws a set of indices. Returns the expected description without the dimension's name, and the set."""
     kind = draw(st.sampled_from(["every", "one", "below", "from", "range", "step", "block"]))
     at = draw(st.integers(1, size - 2))
     high = draw(st.integers(at, size - 2))
@@ -130,14 +130,14 @@ def _index_sets(draw: st.DrawFn, size: int) -> tuple[str, list[int]]:
 
 
 @given(st.data())
-def test_a_planted_product_of_rows_and_columns_is_named(data: st.DataObject) -> None:
+def test_a_set_of_rows_and_columns_is_described(data: st.DataObject) -> None:
     shape = data.draw(st.tuples(st.integers(16, 80), st.integers(16, 80)))
     (row_words, rows), (column_words, columns) = (data.draw(_index_sets(size)) for size in shape)
     mask = torch.zeros(shape, dtype=torch.bool)
     mask[torch.tensor(rows)[:, None], torch.tensor(columns)] = True
     found = where(mask)
     if len(rows) * len(columns) < 16 and found is None:
-        return  # too few to be told from chance
+        return  # too few to be significant
     if mask.all():
         assert found is None
         return
@@ -148,7 +148,7 @@ def test_a_planted_product_of_rows_and_columns_is_named(data: st.DataObject) -> 
 
 
 @given(st.data())
-def test_a_planted_slab_of_a_larger_tensor_is_named_by_its_index(data: st.DataObject) -> None:
+def test_a_slab_of_a_larger_tensor_is_described_by_its_index(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(16, 20), min_size=3, max_size=4)))
     dimension = data.draw(st.integers(0, len(shape) - 1))
     words, indices = data.draw(_index_sets(shape[dimension]))
@@ -164,20 +164,20 @@ def test_a_planted_slab_of_a_larger_tensor_is_named_by_its_index(data: st.DataOb
 
 
 @given(st.integers(200, 5000), st.data())
-def test_the_tail_of_a_vector_is_named(size: int, data: st.DataObject) -> None:
+def test_the_tail_of_a_vector_is_described(size: int, data: st.DataObject) -> None:
     tail = data.draw(st.integers(4, size // 2))
     mask = torch.arange(size) >= size - tail
     assert where(mask) == f"elements >= {size - tail}"
 
 
 @given(st.tuples(st.integers(2, 300), st.integers(2, 300)), st.floats(0, 1), SEEDS)
-def test_scattered_errors_have_no_place(shape: tuple[int, int], share: float, seed: int) -> None:
+def test_random_errors_have_no_description(shape: tuple[int, int], share: float, seed: int) -> None:
     mask = torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < share
     assert where(mask) is None
 
 
 @given(st.integers(2, 3000), st.integers(1, 50), SEEDS)
-def test_a_few_scattered_errors_have_no_place(size: int, count: int, seed: int) -> None:
+def test_a_few_random_errors_have_no_description(size: int, count: int, seed: int) -> None:
     mask = torch.zeros(size, dtype=torch.bool)
     mask[torch.randperm(size, generator=torch.Generator().manual_seed(seed))[:count]] = True
     assert where(mask) is None
@@ -186,10 +186,10 @@ def test_a_few_scattered_errors_have_no_place(size: int, count: int, seed: int) 
 
 
 @given(st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(1, 12)), st.floats(0, 1), SEEDS)
-def test_whatever_is_said_of_any_mask_is_true(shape: tuple[int, ...], share: float, seed: int) -> None:
+def test_the_description_of_any_mask_is_true(shape: tuple[int, ...], share: float, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     mask = torch.zeros(shape, dtype=torch.bool)
-    for _ in range(2):  # boxes with holes, and what sticks out of them
+    for _ in range(2):  # overlapping boxes with holes
         low = [int(torch.randint(size, (), generator=generator)) for size in shape]
         box = tuple(slice(begin, None, int(torch.randint(1, 4, (), generator=generator))) for begin in low)
         mask[box] |= torch.rand(mask[box].shape, generator=generator) < share
@@ -209,14 +209,14 @@ def test_whatever_is_said_of_any_mask_is_true(shape: tuple[int, ...], share: flo
     (([3, 88, 91, 1000], slice(None)), "4 of 2048 rows (3, 88, 91, ...), every column: all elements of these"),
     ((slice(0, 100, 2), slice(10, 20)), "every 2nd row from 0 to 98, columns 10 to 19: all elements of these"),
 ])
-def test_in_words(box: Any, words: str) -> None:
+def test_the_description_of_a_box(box: Any, words: str) -> None:
     mask = torch.zeros(2048, 256, dtype=torch.bool)
     mask[box] = True
     assert where(mask) == words
     assert_true(words, mask)
 
 
-def test_part_of_a_block_is_told_with_its_share() -> None:
+def test_the_description_of_a_partly_wrong_block_gives_the_share() -> None:
     mask = torch.zeros(512, 64, dtype=torch.bool)
     mask[384:] = torch.rand(128, 64, generator=torch.Generator().manual_seed(1)) < 0.5
     found = where(mask)
@@ -228,7 +228,7 @@ def test_part_of_a_block_is_told_with_its_share() -> None:
     assert where(mask) == "rows >= 384, every column: all but 1 of the elements there"
 
 
-def test_what_chance_may_have_done_is_only_counted() -> None:
+def test_a_dimension_that_is_not_significant_is_only_counted() -> None:
     mask = torch.zeros(512, 64, dtype=torch.bool)
     mask[510:, :60:2] = torch.rand(2, 30, generator=torch.Generator().manual_seed(1)) < 0.5
     found = where(mask)
@@ -237,15 +237,15 @@ def test_what_chance_may_have_done_is_only_counted() -> None:
     assert_true(found, mask)
 
 
-def test_where_both_edges_are_wrong_the_inside_is_right() -> None:
+def test_if_two_edges_are_wrong_the_right_elements_are_described() -> None:
     mask = torch.ones(100, 70, dtype=torch.bool)
     mask[:96, :64] = False
-    assert where(mask) == "right are only: rows < 96, columns < 64: all elements of these"
-    assert_true("right are only: rows < 96, columns < 64: all elements of these", mask)
+    assert where(mask) == "the only right elements are: rows < 96, columns < 64: all elements of these"
+    assert_true("the only right elements are: rows < 96, columns < 64: all elements of these", mask)
     assert where(torch.arange(1000) >= 32) == "elements >= 32"
 
 
-def test_a_vector_without_a_place_of_its_own() -> None:
+def test_scalars_full_masks_and_empty_masks_have_no_description() -> None:
     assert where(torch.ones((), dtype=torch.bool)) is None
     assert where(torch.ones(5, dtype=torch.bool)) is None
     assert where(torch.zeros(0, 4, dtype=torch.bool)) is None
@@ -269,7 +269,7 @@ def test_the_form_of_a_set(chosen: list[int], form: Form, window: int, monkeypat
     assert found.form is form or not period_in_sight
 
 
-def test_names_of_dimensions() -> None:
+def test_the_names_of_dimensions() -> None:
     assert [axis.one for axis in axes(4)] == ["index 0", "index 1", "index 2", "the last index"]
     assert [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)] == [
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"]
@@ -287,44 +287,44 @@ def value_sentence(output: Tensor, reference: Tensor, oracle: Tensor | None = No
 
 
 @given(SEEDS, st.sampled_from([0.125, 0.5, 2.0, 3.0, 1 / 3, 64.0, -2.0]), st.sampled_from(DTYPES))
-def test_a_constant_factor_is_named(seed: int, factor: float, dtype: torch.dtype) -> None:
+def test_a_constant_factor_is_described(seed: int, factor: float, dtype: torch.dtype) -> None:
     reference = drawn(seed, 32, 48, dtype=dtype)
     found = value_sentence(reference * factor, reference, reference.double())
     assert found is not None
-    named = re.fullmatch(r"(?:nearly )?every wrong value is (\S+) times what is expected", found)
+    named = re.fullmatch(r"(?:nearly )?every wrong value is (\S+) times the expected value", found)
     assert named and float(named[1]) == pytest.approx(factor, rel=1e-3 if dtype.itemsize > 2 else 1e-2)
 
 
 @given(SEEDS, st.sampled_from(DTYPES))
-def test_another_sign_is_named(seed: int, dtype: torch.dtype) -> None:
+def test_the_opposite_sign_is_described(seed: int, dtype: torch.dtype) -> None:
     reference = drawn(seed, 32, 48, dtype=dtype)
     output = reference.clone()
     output[16:] *= -1
-    assert value_sentence(output, reference) == "every wrong value is what is expected with the other sign"
+    assert value_sentence(output, reference) == "every wrong value is the expected value with the opposite sign"
 
 
 @given(SEEDS, st.floats(0.01, 100), st.booleans())
-def test_a_constant_offset_is_named(seed: int, offset: float, down: bool) -> None:
+def test_a_constant_offset_is_described(seed: int, offset: float, down: bool) -> None:
     reference = drawn(seed, 32, 48)
     found = value_sentence(reference + (-offset if down else offset), reference)
     assert found is not None
-    named = re.fullmatch(r"(?:nearly )?every wrong value is what is expected (plus|minus) (\S+)", found)
+    named = re.fullmatch(r"(?:nearly )?every wrong value is the expected value (plus|minus) (\S+)", found)
     assert named and (named[1] == "minus") == down and float(named[2]) == pytest.approx(offset, rel=1e-3)
 
 
 @given(SEEDS, st.integers(16, 40), st.integers(16, 40))
-def test_a_transposition_is_named(seed: int, rows: int, columns: int) -> None:
+def test_a_transposition_is_described(seed: int, rows: int, columns: int) -> None:
     reference = drawn(seed, rows, columns)
     found = value_sentence(reference.t().contiguous().reshape(rows, columns), reference)
     if rows == columns:
-        assert found == "every wrong value is what is expected at the transposed place ([j, i] for [i, j])"
+        assert found == "every wrong value is the expected value at the transposed index ([j, i] for [i, j])"
     else:
-        named = f"[{columns}, {rows}]"
-        assert found == f"every wrong value is what memory would hold there if the output were transposed, {named}"
+        words = "is the value that memory would contain if the output were transposed"
+        assert found == f"every wrong value {words}, [{columns}, {rows}]"
 
 
 @given(SEEDS, st.data())
-def test_a_shift_by_one_is_named(seed: int, data: st.DataObject) -> None:
+def test_a_shift_by_one_is_described(seed: int, data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(5, 9), min_size=1, max_size=4)))
     if math.prod(shape) < 64:
         shape = (64, *shape)
@@ -333,7 +333,7 @@ def test_a_shift_by_one_is_named(seed: int, data: st.DataObject) -> None:
     found = value_sentence(reference.roll(-step, dimension), reference)
     axis, side = axes(len(shape))[dimension], "before" if step < 0 else "after"
     words = f"one {axis.one} {side} it" if axis.many else f"one step {side} it along {axis.one}"
-    assert found == f"every wrong value that has such a neighbour is what is expected {words}"
+    assert found == f"every wrong value that has such a neighbour is the expected value {words}"
 
 
 @given(SEEDS, st.integers(1, 500), st.sampled_from(DTYPES))
@@ -346,13 +346,13 @@ def test_random_errors_have_nothing_in_common(seed: int, count: int, dtype: torc
 
 
 @given(SEEDS)
-def test_noise_about_the_right_value_is_no_factor_and_no_offset(seed: int) -> None:
+def test_noise_is_not_described_as_a_factor_or_an_offset(seed: int) -> None:
     reference = drawn(seed, 40, 40)
     assert value_sentence(reference * (1 + 0.01 * drawn(seed + 1, 40, 40)), reference) is None
     assert value_sentence(reference + 0.01 * drawn(seed + 1, 40, 40), reference) is None
 
 
-def test_a_claim_that_holds_for_half_of_them_is_not_made() -> None:
+def test_a_claim_that_holds_for_half_of_the_wrong_values_is_not_made() -> None:
     reference = drawn(1, 64, 64)
     output = reference * 2
     output[:32] = -reference[:32]
@@ -362,7 +362,7 @@ def test_a_claim_that_holds_for_half_of_them_is_not_made() -> None:
     assert value_sentence(output, reference) is None
 
 
-def test_a_claim_that_holds_for_nearly_all_is_made_as_such() -> None:
+def test_a_claim_that_holds_for_nearly_all_wrong_values_says_so() -> None:
     reference = drawn(1, 64, 64)
     output = torch.zeros_like(reference)
     output[0, :20] = reference[0, :20] + 3 + drawn(2, 20)
@@ -374,7 +374,7 @@ def test_a_claim_that_holds_for_nearly_all_is_made_as_such() -> None:
 @pytest.mark.parametrize(("value", "words"), [
     (NAN, "is NaN"), (0.0, "is 0"), (-0.0, "is 0"), (3.25, "is 3.25"), (math.inf, "is inf"),
 ])
-def test_one_value_everywhere(value: float, words: str) -> None:
+def test_one_value_everywhere_is_described(value: float, words: str) -> None:
     reference = drawn(1, 32, 32)
     output = reference.clone()
     output[:16] = value
@@ -383,20 +383,20 @@ def test_one_value_everywhere(value: float, words: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.uint8, torch.bool])
-def test_what_nobody_wrote_is_told_from_a_computed_nan(dtype: torch.dtype) -> None:
+def test_uninitialized_memory_is_distinguished_from_a_computed_nan(dtype: torch.dtype) -> None:
     reference = torch.arange(1000).remainder(2).to(dtype)
     for pattern in ([0xFF], [0xFF, 0x7F]) if dtype.itemsize > 1 else ([0xFF],):
         output = reference.clone()
         times = 500 * dtype.itemsize // len(pattern)
         output[500:].view(torch.uint8).copy_(torch.tensor(pattern, dtype=torch.uint8).repeat(times))
         found = value_sentence(output, reference)
-        assert found is not None and "has the bits of memory that nobody wrote to" in found
+        assert found is not None and "has the bits of uninitialized memory" in found
     if dtype.is_floating_point:
         output[500:] = NAN
         assert value_sentence(output, reference) == "every wrong value is NaN"
 
 
-def test_where_only_some_are_nan_these_are_told_by_themselves() -> None:
+def test_if_only_some_wrong_values_are_nan_they_are_described_separately() -> None:
     reference = drawn(1, 1000)
     output = reference + drawn(2, 1000) + 5
     output[992:] = NAN
@@ -408,25 +408,26 @@ def test_where_only_some_are_nan_these_are_told_by_themselves() -> None:
     assert find(output, reference).patterns == ()
 
 
-def test_values_of_a_coarser_type_are_named() -> None:
+def test_values_of_a_coarser_dtype_are_described() -> None:
     reference = drawn(1, 64, 64)
     for dtype in (torch.float16, torch.bfloat16):
-        words = f"is exactly a {str(dtype).removeprefix('torch.')} number, which few of the expected ones are"
+        name = str(dtype).removeprefix("torch.")
+        words = f"is exactly representable in {name}, which few of the expected values are"
         assert value_sentence(reference.to(dtype).float(), reference) == f"every wrong value {words}"
     integers = torch.arange(4096.0)
     assert value_sentence(integers.flip(0) * drawn(1, 4096).round(), integers) is None
 
 
 @pytest.mark.parametrize(("change", "words"), [
-    (lambda y: y * 2, "is 2 times what is expected"), (lambda y: y + 1, "is what is expected plus 1"),
-    (lambda y: -y, "is what is expected with the other sign"), (lambda y: y * 0, "is 0"),
+    (lambda y: y * 2, "is 2 times the expected value"), (lambda y: y + 1, "is the expected value plus 1"),
+    (lambda y: -y, "is the expected value with the opposite sign"), (lambda y: y * 0, "is 0"),
 ])
-def test_integers(change: Callable[[Tensor], Tensor], words: str) -> None:
+def test_wrong_integers_are_described(change: Callable[[Tensor], Tensor], words: str) -> None:
     reference = torch.randint(-1000, 1000, (64, 64), generator=torch.Generator().manual_seed(1))
     assert value_sentence(change(reference), reference) == f"every wrong value {words}"
 
 
-def test_complex_values() -> None:
+def test_wrong_complex_values_are_described() -> None:
     reference = torch.complex(drawn(1, 32, 32), drawn(2, 32, 32))
     assert value_sentence(reference.t(), reference) is not None
     assert value_sentence(torch.zeros_like(reference), reference) == "every wrong value is 0"
@@ -436,7 +437,7 @@ def test_complex_values() -> None:
 
 # The record.
 
-def test_the_first_elements_the_worst_one_and_the_counts() -> None:
+def test_the_record_has_the_first_elements_the_worst_one_and_the_counts() -> None:
     reference = torch.ones(50, 40)
     output = reference.clone()
     output.view(-1)[7::13] += 0.5
@@ -451,7 +452,7 @@ def test_the_first_elements_the_worst_one_and_the_counts() -> None:
     assert found.tolerance == 1e-4
 
 
-def test_expected_is_the_oracle_s() -> None:
+def test_the_expected_value_is_the_oracle_s() -> None:
     oracle = torch.full((4,), 1.0 + 1e-7, dtype=torch.float64)
     found = find(torch.zeros(4), oracle.float(), oracle)
     assert found.first[0] == Element((0,), "1.0000001", "0")
@@ -463,7 +464,7 @@ def test_expected_is_the_oracle_s() -> None:
     (torch.tensor([1.0, NAN]), torch.tensor([1.0, 2.0]), ("nan", "2"), None),
     (torch.tensor([2**60]), torch.tensor([2**60 + 1]), (str(2**60), str(2**60 + 1)), 1.0),
     (torch.tensor([True]), torch.tensor([2], dtype=torch.uint8).view(torch.bool),
-     ("true", "2, which is no boolean"), 1.0),
+     ("true", "2, which is not a boolean"), 1.0),
     (torch.tensor([2**63 + 5], dtype=torch.uint64), torch.tensor([5], dtype=torch.uint64),
      (str(2**63 + 5), "5"), 2.0**63),
     (torch.tensor([1 / 3], dtype=torch.float64), torch.tensor([0.5], dtype=torch.float64),
@@ -475,14 +476,14 @@ def test_values_as_text(expected: Tensor, got: Tensor, texts: tuple[str, str], e
     assert found.worst_error == (None if error is None else pytest.approx(error))
 
 
-def test_the_first_of_several_errors_without_a_number_is_the_worst() -> None:
+def test_the_first_of_several_infinite_errors_is_the_worst() -> None:
     output = torch.ones(6)
     output[2:4] = torch.tensor([5.0, NAN])
     output[5] = math.inf
     assert find(output, torch.ones(6)).worst.index == (3,)
 
 
-def test_what_does_not_differ_any_more_has_no_mismatch() -> None:
+def test_equal_tensors_have_no_mismatch() -> None:
     ones = torch.ones(3)
     assert find_mismatch("output", ones, ones, None, tolerance=1e-4, scale=Scale(1.0, 0.0)) is None
 
@@ -490,7 +491,7 @@ def test_what_does_not_differ_any_more_has_no_mismatch() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.bool, torch.complex64])
 @settings(max_examples=30)
 @given(seed=SEEDS, share=st.floats(0.01, 1))
-def test_chunks_and_layouts_change_nothing(dtype: torch.dtype, seed: int, share: float) -> None:
+def test_chunks_and_layouts_do_not_matter(dtype: torch.dtype, seed: int, share: float) -> None:
     reference = (drawn(seed, 30, 20) * 10).to(dtype)
     other = torch.logical_not(reference) if dtype is torch.bool else -reference
     output = torch.where(drawn(seed + 1, 30, 20) < 3 * share, other, torch.ones((), dtype=dtype))
@@ -507,7 +508,7 @@ def test_chunks_and_layouts_change_nothing(dtype: torch.dtype, seed: int, share:
 
 
 class _Largest(TorchDispatchMode):
-    """The most elements of each dtype that any tensor had that was made meanwhile."""
+    """Records the largest number of elements of any tensor that is created, by dtype."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -530,7 +531,7 @@ def largest() -> Iterator[_Largest]:
 @pytest.mark.parametrize("fault", [
     lambda y: y * 2, lambda y: y * 0, lambda y: y.roll(1, 0), lambda y: y + (torch.arange(y.shape[1]) % 8 == 3),
 ])
-def test_nothing_wide_is_as_large_as_the_output(
+def test_no_float64_copy_is_as_large_as_the_output(
     fault: Callable[[Tensor], Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compare, "CHUNK", 1000)
@@ -542,14 +543,14 @@ def test_nothing_wide_is_as_large_as_the_output(
     assert found is not None and found.patterns
     assert mode.seen[torch.bool] == 60_000
     wide = {dtype: count for dtype, count in mode.seen.items() if dtype.itemsize > 4}
-    # Stacking adds a dimension for the oracle; the sample of wrong values is no larger than twice its size.
+    # Stacking adds a dimension for the oracle. The sample has at most twice SAMPLE elements.
     assert max(wide.values()) <= 2 * 4096 + 1000, wide
 
 
 # In the judge.
 
-class FakeStage:
-    """Holds what a candidate would have written: an output and one state."""
+class FakeWorkload:
+    """Holds the output and the state that a candidate would have written."""
 
     def __init__(self) -> None:
         spec = SimpleNamespace(torch_dtype=torch.float32)
@@ -572,8 +573,8 @@ class FakeStage:
         return self.written
 
 
-def look(checker: Checker) -> str:
-    """What the checker says about a call that should have left ones in output, input and state."""
+def check_call(checker: Checker) -> str:
+    """Checks a call whose output, input and state should be ones."""
     ones = torch.ones(4)
     return checker.check(CallCheck([], (), 0, {"mean": torch.zeros(4)}, Output.of(ones), {"mean": ones}, (), {0: ones}))
 
@@ -582,27 +583,27 @@ def look(checker: Checker) -> str:
     ("out", "output", 1e-4), ("given", "input 0, which the reference changes", 1e-4), ("written", "buffer mean", 1e-5),
 ])
 def test_the_checker_keeps_the_mismatch_of_the_call_that_failed(place: str, what: str, tolerance: float) -> None:
-    workload = FakeStage()
+    workload = FakeWorkload()
     checker = Checker(workload, {"mean": "mean"}, None, random.Random(1))  # type: ignore[arg-type]
     workload.out, workload.written, workload.given = torch.ones(4), torch.ones(4), torch.ones(4)
-    assert look(checker) == "" and checker.mismatch("call 1", "as drawn") is None
+    assert check_call(checker) == "" and checker.mismatch("call 1", "as drawn") is None
     setattr(workload, place, torch.tensor([1.0, 1.0, 3.0, 1.0]))
-    assert "1 of 4 elements differ" in look(checker)
+    assert "1 of 4 elements differ" in check_call(checker)
     found = checker.mismatch("call 2", "negated")
     assert found is not None and (found.what, found.call, found.variant) == (what, "call 2", "negated")
     assert (found.first, found.tolerance) == ((Element((2,), "1", "3"),), pytest.approx(tolerance))
     setattr(workload, place, torch.ones(4))
-    assert look(checker) == "" and checker.mismatch("call 3", "as drawn") is None
+    assert check_call(checker) == "" and checker.mismatch("call 3", "as drawn") is None
 
 
-def test_without_memory_to_look_the_call_has_failed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_call_fails_even_without_memory_to_describe_the_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any, **__: Any) -> Mismatch:
         raise torch.OutOfMemoryError
 
-    workload = FakeStage()
+    workload = FakeWorkload()
     checker = Checker(workload, {"mean": "mean"}, None, random.Random(1))  # type: ignore[arg-type]
     monkeypatch.setattr(checking, "find_mismatch", full)
-    assert "4 of 4 elements differ" in look(checker)
+    assert "4 of 4 elements differ" in check_call(checker)
     assert checker.mismatch("call 1", "as drawn") is None
     assert checking.NO_MEMORY_LEFT in checker.summary("by name", []).notes
 
@@ -650,14 +651,14 @@ def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
                     out=folder / "results.jsonl")
 
 
-def test_a_planted_fault_is_in_the_result(run: Run) -> None:
+def test_the_result_describes_a_planted_fault(run: Run) -> None:
     row: Result = run.row("level1_matmul", "rows")
     assert row.verdict is Verdict.WRONG and row.mismatch is not None, row.reason
     found = row.mismatch
     assert (found.what, found.dtype, found.shape, found.count) == ("output", "float32", (96, 48), 4608)
     assert found.failed == 32 * 48
     assert found.patterns == (
-        "rows >= 64, every column: all elements of these", "every wrong value is 0.5 times what is expected")
+        "rows >= 64, every column: all elements of these", "every wrong value is 0.5 times the expected value")
     assert found.first[0].index == (64, 0)
     assert float(found.first[0].got) == pytest.approx(0.5 * float(found.first[0].expected), rel=1e-5)
     assert f"(inputs: {found.variant}): output, float32 [96, 48]: 1536 of 4608 elements differ" in feedback(row)
@@ -665,12 +666,12 @@ def test_a_planted_fault_is_in_the_result(run: Run) -> None:
     assert found.call == "call 1" and row.reason.startswith(f"call 1 ({found.variant} inputs): 1536 of 4608")
 
 
-def test_a_solution_that_passes_has_none(run: Run) -> None:
+def test_a_solution_that_passes_has_no_mismatch(run: Run) -> None:
     row = run.row("level1_matmul", "right")
     assert row.verdict is Verdict.PASSED and row.mismatch is None
 
 
-def test_of_two_attempts_it_is_that_of_the_reason(run: Run) -> None:
+def test_the_mismatch_and_the_reason_are_of_the_same_attempt(run: Run) -> None:
     row = run.row("init_arguments", "attempts")
     assert row.verdict is Verdict.WRONG and row.mismatch is not None, row.reason
     assert "got 5" in row.reason

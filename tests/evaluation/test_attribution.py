@@ -48,7 +48,7 @@ def origins(tmp_path: Path) -> Origins:
     ("Memcpy DtoD (Device -> Device)", COPY),
     ("Memset (Device)", COPY),
 ])
-def test_where_a_kernel_comes_from(origins: Origins, name: str, origin: str) -> None:
+def test_the_origin_of_a_kernel(origins: Origins, name: str, origin: str) -> None:
     assert origins.of(name) == origin
 
 
@@ -57,13 +57,13 @@ def origin(name: str) -> str:
 
 
 def call(*work: tuple[str, float, float], before: tuple[tuple[str, float, float], ...] = ()) -> list[Activity]:
-    """Activities of a call whose hold lasts from 10 to 100 µs and whose clock stops at 200."""
+    """Returns the activities of a call. The blocking kernel runs from 10 to 100 µs and the clock stops at 200 µs."""
     rows = [*before, ("inlinebench_flush", 0, 10), ("inlinebench_block", 10, 100), *work,
             ("inlinebench_stop", 200, 201), ("Memcpy DtoD (Device -> Device)", 202, 210)]
     return sorted((Activity(*row) for row in rows), key=lambda activity: activity.begin_us)
 
 
-def test_shares_and_times_are_those_between_hold_and_stop() -> None:
+def test_shares_and_times_count_only_kernels_between_the_blocking_kernel_and_the_stop() -> None:
     profile = read_profile(call(("own", 101, 131), ("gemm", 140, 190), ("own", 190, 200)), origin)
     assert profile is not None
     assert profile.own_share == pytest.approx(40 / 90)
@@ -74,7 +74,7 @@ def test_shares_and_times_are_those_between_hold_and_stop() -> None:
     assert (profile.early, profile.late, set(profile.library)) == ("", "", {"gemm"})
 
 
-def test_kernels_that_run_at_once_are_busy_once() -> None:
+def test_overlapping_kernels_count_once_in_the_busy_time() -> None:
     profile = read_profile(call(("own a", 101, 141), ("own b", 111, 131), ("own c", 140, 151)), origin)
     assert profile is not None and profile.busy_ms == pytest.approx(0.050)
 
@@ -82,17 +82,17 @@ def test_kernels_that_run_at_once_are_busy_once() -> None:
 @pytest.mark.parametrize("early", [
     ("gemm", 50.0, 60.0), ("own", 50.0, 120.0), ("own", 5.0, 8.0), ("own", -50.0, -20.0),
 ])
-def test_a_kernel_before_the_hold_ends_is_early(early: tuple[str, float, float]) -> None:
+def test_a_kernel_before_the_end_of_the_blocking_kernel_is_early(early: tuple[str, float, float]) -> None:
     profile = read_profile(call(("own", 101, 131), before=(early,)), origin)
     assert profile is not None and profile.early == early[0]
 
 
 @pytest.mark.parametrize("harmless", [
-    ("fill", -50.0, -20.0),  # the harness poisons memory with PyTorch's own kernels before the hold
+    ("fill", -50.0, -20.0),  # the harness poisons memory with PyTorch's kernels before the blocking kernel
     ("Memcpy HtoD (Pageable -> Device)", 50.0, 60.0),
-    ("own", 97.0, 120.0),  # the hold's blocks end one after the other
+    ("own", 97.0, 120.0),  # the blocks of the blocking kernel end one after the other
 ])
-def test_what_is_no_work_before_the_clock_is_not_early(harmless: tuple[str, float, float]) -> None:
+def test_harmless_activities_before_the_clock_starts_are_not_early(harmless: tuple[str, float, float]) -> None:
     profile = read_profile(call(("own", 101, 131), before=(harmless,)), origin)
     assert profile is not None and profile.early == ""
 
@@ -108,13 +108,13 @@ def test_the_copies_to_the_judge_are_not_late() -> None:
     assert profile is not None and profile.late == ""
 
 
-def test_without_the_clocks_kernels_there_is_no_profile() -> None:
+def test_activities_without_the_clocks_own_kernels_give_no_profile() -> None:
     assert read_profile([], origin) is None
     assert read_profile([Activity("own", 0, 1)], origin) is None
     assert read_profile([Activity("inlinebench_block", 0, 1), Activity("own", 1, 2)], origin) is None
 
 
-def test_a_call_that_runs_nothing_has_no_share() -> None:
+def test_a_call_that_runs_no_kernel_has_an_own_share_of_zero() -> None:
     profile = read_profile(call(), origin)
     assert profile is not None and (profile.own_share, profile.busy_ms, profile.top) == (0.0, 0.0, ())
 
@@ -123,7 +123,9 @@ _row = st.tuples(st.sampled_from(["own", "gemm", "Memset"]), st.floats(100, 199)
 
 
 @given(st.lists(_row, max_size=8))
-def test_busy_time_lies_between_the_longest_and_the_sum(rows: list[tuple[str, float, float]]) -> None:
+def test_the_busy_time_is_between_the_longest_and_the_sum_of_the_durations(
+    rows: list[tuple[str, float, float]]
+) -> None:
     profile = read_profile(call(*((name, begin, begin + length) for name, begin, length in rows)), origin)
     assert profile is not None
     lengths = [length for _, _, length in rows]

@@ -18,7 +18,7 @@ CALLS, SETS = 3, 8
 
 
 class Source:
-    """Inputs that are unlike all others."""
+    """Writes inputs that all differ from each other."""
 
     def __init__(self) -> None:
         self._drawn = 0
@@ -34,27 +34,27 @@ class Source:
 
 
 class Candidate:
-    """Queues calls behind a hold that a thread stands for. What the buffers hold is what the calls work on: when the
-    hold ran out, or when it was released."""
+    """Queues calls behind a blocking kernel, which a thread simulates. `found` are the inputs that the calls read when
+    the blocking kernel timed out or was released."""
 
-    def __init__(self, page: FlagPage, buffers: list[torch.Tensor], runs_out: bool, says_held: bool) -> None:
+    def __init__(self, page: FlagPage, buffers: list[torch.Tensor], times_out: bool, reports_blocked: bool) -> None:
         self._flags, self._buffers = FlagPage(page.fd)._flags, buffers
-        self._runs_out, self._says_held = runs_out, says_held
+        self._times_out, self._reports_blocked = times_out, reports_blocked
         self.found: list[float] = []
 
     def ask(self, op: str, on_queued: Any, calls: list[Any], **_: Any) -> dict[str, Any]:
         self._flags.release = self._flags.done = 0
-        self._flags.ran_out = int(self._runs_out)
-        gpu = threading.Thread(target=self._hold_and_work)
+        self._flags.ran_out = int(self._times_out)
+        gpu = threading.Thread(target=self._block_and_work)
         gpu.start()
-        if self._runs_out:
+        if self._times_out:
             gpu.join()
         on_queued()
         gpu.join()
-        return {"op": "batched", "nonce": 0, "blocked": self._says_held, "non_tensors": [[] for _ in calls]}
+        return {"op": "batched", "nonce": 0, "blocked": self._reports_blocked, "non_tensors": [[] for _ in calls]}
 
-    def _hold_and_work(self) -> None:
-        while not self._runs_out and not self._flags.release:
+    def _block_and_work(self) -> None:
+        while not self._times_out and not self._flags.release:
             self._flags.beat += 1
             time.sleep(1e-3)
         self.found = [float(buffer) for buffer in self._buffers[:CALLS]]
@@ -74,41 +74,41 @@ def page() -> Iterator[FlagPage]:
     page.close()
 
 
-def run(page: FlagPage, *, runs_out: bool, says_held: bool, sets: int = SETS) -> tuple[Batch, bool, list[float]]:
+def run(page: FlagPage, *, times_out: bool, reports_blocked: bool, sets: int = SETS) -> tuple[Batch, bool, list[float]]:
     buffers = [torch.zeros(()) for _ in range(sets)]
     workload: Any = SimpleNamespace(
         source=Source(), sets=buffers, inputs=lambda number: [buffers[number]], outputs=lambda number: [],
         poison=lambda numbers: None, synchronize=lambda: None, device=torch.device("cpu"),
     )
-    candidate: Any = Candidate(page, buffers, runs_out, says_held)
+    candidate: Any = Candidate(page, buffers, times_out, reports_blocked)
     batch = Batch(workload, candidate, random.Random(0), random.Random(1), page)
-    held, _ = batch.run(min(CALLS, sets))
-    return batch, held, candidate.found
+    blocked, _ = batch.run(min(CALLS, sets))
+    return batch, blocked, candidate.found
 
 
 def inputs(batch: Batch) -> list[float]:
     return [float(call.tensors[0]) for call in batch.calls]
 
 
-def test_calls_behind_a_hold_are_checked_on_what_was_written_before_its_release(page: FlagPage) -> None:
-    batch, held, found = run(page, runs_out=False, says_held=True)
-    assert held and batch.known
+def test_calls_behind_the_blocking_kernel_read_the_inputs_written_before_its_release(page: FlagPage) -> None:
+    batch, blocked, found = run(page, times_out=False, reports_blocked=True)
+    assert blocked and batch.known
     assert inputs(batch) == found
 
 
-@pytest.mark.parametrize("says_held", [True, False])
-def test_calls_whose_hold_ran_out_are_checked_on_what_lay_there(page: FlagPage, says_held: bool) -> None:
-    batch, held, found = run(page, runs_out=True, says_held=says_held)
-    assert not held, "whatever the candidate says"
+@pytest.mark.parametrize("reports_blocked", [True, False])
+def test_calls_read_the_earlier_inputs_if_the_blocking_kernel_timed_out(page: FlagPage, reports_blocked: bool) -> None:
+    batch, blocked, found = run(page, times_out=True, reports_blocked=reports_blocked)
+    assert not blocked, "whatever the candidate reports"
     assert batch.known
     assert inputs(batch) == found and 0.0 not in found
 
 
-def test_where_there_is_one_set_nothing_else_lies_there_and_what_was_found_is_unknown(page: FlagPage) -> None:
-    batch, held, _ = run(page, runs_out=True, says_held=False, sets=1)
-    assert not held and not batch.known
+def test_the_inputs_that_calls_read_are_unknown_after_a_timeout_with_one_set_of_buffers(page: FlagPage) -> None:
+    batch, blocked, _ = run(page, times_out=True, reports_blocked=False, sets=1)
+    assert not blocked and not batch.known
 
 
-def test_a_hold_that_ran_out_while_inputs_were_written_leaves_unknown_what_was_found(page: FlagPage) -> None:
-    batch, held, _ = run(page, runs_out=False, says_held=False)
-    assert not held and not batch.known
+def test_the_inputs_that_calls_read_are_unknown_after_a_timeout_while_inputs_were_written(page: FlagPage) -> None:
+    batch, blocked, _ = run(page, times_out=False, reports_blocked=False)
+    assert not blocked and not batch.known

@@ -1,4 +1,4 @@
-"""Calls see many sets of buffers, and many of them a second time."""
+"""Calls use many sets of buffers, and reuse many of them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from hypothesis import strategies as st
 from inlinebench.evaluation.buffer_rotation import BufferRotation
 
 
-def places(sets: int, calls: int, seed: int = 0) -> list[int]:
-    visits = BufferRotation(sets, random.Random(seed))
-    return [visits.next() for _ in range(calls)]
+def chosen(sets: int, calls: int, seed: int = 0) -> list[int]:
+    rotation = BufferRotation(sets, random.Random(seed))
+    return [rotation.next() for _ in range(calls)]
 
 
 @given(st.integers(1, 64), st.integers(1, 300), st.integers(0, 100))
-def test_every_other_call_comes_back(sets: int, calls: int, seed: int) -> None:
-    found = places(sets, calls, seed)
-    assert all(place in found[:number] for number, place in enumerate(found) if number % 2)
+def test_every_other_call_reuses_a_set(sets: int, calls: int, seed: int) -> None:
+    found = chosen(sets, calls, seed)
+    assert all(index in found[:number] for number, index in enumerate(found) if number % 2)
 
 
 @given(st.integers(1, 64), st.integers(1, 300))
-def test_the_others_go_round(sets: int, calls: int) -> None:
-    assert places(sets, calls)[::2] == [number % sets for number in range((calls + 1) // 2)]
+def test_the_other_calls_use_all_sets_in_turn(sets: int, calls: int) -> None:
+    assert chosen(sets, calls)[::2] == [number % sets for number in range((calls + 1) // 2)]
 
 
-def test_which_set_comes_again_is_not_known_beforehand() -> None:
-    assert len({tuple(places(64, 25, seed)) for seed in range(20)}) == 20
+def test_the_reused_sets_depend_on_the_seed() -> None:
+    assert len({tuple(chosen(64, 25, seed)) for seed in range(20)}) == 20
 
 
-def test_with_one_set_it_is_that() -> None:
-    assert set(places(1, 25)) == {0}
+def test_a_single_set_is_always_used() -> None:
+    assert set(chosen(1, 25)) == {0}

@@ -1,4 +1,4 @@
-"""Candidates that start before they are needed, as real processes on the CPU."""
+"""Candidates that start before they are needed. The tests start real processes on the CPU."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def settings() -> Settings:
 
 
 class Room:
-    """Whether there is room, to be changed by a test."""
+    """Whether there is room for a waiting candidate. Tests change it."""
 
-    there = True
+    available = True
 
     def __call__(self) -> bool:
-        return self.there
+        return self.available
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def solution(folder: Path, name: str) -> Path:
 
 
 def state(pid: int) -> str:
-    """The letter that /proc has for a process that nobody has waited for yet."""
+    """Returns the state letter of a process that nobody has waited for yet, from /proc."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
@@ -96,18 +96,20 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def test_the_one_that_waits_is_taken(candidates: Candidates, tmp_path: Path) -> None:
+def test_the_waiting_candidate_is_taken(candidates: Candidates, tmp_path: Path) -> None:
     path = solution(tmp_path / "a", "one")
     candidates.prepare(path)
     pid = waiting_pid(candidates)
     with candidates.take(path, {}) as candidate:
         assert candidate.pid == pid
-        assert candidate.budget == TIMEOUT_S  # starting took none of it
+        assert candidate.budget == TIMEOUT_S  # starting does not count
         assert candidate.ask("report")["launches"] == 0
     assert not is_alive(pid)
 
 
-def test_it_serves_its_neighbours_and_references(candidates: Candidates, tmp_path: Path) -> None:
+def test_a_waiting_candidate_serves_solutions_in_the_same_folder_and_references(
+    candidates: Candidates, tmp_path: Path
+) -> None:
     one, other = solution(tmp_path / "a", "one"), solution(tmp_path / "a", "other")
     for wanted in (other, None):
         candidates.prepare(one)
@@ -116,7 +118,7 @@ def test_it_serves_its_neighbours_and_references(candidates: Candidates, tmp_pat
             assert candidate.pid == pid
 
 
-def test_a_solution_elsewhere_gets_one_that_may_read_it(candidates: Candidates, tmp_path: Path) -> None:
+def test_a_solution_in_another_folder_gets_a_fresh_candidate(candidates: Candidates, tmp_path: Path) -> None:
     one, elsewhere = solution(tmp_path / "a", "one"), solution(tmp_path / "b", "two")
     candidates.prepare(one)
     pid = waiting_pid(candidates)
@@ -125,7 +127,7 @@ def test_a_solution_elsewhere_gets_one_that_may_read_it(candidates: Candidates, 
         assert not is_alive(pid)
 
 
-def test_preparing_for_another_folder_replaces_it(candidates: Candidates, tmp_path: Path) -> None:
+def test_preparing_for_another_folder_replaces_the_waiting_candidate(candidates: Candidates, tmp_path: Path) -> None:
     one, elsewhere = solution(tmp_path / "a", "one"), solution(tmp_path / "b", "two")
     candidates.prepare(one)
     first = waiting_pid(candidates)
@@ -137,7 +139,7 @@ def test_preparing_for_another_folder_replaces_it(candidates: Candidates, tmp_pa
 
 
 @pytest.mark.parametrize("started", [True, False])
-def test_one_that_died_waiting_is_replaced(candidates: Candidates, tmp_path: Path, started: bool) -> None:
+def test_a_candidate_that_died_while_waiting_is_replaced(candidates: Candidates, tmp_path: Path, started: bool) -> None:
     path = solution(tmp_path / "a", "one")
     candidates.prepare(path)
     pid = waiting_pid(candidates)
@@ -146,13 +148,13 @@ def test_one_that_died_waiting_is_replaced(candidates: Candidates, tmp_path: Pat
     os.kill(pid, signal.SIGKILL)
     while state(pid) not in "Z":
         time.sleep(0.001)
-    candidates.settle()  # which must not raise for it
+    candidates.settle()  # must not raise
     with candidates.take(path, {}) as candidate:
         assert candidate.pid != pid
         assert candidate.ask("report")["launches"] == 0
 
 
-def test_a_device_that_is_not_there_is_nobodys_failure(launcher: Launcher, settings: Settings, room: Room) -> None:
+def test_a_missing_device_is_not_a_failure_of_the_solution(launcher: Launcher, settings: Settings, room: Room) -> None:
     absent = torch.device("cuda", 99)
     candidates = Candidates(launcher, settings, absent, RuntimeLibraries(), no_build, always=(),
                             kept=lambda: (launcher.pid,), room=room)
@@ -160,7 +162,7 @@ def test_a_device_that_is_not_there_is_nobodys_failure(launcher: Launcher, setti
         candidates.take(None, {})
 
 
-def test_the_end_of_one_leaves_the_next_alone(candidates: Candidates, tmp_path: Path) -> None:
+def test_the_waiting_candidate_survives_the_end_of_the_running_one(candidates: Candidates, tmp_path: Path) -> None:
     path = solution(tmp_path / "a", "one")
     with candidates.take(path, {}):
         candidates.prepare(path)
@@ -170,7 +172,7 @@ def test_the_end_of_one_leaves_the_next_alone(candidates: Candidates, tmp_path: 
         assert candidate.ask("report")["launches"] == 0
 
 
-def test_what_has_to_be_given_at_the_start_gets_a_fresh_one(candidates: Candidates, tmp_path: Path) -> None:
+def test_file_descriptors_to_inherit_need_a_fresh_candidate(candidates: Candidates, tmp_path: Path) -> None:
     path = solution(tmp_path / "a", "one")
     candidates.prepare(path)
     pid = waiting_pid(candidates)
@@ -182,8 +184,8 @@ def test_what_has_to_be_given_at_the_start_gets_a_fresh_one(candidates: Candidat
         os.close(memory)
 
 
-def test_without_room_none_waits(candidates: Candidates, room: Room, tmp_path: Path) -> None:
-    room.there = False
+def test_without_room_no_candidate_waits(candidates: Candidates, room: Room, tmp_path: Path) -> None:
+    room.available = False
     path = solution(tmp_path / "a", "one")
     candidates.prepare(path)
     assert candidates._waiting is None
@@ -191,7 +193,7 @@ def test_without_room_none_waits(candidates: Candidates, room: Room, tmp_path: P
         assert candidate.ask("report")["launches"] == 0
 
 
-def test_closing_ends_the_one_that_waits(candidates: Candidates, tmp_path: Path) -> None:
+def test_closing_ends_the_waiting_candidate(candidates: Candidates, tmp_path: Path) -> None:
     candidates.prepare(solution(tmp_path / "a", "one"))
     pid = waiting_pid(candidates)
     candidates.close()
@@ -199,9 +201,7 @@ def test_closing_ends_the_one_that_waits(candidates: Candidates, tmp_path: Path)
 
 
 @pytest.mark.parametrize("waited", [True, False])
-def test_what_its_clock_adds_is_asked_before_it_is_given_away(
-    clocked: Candidates, tmp_path: Path, waited: bool
-) -> None:
+def test_the_clock_is_measured_before_a_candidate_is_taken(clocked: Candidates, tmp_path: Path, waited: bool) -> None:
     path = solution(tmp_path / "a", "one")
     if waited:
         clocked.prepare(path)
@@ -210,30 +210,30 @@ def test_what_its_clock_adds_is_asked_before_it_is_given_away(
         assert candidate.budget == TIMEOUT_S
 
 
-def test_it_is_not_asked_where_no_times_are_taken(candidates: Candidates, tmp_path: Path) -> None:
+def test_the_clock_is_not_measured_without_timing(candidates: Candidates, tmp_path: Path) -> None:
     with candidates.take(solution(tmp_path / "a", "one"), {}) as candidate:
         assert candidate.shown_ms is None
 
 
-def test_one_whose_clock_fails_is_replaced(
+def test_a_waiting_candidate_whose_clock_fails_is_replaced(
     clocked: Candidates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = solution(tmp_path / "a", "one")
     clocked.prepare(path)
-    pid, look = waiting_pid(clocked), Waiting.look_at_clock
+    pid, measure_clock = waiting_pid(clocked), Waiting.measure_clock
 
     def fail_once(waiting: Waiting) -> None:
         if waiting.candidate.pid == pid:
             raise NoCandidate("its clock failed")
-        look(waiting)
+        measure_clock(waiting)
 
-    monkeypatch.setattr(Waiting, "look_at_clock", fail_once)
+    monkeypatch.setattr(Waiting, "measure_clock", fail_once)
     with clocked.take(path, {}) as candidate:
         assert candidate.pid != pid and candidate.shown_ms is not None
     assert not is_alive(pid)
 
 
-def test_a_clock_that_always_fails_is_no_solution_s_fault(
+def test_a_clock_that_always_fails_is_not_a_failure_of_the_solution(
     clocked: Candidates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
@@ -241,10 +241,10 @@ def test_a_clock_that_always_fails_is_no_solution_s_fault(
     def fail(waiting: Waiting) -> None:
         seen.append(waiting.candidate.pid)
         os.kill(waiting.candidate.pid, signal.SIGKILL)
-        look(waiting)
+        measure_clock(waiting)
 
-    look = Waiting.look_at_clock
-    monkeypatch.setattr(Waiting, "look_at_clock", fail)
+    measure_clock = Waiting.measure_clock
+    monkeypatch.setattr(Waiting, "measure_clock", fail)
     with pytest.raises(NoCandidate, match="SIGKILL"):
         clocked.take(solution(tmp_path / "a", "one"), {})
     assert not is_alive(seen[0])

@@ -1,4 +1,4 @@
-"""What earlier calls say about the scale on which a later one is compared."""
+"""How earlier calls determine the scale that a later call is compared with."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from inlinebench.evaluation.checks import CallCheck, Checker
 from inlinebench.problem.forward import Output
 
 
-class FakeStage:
-    """Holds what a candidate would have written: an output and one state."""
+class FakeWorkload:
+    """Holds the output and the state that a candidate would have written."""
 
     def __init__(self, oracle: Any = None) -> None:
         spec = SimpleNamespace(torch_dtype=torch.float32)
@@ -35,51 +35,53 @@ class FakeStage:
         return self.written
 
 
-def look(workload: FakeStage, checker: Checker, outputs: tuple[float, float], states: tuple[float, float]) -> str:
-    """What the checker says about a call, given the reference's output and state and the candidate's."""
+def check_call(
+    workload: FakeWorkload, checker: Checker, outputs: tuple[float, float], states: tuple[float, float]
+) -> str:
+    """Checks a call with the output and the state of the reference and of the candidate, in this order."""
     workload.out, workload.written = torch.tensor([outputs[1]]), torch.full((4,), states[1])
     before, after = {"mean": torch.zeros(4)}, {"mean": torch.full((4,), states[0])}
     return checker.check(CallCheck([], (), 0, before, Output.of(torch.tensor([outputs[0]])), after, (), {}))
 
 
-def checker_of(workload: FakeStage) -> Checker:
+def checker_of(workload: FakeWorkload) -> Checker:
     return Checker(workload, {"mean": "mean"}, None, random.Random(1))  # type: ignore[arg-type]
 
 
-def test_a_state_that_comes_to_nothing_keeps_the_rounding_of_when_it_was_large() -> None:
-    workload = FakeStage()
+def test_a_state_near_zero_may_keep_the_rounding_error_from_when_it_was_large() -> None:
+    workload = FakeWorkload()
     checker = checker_of(workload)
     rounding = 2e-6
-    assert look(workload, checker, (1.0, 1.0), (1.0, 1.0 + rounding)) == ""
-    assert look(workload, checker, (1.0, 1.0), (1e-3, 1e-3 + rounding)) == ""
+    assert check_call(workload, checker, (1.0, 1.0), (1.0, 1.0 + rounding)) == ""
+    assert check_call(workload, checker, (1.0, 1.0), (1e-3, 1e-3 + rounding)) == ""
 
 
-def test_a_state_that_was_never_large_has_no_such_allowance() -> None:
-    workload = FakeStage()
-    assert "buffer mean" in look(workload, checker_of(workload), (1.0, 1.0), (1e-3, 1e-3 + 2e-6))
+def test_a_state_that_was_never_large_has_no_such_tolerance() -> None:
+    workload = FakeWorkload()
+    assert "buffer mean" in check_call(workload, checker_of(workload), (1.0, 1.0), (1e-3, 1e-3 + 2e-6))
 
 
 @pytest.mark.parametrize("error", [5e-5, 1e-3])
-def test_a_biased_state_is_found_at_its_own_size(error: float) -> None:
-    workload = FakeStage()
-    assert "buffer mean" in look(workload, checker_of(workload), (1.0, 1.0), (1.0, 1.0 + error))
+def test_a_biased_state_is_wrong(error: float) -> None:
+    workload = FakeWorkload()
+    assert "buffer mean" in check_call(workload, checker_of(workload), (1.0, 1.0), (1.0, 1.0 + error))
 
 
-def test_a_single_sum_that_comes_to_nothing_is_held_against_the_size_of_earlier_ones() -> None:
-    workload = FakeStage()
+def test_a_single_sum_near_zero_is_compared_at_the_scale_of_earlier_sums() -> None:
+    workload = FakeWorkload()
     checker = checker_of(workload)
-    assert look(workload, checker, (100.0, 100.0), (1.0, 1.0)) == ""
-    assert look(workload, checker, (1e-3, 2e-3), (1.0, 1.0)) == ""
-    assert "elements differ" in look(workload, checker, (1e-3, 0.1), (1.0, 1.0))
+    assert check_call(workload, checker, (100.0, 100.0), (1.0, 1.0)) == ""
+    assert check_call(workload, checker, (1e-3, 2e-3), (1.0, 1.0)) == ""
+    assert "elements differ" in check_call(workload, checker, (1e-3, 0.1), (1.0, 1.0))
 
 
-def test_the_first_single_sum_stands_alone() -> None:
-    workload = FakeStage()
-    assert "elements differ" in look(workload, checker_of(workload), (1e-3, 2e-3), (1.0, 1.0))
+def test_the_first_single_sum_is_compared_at_its_own_scale() -> None:
+    workload = FakeWorkload()
+    assert "elements differ" in check_call(workload, checker_of(workload), (1e-3, 2e-3), (1.0, 1.0))
 
 
 class Rounded:
-    """An oracle whose outputs are told beforehand."""
+    """An oracle with preset outputs."""
 
     def __init__(self) -> None:
         self.output = torch.zeros(0)
@@ -91,11 +93,11 @@ class Rounded:
         return {}
 
 
-def test_what_an_oracle_told_of_clamped_values_loosens_no_later_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call whose values are nearly all clamped, and then one without an oracle whose values are not."""
+def test_errors_of_a_call_with_clamped_values_do_not_loosen_later_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly all values of the first call are clamped. The second call has no clamped values and no oracle."""
     monkeypatch.setattr("inlinebench.evaluation.checks.ORACLE_SHARE", 0.0)
     oracle = Rounded()
-    workload = FakeStage(oracle)
+    workload = FakeWorkload(oracle)
     values = torch.rand(100_000, dtype=torch.float64)
     workload.probed.outputs = Output.of(values.bfloat16()).metas
     workload.sets[0].outputs[0].torch_dtype = torch.bfloat16

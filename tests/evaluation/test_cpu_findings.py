@@ -8,10 +8,10 @@ from inlinebench.records.result import Verdict
 CLAIM = "RuntimeError: inlinebench: unsupported: CUDA graphs"
 
 
-def test_what_cannot_run_on_the_cpu_is_skipped_there() -> None:
+def test_unsupported_code_is_skipped_on_the_cpu() -> None:
     assert verdict_of(CLAIM, Verdict.CRASHED, torch.device("cpu")) is Verdict.SKIPPED
     assert verdict_of("RuntimeError: other", Verdict.CRASHED, torch.device("cpu")) is Verdict.CRASHED
 
 
-def test_a_solution_cannot_claim_its_way_to_a_skip_on_a_gpu() -> None:
+def test_a_solution_cannot_get_itself_skipped_on_a_gpu() -> None:
     assert verdict_of(CLAIM, Verdict.CRASHED, torch.device("cuda", 0)) is Verdict.CRASHED

@@ -22,7 +22,7 @@ QUIET = Surroundings(around_ms=0.12, writing_ms=0.02, copy_ms=0.0, left_ms=0.0)
 
 
 def batch_of(calls: int, ms: float) -> float:
-    """What a batch takes by its parts, if each call takes so long."""
+    """Returns the time of a batch in ms if each call takes `ms`."""
     return calls * (ms + QUIET.around_ms - QUIET.writing_ms)
 
 
@@ -32,22 +32,22 @@ def test_a_true_time_is_plausible(ms: float) -> None:
 
 
 @pytest.mark.parametrize(("reported", "true"), [(0.001, 0.02), (0.04, 0.06), (2.0, 2.7)])
-def test_a_time_that_is_too_short_is_not(reported: float, true: float) -> None:
+def test_a_time_that_is_too_short_is_not_plausible(reported: float, true: float) -> None:
     assert batch_of(20, true) > most_plausible_ms(20, reported, QUIET)
 
 
-def test_what_a_call_leaves_in_l2_counts_no_more_than_what_it_can_have_written() -> None:
+def test_dirty_l2_lines_add_at_most_the_time_of_the_call_that_wrote_them() -> None:
     dirty = Surroundings(0.12, 0.02, 0.0, left_ms=0.015)
     more = [most_plausible_ms(1, ms, dirty) - most_plausible_ms(1, ms, QUIET) for ms in (1.0, 0.002)]
     assert tuple(more) == (pytest.approx(0.015), pytest.approx(0.002))
 
 
-def test_what_a_call_took_that_could_not_be_held_has_the_host_in_it_but_not_the_sweep() -> None:
+def test_the_time_of_a_call_without_blocking_kernel_excludes_the_sweep() -> None:
     assert outside_ms(10, 31.0, QUIET) == pytest.approx(3.0)
     assert outside_ms(10, 0.5, QUIET) == 0.0
 
 
-def test_a_batch_is_long_enough_but_no_longer_than_there_are_buffers() -> None:
+def test_a_batch_has_at_most_one_call_for_each_set_of_buffers() -> None:
     assert calls_in_batch(0.001, 64) == 64
     assert calls_in_batch(0.0, 64) == 64
     assert 1 <= calls_in_batch(0.1, 64) < 64
@@ -55,7 +55,7 @@ def test_a_batch_is_long_enough_but_no_longer_than_there_are_buffers() -> None:
 
 
 @pytest.mark.parametrize(("done", "answer", "least"), [(5.0, 5.2, 5.0), (0.1, 5.0, 5.0 - ANSWER_MS)])
-def test_neither_signal_can_be_early_by_itself(done: float, answer: float, least: float) -> None:
+def test_one_forged_signal_does_not_shorten_the_time(done: float, answer: float, least: float) -> None:
     assert BatchTime(done, answer).least_ms == pytest.approx(least)
 
 
@@ -84,7 +84,7 @@ def test_the_inputs_are_written_before_the_release_and_the_time_ends_with_the_fl
     page.close()
 
 
-def test_nothing_is_written_behind_a_hold_that_ran_out() -> None:
+def test_inputs_are_not_written_after_the_blocking_kernel_timed_out() -> None:
     page, order = FlagPage(), list[str]()
     page._flags.ran_out = 1
     stopwatch = Stopwatch(page, lambda: order.append("written"), patience=5.0)
@@ -93,7 +93,7 @@ def test_nothing_is_written_behind_a_hold_that_ran_out() -> None:
     page.close()
 
 
-def test_nothing_is_written_when_the_hold_may_run_out_any_time() -> None:
+def test_inputs_are_not_written_when_the_blocking_kernel_may_soon_time_out() -> None:
     page, order = FlagPage(), list[str]()
     stopwatch = Stopwatch(page, lambda: order.append("written"), patience=5.0)
     time.sleep(LATEST * BLOCKING_MS / 1e3)
@@ -102,18 +102,18 @@ def test_nothing_is_written_when_the_hold_may_run_out_any_time() -> None:
     page.close()
 
 
-def test_without_the_flag_the_answer_ends_the_time() -> None:
+def test_without_the_gpus_flag_the_reply_ends_the_time() -> None:
     page = FlagPage()
     stopwatch = Stopwatch(page, lambda: None, patience=0.02)
     begin = time.perf_counter()
     stopwatch.start()
-    assert time.perf_counter() - begin >= (BLOCKING_MS + 20) / 1e3  # for the hold as well, which doesn't run
+    assert time.perf_counter() - begin >= (BLOCKING_MS + 20) / 1e3  # it also waits for the blocking kernel in vain
     took = stopwatch.stop()
     assert took.until_done == took.until_answer >= 20
     page.close()
 
 
-def test_the_time_begins_when_the_hold_runs_again() -> None:
+def test_the_time_begins_when_the_blocking_kernel_runs_again() -> None:
     page = FlagPage()
     theirs = FlagPage(page.fd)
     preempted = 0.1

@@ -29,18 +29,18 @@ def test_the_summary_has_medians_and_the_speedup_of_the_pairs() -> None:
     assert (summary.reference_ms.calls, summary.solution_ms.calls, summary.flags) == (10, 10, ())
 
 
-def test_of_the_warm_up_only_the_last_reference_call_is_a_neighbour() -> None:
+def test_only_the_last_warm_up_call_of_the_reference_is_paired() -> None:
     summary = timings([sample(2.0)]).summary(False, False)
     assert summary is not None and summary.speedup.median == 2.0
 
 
-@pytest.mark.parametrize(("beside", "alone", "slowed"), [
+@pytest.mark.parametrize(("with_candidate", "alone", "slowed"), [
     (2.7, 2.7, False), (2.9, 2.7, False), (3.1, 2.7, True), (0.012, 0.008, False), (0.06, 0.04, True),
 ])
-def test_a_reference_that_was_slowed_down_is_told_from_one_that_scatters(
-    beside: float, alone: float, slowed: bool
+def test_a_slowed_down_reference_is_distinguished_from_noise(
+    with_candidate: float, alone: float, slowed: bool
 ) -> None:
-    assert slowed_down(beside, alone) is slowed
+    assert slowed_down(with_candidate, alone) is slowed
 
 
 def test_the_reference_is_warm_after_its_first_call() -> None:
@@ -50,24 +50,24 @@ def test_the_reference_is_warm_after_its_first_call() -> None:
     assert found.warm
 
 
-def test_calls_that_were_not_held_are_left_out() -> None:
+def test_times_without_the_blocking_kernel_are_not_used() -> None:
     summary = timings([sample(2.0), sample(50.0, blocked=False), sample(2.0)]).summary(False, False)
     assert summary is not None
     assert (summary.solution_ms.calls, summary.solution_ms.high) == (2, 2.0)
 
 
-def test_a_solution_that_cannot_be_held_is_timed_all_the_same_and_flagged() -> None:
+def test_a_solution_that_synchronises_is_timed_and_flagged() -> None:
     summary = timings([sample(2.0, blocked=False)] * 3, synchronises=True).summary(True, True)
     assert summary is not None and summary.solution_ms.calls == 3
     assert [flag.partition(" waits")[0] for flag in summary.flags] == ["the reference", "the solution"]
 
 
 @pytest.mark.parametrize("solution", [sample(2.0, blocked=False), sample(0.0)])
-def test_no_usable_time_makes_no_summary(solution: Sample) -> None:
+def test_there_is_no_summary_without_a_usable_time(solution: Sample) -> None:
     assert timings([solution] * 3).summary(False, False) is None
 
 
-def test_an_evaluation_cut_short_makes_no_summary() -> None:
+def test_there_is_no_summary_of_an_evaluation_that_was_cut_short() -> None:
     found = timings([sample(2.0)] * 3)
     found.add_reference(sample(4.0), counted=True)
     assert found.summary(False, False) is None
@@ -76,23 +76,23 @@ def test_an_evaluation_cut_short_makes_no_summary() -> None:
 def test_times_that_depend_on_the_values_are_flagged() -> None:
     uneven = [sample(2.0 if index % 2 else 2.2) for index in range(20)]
     summary = timings(uneven).summary(False, False)
-    assert summary is not None and "depends on the values" in summary.flags[0]
+    assert summary is not None and "depends on the input values" in summary.flags[0]
     even = timings([sample(2.0 if index % 2 else 2.05) for index in range(20)]).summary(False, False)
     assert even is not None and even.flags == ()
     few = timings(uneven[:8]).summary(False, False)
     assert few is not None and few.flags == ()
 
 
-def test_the_judges_clock_counts_where_it_saw_more_than_a_solution_that_cannot_be_held_says() -> None:
+def test_the_judges_clock_counts_if_it_exceeds_the_time_that_a_synchronising_solution_reports() -> None:
     found = timings([sample(2.0, blocked=False)] * 10, synchronises=True)
     found.outside_ms = 4.0
     summary = found.summary(False, True)
     assert summary is not None
     assert (summary.solution_ms.median, summary.speedup.median) == (4.0, 1.0)
-    assert "timed by the judge's clock: 2 ms by its own" in summary.flags
+    assert "timed by the judge's clock: the solution's process reported 2 ms" in summary.flags
 
 
-def test_the_judges_clock_changes_nothing_where_both_agree() -> None:
+def test_the_judges_clock_does_not_count_if_both_clocks_agree() -> None:
     found = timings([sample(2.0, blocked=False)] * 10, synchronises=True)
     found.outside_ms = 2.1
     summary = found.summary(False, True)
@@ -113,7 +113,7 @@ def under(states: list[GpuSample | None], times: list[float]) -> Timings:
     return found
 
 
-def test_calls_on_a_throttled_gpu_are_dropped_and_said() -> None:
+def test_calls_on_a_throttled_gpu_are_dropped_and_flagged() -> None:
     summary = under([CALM, SLOW, CALM, CALM], [2.0, 9.0, 2.0, 2.0]).summary(False, False)
     assert summary is not None and summary.gpu is not None
     assert (summary.solution_ms.calls, summary.solution_ms.high, summary.gpu.dropped) == (3, 2.0, 1)
@@ -126,7 +126,7 @@ def test_a_gpu_that_is_mostly_throttled_keeps_its_calls() -> None:
     assert (summary.solution_ms.calls, summary.gpu.dropped) == (3, 0)
 
 
-def test_a_state_that_nothing_told_is_explained() -> None:
+def test_an_unknown_gpu_state_has_a_reason() -> None:
     found = under([None, None], [2.0, 2.0])
     found.gpu_unknown = "no NVML"
     summary = found.summary(False, False)
@@ -135,7 +135,7 @@ def test_a_state_that_nothing_told_is_explained() -> None:
 
 
 @pytest.mark.parametrize(("wall", "bound"), [(3.9, False), (4.1, True)])
-def test_a_call_that_mostly_waits_for_the_host_is_called_so(wall: float, bound: bool) -> None:
+def test_a_solution_that_mostly_waits_for_the_host_is_flagged_as_launch_bound(wall: float, bound: bool) -> None:
     found = timings([sample(2.0)] * 3)
     for milliseconds in (wall, wall, wall * 3):
         found.add_wall(milliseconds)
@@ -144,7 +144,7 @@ def test_a_call_that_mostly_waits_for_the_host_is_called_so(wall: float, bound: 
     assert (summary.wall_ms.median, any("launch-bound" in flag for flag in summary.flags)) == (wall, bound)
 
 
-def test_baselines_are_paired_as_the_reference_is() -> None:
+def test_baselines_are_paired_like_the_reference() -> None:
     found = Timings()
     for counted, (reference, compiled) in enumerate([(4.0, 3.0), (4.4, 3.3), (4.0, 3.0)]):
         found.add_reference(sample(reference), counted > 0)
@@ -154,11 +154,11 @@ def test_baselines_are_paired_as_the_reference_is() -> None:
             found.add_solution(sample(1.0), False, "as drawn")
     summary = found.summary(False, False)
     assert summary is not None
-    (baseline,) = summary.baselines  # one that was not there from the first call on has no pairs
+    (baseline,) = summary.baselines  # a baseline that misses the first calls has no pairs
     assert (baseline.name, baseline.speedup.median) == ("compile", pytest.approx(3.15))
 
 
-def test_what_the_timer_shows_for_nothing_is_taken_off() -> None:
+def test_the_overhead_of_the_clock_is_subtracted() -> None:
     found = Timings(Overhead(empty_ms=0.0013, of_reference_ms=0.0022, of_solution_ms=0.0024))
     found.add_reference(sample(0.0062), counted=False)
     for _ in range(3):
@@ -179,14 +179,14 @@ def test_a_doubtful_overhead_is_flagged() -> None:
     found.add_reference(sample(4.0), counted=True)
     found.add_solution(sample(2.0), False, "as drawn")
     summary = found.summary(False, False)
-    assert summary is not None and [flag for flag in summary.flags if "the judge's was taken off" in flag]
+    assert summary is not None and [flag for flag in summary.flags if "the judge's overhead was subtracted" in flag]
 
 
-def test_a_reason_that_rests_on_times_says_who_else_worked_there() -> None:
+def test_a_reason_based_on_times_mentions_other_processes_on_the_gpu() -> None:
     timings = Timings()
     for others in (None, 0):
         timings.other_processes = others
         assert timings.in_doubt("too slow") == "too slow"
     timings.other_processes = 2
     assert timings.in_doubt("too slow") == (
-        "too slow; but the GPU was busy: 2 other processes ran on it, so try again without")
+        "too slow; but the GPU was busy: 2 other processes ran on it, so try again on an idle GPU")

@@ -1,4 +1,4 @@
-"""What becomes of references that harm the process in which they are tried; whole runs, because processes die."""
+"""References that kill the probe process. The tests are whole runs, because processes die."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Model(nn.Module):
 
 def dies_later():
     mark = pathlib.Path({mark!r})
-    if not mark.exists():  # in the rehearsal, which is first; the others go on
+    if not mark.exists():  # only in the probe, which calls it first
         mark.touch()
         threading.Timer(0.2, os._exit, (3,)).start()
 
@@ -56,7 +56,7 @@ def get_init_inputs():
 
 @pytest.fixture(scope="module")
 def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """All of them by one judge, in the order of their names."""
+    """One run of all references in one judge, in the order of their names."""
     folder = tmp_path_factory.mktemp("probe")
     for name, forward in FORWARDS.items():
         lines = "".join(f"        {line}\n" for line in forward.splitlines())
@@ -69,7 +69,7 @@ def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     ("a_harmless", "float64"), ("b_dies_in_float64", "reference"), ("c_dies_of_negatives", "float64"),
     ("f_harmless", "float64"), ("g_dies_later", "float64"), ("h_harmless", "float64"),
 ])
-def test_what_kills_a_trial_is_left_out_and_the_rest_goes_on(run: Run, name: str, oracle: str) -> None:
+def test_a_trial_that_kills_the_probe_is_left_out(run: Run, name: str, oracle: str) -> None:
     row = run.row(name, "@reference")
     assert row.verdict is Verdict.PASSED, row.reason
     assert row.check is not None and row.check.oracle == oracle
@@ -78,7 +78,7 @@ def test_what_kills_a_trial_is_left_out_and_the_rest_goes_on(run: Run, name: str
 @pytest.mark.parametrize(("name", "reason"), [
     ("d_dies", "crashes or hangs on its own inputs"), ("e_fails_on_the_device", "device-side assert triggered"),
 ])
-def test_a_reference_that_dies_of_its_own_inputs_is_told_apart(run: Run, name: str, reason: str) -> None:
+def test_a_reference_that_crashes_on_its_own_inputs_is_a_problem_error(run: Run, name: str, reason: str) -> None:
     row = run.row(name, "@reference")
     assert row.verdict is Verdict.PROBLEM_ERROR
     assert reason in row.reason

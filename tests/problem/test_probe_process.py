@@ -1,4 +1,4 @@
-"""What the rehearsal's process is asked, and when another one takes its place; no process is started here."""
+"""The requests to the probe process, and when it is restarted. The tests start no process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inlinebench.problem.probe_process import ProbeProcess
 
 
 class Recorded(ProbeProcess):
-    """Writes down what it would do."""
+    """Records its actions instead of starting processes."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -23,9 +23,9 @@ class Recorded(ProbeProcess):
     def _restart(self) -> None:
         self.done.append("restart")
 
-    def _ask(self, *question: object) -> None:
-        assert isinstance(question[0], ProblemAt)
-        self.done.append(f"ask {question[0].path.stem}")
+    def _ask(self, *request: object) -> None:
+        assert isinstance(request[0], ProblemAt)
+        self.done.append(f"ask {request[0].path.stem}")
 
 
 @pytest.fixture
@@ -36,13 +36,13 @@ def process() -> Recorded:
 ONE, OTHER = (ProblemAt(Path(f"{name}.py"), "full", {}) for name in ("one", "other"))
 
 
-def test_a_probe_that_was_begun_is_not_begun_again(process: Recorded) -> None:
+def test_beginning_the_same_probe_twice_sends_one_request(process: Recorded) -> None:
     process.begin(ONE, True)
     process.begin(ONE, True)
     assert process.done == ["start", "ask one"]
 
 
-def test_an_answer_that_nobody_waits_for_is_not_taken_for_the_next(process: Recorded) -> None:
+def test_beginning_another_probe_restarts_the_process(process: Recorded) -> None:
     process.begin(ONE, True)
     process.begin(OTHER, True)
     assert process.done == ["start", "ask one", "restart", "ask other"]

@@ -46,7 +46,7 @@ def test_the_full_shape_is_the_file_as_written(write: Write) -> None:
 
 
 @pytest.mark.parametrize("text", ["N = 4\nTWICE = 2 * N" + TAIL, TAIL + "N = 4\nTWICE = 2 * N\n"])
-def test_computed_constants_follow_before_and_after_the_class(write: Write, text: str) -> None:
+def test_constants_that_are_computed_from_a_replaced_one_change_as_well(write: Write, text: str) -> None:
     path = write(text)
     module = load(path, constants={"N": 10})
     assert (module.N, module.TWICE) == (10, 20)
@@ -61,13 +61,13 @@ def test_every_form_of_assignment_is_replaced(write: Write, statement: str) -> N
     assert load(path, constants={"N": 10}).TWICE == 20
 
 
-def test_of_several_names_in_a_statement_only_the_wanted_one_changes(write: Write) -> None:
+def test_other_names_in_the_same_assignment_do_not_change(write: Write) -> None:
     module = load(write("M, N = 1, 4" + TAIL), constants={"N": 10})
     assert (module.M, module.N) == (1, 10)
 
 
 @pytest.mark.parametrize("value", [(3, 4), "text", None, 2.5, [1, 2], True, -1, float("1e30")])
-def test_a_constant_takes_any_literal(write: Write, value: object) -> None:
+def test_a_constant_can_be_replaced_by_any_literal(write: Write, value: object) -> None:
     assert value == load(write("N = 4" + TAIL), constants={"N": value}).N
 
 
@@ -90,20 +90,20 @@ def test_the_source_at_a_shape_is_the_same_problem(write: Write, tmp_path: Path)
     ("import no_such_module_anywhere" + TAIL, "ModuleNotFoundError"),
     ("1 / 0" + TAIL, "ZeroDivisionError"),
     ("raise SystemExit(3)" + TAIL, "SystemExit"),
-    ("x = 1", "no Model, get_inputs, get_init_inputs"),
-    (TAIL.replace("def get_inputs", "def inputs"), "no get_inputs;"),
-    (TAIL.replace("class Model", "class Module"), "no Model;"),
+    ("x = 1", "missing Model, get_inputs, get_init_inputs"),
+    (TAIL.replace("def get_inputs", "def inputs"), "missing get_inputs;"),
+    (TAIL.replace("class Model", "class Module"), "missing Model;"),
 ])
-def test_a_file_that_is_no_problem_is_named_with_what_is_wrong(write: Write, text: str, said: str) -> None:
+def test_the_error_of_an_invalid_file_names_the_file_and_the_reason(write: Write, text: str, said: str) -> None:
     path = write(text)
     with pytest.raises(ProblemError) as caught:
         load(path)
     assert str(path) in str(caught.value) and said in str(caught.value)
 
 
-def test_unknown_shapes_and_constants_are_named(write: Write) -> None:
+def test_the_error_of_an_unknown_shape_or_constant_names_it(write: Write) -> None:
     path = write('N = 4\nSHAPES = {"small": {"N": 10}, "bad": {"Q": 1}}' + TAIL)
-    with pytest.raises(ProblemError, match="no shape 'tiny'; there is full, small"):
+    with pytest.raises(ProblemError, match="no shape 'tiny'; the shapes are full, small"):
         load(path, "tiny")
     with pytest.raises(ProblemError, match="no constant Q"):
         load(path, "bad")
@@ -115,12 +115,12 @@ def test_unknown_shapes_and_constants_are_named(write: Write) -> None:
     ("[3]", ([3], {})), ("(3,)", ([3], {})), ("[]", ([], {})), ("[(1, 2), [3]]", ([(1, 2), [3]], {})),
     ("[[3], {'bias': False}]", ([3], {"bias": False})), ("[{'a': 1}, 2]", ([{"a": 1}, 2], {})),
 ])
-def test_constructor_arguments_in_all_their_forms(write: Write, given: str, expected: object) -> None:
+def test_all_forms_of_constructor_arguments(write: Write, given: str, expected: object) -> None:
     assert init_inputs(load(write(TAIL.replace("return [3]", f"return {given}")))) == expected
 
 
 @pytest.mark.parametrize("given", ["torch.rand(2, 3)", "{'x': 1}", "None", "3", "1 / 0", "exit()"])
-def test_arguments_that_are_no_list_are_an_error(write: Write, given: str) -> None:
+def test_arguments_that_are_not_a_list_are_an_error(write: Write, given: str) -> None:
     with pytest.raises(ProblemError, match="get_inputs"):
         inputs(load(write(TAIL.replace("return [torch.rand(2, 3)]", f"return {given}"))))
     if not given.startswith("{"):
@@ -128,7 +128,7 @@ def test_arguments_that_are_no_list_are_an_error(write: Write, given: str) -> No
             init_inputs(load(write(TAIL.replace("return [3]", f"return {given}"))))
 
 
-def test_two_constructions_draw_the_same_weights_from_every_generator(write: Write) -> None:
+def test_two_models_draw_the_same_weights_from_every_generator(write: Write) -> None:
     drawn = TAIL.replace("super().__init__()", "super().__init__(); import numpy, random; "
                          "self.drawn = (random.random(), numpy.random.rand())")
     module = load(write(drawn))
@@ -153,7 +153,7 @@ def test_a_constructor_does_not_change_the_arguments_of_the_next(write: Write) -
     ("size=3", "size", "Model(...) raises TypeError"),
     ("(nn.Module)", "(object)", "raises TypeError"),
 ])
-def test_a_model_that_cannot_be_made_is_an_error(write: Write, old: str, new: str, said: str) -> None:
+def test_a_model_that_cannot_be_constructed_is_an_error(write: Write, old: str, new: str, said: str) -> None:
     text = TAIL.replace(old, new).replace("return [3]", "return []")
     text = text.replace("super().__init__()", "super().__init__(1)") if old == "(nn.Module)" else text
     with pytest.raises(ProblemError) as caught:
@@ -161,18 +161,18 @@ def test_a_model_that_cannot_be_made_is_an_error(write: Write, old: str, new: st
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("held", [
+@pytest.mark.parametrize("attributes", [
     "linear = self.linear; self.f = lambda x: linear(x)",
     "linear = self.linear; self.f = [lambda x: x, lambda x: linear(x)]",
     "linear = self.linear; self.f = {'one': functools.partial(lambda x, y: linear(x), y=1)}",
     "linear = self.linear; self.register_forward_hook(lambda module, given, out: linear(out))",
     "self.f = functional.relu", "self.f = torch.relu", "pass",
 ])
-def test_a_twin_has_the_same_weights_and_shares_none(write: Write, held: str) -> None:
+def test_a_twin_has_the_same_weights_and_shares_no_memory(write: Write, attributes: str) -> None:
     text = TAIL.replace("        self.linear = nn.Linear(size, size)\n", f"""\
         self.linear = nn.Linear(size, size)
         self.unseeded = nn.Parameter(torch.randn(size, generator=generator))
-        {held}
+        {attributes}
 """).replace("import torch\n", """\
 import functools
 import torch

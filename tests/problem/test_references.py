@@ -1,4 +1,4 @@
-"""References that are hard to judge by: what their rehearsal finds, and what becomes of right and wrong solutions."""
+"""References that are hard to compare with: what the probe finds, and the verdicts of right and wrong solutions."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def write(folder: Path, name: str) -> Path:
     return path
 
 
-def tried(folder: Path, name: str) -> ProbeResult:
+def probed(folder: Path, name: str) -> ProbeResult:
     problem = ProblemAt(write(folder, name), "full", {})
     found = run_probe(problem, torch.device("cpu"), True, (), report=lambda trial: None)
     assert isinstance(found, ProbeResult), found
@@ -127,26 +127,26 @@ def tried(folder: Path, name: str) -> ProbeResult:
     ("plain", True), ("buffer", True), ("cancels", True), ("rounding", True), ("nothing", True),
     ("own_epsilon", False), ("plain_state", False),
 ])
-def test_float64_is_an_oracle_only_where_it_is_the_same_function(tmp_path: Path, name: str, oracle: bool) -> None:
-    assert tried(tmp_path, name).float64 is oracle
+def test_float64_is_an_oracle_only_if_it_computes_the_same_function(tmp_path: Path, name: str, oracle: bool) -> None:
+    assert probed(tmp_path, name).float64 is oracle
 
 
 @pytest.mark.parametrize(("name", "oracle"), [("plain", True), ("buffer", True), ("plain_state", False)])
-def test_where_float64_is_slow_the_reference_itself_tells_what_it_keeps(
+def test_if_float64_is_slow_the_reference_is_repeated_in_its_own_dtype_to_find_kept_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, oracle: bool
 ) -> None:
     monkeypatch.setattr(probe, "SLOW_S", 0.0)
-    assert tried(tmp_path, name).float64 is oracle
+    assert probed(tmp_path, name).float64 is oracle
 
 
 @pytest.mark.parametrize(("name", "variants"), [
     ("plain", {Variant.NEGATED, Variant.SCALED, Variant.SIGNS}), ("changes_negatives", {Variant.SCALED}),
     ("changes_large", {Variant.NEGATED, Variant.SIGNS}),
 ])
-def test_variants_under_which_more_inputs_change_are_left_out(
+def test_variants_for_which_the_reference_changes_more_inputs_are_not_admitted(
     tmp_path: Path, name: str, variants: set[Variant]
 ) -> None:
-    assert {variant for variant, inputs in tried(tmp_path, name).variants.items() if 0 in inputs} == variants
+    assert {variant for variant, inputs in probed(tmp_path, name).variants.items() if 0 in inputs} == variants
 
 
 @pytest.fixture(scope="module")
@@ -164,12 +164,14 @@ def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
-def test_right_solutions_pass_and_wrong_ones_don_t(run: Run, name: str) -> None:
+def test_only_right_solutions_pass(run: Run, name: str) -> None:
     row = run.row(*name.split("/"))
     assert row.verdict is Verdict(SOLUTIONS[name][1]), row.reason
 
 
-def test_more_than_a_message_holds_is_the_problem_s_fault(cache: Path, tmp_path: Path) -> None:
+def test_constructor_arguments_that_are_too_large_for_a_message_are_a_problem_error(
+    cache: Path, tmp_path: Path
+) -> None:
     problem = tmp_path / "large.py"
     text = PROBLEM.format(forward=indented("return x + y"), inputs=RANDOM)
     problem.write_text(text.replace("def __init__(self):", "def __init__(self, table):").replace(
@@ -177,4 +179,4 @@ def test_more_than_a_message_holds_is_the_problem_s_fault(cache: Path, tmp_path:
     run = run_eval("large/@reference", "--problems", tmp_path, "--device", "cpu", "--check", "--allow-library",
                    "--cache", cache, out=tmp_path / "out.jsonl")
     (row,) = run.results
-    assert row.verdict is Verdict.PROBLEM_ERROR and "make it a tensor" in row.reason
+    assert row.verdict is Verdict.PROBLEM_ERROR and "pass large data as tensors" in row.reason

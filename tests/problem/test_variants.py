@@ -16,7 +16,7 @@ def changed(variant: Variant, tensor: Tensor, seed: int = 0) -> Tensor:
 
 
 @given(st.sampled_from(CHANGING), st.integers(0, 2**32), st.integers(1, 8), st.integers(1, 8))
-def test_zeros_stay_and_nothing_else_becomes_zero(variant: Variant, seed: int, rows: int, columns: int) -> None:
+def test_variants_keep_zeros_and_create_none(variant: Variant, seed: int, rows: int, columns: int) -> None:
     tensor = torch.randn(rows, columns).tril()
     assert torch.equal(changed(variant, tensor, seed) == 0, tensor == 0)
 
@@ -30,7 +30,7 @@ def test_symmetric_matrices_stay_symmetric(variant: Variant, seed: int, size: in
 
 
 @given(st.sampled_from(CHANGING), st.integers(0, 2**32))
-def test_mantissas_stay(variant: Variant, seed: int) -> None:
+def test_mantissas_do_not_change(variant: Variant, seed: int) -> None:
     tensor = torch.randn(100)
     before, after = torch.frexp(tensor).mantissa, torch.frexp(changed(variant, tensor, seed)).mantissa
     assert torch.equal(before.abs(), after.abs())
@@ -38,7 +38,7 @@ def test_mantissas_stay(variant: Variant, seed: int) -> None:
 
 @changing
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
-def test_every_variant_changes_a_tensor_and_keeps_its_form(variant: Variant, dtype: torch.dtype) -> None:
+def test_every_variant_changes_values_and_keeps_shape_dtype_and_strides(variant: Variant, dtype: torch.dtype) -> None:
     tensor = torch.rand(16, 5).to(dtype).t()
     result = changed(variant, tensor)
     assert not torch.equal(result, tensor)
@@ -52,7 +52,7 @@ def test_signs_are_mixed_and_depend_on_the_seed() -> None:
     assert not torch.equal(one, other)
 
 
-def test_as_drawn_is_as_drawn() -> None:
+def test_the_plain_variant_changes_nothing() -> None:
     tensor = torch.randn(10)
     assert torch.equal(changed(Variant.PLAIN, tensor), tensor)
 
@@ -92,17 +92,17 @@ def test_continuous_values_take_variants(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LEFT_ALONE)
-def test_what_is_not_a_continuous_quantity_is_left_alone(name: str) -> None:
+def test_values_that_are_not_a_continuous_quantity_take_no_variants(name: str) -> None:
     assert not is_continuous(LEFT_ALONE[name]())
 
 
-def test_negative_values_that_add_up_to_one_are_no_probabilities() -> None:
+def test_negative_values_that_add_up_to_one_are_not_probabilities() -> None:
     tensor = torch.randn(8, 100).double()
     assert is_continuous(tensor - tensor.mean(-1, keepdim=True) + 0.01)
 
 
 @given(st.integers(0, 2**32), st.sampled_from([torch.float32, torch.float16, torch.bfloat16, torch.float64]))
-def test_blurred_values_are_a_little_smaller_and_new(seed: int, dtype: torch.dtype) -> None:
+def test_blurred_values_are_slightly_smaller_and_depend_on_the_seed(seed: int, dtype: torch.dtype) -> None:
     tensor = torch.randn(64, 5).tril().to(dtype)
     blurred = blur(tensor.clone(), torch.Generator().manual_seed(seed))
     assert torch.equal(blurred == 0, tensor == 0) and torch.equal(blurred.sign(), tensor.sign())
@@ -110,7 +110,7 @@ def test_blurred_values_are_a_little_smaller_and_new(seed: int, dtype: torch.dty
     assert not torch.equal(blurred, blur(tensor.clone(), torch.Generator().manual_seed(seed + 1)))
 
 
-def test_what_is_symmetric_stays_so_when_blurred() -> None:
+def test_a_symmetric_matrix_stays_symmetric_when_blurred() -> None:
     half = torch.randn(9, 9)
     blurred = blur(half + half.t(), torch.Generator().manual_seed(1))
     assert torch.equal(blurred, blurred.t())

@@ -31,7 +31,7 @@ Counted = Callable[..., Work]
 
 
 def counted_file(path: Path, shape: str = "full", *, tf32: bool = False) -> Work:
-    """The work of a problem file, taken as the rehearsal takes it."""
+    """Counts the work of a problem file as the probe does."""
     loaded = problem_file.load(path, shape)
     model = problem_file.construct(loaded)
     drawn = draw(loaded, 1, CPU)
@@ -57,7 +57,7 @@ def copies_of_states(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 @pytest.fixture
 def counted(tmp_path: Path) -> Counted:
-    """The work of a problem with this body of `forward`, these inputs and this constructor."""
+    """Counts the work of a problem with a given body of `forward`, inputs and constructor."""
     def of(forward: str, inputs: str, init: str = "pass", rest: str = "", tf32: bool = False) -> Work:
         path = tmp_path / "problem.py"
         indented = forward.replace("\n", "\n        ")
@@ -93,7 +93,7 @@ def test_a_linear_layer(counted: Counted) -> None:
     assert work == Work(bytes=4 * (5 * 8 + 8 * 3 + 3 + 5 * 3), flops=2 * 5 * 8 * 3, dtype="float32")
 
 
-def test_elementwise_work_is_no_operation(counted: Counted) -> None:
+def test_elementwise_operations_are_not_counted(counted: Counted) -> None:
     assert counted("return x * 2 + 1", "[torch.rand(100)]") == Work(800, 0, "float32")
 
 
@@ -103,12 +103,12 @@ def test_training_batch_norm_reads_and_writes_its_states(counted: Counted) -> No
     assert work.bytes == 4 * (2 * 6 * 4 + 4 + 4) + 2 * states
 
 
-def test_a_state_that_stays_is_only_read(counted: Counted) -> None:
+def test_a_state_that_does_not_change_is_only_read(counted: Counted) -> None:
     work = counted("return self.norm(x)", "[torch.rand(6, 4)]", "self.norm = nn.BatchNorm1d(4).eval()")
     assert work.bytes == 4 * (2 * 6 * 4 + 4 + 4) + 4 * 4 + 4 * 4 + 8
 
 
-def test_a_state_that_is_nan_and_stays_is_not_written(counted: Counted) -> None:
+def test_a_state_that_stays_nan_is_not_written(counted: Counted) -> None:
     work = counted("return x + self.state", "[torch.rand(4)]", "self.register_buffer('state', torch.full((4,), nan))",
                    "nan = float('nan')")
     assert work.bytes == 3 * 16
@@ -122,7 +122,7 @@ def test_an_output_that_is_the_changed_input_is_written_once(counted: Counted) -
     assert counted("return x.add_(1)", "[torch.rand(100)]").bytes == 800
 
 
-def test_an_output_that_lies_in_an_input_is_not_written(counted: Counted) -> None:
+def test_an_output_that_is_a_view_of_an_input_is_not_written(counted: Counted) -> None:
     assert counted("return x.view(10, 10), x[:5] + 1", "[torch.rand(100)]").bytes == 400 + 20
 
 
@@ -157,7 +157,7 @@ def test_tied_weights_are_read_once(counted: Counted) -> None:
     ("[torch.rand(10), torch.rand(10).half()]", 60),
     ("[torch.rand(10), 3.5]", 40),
 ])
-def test_inputs_are_read_once_where_they_lie(counted: Counted, inputs: str, size: int) -> None:
+def test_every_byte_of_the_inputs_is_read_once(counted: Counted, inputs: str, size: int) -> None:
     assert counted("return torch.zeros(3)", inputs).bytes == size + 12
 
 
@@ -165,7 +165,7 @@ sizes = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 
 
 @given(st.lists(st.tuples(sizes, st.lists(st.integers(0, 5), min_size=3, max_size=3), st.integers(0, 8)), max_size=4))
-def test_no_more_bytes_than_are_touched_or_lie_there_and_no_fewer_than_one_tensor_touches(
+def test_the_bytes_of_overlapping_tensors_are_bounded_by_their_elements_and_their_storage(
     views: list[tuple[list[int], list[int], int]]
 ) -> None:
     storage = torch.arange(100, dtype=torch.float32)
@@ -180,13 +180,15 @@ def test_no_more_bytes_than_are_touched_or_lie_there_and_no_fewer_than_one_tenso
 
 
 @given(sizes, st.permutations(range(3)))
-def test_a_dense_tensor_is_its_elements_in_any_order_of_dimensions(shape: list[int], order: Sequence[int]) -> None:
+def test_the_bytes_of_a_dense_tensor_do_not_depend_on_the_order_of_dimensions(
+    shape: list[int], order: Sequence[int]
+) -> None:
     dense = torch.zeros(*shape)
     turned = dense.permute([axis for axis in order if axis < len(shape)])
     assert memory_bytes([turned]) == memory_bytes([dense]) == dense.numel() * 4
 
 
-def test_sparse_empty_and_unused_lazy_weights_count_nothing(counted: Counted) -> None:
+def test_sparse_empty_and_unused_lazy_weights_count_as_zero_bytes(counted: Counted) -> None:
     init = ("self.lazy = nn.LazyLinear(3); self.register_buffer('empty', torch.rand(3, 0)); "
             "self.register_buffer('sparse', torch.eye(3).to_sparse())")
     work = counted("return x + 1", "[torch.rand(4)]", init)
@@ -199,7 +201,7 @@ def test_sparse_empty_and_unused_lazy_weights_count_nothing(counted: Counted) ->
     ("torch.zeros(4)", "self.state = self.state[:2] if len(self.state) > 2 else self.state + 1", 8),
     ("torch.zeros(6).view(2, 3).t()", "self.state += 1", 24),
 ])
-def test_states_of_any_kind_are_seen_to_change(counted: Counted, init: str, forward: str, size: int) -> None:
+def test_changed_states_of_any_kind_are_written(counted: Counted, init: str, forward: str, size: int) -> None:
     work = counted(f"{forward}\nreturn x + 1", "[torch.rand(4)]", f"self.register_buffer('state', {init})")
     assert work.bytes == 32 + 2 * size
 
@@ -221,7 +223,7 @@ def test_the_coarsest_dtype_counts(counted: Counted, forward: str, inputs: str, 
     assert counted(forward, inputs).dtype == dtype
 
 
-def test_weights_may_be_coarser_than_what_goes_in_and_out(counted: Counted) -> None:
+def test_the_dtype_of_weights_counts_if_it_is_coarser_than_that_of_inputs_and_outputs(counted: Counted) -> None:
     work = counted("return self.linear(x.bfloat16()).float()", "[torch.rand(4, 4)]",
                    "self.linear = nn.Linear(4, 4).bfloat16()")
     assert work.dtype == "bfloat16"
@@ -230,11 +232,11 @@ def test_weights_may_be_coarser_than_what_goes_in_and_out(counted: Counted) -> N
 @pytest.mark.parametrize(("inputs", "dtype"), [
     ("[torch.rand(4)]", "tf32"), ("[torch.rand(4).double()]", "float64"), ("[torch.rand(4).half()]", "float16"),
 ])
-def test_with_tf32_only_float32_is_another(counted: Counted, inputs: str, dtype: str) -> None:
+def test_with_tf32_only_float32_becomes_tf32(counted: Counted, inputs: str, dtype: str) -> None:
     assert counted("return x + 1", inputs, tf32=True).dtype == dtype
 
 
-def test_a_problem_states_its_own_counts(counted: Counted) -> None:
+def test_a_problem_can_define_its_own_counts(counted: Counted) -> None:
     rest = "def work():\n    return {'bytes': 3 * N, 'flops': N}"
     assert counted("return x @ x", "[torch.rand(N, N)]", rest=rest) == Work(24, 8, "float32", stated=True)
 
@@ -244,11 +246,11 @@ def test_a_problem_states_its_own_counts(counted: Counted) -> None:
     ("{'flops': 5}", Work(2 * 256, 5, "float32", stated=True)),
     ("{'bytes': 0, 'flops': 0}", Work(0, 0, "float32", stated=True)),
 ])
-def test_what_a_problem_does_not_state_is_counted(counted: Counted, given: str, expected: Work) -> None:
+def test_a_count_that_the_problem_does_not_define_is_counted(counted: Counted, given: str, expected: Work) -> None:
     assert counted("return x @ x", "[torch.rand(N, N)]", rest=f"def work():\n    return {given}") == expected
 
 
-def test_with_both_counts_stated_the_reference_does_not_run_again(
+def test_the_reference_does_not_run_again_if_both_counts_are_defined(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "run", None)
@@ -257,15 +259,15 @@ def test_with_both_counts_stated_the_reference_does_not_run_again(
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ("None", "gives None"), ("[1, 2]", "gives [1, 2]"), ("{}", "gives {}"), ("3", "gives 3"),
-    ("{'byte': 3}", "gives {'byte': 3}"), ("{'bytes': 3, 'ops': 1}", "'ops'"), ("{3: 3}", "gives {3: 3}"),
-    ("{'bytes': 1.5}", "gives 1.5 for bytes"), ("{'bytes': 4.0}", "// divides"),
-    ("{'flops': -1}", "gives -1 for flops"),
-    ("{'flops': True}", "gives True for flops"), ("{'bytes': '3'}", "gives '3' for bytes"),
-    ("{'bytes': None}", "gives None for bytes"), ("{'bytes': [1] * 999}", "..."),
+    ("None", "returns None"), ("[1, 2]", "returns [1, 2]"), ("{}", "returns {}"), ("3", "returns 3"),
+    ("{'byte': 3}", "returns {'byte': 3}"), ("{'bytes': 3, 'ops': 1}", "'ops'"), ("{3: 3}", "returns {3: 3}"),
+    ("{'bytes': 1.5}", "returns 1.5 for bytes"), ("{'bytes': 4.0}", "divide with //"),
+    ("{'flops': -1}", "returns -1 for flops"),
+    ("{'flops': True}", "returns True for flops"), ("{'bytes': '3'}", "returns '3' for bytes"),
+    ("{'bytes': None}", "returns None for bytes"), ("{'bytes': [1] * 999}", "..."),
     ("1 // 0", "raises ZeroDivisionError"), ("exit()", "raises SystemExit"), ("missing", "raises NameError"),
 ])
-def test_counts_that_are_none_are_the_problems_fault(counted: Counted, given: str, said: str) -> None:
+def test_invalid_counts_are_a_problem_error(counted: Counted, given: str, said: str) -> None:
     with pytest.raises(ProblemError) as caught:
         counted("return x", "[torch.rand(4)]", rest=f"def work():\n    return {given}")
     text = str(caught.value)
@@ -274,7 +276,7 @@ def test_counts_that_are_none_are_the_problems_fault(counted: Counted, given: st
 
 
 @pytest.mark.parametrize("rest", ["work = 3", "work = None", "def work(x):\n    return x", "work = {'bytes': 3}"])
-def test_a_work_that_cannot_be_called_is_the_problems_fault(counted: Counted, rest: str) -> None:
+def test_a_work_that_cannot_be_called_is_a_problem_error(counted: Counted, rest: str) -> None:
     with pytest.raises(ProblemError, match=r"work\(\) raises TypeError"):
         counted("return x", "[torch.rand(4)]", rest=rest)
 
@@ -290,14 +292,14 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("how", sorted(FAULTS))
-def test_a_reference_that_cannot_be_traced_has_bytes_and_a_note(counted: Counted, how: str) -> None:
+def test_a_reference_whose_operations_cannot_be_counted_has_bytes_and_a_note(counted: Counted, how: str) -> None:
     forward, said = FAULTS[how]
     work = counted(forward, "[torch.rand(8, 8)]")
     assert (work.bytes, work.flops) == (512, 0)
     assert work.note.startswith("operations not counted") and said in work.note
 
 
-def test_a_counter_that_fails_fails_nothing(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_counter_only_leaves_a_note(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(display: bool) -> None:
         raise KeyError("planted")
 
@@ -306,7 +308,9 @@ def test_a_counter_that_fails_fails_nothing(counted: Counted, monkeypatch: pytes
     assert (work.bytes, work.flops, work.note) == (512, 0, "operations not counted: KeyError: 'planted'")
 
 
-def test_without_memory_for_another_forward_none_is_tried(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reference_does_not_run_again_without_memory_for_it(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "free_bytes", lambda device: 511)
     monkeypatch.setattr(module, "run", None)
     assert "no memory" in counted("return x @ x", "[torch.rand(8, 8)]").note
@@ -319,24 +323,24 @@ def test_a_reference_may_draw_from_every_generator(counted: Counted) -> None:
     assert counted(forward, "[torch.rand(4)]").note == ""
 
 
-def test_a_kept_list_of_the_model_does_not_grow(counted: Counted) -> None:
+def test_counting_does_not_change_attributes_of_the_model(counted: Counted) -> None:
     forward = "self.seen.append(x)\nassert len(self.seen) <= 2\nreturn x @ x"
     assert counted(forward, "[torch.rand(8, 8)]", "self.seen = []").flops == 2 * 8**3
 
 
-def test_a_model_that_cannot_be_copied_is_made_anew() -> None:
+def test_a_model_that_cannot_be_copied_is_constructed_again() -> None:
     work = counted_file(ROOT / "tests/problems/uncopyable.py")
     assert (work.note, work.flops) == ("", 0)
     assert work.bytes == 4 * (16 + 16 + 16) + 4 + 4  # input, weight, output; the number of calls is read and written
 
 
-def test_the_product_with_a_diagonal_states_what_its_short_form_needs() -> None:
+def test_the_diagonal_product_defines_the_counts_of_scaling_rows() -> None:
     assert counted_file(ROOT / "problems/matmul_diag.py", "odd") == Work(
         bytes=4 * (131 + 2 * 131 * 197), flops=131 * 197, dtype="float32", stated=True
     )
 
 
-def test_the_product_with_a_diagonal_works_without_the_harness() -> None:
+def test_the_counts_of_the_diagonal_product_work_without_the_harness() -> None:
     names = runpy.run_path(str(ROOT / "problems/matmul_diag.py"))
     size = 4096
     assert names["work"]() == {"bytes": 4 * (size + 2 * size * size), "flops": size * size}
@@ -352,27 +356,27 @@ PROBLEMS = sorted((ROOT / "tests/problems").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", PROBLEMS, ids=lambda path: path.stem)
-def test_any_problem_has_work_and_is_left_as_it_was(path: Path) -> None:
+def test_work_is_counted_for_every_problem_without_changing_it(path: Path) -> None:
     shapes = getattr(problem_file.load(path), "SHAPES", {})
     work = counted_file(path, min(shapes, default="full"))
     assert not work.note and not work.stated
 
 
-def test_a_problem_without_counts_states_none() -> None:
+def test_a_problem_without_work_has_no_counts_of_its_own() -> None:
     assert stated(problem_file.load(PROBLEMS[0])) == {}
 
 
-def test_convolutions_and_batched_products_count_as_the_counter_says(counted: Counted) -> None:
+def test_convolutions_and_batched_products_are_counted(counted: Counted) -> None:
     convolution = counted("return self.layer(x)", "[torch.rand(2, 3, 8, 8)]", "self.layer = nn.Conv2d(3, 5, 3)")
     assert convolution.flops == 2 * 2 * 5 * 3 * 9 * 6 * 6
     assert counted("return torch.bmm(x, x)", "[torch.rand(4, 6, 6)]").flops == 2 * 4 * 6**3
 
 
-def test_counting_does_not_import_what_takes_seconds() -> None:
+def test_counting_does_not_import_torchdynamo() -> None:
     program = (
         "import sys, torch; from torch.utils.flop_counter import FlopCounterMode\n"
         "from inlinebench.problem import work\n"
-        "work._spare_dynamo()\n"
+        "work._avoid_dynamo_import()\n"
         "with torch.no_grad(), FlopCounterMode(display=False) as counter: torch.ones(4, 4) @ torch.ones(4, 4)\n"
         "sys.exit(counter.get_total_flops() != 128 or 'torch._dynamo' in sys.modules)"
     )

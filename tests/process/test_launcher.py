@@ -1,4 +1,4 @@
-"""What a forkserver that is a copy of its starter takes along."""
+"""The descriptors that a forked forkserver inherits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ FORKS = """
 import os
 from pathlib import Path
 from inlinebench.process.launcher import Launcher
-theirs, ours = os.pipe()  # as the judge has a connection to the orchestrator
+theirs, ours = os.pipe()  # like the judge's connection to the scheduler
 os.set_inheritable(theirs, True)
 launcher = Launcher(fork=True)
 def links():
     while True:
         try:
             found = [os.readlink(path) for path in Path(f"/proc/{launcher.pid}/fd").iterdir()]
-        except FileNotFoundError:  # a module that it has read by now
+        except FileNotFoundError:  # the file of a module that it has just read and closed
             continue
         if len(found) <= 4 and not any(Path(link).is_file() for link in found):
             return found
@@ -26,6 +26,6 @@ launcher.close()
 """
 
 
-def test_a_forked_forkserver_has_the_orders_and_nothing_else_of_its_starter() -> None:
+def test_a_forked_forkserver_inherits_only_the_socket_for_requests() -> None:
     done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout == "1 False\n", done.stderr

@@ -41,7 +41,7 @@ READERS = {"ready": read_ready, "called": read_called, "batched": read_batch, "l
            "clocked": read_clocked, "reported": read_launches}
 
 
-def test_honest_frames_are_read() -> None:
+def test_valid_replies_are_parsed() -> None:
     ready, called = read_ready(dict(READY)), read_called(dict(CALLED))
     assert (ready.weights, ready.changed, ready.buffers) == ("by name", False, {"own": "theirs"})
     assert (called.sample.device_ms, called.sample.drain_ms, called.sample.blocked) == (1.5, 0.0, True)
@@ -61,7 +61,7 @@ def test_honest_frames_are_read() -> None:
     {"written_over": [0, 0]},
     {"written_over": [False, True]}, {"written_over": None}, {"blocked": True},
 ])
-def test_forged_looped_frames_are_refused(change: dict[str, Any]) -> None:
+def test_forged_replies_to_loop_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):
         read_looped({**LOOPED, **change}, 2)
 
@@ -70,7 +70,7 @@ def test_forged_looped_frames_are_refused(change: dict[str, Any]) -> None:
     {"op": "called"}, {"weights": 1}, {"weights": None}, {"changed": 0}, {"buffers": []}, {"buffers": {"a": 1}},
     {"buffers": None}, {"verdict": "passed"},
 ])
-def test_forged_ready_frames_are_refused(change: dict[str, Any]) -> None:
+def test_forged_replies_to_load_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):
         read_ready({**READY, **change})
 
@@ -85,7 +85,7 @@ def test_forged_ready_frames_are_refused(change: dict[str, Any]) -> None:
     {"activities": [["k", 1.0, 10**400]]}, {"activities": [["k" * 401, 1.0, 2.0]]},
     {"activities": [["k", 1.0, 2.0]] * 20_001},
 ])
-def test_forged_called_frames_are_refused(change: dict[str, Any]) -> None:
+def test_forged_replies_to_call_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):
         read_called({**CALLED, **change})
 
@@ -95,7 +95,7 @@ def test_forged_called_frames_are_refused(change: dict[str, Any]) -> None:
     {"non_tensors": [["1"], "2"]},
     {"non_tensors": None}, {"times": [1.0]},
 ])
-def test_forged_batched_frames_are_refused(change: dict[str, Any]) -> None:
+def test_forged_replies_to_batch_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):
         read_batched({**BATCHED, **change}, 2)
 
@@ -104,25 +104,25 @@ def test_forged_batched_frames_are_refused(change: dict[str, Any]) -> None:
     {"op": "called"}, {"shown_ms": 0.0}, {"shown_ms": -1.0}, {"shown_ms": 1}, {"shown_ms": True}, {"shown_ms": None},
     {"shown_ms": float("inf")}, {"shown_ms": float("nan")}, {"more": 1},
 ])
-def test_forged_words_of_the_clock_are_refused(change: dict[str, Any]) -> None:
+def test_forged_replies_to_clock_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):
         read_clocked({**CLOCKED, **change})
 
 
 @pytest.mark.parametrize("launches", [-1, True, 1.0, "1", None])
-def test_forged_reports_are_refused(launches: object) -> None:
+def test_forged_replies_to_report_are_rejected(launches: object) -> None:
     with pytest.raises(CandidateCheated):
         read_launches({**REPORTED, "launches": launches})
 
 
 @pytest.mark.parametrize("frame", [READY, CALLED, BATCHED, REPORTED])
-def test_a_field_that_is_missing_is_refused(frame: dict[str, Any]) -> None:
+def test_a_reply_without_a_field_is_rejected(frame: dict[str, Any]) -> None:
     for name in frame:
         with pytest.raises(CandidateCheated):
             READERS[frame["op"]]({key: value for key, value in frame.items() if key != name})
 
 
-def test_notes_are_bounded() -> None:
+def test_the_number_and_the_length_of_notes_are_limited() -> None:
     called = read_called({**CALLED, "notes": ["x" * 10_000] * 100})
     assert len(called.notes) == MOST_NOTES
     assert max(map(len, called.notes)) == LONGEST_NOTE
@@ -135,7 +135,7 @@ _json = st.recursive(
 
 
 @given(st.sampled_from([READY, CALLED, BATCHED, REPORTED]), st.data())
-def test_no_value_of_any_field_raises_anything_else(frame: dict[str, Any], data: st.DataObject) -> None:
+def test_no_value_of_a_field_raises_another_exception(frame: dict[str, Any], data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(frame)))
     forged = {**frame, name: json.loads(json.dumps(data.draw(_json)))}
     for read in READERS.values():

@@ -24,7 +24,7 @@ RACE = """========= COMPUTE-SANITIZER
 """
 
 
-def test_a_finding_is_one_line_with_its_place() -> None:
+def test_a_finding_is_one_line_with_its_location() -> None:
     assert describe("memcheck", MEMCHECK) == (
         "memcheck: 125 errors, first: Invalid __global__ write of size 4 bytes; "
         "at scale(const float *, float *, int)+0x130; by thread (131,0,0) in block (0,0,0)"
@@ -32,12 +32,12 @@ def test_a_finding_is_one_line_with_its_place() -> None:
     assert describe("racecheck", RACE).startswith("racecheck: 1 error, first: Error: Race reported between Write")
 
 
-def test_a_clean_report_says_nothing() -> None:
+def test_a_clean_report_has_no_finding() -> None:
     assert describe("memcheck", CLEAN) == ""
     only_warnings = "========= RACECHECK SUMMARY: 2 hazards displayed (0 errors, 2 warnings)"
     assert describe("racecheck", only_warnings) == ""
 
 
-def test_a_report_that_was_cut_short_is_no_clean_one() -> None:
+def test_an_incomplete_report_is_not_a_clean_one() -> None:
     with pytest.raises(NoReport, match="no summary"):
         describe("memcheck", "========= COMPUTE-SANITIZER\n")

@@ -1,6 +1,9 @@
-"""The process that runs one solution. Nothing it says is believed; it is small enough to be read in one sitting."""
+"""The candidate: the process that loads one solution and runs its calls.
+
+It runs untrusted code, so the judge trusts none of its replies.
+"""
 
 NVML_CHECK = "PYTORCH_NVML_BASED_CUDA_CHECK"
-"""Has torch ask the driver's library whether there is a GPU, which doesn't start CUDA."""
+"""With this environment variable, PyTorch detects GPUs through NVML, which does not start CUDA."""
 FILES = "files"
-"""The folder in a candidate's scratch folder where the copies of its solution's files lie, by their whole paths."""
+"""The folder in a candidate's scratch folder that contains the copies of its solution's files, by their full paths."""

@@ -1,4 +1,4 @@
-"""Runs calls: views on the judge's buffers in, `forward` between two time stamps, outputs copied to the judge."""
+"""Runs the calls of a solution: reads inputs from the judge's buffers, times `forward`, and copies outputs back."""
 
 from __future__ import annotations
 
@@ -20,44 +20,57 @@ from inlinebench.wire.tree import Leaf, describe, flatten, merge, plain, same_st
 _address_of = torch.Tensor.data_ptr
 _now_ns = time.perf_counter_ns
 _NoTorchFunction = torch._C.DisableTorchFunction
-"""Bound before a solution could put its own in their place."""
+"""Bound here, before a solution can replace them."""
 
 
 class Mismatch(Exception):
-    """The output is not of the reference's form; the text says how."""
+    """The output does not have the reference's structure, shapes or dtypes. The message says how it differs."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """What the judge expects: how arguments and outputs nest, where their tensors lie, and which states to hand in.
-
-    A call by itself uses the set of buffers that it is told, a batch one for each of its calls. `states` maps the
-    solution's own buffer names to places.
-    """
+    """The structure of arguments and outputs, and the regions of their tensors in the shared buffers."""
 
     input_skeleton: Any
+    """The nesting of the arguments, as `inlinebench.wire.tree.flatten` returns it."""
     input_is_tensor: tuple[bool, ...]
+    """For each leaf of the arguments, whether it is a tensor."""
     output_skeleton: Any
+    """The nesting of the output."""
     output_is_tensor: tuple[bool, ...]
+    """For each leaf of the output, whether it is a tensor."""
     sets: tuple[BufferSet, ...]
+    """Sets of input and output buffers. A single call uses the set that it is told; a batch uses one set for each call.
+    """
     states: dict[str, TensorSpec]
+    """The region of each state that the judge compares, by the solution's name of the buffer."""
     may_alias: bool
+    """Whether an output may share memory with an input."""
 
 
 @dataclass(frozen=True)
 class Handed:
-    """A call's output in the judge's form: places with the tensors to copy there, and leaves that are no tensors."""
+    """The output of a call, converted to what the judge expects."""
 
     tensors: list[tuple[TensorSpec, torch.Tensor]]
+    """Output tensors and states, each with the region to copy it to."""
     plain: list[Any]
+    """The outputs that are not tensors."""
 
 
 class Caller:
-    """One solution with its clock and the judge's buffers. `notes` collects what was accepted but converted.
+    """Runs the calls of one solution.
 
-    With `copied_to` the solution gets copies of the inputs on that device: on the CPU in memory whose ends the
-    allocator watches, on a GPU where the arena lies in the host's memory. Every other call's lie where those of the
-    call before did: what was kept by address is stale then.
+    Args:
+        model: the solution's model.
+        clock: times the calls.
+        arena: the judge's shared memory (1-d uint8).
+        form: the structure of arguments and outputs.
+        copied_to: gives the solution copies of the inputs on this device instead of views of the arena. On the CPU the
+            copies are in memory whose bounds the allocator guards. On a GPU this is for an arena in host memory. Every
+            second call reuses the copies' addresses, so results that a solution cached by address are wrong.
+
+    `notes` collects conversions of outputs.
     """
 
     def __init__(
@@ -76,9 +89,10 @@ class Caller:
     def call(
         self, non_tensors: Sequence[Any], random_seed: int, blocking_ms: float, number: int = 0
     ) -> tuple[Sample, list[Any]]:
-        """One call on the set of buffers of that number; gives the sample and the outputs that are no tensors.
+        """Makes one timed call on the set of buffers with this number. Returns the sample and the non-tensor outputs.
 
-        Raises Mismatch for an output of another form; whatever `forward` raises leaves as it is.
+        `blocking_ms` is the limit of the blocking kernel; 0 means none. Raises Mismatch if the output differs in
+        structure, shape or dtype, and whatever `forward` raises.
         """
         buffers = self._form.sets[number]
         arguments = self._arguments(buffers, non_tensors)
@@ -93,9 +107,10 @@ class Caller:
     def batch(
         self, calls: Sequence[tuple[Sequence[Any], int]], blocking_ms: float, on_queued: Callable[[], None]
     ) -> tuple[Sample, list[list[Any]]]:
-        """Calls, given as others and seeds, each on a set of its own, queued behind one hold that the judge releases.
+        """Makes several calls on one set of buffers each, behind one blocking kernel that the judge releases.
 
-        Raises as `call` does.
+        Each call is a pair of its non-tensor arguments and its seed. `on_queued` is called when all calls are queued.
+        Returns the sample, and the non-tensor outputs of each call. Raises as `call` does.
         """
         plain: list[list[Any]] = []
 
@@ -113,12 +128,11 @@ class Caller:
             return held_batch(self._clock, works, finish, blocking_ms, on_queued), plain
 
     def loop(self, calls: Sequence[tuple[Sequence[Any], int | None]]) -> tuple[float, list[Handed], list[bool]]:
-        """Calls back to back, as a loop in Python makes them, each on a set of its own; the device is waited for once.
+        """Makes several calls on one set of buffers each, in a Python loop, and waits for the device once at the end.
 
-        Gives the time of a call in ms by the host's clock, the outputs in the judge's form, and for each call whether
-        a later one wrote over its output. Only `forward` lies in the time; calls with a seed set it first.
-
-        Raises as `call` does.
+        Each call is a pair of its non-tensor arguments and its seed, which is set before `forward` unless it is None.
+        Returns the time of one call in ms by the host's clock, the outputs, and for each call whether a later call
+        reused the memory of its output. Raises as `call` does.
         """
         sets = self._form.sets
         given = [(self._arguments(buffers, non_tensors), self._given, seed)
@@ -139,7 +153,7 @@ class Caller:
             for buffers, (_, tensors, _), value in zip(sets, given, values, strict=False):
                 self._given = tensors
                 handed.append(self._in_form(value, buffers))
-        # Behind the outputs come the states, which are the same tensors each time; the last call's are compared.
+        # States come after the outputs. They are the same tensors in every call, and the judge compares the last ones.
         outputs = len(sets[0].outputs)
         written_over = _written_over([[tensor for _, tensor in each.tensors[:outputs]] for each in handed])
         for each in handed:
@@ -154,17 +168,17 @@ class Caller:
         return unflatten(form.input_skeleton, merge(form.input_is_tensor, self._given, copy.deepcopy(non_tensors)))
 
     def _copied(self, tensors: Sequence[torch.Tensor], to: torch.device) -> list[torch.Tensor]:
-        """Copies of these, in new memory and in the same again by turns."""
+        """Returns copies of tensors, alternately in new memory and in the memory of the previous copies."""
         copies, self._copies = self._copies, []
         if copies:
             for copied, tensor in zip(copies, tensors, strict=True):
                 copied.copy_(tensor)
             return copies
         self._copies = [tensor.to(to, copy=True) for tensor in tensors]
-        return [copied.detach() for copied in self._copies]  # what is done to the objects themselves shall not matter
+        return [copied.detach() for copied in self._copies]  # the solution may modify these tensor objects
 
     def _forward(self, buffers: BufferSet, arguments: Any) -> Handed:
-        """`forward`, and its outputs and states in the judge's form, converted where need be: all inside the clock."""
+        """Runs `forward` and converts its outputs and states if necessary. All of this is inside the timed region."""
         return self._in_form(self._model(*arguments), buffers)
 
     def _in_form(self, value: Any, buffers: BufferSet) -> Handed:
@@ -185,7 +199,7 @@ class Caller:
         own = dict(self._model.named_buffers())
         for name, spec in self._form.states.items():
             if name not in own or tuple(own[name].shape) != spec.shape:
-                raise Mismatch(f"the buffer {name} is gone or has another shape")
+                raise Mismatch(f"the buffer {name} is missing or has a different shape after the call")
             handed.tensors.append((spec, self._lay_out(own[name].detach(), spec)))
         return handed
 
@@ -198,11 +212,11 @@ class Caller:
             raise Mismatch(f"an output is {str(out.dtype).removeprefix('torch.')}; the reference's is {spec.dtype}")
         out = self._lay_out(out, spec)
         if not self._form.may_alias and any(_overlap(out, given) for given in self._given):
-            raise Mismatch("an output lies in the memory of an input; the reference's doesn't")
+            raise Mismatch("an output shares memory with an input; the reference's doesn't")
         return out
 
     def _lay_out(self, tensor: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
-        """A tensor whose bytes are what the judge's buffer is to hold."""
+        """Returns a tensor with the device and the strides of a region of the arena, converting it if necessary."""
         if not _is_plain(tensor):
             raise Mismatch("an output is a tensor whose values are still to be computed")
         if tensor.device != self._device:
@@ -216,25 +230,25 @@ class Caller:
         return tensor
 
     def _hand_in(self, handed: Handed) -> None:
-        """Copies bytes to the judge's buffers, on the stream of the call and outside its time.
+        """Copies bytes to the judge's buffers, on the stream of the call but outside its timed region.
 
-        Nothing here can be redirected to do work: no operator of torch's is called, no mode of a solution's sees it.
+        A solution cannot intercept this to do work: it calls no PyTorch operator, and no mode of the solution sees it.
         """
         with _NoTorchFunction():
             for spec, tensor in handed.tensors:
                 self._clock.copy(self._base + spec.offset, _address_of(tensor), spec.bytes)
-        if self._copied_to is not None:  # what was done to the copies is done to the inputs, where the judge looks
+        if self._copied_to is not None:  # so that the judge sees changes of the copies
             for tensor, spec in zip(self._given, self._form.sets[0].inputs, strict=True):
                 view(self._arena, spec).copy_(tensor)
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is nothing but values in memory: not sparse, not a functional wrapper, not known to be zero."""
+    """Whether a tensor is backed by plain memory: not sparse, not a functional wrapper, not a zero tensor."""
     return tensor.layout is torch.strided and not torch._is_functional_tensor(tensor) and not tensor._is_zerotensor()
 
 
 def _written_over(calls: Sequence[Sequence[torch.Tensor]]) -> list[bool]:
-    """For each call whether a tensor of its output shares its memory with one of a later call."""
+    """Returns for each call whether a tensor of its output shares memory with one of a later call."""
     found, later = list[bool](), set[int]()
     for tensors in reversed(calls):
         addresses = {tensor.untyped_storage().data_ptr() for tensor in tensors if tensor.numel()}
@@ -244,13 +258,13 @@ def _written_over(calls: Sequence[Sequence[torch.Tensor]]) -> list[bool]:
 
 
 def _overlap(out: torch.Tensor, given: torch.Tensor) -> bool:
-    """Whether an output begins inside the memory of an input (a dense tensor)."""
+    """Whether an output begins inside the memory of an input, which is a dense tensor."""
     begin = given.data_ptr()
     return out.numel() > 0 and begin <= out.data_ptr() < begin + given.numel() * given.element_size()
 
 
 def _used_strides(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """The strides that matter: of dimensions with more than one element, where there is any."""
+    """Returns the strides of dimensions with more than one element. The others do not matter."""
     if 0 in shape:
         return []
     return [stride for size, stride in zip(shape, strides, strict=True) if size > 1]

@@ -1,6 +1,6 @@
-"""Answers the judge's requests, one at a time: load a solution, map the buffers, run a call.
+"""Serves the judge's requests, one at a time: load a solution, map the buffers, make calls.
 
-Everything that times or talks is bound here, before the solution is imported.
+The modules for timing and communication are imported here, before the solution can interfere.
 """
 
 from __future__ import annotations
@@ -31,13 +31,18 @@ from inlinebench.wire.arithmetic import cast, exact_arithmetic
 from inlinebench.wire.channel import Channel, ChannelClosed
 
 LONGEST_MESSAGE = 4000
+"""Characters of an error message that are sent to the judge."""
 
 
 class Candidate:
-    """The state of this process between requests. It is in a sandbox with this policy.
+    """Serves the judge and keeps the state between requests.
 
-    Of the judge's memory it was given the page of flags for a GPU's clock, and an arena in the host's memory, where
-    there is one.
+    Args:
+        channel: to the judge.
+        policy: the policy of the sandbox that this process is in.
+        files: the private copies of the solution's files.
+        page_fd: the descriptor of the flags of the blocking kernel. None on the CPU.
+        arena_fd: the descriptor of an arena in host memory. None if the arena is on a GPU.
     """
 
     def __init__(
@@ -55,8 +60,8 @@ class Candidate:
         self._launched_before = 0
 
     def serve(self) -> None:
-        """Answers requests until the judge closes the channel."""
-        operations = {"prebuild": self._prebuild, "start": self._start, "clock": self._look_at_clock,
+        """Serves requests until the judge closes the channel."""
+        operations = {"prebuild": self._prebuild, "start": self._start, "clock": self._measure_clock,
                       "load": self._load, "map": self._map, "call": self._call, "batch": self._batch,
                       "loop": self._loop, "report": self._report}
         while True:
@@ -75,17 +80,17 @@ class Candidate:
         except Mismatch as error:
             return {"op": "mismatch", "message": str(error)[:LONGEST_MESSAGE]}
         except Exception as error:  # noqa: BLE001
-            # Whatever a solution raises is an answer to the judge; the traceback goes to the log.
+            # An exception of the solution becomes the reply; its traceback goes to the log.
             return self._failed(solution.failure(error, "exception", self._path), error)
 
     def _failed(self, unusable: solution.Unusable, error: Exception) -> dict[str, Any]:
-        """A failure in the author's names of files; where the sandbox is why, that is said."""
+        """Returns the reply for a failure, with the author's paths. It says so if the sandbox refused something."""
         refused = refusal.describe(error, self._policy)
         message = self._files.by_author("; ".join(filter(None, (str(unusable), refused))))
         return {"op": "failed", "kind": unusable.kind, "message": message[:LONGEST_MESSAGE]}
 
     def _prebuild(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Imports and constructs the solution, for the builds that it asks for on the way."""
+        """Imports and constructs the solution, only so that it requests its builds."""
         self._construct(request)
         return {"op": "prebuilt"}
 
@@ -100,7 +105,7 @@ class Candidate:
         return solution.construct(kind, self._path, arguments, named, request["seed"])
 
     def _start(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Gets the device ready, before it is known which solution is to run there."""
+        """Starts the device. The judge does not name a solution yet."""
         self._device = torch.device(request["device"])
         exact_arithmetic(tf32=request["tf32"])
         if self._device.type == "cuda":
@@ -113,8 +118,8 @@ class Candidate:
             torch.cuda.synchronize(self._device)
         return {"op": "started"}
 
-    def _look_at_clock(self, _: dict[str, Any]) -> dict[str, Any]:
-        """What the clock adds in this process, for as long as it is the harness's alone."""
+    def _measure_clock(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Measures the clock's time for an empty kernel, before any code of a solution runs in this process."""
         return {"op": "clocked", "shown_ms": shown_ms(self._clock)}
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -126,11 +131,11 @@ class Candidate:
         if request["transfer"]:
             weights.transfer(model, found, reference["parameters"], reference["buffers"])
         self._model = model.to(self._device)
-        # What was loaded stays: keeping it out of the collector's sight makes collecting after each call cheap.
+        # Excludes everything loaded so far from garbage collection, so that collecting after each call is cheap.
         gc.collect()
         gc.freeze()
         gc.disable()
-        how = found.how if request["transfer"] else "the seed's own values"
+        how = found.how if request["transfer"] else weights.KEPT
         return {"op": "ready", "weights": how, "changed": found.changed, "buffers": found.buffers}
 
     def _map(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -147,7 +152,7 @@ class Candidate:
         )
         self._launched_before = python_side.launches(self._runtime) if self._runtime else 0
         arena = open_arena(request["arena"], self._device, self._arena_fd)
-        # Asked of the device: on the CPU `is_cuda` is made to be true.
+        # The device's type, because CUDA on the CPU makes `is_cuda` true.
         copied_to = None if arena.device.type == "cuda" else self._device
         self._caller = Caller(self._model, self._clock, arena, form, copied_to)
         return {"op": "mapped"}
@@ -170,7 +175,7 @@ class Candidate:
         }
 
     def _batch(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Several calls behind one hold, which the judge releases when it has read that they are queued."""
+        """Makes several calls behind one blocking kernel, which the judge releases when they are queued."""
         assert self._caller is not None
         calls = [(_unpack(call["non_tensors"]), call["random_seed"]) for call in request["calls"]]
         queued = {"op": "queued", "nonce": request["nonce"]}
@@ -179,7 +184,7 @@ class Candidate:
         return {"op": "batched", "blocked": sample.blocked, "non_tensors": non_tensors}
 
     def _loop(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Several calls back to back, by the host's clock."""
+        """Makes several calls in a loop, timed by the host's clock."""
         assert self._caller is not None
         calls = [(_unpack(call["non_tensors"]), call["random_seed"]) for call in request["calls"]]
         wall_ms, handed, written_over = self._caller.loop(calls)
@@ -189,12 +194,12 @@ class Candidate:
         return {"op": "looped", "wall_ms": wall_ms, "non_tensors": plain, "written_over": written_over}
 
     def _report(self, _: dict[str, Any]) -> dict[str, Any]:
-        """How many kernels the library that runs them on the CPU has run in calls."""
+        """Returns how many kernels the CPU runtime has run in calls."""
         launched = python_side.launches(self._runtime) if self._runtime else 0
         return {"op": "reported", "launches": launched - self._launched_before}
 
     def _build(self, facts: dict[str, Any]) -> str:
-        """Asks the judge for a library. Raises RuntimeError with the reason why there is none."""
+        """Asks the judge to build a library and returns its path. Raises RuntimeError if the build fails."""
         self._channel.send({"op": "build", "request": for_build(facts, self._files)})
         reply = self._channel.receive()
         if reply["reason"]:
@@ -203,5 +208,5 @@ class Candidate:
 
 
 def _unpack(text: str) -> Any:
-    """What the judge pickled: the trust runs this way only."""
+    """Unpickles a value from the judge. A candidate trusts the judge, but not the other way round."""
     return pickle.loads(base64.b64decode(text))

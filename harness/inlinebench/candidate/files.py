@@ -1,7 +1,7 @@
-"""A solution's own files: a private copy of its folder, which it may write to.
+"""Makes a private copy of a solution's folder, which the solution may write to.
 
-The copy of `/home/me/softmax/fast.py` is `SCRATCH/files/home/me/softmax/fast.py`, so the author's name of a file is its
-name here without what stands before it.
+The copy of `/home/me/softmax/fast.py` is `SCRATCH/files/home/me/softmax/fast.py`. Without the prefix, this is the
+author's path.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from pathlib import Path
 from inlinebench.candidate import FILES
 
 MOST_COPIES = 256
-"""Files and folders. What lies in a folder beyond that is a link to the author's: it can be read, not written."""
+"""The most files and folders to copy. Further ones become links to the author's files: readable, but not writable."""
 MOST_BYTES = 64 << 20
-"""Of all copies together; a file that is too large for what is left is a link as well."""
+"""The most bytes of all copies together. A file that exceeds the rest becomes a link as well."""
 MOST_ENTRIES = 4096
-"""Copies and links. Making one of either takes some 100 µs, and each evaluation makes them all."""
+"""The most copies and links. Each takes about 100 µs, in every evaluation."""
 
 
 class Files:
-    """The private files of one process, in its scratch folder."""
+    """The private copies of one process, in its scratch folder."""
 
     def __init__(self, scratch: Path) -> None:
         self.scratch, self._root = scratch, scratch / FILES
 
     def copy(self, solution: Path, readable: Iterable[Path]) -> Path:
-        """Copies the files and folders that a solution may read because of where it lies; gives its own copy.
+        """Copies the files and folders that a solution may read, and returns the path of the solution's copy.
 
-        What can't be copied is a link to the author's file, so that using it fails as it would there. So is what lies
-        beside the folder, for solutions that share something.
+        Files that cannot be copied become links to the author's files, so that accessing them fails in the same way.
+        Files next to the folder become links as well, for solutions that share files.
         """
         named = dict.fromkeys(readable)
         todo, left = list(named), MOST_BYTES
-        for number, path in enumerate(todo):  # which grows: folders come after all that lies above them
+        for number, path in enumerate(todo):  # the list grows by the contents of folders
             own = self._private(path)
             if number == MOST_ENTRIES:
                 break
@@ -53,16 +53,15 @@ class Files:
         return self._private(solution)
 
     def by_author(self, text: str) -> str:
-        """A text with the author's names of files in place of those of their copies."""
+        """Returns a text with the paths of copies replaced by the author's paths."""
         return text.replace(f"{self._root}/", "/")
 
     def is_copy(self, path: Path) -> bool:
-        """Whether a path lies where the copies are."""
+        """Whether a path is inside the folder of copies."""
         return path.is_relative_to(self._root)
 
     def relative(self, path: Path) -> str | None:
-        """The name of a private file or folder, relative to the copies or else to the scratch folder; None for others.
-        """
+        """Returns a path relative to the folder of copies, or else to the scratch folder. None if it is in neither."""
         for folder in (self._root, self.scratch):
             if path.is_relative_to(folder):
                 return str(path.relative_to(folder))
@@ -76,11 +75,11 @@ def _entries(folder: Path) -> list[Path]:
     try:
         return sorted(path for path in islice(folder.iterdir(), MOST_ENTRIES) if path.name != "__pycache__")
     except OSError:
-        return []  # not readable, and then nobody finds anything there
+        return []  # an unreadable folder appears empty
 
 
 def _copy(path: Path, own: Path, most_bytes: int) -> int:
-    """Copies a file of no more than so many bytes, else makes a link; gives the bytes that were copied."""
+    """Copies a file of at most that many bytes, or links to it otherwise. Returns the number of bytes copied."""
     try:
         facts = path.stat()
         if stat.S_ISREG(facts.st_mode) and facts.st_size <= most_bytes:

@@ -1,7 +1,8 @@
-"""A build request without what only this process can read, and without paths that differ from run to run.
+"""Makes a build request independent of the candidate's private files.
 
-A compiler can't read a candidate's private files, and a path that is new each time would never be found in the cache.
-So the headers that sources include from there travel as text, and all else goes by the author's names.
+A compiler cannot read these files, and their paths differ from run to run, so the cache would never find the build
+again. So the request contains the text of private headers that sources include, and the author's paths for everything
+else.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from typing import Any
 from inlinebench.candidate.files import Files
 
 OWN = "own"
-"""The folder of a build in which the headers lie that travel with the request."""
+"""The folder of a build that contains the headers from the request."""
 _EMPTY = "empty"
-"""A file in each folder there that a compiler looks in, because `../header.h` is only found from one that exists."""
+"""An empty file in each include folder there. It creates the folder, because `../header.h` needs an existing one."""
 LARGEST_HEADER = 1 << 20
-"""Bytes. A larger one is read where the author has it."""
+"""The most bytes of a header in a request. The compiler reads larger headers from the author's folder."""
 _INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*[<"])([^>"\n]+)', re.MULTILINE)
 _LINE = re.compile(r'^([ \t]*#[ \t]*line[ \t]+\d+[ \t]*")([^"\n]+)', re.MULTILINE)
 _FOLDER = re.compile(r"-(?:I|isystem|iquote|idirafter)\s*(\S+)")
@@ -28,14 +29,14 @@ _FLAGS = ("extra_cflags", "extra_cuda_cflags", "extra_ldflags")
 
 
 def for_build(facts: Mapping[str, Any], files: Files) -> dict[str, Any]:
-    """The facts of a build request, as another process can use them.
+    """Returns the fields of a build request in a form that other processes can use.
 
-    Of sources only directives change: a path that the program opens when it runs has to stay what it is.
+    In sources, only `#include` and `#line` directives change. A path that the program opens at run time stays the same.
     """
     given = [_absolute(folder) for folder in facts["extra_include_paths"]]
     by_flag = [_absolute(folder) for name in _FLAGS for folder in _FOLDER.findall(" ".join(facts[name]))]
     headers = _headers([text for name in _SOURCES for text in facts[name]], [*by_flag, *given], files)
-    folders = [*_folders(by_flag, files, headers, others=False), *_folders(given, files, headers)]
+    folders = [*_folders(by_flag, files, headers, authors=False), *_folders(given, files, headers)]
     texts = {f"{folder}/{_EMPTY}": "" for folder in folders if headers and not os.path.isabs(folder)}
     texts |= {f"{OWN}/{name}": _with_names(f'#line 1 "{path}"\n{inside}', files, headers)
               for name, (path, inside) in headers.items()}
@@ -53,25 +54,25 @@ def _absolute(path: str | Path) -> Path:
 
 
 def _folders(
-    folders: Sequence[Path], files: Files, headers: Collection[str], *, others: bool = True
+    folders: Sequence[Path], files: Files, headers: Collection[str], *, authors: bool = True
 ) -> Iterator[str]:
-    """Where a compiler looks in place of these folders: among the headers that travel, and (`others`) at the author's.
-    """
+    """Yields the include folders that replace these: those with headers from the request, and with `authors` also the
+    author's folders."""
     for folder in folders:
         relative = files.relative(folder)
         if relative is not None and headers:
             yield os.path.normpath(f"{OWN}/{relative}")
-        if others and (relative is None or files.is_copy(folder)):
+        if authors and (relative is None or files.is_copy(folder)):
             yield files.by_author(str(folder))
 
 
 def _headers(texts: Sequence[str], folders: Sequence[Path], files: Files) -> dict[str, tuple[Path, str]]:
-    """The private files that sources include, directly or through one another: path and text by their relative names.
+    """Returns path and text of the private files that sources include, directly or indirectly, by their relative names.
     """
     found: dict[str, tuple[Path, str]] = {}
     todo = [(text, list(folders)) for text in texts]
-    for text, places in todo:  # which grows
-        included = [_absolute(place / name) for _, name in _INCLUDE.findall(text) for place in (*places, Path("/"))]
+    for text, search in todo:  # the list grows by the headers that are found
+        included = [_absolute(folder / name) for _, name in _INCLUDE.findall(text) for folder in (*search, Path("/"))]
         for path in included:
             relative = files.relative(path)
             if relative is not None and relative not in found and _is_header(path):
@@ -83,13 +84,13 @@ def _headers(texts: Sequence[str], folders: Sequence[Path], files: Files) -> dic
 def _is_header(path: Path) -> bool:
     try:
         return path.is_file() and path.stat().st_size <= LARGEST_HEADER and os.access(path, os.R_OK)
-    except (OSError, ValueError):  # what stands there is not the name of a file
+    except (OSError, ValueError):  # not a valid path
         return False
 
 
 def _with_names(text: str, files: Files, headers: Collection[str]) -> str:
-    """A source with the author's names in `#line`, for messages, and relative ones where it includes a private file by
-    its absolute path."""
+    """Returns a source with the author's paths in `#line`, and relative paths where it includes a private file by its
+    absolute path."""
 
     def include(match: re.Match[str]) -> str:
         relative = files.relative(Path(match[2]))
@@ -99,8 +100,8 @@ def _with_names(text: str, files: Files, headers: Collection[str]) -> str:
 
 
 def _label(path: Path, files: Files) -> str:
-    """The author's name of a file. Of one that was written elsewhere it is the last part: temporary folders have random
-    names."""
+    """Returns the author's path of a file, or only the name of a private file that is not a copy, because temporary
+    folders have random names."""
     if files.relative(path) is None or files.is_copy(path):
         return files.by_author(str(path))
     return path.name

@@ -1,4 +1,4 @@
-"""`load_inline` and `load` as solutions call them: they ask the build service for a library and import that."""
+"""Replaces `load_inline` and `load` in a candidate: they ask the build service for a library and import it."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ import torch.utils.cpp_extension
 
 T = TypeVar("T")
 BuildLibrary = Callable[[dict[str, Any]], str]
-"""Takes the facts of a build request and gives the path of the library; raises RuntimeError with the reason."""
+"""Takes the fields of a build request and returns the path of the library. Raises RuntimeError if the build fails."""
 
 CUDA_SUFFIXES = (".cu", ".cuh")
+"""Files with other suffixes are C++."""
 
 
 class NotLinked(ImportError):
-    """A library needs what neither its sources nor the libraries that it is linked with define.
+    """A library needs a symbol that neither its sources nor the libraries that it is linked with define.
 
-    The linker leaves that open, because the process that loads the library may have it; loading finds out.
+    The linker accepts this, because the process that loads the library might define the symbol. Loading fails.
     """
 
 
 def install(build: BuildLibrary) -> None:
-    """Puts functions with torch's own signatures in place of torch's."""
+    """Replaces PyTorch's `load_inline` and `load` by functions with the same signatures."""
     torch.utils.cpp_extension.load_inline = _Loader(build, torch.utils.cpp_extension.load_inline).load_inline
     torch.utils.cpp_extension.load = _Loader(build, torch.utils.cpp_extension.load).load
 
 
 class _Loader:
-    """Binds arguments as the original's signature does, so that positions, names and defaults are torch's."""
+    """Binds arguments to the original's signature, so that positions, names and defaults are PyTorch's."""
 
     def __init__(self, build: BuildLibrary, original: Callable[..., Any]) -> None:
         self._build, self._signature = build, inspect.signature(original)
         self._versions: dict[str, list[str]] = {}
 
     def _numbered(self, name: str, facts: str) -> str:
-        """As torch does it: another source under a name that is taken gets `_v1` and so on behind it."""
+        """Appends `_v1` and so on to a name that other sources already use, as PyTorch does."""
         versions = self._versions.setdefault(name, [])
         if facts not in versions:
             versions.append(facts)
@@ -51,18 +52,21 @@ class _Loader:
         return f"{name}_v{number}" if number else name
 
     def load_inline(self, *arguments: Any, **named: Any) -> types.ModuleType | str:
-        """As `torch.utils.cpp_extension.load_inline`. Raises RuntimeError with the compiler's errors, or NotLinked."""
+        """Works like `torch.utils.cpp_extension.load_inline`.
+
+        Raises RuntimeError with the compiler's errors, or NotLinked.
+        """
         given = self._bind(arguments, named)
         _refuse_sycl(given)
         return self._load(given, _texts(given["cpp_sources"]), _texts(given["cuda_sources"]),
                           functions=_functions(given["functions"]))
 
     def load(self, *arguments: Any, **named: Any) -> types.ModuleType | str:
-        """As `torch.utils.cpp_extension.load`: the sources are files."""
+        """Works like `torch.utils.cpp_extension.load`. Raises as `load_inline` does."""
         given = self._bind(arguments, named)
         _refuse_sycl(given)
         if given.get("is_standalone"):
-            raise RuntimeError("is_standalone builds a program, which a solution can't call")
+            raise RuntimeError("is_standalone=True builds a program, which a solution cannot call; leave it out")
         paths = [Path(path).resolve() for path in _texts(given["sources"])]
         texts = {path: f'#line 1 "{path}"\n{path.read_text()}' for path in paths}
         cuda = [text for path, text in texts.items() if path.suffix in CUDA_SUFFIXES]
@@ -79,7 +83,7 @@ class _Loader:
     def _load(
         self, given: dict[str, Any], cpp: list[str], cuda: list[str], functions: dict[str, str] | None
     ) -> types.ModuleType | str:
-        # Dots, dashes and a digit in front are as fine in torch's names as they are impossible in a C identifier.
+        # PyTorch accepts dots, dashes and leading digits in names, but a C identifier cannot contain them.
         name = re.sub(r"^(?=\d|$)|\W", "_", given["name"])
         facts = {
             "cpp_sources": cpp,
@@ -104,12 +108,12 @@ class _Loader:
 
 
 def _linked(library: str, load: Callable[[], T]) -> T:
-    """What `load` gives. Raises NotLinked where the dynamic loader misses a name, as ImportError or OSError."""
+    """Returns the value of `load`. Raises NotLinked if the dynamic loader misses a symbol."""
     try:
         return load()
     except (ImportError, OSError) as error:
-        said = f"{error}\n{error.__cause__}"  # torch.ops.load_library says itself only that it failed
-        missing = re.search(rf"{re.escape(library)}: undefined symbol: ([^\s,]+)", said)
+        message = f"{error}\n{error.__cause__}"  # only the cause has the reason if torch.ops.load_library fails
+        missing = re.search(rf"{re.escape(library)}: undefined symbol: ([^\s,]+)", message)
         if missing is None:
             raise
         name = torch._C._demangle(missing[1])  # type: ignore[attr-defined, unused-ignore]
@@ -129,7 +133,7 @@ def _import(name: str, library: str) -> types.ModuleType:
 
 def _refuse_sycl(given: dict[str, Any]) -> None:
     if given.get("sycl_sources") or given.get("with_sycl"):
-        raise RuntimeError("SYCL sources are not built here; write CUDA or C++")
+        raise RuntimeError("SYCL sources are not supported; use CUDA or C++")
 
 
 def _texts(value: str | Sequence[str] | None) -> list[str]:
@@ -143,9 +147,9 @@ def _flags(value: str | Sequence[str] | None) -> list[str]:
 
 
 def _with_architectures(flags: list[str]) -> list[str]:
-    """The flags, with those that torch adds for TORCH_CUDA_ARCH_LIST where the solution has set that variable.
+    """Returns the flags, with those that PyTorch adds if the solution has set TORCH_CUDA_ARCH_LIST.
 
-    Raises ValueError for an architecture that torch does not know.
+    Raises ValueError for an architecture that PyTorch does not know.
     """
     if (os.environ.get("TORCH_CUDA_ARCH_LIST") or "native") == "native":
         return flags  # the build service knows the GPU

@@ -20,7 +20,7 @@ MODULE_NAME = "solution"
 
 
 class Unusable(Exception):
-    """The file can't be evaluated. `kind` tells how; the text is one line for a person."""
+    """The solution cannot be evaluated. `kind` is a key of `inlinebench.evaluation.failures.FAILURES`."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -28,27 +28,27 @@ class Unusable(Exception):
 
 
 def import_class(path: Path, class_name: str) -> type[torch.nn.Module]:
-    """The solution's `ModelNew` (or the reference's `Model`, where that is submitted). Raises Unusable."""
+    """Imports a solution file and returns the class: `ModelNew`, or `Model` if it is a reference. Raises Unusable."""
     spec = importlib.util.spec_from_file_location(MODULE_NAME, path)
     if spec is None or spec.loader is None:
-        raise Unusable("import", f"{path} is no Python file")
+        raise Unusable("import", f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[MODULE_NAME] = module  # pickle, dataclasses and Triton look a function's module up
+    sys.modules[MODULE_NAME] = module  # pickle, dataclasses and Triton look up the module of a function
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         raise failure(error, "import", path) from error
     found = getattr(module, class_name, None)
     if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
-        what = "no class" if found is None else "no torch.nn.Module as"
-        raise Unusable("import", f"{path}: {what} {class_name}; a solution file defines it")
+        what = f"no class {class_name}" if found is None else f"{class_name} is not a torch.nn.Module"
+        raise Unusable("import", f"{path}: {what}; a solution file must define a torch.nn.Module of this name")
     return found
 
 
 def construct(
     kind: type[torch.nn.Module], path: Path, arguments: Sequence[Any], named: Mapping[str, Any], seed: int
 ) -> torch.nn.Module:
-    """The model on the CPU, with every generator under the public seed. Raises Unusable."""
+    """Constructs the model on the CPU, with all random generators seeded. Raises Unusable."""
     try:
         inspect.signature(kind).bind(*arguments, **named)
     except TypeError as error:
@@ -62,7 +62,7 @@ def construct(
 
 
 def failure(error: Exception, kind: str, path: Path) -> Unusable:
-    """An exception that a solution raised, in one line with the line of its file; the traceback goes to the log."""
+    """Describes an exception of a solution in one line, with the line number in its file. Prints the traceback."""
     traceback.print_exception(error)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     where = f" ({path.name}, line {frames[-1].lineno})" if frames else ""

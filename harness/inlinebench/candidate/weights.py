@@ -1,4 +1,4 @@
-"""Matches the parameters and buffers of a solution to the reference's, and copies the reference's values over."""
+"""Matches a solution's parameters and buffers with the reference's, and copies the reference's values."""
 
 from __future__ import annotations
 
@@ -9,35 +9,39 @@ import torch
 
 Tensors = Mapping[str, torch.Tensor]
 
+KEPT = "the solution's own values"
+"""How weights are described that the solution keeps."""
+
 
 @dataclass(frozen=True)
 class Match:
-    """Which of the reference's names each own tensor stands for, how they were found, and what is left over.
-
-    `changed` says whether any own value differed from the reference's.
-    """
+    """How a solution's parameters and buffers match the reference's."""
 
     parameters: dict[str, str]
+    """The reference's name of each matched parameter, by the solution's name."""
     buffers: dict[str, str]
+    """The reference's name of each matched buffer, by the solution's name."""
     how: str
+    """How they were matched, and how many parameters were not, in words."""
     changed: bool
+    """Whether any matched value differs from the reference's."""
 
 
 def match(own: torch.nn.Module, parameters: Tensors, buffers: Tensors) -> Match:
-    """Matches by full name; by unique last name; by unique equal value; by unique shape; by order, if the rest is
-    alike in order.
+    """Matches the tensors of a solution with the reference's.
 
-    Parameters and buffers are matched apart, and only tensors of equal shape and dtype. Of the buffers only floating
-    ones are matched by anything but their full name.
+    The criteria, in this order: the full name; a unique last part of the name; a unique equal value; a unique shape;
+    the order, if the rest has the same shapes and dtypes in the same order. Parameters and buffers are matched
+    separately. Shape and dtype must be equal, and only floating-point tensors match by anything but the full name.
     """
     own_parameters, own_buffers = dict(own.named_parameters()), dict(own.named_buffers())
     ways: list[str] = []
     found_parameters = _pair(own_parameters, parameters, ways)
     found_buffers = _pair(own_buffers, buffers, ways)
     unmatched = len(own_parameters) - len(found_parameters)
-    how = ", ".join(dict.fromkeys(ways)) or ("none to match" if not own_parameters else "the seed's own values")
+    how = ", ".join(dict.fromkeys(ways)) or ("none to match" if not own_parameters else KEPT)
     if unmatched and ways:
-        how += f"; {unmatched} kept the seed's own values"
+        how += f"; {unmatched} kept {KEPT}"
     differs = [not torch.equal(own_parameters[name].detach().cpu(), parameters[theirs])
                for name, theirs in found_parameters.items()]
     differs += [not torch.equal(own_buffers[name].cpu(), buffers[theirs]) for name, theirs in found_buffers.items()]

@@ -1,1 +1,1 @@
-"""Compares outputs with the reference's, and describes how they differ."""
+"""Compares a solution's outputs with the reference and the oracle, and describes how they differ."""

@@ -1,4 +1,4 @@
-"""Single elements of tensors: by their places, in a form that can be compared, and as text."""
+"""Accesses, converts and formats single elements of tensors."""
 
 from __future__ import annotations
 
@@ -8,30 +8,33 @@ import torch
 
 
 def comparable(tensor: torch.Tensor) -> torch.Tensor:
-    """Bytes of booleans, because a candidate can write any byte where a bool is due; others as they are."""
+    """Returns a bool tensor as uint8, because a candidate can write any byte to it. Returns other tensors unchanged."""
     return tensor.view(torch.uint8) if tensor.dtype is torch.bool else tensor
 
 
 def take(tensor: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-    """The elements at flat indices, `comparable`, whatever the tensor's layout is and without a copy of all of it."""
+    """Returns the elements at flat indices (1-d int64), as `comparable` does. Needs no full copy for any layout."""
     tensor = comparable(tensor)
     return tensor.view(-1)[at] if tensor.is_contiguous() else tensor[torch.unravel_index(at, tensor.shape)]
 
 
 def widen(values: torch.Tensor) -> torch.Tensor:
-    """Comparable values in float64, complex128 or int64."""
+    """Converts values to float64, complex128 or int64."""
     if values.is_complex():
         return values.to(torch.complex128)
     return values.double() if values.is_floating_point() else values.to(torch.int64)
 
 
 def text_of(value: torch.Tensor, dtype: torch.dtype) -> str:
-    """A single value of a dtype as a text, in digits enough to tell it from its neighbours; a boolean by its byte."""
+    """Formats a single value of a dtype, with enough digits to distinguish it from its neighbours.
+
+    A bool is given by its byte, as `comparable` returns it.
+    """
     if dtype is torch.bool:
-        return {0: "false", 1: "true"}.get(int(value), f"{int(value)}, which is no boolean")
+        return {0: "false", 1: "true"}.get(int(value), f"{int(value)}, which is not a boolean")
     if not (dtype.is_floating_point or dtype.is_complex):
-        whole = int(value.to(torch.int64))  # which the largest of uint64 wrap around
-        return str(whole % 2**64 if dtype is torch.uint64 else whole)
+        integer = int(value.to(torch.int64))  # large uint64 values wrap around
+        return str(integer % 2**64 if dtype is torch.uint64 else integer)
     digits = 17 if dtype in (torch.float64, torch.complex128) else 9
     if dtype.is_complex:
         return f"{float(value.real):.{digits}g}{float(value.imag):+.{digits}g}j"
@@ -39,7 +42,7 @@ def text_of(value: torch.Tensor, dtype: torch.dtype) -> str:
 
 
 def unravel(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
-    """The index of an element by its flat one."""
+    """Converts a flat index to a multi-dimensional one."""
     index = []
     for size in reversed(shape):
         index.append(flat % size)

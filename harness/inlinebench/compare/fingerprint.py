@@ -1,17 +1,18 @@
-"""Tells whether memory was changed, without keeping a copy of it."""
+"""Detects changes of memory without keeping a copy of it."""
 
 from __future__ import annotations
 
 import torch
 
 CHUNK = 1 << 22
-"""64-bit words at a time."""
+"""The number of 64-bit words in one sum."""
 
 
 class Fingerprint:
-    """A secret weighted sum of memory, modulo 2**64: who doesn't know the weights can't change the memory and keep it.
+    """Sums 64-bit words with secret weights, modulo 2**64.
 
-    Weights are odd, so every change of one word changes the sum.
+    Without knowing the weights, nobody can change the memory and keep the sums. All weights are odd, so every change of
+    a single word changes its sum. `seed` determines the weights.
     """
 
     def __init__(self, device: torch.device, seed: int) -> None:
@@ -21,7 +22,7 @@ class Fingerprint:
         self._weights.random_(bounds.min, bounds.max, generator=generator).bitwise_or_(1)
 
     def of(self, memory: torch.Tensor) -> torch.Tensor:
-        """The sums of a flat uint8 tensor whose size is a multiple of 8, one a chunk (int64)."""
+        """Returns one int64 sum for each chunk of a flat uint8 tensor, whose size must be a multiple of 8."""
         words = memory.view(torch.int64)
         chunks = torch.split(words, CHUNK)
         return torch.stack([(chunk * self._weights[: chunk.numel()]).sum() for chunk in chunks] or [words.sum()])
@@ -33,6 +34,6 @@ def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:
-    """The bytes of a dense tensor, in the order of its memory (flat uint8)."""
+    """Returns the bytes of a dense tensor in memory order, as flat uint8."""
     flat = torch.as_strided(tensor, (tensor.numel(),), (1,))
     return flat.view(torch.uint8) if flat.numel() else flat

@@ -1,4 +1,4 @@
-"""A set of indices along one dimension, by the simplest description that fits it exactly."""
+"""Finds the simplest exact description of a set of indices along one dimension."""
 
 from __future__ import annotations
 
@@ -9,44 +9,49 @@ from enum import Enum
 import torch
 
 EXAMPLES = 3
+"""The number of indices that are kept as examples."""
 WINDOW = 1 << 22
-"""Indices looked at together; a period that doesn't show in so many from the first on isn't found."""
+"""The number of indices that are processed together. A period must show within this many indices from the first."""
 
 
 class Form(Enum):
-    """How a set is described. A set has the first form here that fits."""
+    """The form of a set of indices. A set has the first form in this list that fits it."""
 
     EVERY = "every index"
-    ONE = "a single one"
+    ONE = "a single index"
     BELOW = "from 0 to the last"
     FROM = "from the first to the end"
     RANGE = "from the first to the last"
-    STEP = "one of each period, from end to end"
+    STEP = "one of each period, over the whole dimension"
     STEP_WITHIN = "one of each period, from the first to the last"
-    BLOCK = "several next to each other of each period, from end to end"
+    BLOCK = "several adjacent ones of each period, over the whole dimension"
     SOME = "none of these"
 
 
 @dataclass(frozen=True)
 class IndexSet:
-    """`count` of the indices 0 to `size - 1`, from `first` to `last`, and the first few of them.
-
-    `period` is that of a STEP or a BLOCK, in which the indices are those with a remainder of `first % period` and
-    `width - 1` more.
-    """
+    """A non-empty set of indices along a dimension."""
 
     size: int
+    """The size of the dimension."""
     count: int
+    """The number of indices in the set."""
     first: int
+    """The smallest index."""
     last: int
+    """The largest index."""
     examples: tuple[int, ...]
+    """The first few indices."""
     form: Form
+    """The form of the set."""
     period: int = 0
+    """The period of a STEP, STEP_WITHIN or BLOCK. 0 otherwise."""
     width: int = 0
+    """The number of adjacent indices in each period, from the remainder `first % period` on. 0 without a period."""
 
     @classmethod
     def of(cls, chosen: torch.Tensor) -> IndexSet:
-        """The indices at which a boolean vector is true, which are not none."""
+        """Describes the indices at which a 1-d bool tensor is true. At least one must be."""
         size, count = chosen.numel(), int(chosen.sum())
         first = int(chosen.view(torch.uint8).argmax())
         last = size - 1 - int(chosen.flip(0).view(torch.uint8).argmax())
@@ -54,7 +59,7 @@ class IndexSet:
         return cls(size, count, first, last, _examples(chosen, first), form, period, width)
 
     def log_choices(self) -> float:
-        """The logarithm of how many sets of this form, size and count there are, or a little more."""
+        """Returns the logarithm of an upper bound of the number of sets of this form, size and count."""
         if self.form is Form.EVERY:
             return 0.0
         if self.form in (Form.BELOW, Form.FROM):
@@ -65,12 +70,12 @@ class IndexSet:
 
 
 def log_binomial(of: int, chosen: int) -> float:
-    """The logarithm of the number of ways to choose so many of so many."""
+    """Returns the logarithm of the binomial coefficient `of` over `chosen`."""
     return math.lgamma(of + 1) - math.lgamma(chosen + 1) - math.lgamma(of - chosen + 1)
 
 
 def _form(chosen: torch.Tensor, count: int, first: int, last: int) -> tuple[Form, int, int]:
-    """The form, and the period and the width where there is one."""
+    """Returns the form, and period and width (0 if the form has none)."""
     size = chosen.numel()
     if count == size:
         return Form.EVERY, 0, 0
@@ -88,10 +93,10 @@ def _form(chosen: torch.Tensor, count: int, first: int, last: int) -> tuple[Form
 
 
 def _first_period(chosen: torch.Tensor, first: int) -> tuple[int, int, int]:
-    """Where a run of indices begins, how far off the next one begins, and the length of the run; zeros if unknown.
+    """Returns the begin of a run of adjacent indices, the distance to the next run, and the run's length.
 
-    The first run may have lost its beginning at index 0, so it counts only where there are no more than two; and then
-    only if the two are alike in two halves.
+    The first run may be cut off at index 0, so the second run is used. If there are only two runs, the first one is
+    used, provided that their distance is half of the size. Returns zeros if there is no period.
     """
     window = chosen[first : first + WINDOW]
     inside = torch.zeros(window.numel() + 2, dtype=torch.int8, device=window.device)
@@ -108,7 +113,7 @@ def _first_period(chosen: torch.Tensor, first: int) -> tuple[int, int, int]:
 
 
 def _repeats(chosen: torch.Tensor, begin: int, period: int, width: int) -> bool:
-    """Whether the indices are exactly those from `begin` on, `width` of them in each period, in both directions."""
+    """Whether the set is exactly `width` indices from `begin` on, repeated with the period in both directions."""
     for at in range(0, chosen.numel(), WINDOW):
         piece = chosen[at : at + WINDOW]
         indices = torch.arange(at, at + piece.numel(), device=piece.device)

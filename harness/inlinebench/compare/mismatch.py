@@ -1,6 +1,6 @@
-"""Where and how a tensor that failed differs from what was expected. Pure functions on tensors, for failures only.
+"""Describes where and how a wrong tensor differs from the expected one. Pure functions on tensors.
 
-Memory: one boolean mask of the tensor's size, or two, and what a comparison takes.
+They need memory for a comparison and for one or two bool masks of the tensor's size.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def find_mismatch(
     what: str, output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, *, tolerance: float,
     scale: Scale,
 ) -> Mismatch | None:
-    """The record of an output that was compared in the same way and failed; `what` names it.
+    """Returns the record of a tensor that failed `compare` with the same arguments. `what` names the tensor.
 
-    None if nothing differs any more: on a GPU, work that a solution left there may have gone on since.
+    Returns None if nothing differs any more. On a GPU, work that a solution left behind may have changed the tensor.
     """
     wrong = torch.empty(output.shape, dtype=torch.bool, device=output.device)
     flat, first, worst, largest = wrong.view(-1), list[int](), 0, -1.0
@@ -33,7 +33,7 @@ def find_mismatch(
             continue
         if len(first) < MOST_FIRST:
             first += [judged.begin + int(at) for at in judged.bad.nonzero().flatten()[: MOST_FIRST - len(first)]]
-        # An error that is no number is none that another could exceed.
+        # NaN counts as infinite, so that no other error exceeds it.
         errors = torch.where(judged.bad, judged.errors().nan_to_num(nan=math.inf, posinf=math.inf), -1.0)
         at = int(errors.argmax())
         if float(errors[at]) > largest:
@@ -50,15 +50,15 @@ def find_mismatch(
 
 
 def _where_nan(compared: Compared) -> str | None:
-    """How many wrong values are NaN and where, if only some of them are: they may be a fault of their own."""
+    """Describes how many wrong values are NaN and where, if only some are. They may have a different cause."""
     if not (compared.output.is_floating_point() or compared.output.is_complex()):
         return None
     nan = (compared.output != compared.output).logical_and_(compared.wrong)
     count = int(nan.sum())
     if count in (0, int(compared.wrong.sum())):
         return None
-    place = where(nan)
-    return f"{count} of the wrong values {'is' if count == 1 else 'are'} NaN" + (f": {place}" if place else "")
+    location = where(nan)
+    return f"{count} of the wrong values {'is' if count == 1 else 'are'} NaN" + (f": {location}" if location else "")
 
 
 def _element(compared: Compared, flat: int) -> Element:

@@ -1,7 +1,7 @@
-"""What the wrong values of an output have in common, in words: at most one sentence, and only where it holds.
+"""Describes in one sentence what the wrong values of an output have in common.
 
-A claim is made where it holds for at least 99 % of all wrong elements. What might be claimed comes from a sample of
-these; what is said has been counted over all of them.
+A claim must hold for at least 99 % of all wrong elements. Claims are proposed from a sample of wrong elements, and then
+verified for all of them.
 """
 
 from __future__ import annotations
@@ -16,81 +16,93 @@ from inlinebench.compare.elements import take, text_of, widen
 from inlinebench.compare.regions import Axis, axes
 
 SHARE = 0.99
+"""The share of wrong elements for which a claim must hold."""
 FEWEST = 16
-"""Wrong elements that it takes for claims that fewer might fulfil by accident."""
+"""The fewest wrong elements for claims that can hold for fewer by chance."""
 SAMPLE = 4096
+"""The number of wrong elements in the sample."""
 SLACK = 1e-3
-"""How far off a constant factor or offset may be, as a share of itself; more where the dtype is coarser than that."""
+"""The relative tolerance of a constant factor or offset. It is larger for dtypes that are coarser than this."""
 EXPLAINED = 0.25
-"""The share of an element's error that a factor or an offset may leave over."""
+"""The largest share of an element's error that a factor or an offset may leave unexplained."""
 JUDGES_BYTES, ALLOCATORS_BYTES = (0xFF,), (0xFF, 0x7F)
-"""Of memory that nobody wrote to: the judge's and, with CUDA on the CPU, that of solutions and their kernels."""
+"""The bytes of uninitialized memory: in the judge's buffers, and in a solution's own memory with CUDA on the CPU."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A tensor that failed and what it was compared with, all of one shape; `wrong` tells which elements differ."""
+    """A tensor that failed a comparison, and the arguments of the comparison. All tensors have the same shape."""
 
     output: torch.Tensor
+    """The tensor that failed."""
     reference: torch.Tensor
+    """The reference's tensor."""
     oracle: torch.Tensor | None
+    """The oracle's tensor, if there is one."""
     tolerance: float
+    """The tolerance of the comparison."""
     scale: compare.Scale
+    """The scale of the comparison."""
     wrong: torch.Tensor
+    """A bool tensor that marks the elements that differ."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Some of the wrong elements: their flat indices, and what came and was expected there, in a wide type."""
+    """Some of the wrong elements, as 1-d tensors of the same size."""
 
     at: torch.Tensor
+    """The flat indices of the elements."""
     out: torch.Tensor
+    """Their values in the output, in float64, complex128 or int64."""
     expected: torch.Tensor
+    """Their expected values in the same dtype."""
 
 
 @dataclass(frozen=True)
 class _Claim:
-    """`test` gives for each element whether the claim holds, and whether it can be asked of it (None: of each).
-
-    `those` says of which ones it is asked, where that isn't all. `fewest` wrong elements are needed for it.
-    """
+    """A statement about wrong elements."""
 
     words: str
+    """The statement, as the predicate of a sentence."""
     test: Callable[[_Part], tuple[torch.Tensor, torch.Tensor | None]]
+    """Returns two bool tensors: where the claim holds, and where it applies (None: everywhere)."""
     fewest: int = FEWEST
-    those: str = ""
+    """The fewest wrong elements for the claim."""
+    restriction: str = ""
+    """Words for the elements to which the claim applies, if not all."""
 
 
 def what_values(compared: Compared) -> str | None:
-    """One sentence about the wrong values, None where there is nothing to say."""
+    """Returns a sentence about the wrong values, or None if no claim holds."""
     sample = _sample(compared)
     for claim in _claims(compared, sample):
         if _holds(claim, [sample]) is not None:
             exactly = _holds(claim, _parts(compared))
             if exactly is not None:
-                return f"{'every' if exactly else 'nearly every'} wrong value{claim.those} {claim.words}"
+                return f"{'every' if exactly else 'nearly every'} wrong value{claim.restriction} {claim.words}"
     return None
 
 
 def _holds(claim: _Claim, parts: Iterable[_Part]) -> bool | None:
-    """Whether a claim holds exactly; None where it doesn't hold."""
-    asked = held = 0
+    """Whether a claim holds for all elements (True) or nearly all (False). None: the claim does not hold."""
+    tested = passed = 0
     for part in parts:
         holds, applies = claim.test(part)
-        asked += holds.numel() if applies is None else int(applies.sum())
-        held += int((holds if applies is None else holds & applies).sum())
-    return held == asked if asked >= claim.fewest and held >= SHARE * asked else None
+        tested += holds.numel() if applies is None else int(applies.sum())
+        passed += int((holds if applies is None else holds & applies).sum())
+    return passed == tested if tested >= claim.fewest and passed >= SHARE * tested else None
 
 
 def _claims(compared: Compared, sample: _Part) -> Iterator[_Claim]:
-    """What might be said, the plainest first."""
+    """Yields the claims to test, the simplest first."""
     dtype = compared.output.dtype
     real = dtype.is_floating_point
-    surely = 1 if real or dtype.is_complex else FEWEST
-    yield _Claim("has the bits of memory that nobody wrote to: perhaps the output isn't written there, or is computed "
-                 "from such memory", lambda part: (_is_unwritten(compared.output, part.at), None), surely)
-    yield _Claim("is NaN", lambda part: (part.out != part.out, None), surely)
-    yield _Claim(f"is {'false' if dtype is torch.bool else 0}", lambda part: (part.out == 0, None), surely)
+    fewest = 1 if real or dtype.is_complex else FEWEST  # an integer can have these values by chance
+    yield _Claim("has the bits of uninitialized memory: perhaps the kernel doesn't write the output there, or computes "
+                 "it from uninitialized memory", lambda part: (_is_unwritten(compared.output, part.at), None), fewest)
+    yield _Claim("is NaN", lambda part: (part.out != part.out, None), fewest)
+    yield _Claim(f"is {'false' if dtype is torch.bool else 0}", lambda part: (part.out == 0, None), fewest)
     if not dtype.is_complex:
         value = sample.out.mode().values
         yield _Claim(f"is {text_of(value, dtype)}", lambda part: (part.out == value, None))
@@ -105,18 +117,18 @@ def _claims(compared: Compared, sample: _Part) -> Iterator[_Claim]:
 
 
 def _arithmetic_claims(sample: _Part, epsilon: float) -> Iterator[_Claim]:
-    """The other sign, a constant factor, a constant offset. `epsilon` is the dtype's own."""
+    """Yields claims about the sign, a constant factor and a constant offset. `epsilon` is the dtype's epsilon."""
     out, expected = sample.out.double(), sample.expected.double()
-    yield _Claim("is what is expected with the other sign", lambda part: (_is_factor(part, -1.0, epsilon), None))
+    yield _Claim("is the expected value with the opposite sign", lambda part: (_is_factor(part, -1.0, epsilon), None))
     digits = 3 if epsilon > SLACK / 10 else 6
     usable = torch.isfinite(out) & torch.isfinite(expected)
     if bool((usable & (expected != 0)).any()):
         factor = float((out / expected)[usable & (expected != 0)].median())
-        words = f"is {factor:.{digits}g} times what is expected"
+        words = f"is {factor:.{digits}g} times the expected value"
         yield _Claim(words, lambda part: (_is_factor(part, factor, epsilon), None))
     if bool(usable.any()):
         offset = float((out - expected)[usable].median())
-        words = f"is what is expected {'plus' if offset > 0 else 'minus'} {abs(offset):.{digits}g}"
+        words = f"is the expected value {'plus' if offset > 0 else 'minus'} {abs(offset):.{digits}g}"
         yield _Claim(words, lambda part: (_is_offset(part, offset, epsilon), None))
 
 
@@ -133,19 +145,19 @@ def _is_offset(part: _Part, offset: float, epsilon: float) -> torch.Tensor:
 
 
 def _rounded(sample: _Part, coarser: torch.dtype) -> _Claim:
-    """Numbers of a coarser dtype, where the expected ones aren't any."""
+    """Returns the claim that values are representable in a coarser dtype, while the expected ones are not."""
 
-    def is_one(values: torch.Tensor) -> torch.Tensor:
+    def fits(values: torch.Tensor) -> torch.Tensor:
         return values.to(coarser).double() == values
 
     name = str(coarser).removeprefix("torch.")
-    is_special = bool(is_one(sample.expected).double().mean() < 1 - SHARE) if sample.expected.numel() else False
-    return _Claim(f"is exactly a {name} number, which few of the expected ones are",
-                  lambda part: (is_one(part.out) & is_special, None))
+    is_telling = bool(fits(sample.expected).double().mean() < 1 - SHARE) if sample.expected.numel() else False
+    return _Claim(f"is exactly representable in {name}, which few of the expected values are",
+                  lambda part: (fits(part.out) & is_telling, None))
 
 
 def _transposed(compared: Compared) -> _Claim:
-    """The last two dimensions as memory holds them if they were written in the other order."""
+    """Returns the claim that the last two dimensions were written to memory in the opposite order."""
     rows, columns = compared.output.shape[-2:]
 
     def test(part: _Part) -> tuple[torch.Tensor, None]:
@@ -153,12 +165,12 @@ def _transposed(compared: Compared) -> _Claim:
         return _is_expected_at(compared, part.at, part.at - inside + inside % rows * columns + inside // rows), None
 
     if rows == columns:
-        return _Claim("is what is expected at the transposed place ([j, i] for [i, j])", test)
-    return _Claim(f"is what memory would hold there if the output were transposed, [{columns}, {rows}]", test)
+        return _Claim("is the expected value at the transposed index ([j, i] for [i, j])", test)
+    return _Claim(f"is the value that memory would contain if the output were transposed, [{columns}, {rows}]", test)
 
 
 def _shifted(compared: Compared, axis: Axis, step: int) -> _Claim:
-    """The values of the neighbour, `step` (1 or -1) further along a dimension."""
+    """Returns the claim that values are those of the neighbour, `step` (1 or -1) further along a dimension."""
     size = compared.output.shape[axis.dimension]
     stride = compared.output.shape[axis.dimension + 1 :].numel()
 
@@ -169,11 +181,11 @@ def _shifted(compared: Compared, axis: Axis, step: int) -> _Claim:
 
     side = "before" if step < 0 else "after"
     words = f"one {axis.one} {side} it" if axis.many else f"one step {side} it along {axis.one}"
-    return _Claim(f"is what is expected {words}", test, those=" that has such a neighbour")
+    return _Claim(f"is the expected value {words}", test, restriction=" that has such a neighbour")
 
 
 def _is_expected_at(compared: Compared, at: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Whether what came at some places would have been right at others, by the rule that judges all elements."""
+    """Returns for each output element at the flat indices `at` whether it would pass at the indices `other`."""
     oracle = None if compared.oracle is None else take(compared.oracle, other)
     judged = compare.judge(take(compared.output, at), take(compared.reference, other), oracle,
                            compared.tolerance, compared.scale)
@@ -193,7 +205,7 @@ def _is_unwritten(output: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
 
 
 def _parts(compared: Compared) -> Iterator[_Part]:
-    """All wrong elements, some at a time: few enough for several wide copies of them."""
+    """Yields all wrong elements in parts that are small enough for several float64 copies."""
     flat, size = compared.wrong.reshape(-1), max(1, compare.CHUNK // 8)
     for begin in range(0, flat.numel(), size):
         at = flat[begin : begin + size].nonzero().flatten() + begin
@@ -202,7 +214,7 @@ def _parts(compared: Compared) -> Iterator[_Part]:
 
 
 def _sample(compared: Compared) -> _Part:
-    """Wrong elements from all over, no fewer than the sample's size or all."""
+    """Returns evenly spaced wrong elements: at least SAMPLE, or all if there are fewer."""
     flat, size, seen, found = compared.wrong.reshape(-1), compare.CHUNK, 0, list[torch.Tensor]()
     every = max(1, int(flat.sum()) // SAMPLE)
     for begin in range(0, flat.numel(), size):

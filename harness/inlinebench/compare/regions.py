@@ -1,7 +1,7 @@
-"""Which elements of a tensor a mask is about, in words: along each dimension a set of indices, where that tells much.
+"""Describes in words which elements of a tensor a mask marks, by a set of indices along each dimension.
 
-Something is said only where chance would hardly have it so: if as many elements were scattered at random, all of them
-would lie within indices with a description so simple less than once in a million times.
+A description is given only if it is significant: if the same number of elements were marked at random, all of them
+would fall within indices of an equally simple description less than once in a million times.
 """
 
 from __future__ import annotations
@@ -14,30 +14,36 @@ import torch
 from inlinebench.compare.index_sets import Form, IndexSet, log_binomial
 
 CHANCE = 1e-6
+"""The probability below which a description is significant."""
 NAMED = {
     Form.EVERY: "every {one}", Form.ONE: "{one} {first}", Form.BELOW: "{many} < {end}", Form.FROM: "{many} >= {first}",
     Form.RANGE: "{many} {first} to {last}", Form.STEP: "every {nth} {one} ({examples})",
     Form.STEP_WITHIN: "every {nth} {one} from {first} to {last}",
     Form.BLOCK: "{many} {low} to {high} of every {period}", Form.SOME: "{count} of {size} {many} ({examples})",
 }
+"""Descriptions for dimensions whose indices have a name, such as rows."""
 NUMBERED = {
     Form.EVERY: "all of {one}", Form.ONE: "{one} = {first}", Form.BELOW: "{one} < {end}", Form.FROM: "{one} >= {first}",
     Form.RANGE: "{one} from {first} to {last}", Form.STEP: "every {nth} of {one} ({examples})",
     Form.STEP_WITHIN: "every {nth} of {one} from {first} to {last}",
     Form.BLOCK: "{one} from {low} to {high} of every {period}", Form.SOME: "{count} of {size} of {one} ({examples})",
 }
+"""Descriptions for the dimensions of larger tensors, such as `index 2`."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A dimension by name: a row or a column of a matrix, an element of a vector; `index 2`, `the last index`."""
+    """The name of a dimension."""
 
     dimension: int
+    """The number of the dimension."""
     one: str
+    """`row`, `column` or `element`. For tensors with more than two dimensions: `index 2` or `the last index`."""
     many: str | None = None
+    """The plural. None for tensors with more than two dimensions."""
 
     def describe(self, indices: IndexSet) -> str:
-        """A set of indices along this dimension."""
+        """Returns a description of a set of indices along this dimension."""
         examples = ", ".join(map(str, indices.examples)) + (", ..." if indices.count > len(indices.examples) else "")
         low = indices.first % indices.period if indices.period else 0
         return (NAMED if self.many else NUMBERED)[indices.form].format(
@@ -47,14 +53,14 @@ class Axis:
         )
 
     def tally(self, indices: IndexSet) -> str:
-        """Only how many indices there are."""
+        """Returns the number of indices in words."""
         if indices.form is Form.EVERY:
             return self.describe(indices)
         return f"{indices.count} of {indices.size} {self.many or f'of {self.one}'}"
 
 
 def axes(dimensions: int) -> list[Axis]:
-    """The names of a tensor's dimensions."""
+    """Returns the names of the dimensions of a tensor with that many dimensions."""
     if dimensions == 1:
         return [Axis(0, "element", "elements")]
     if dimensions == 2:
@@ -64,9 +70,9 @@ def axes(dimensions: int) -> list[Axis]:
 
 
 def where(mask: torch.Tensor) -> str | None:
-    """Where a boolean mask is true, in a sentence; None where only the number of its elements is worth telling.
+    """Describes where a bool mask is true, or returns None if no description is significant.
 
-    Takes the memory of one more mask at most.
+    Needs memory for at most one more mask.
     """
     if not mask.dim():
         return None
@@ -74,11 +80,11 @@ def where(mask: torch.Tensor) -> str | None:
     if wrong is not None:
         return wrong
     right = _within(mask.logical_not())
-    return None if right is None else f"right are only: {right}"
+    return None if right is None else f"the only right elements are: {right}"
 
 
 def ordinal(number: int) -> str:
-    """`1st`, `2nd`, `12th`."""
+    """Returns an ordinal number: `1st`, `2nd`, `12th`."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
 
@@ -88,35 +94,35 @@ def _within(mask: torch.Tensor) -> str | None:
     if count in (0, total):
         return None
     sides = [(axis, IndexSet.of(_along(mask, axis.dimension))) for axis in axes(mask.dim())]
-    telling = [_is_telling(indices, count, total) for _, indices in sides]
-    if not any(telling):
+    significant = [_is_significant(indices, count, total) for _, indices in sides]
+    if not any(significant):
         return None
-    room = math.prod(indices.count for _, indices in sides)
-    # Where all elements of these are meant, the words for a dimension that tells little by itself are exact as well.
+    enclosed = math.prod(indices.count for _, indices in sides)
+    # If the mask covers all enclosed elements, the description of every dimension is exact, significant or not.
     words = ", ".join(
-        axis.describe(indices) if tells or count == room else axis.tally(indices)
-        for (axis, indices), tells in zip(sides, telling, strict=True)
+        axis.describe(indices) if is_significant or count == enclosed else axis.tally(indices)
+        for (axis, indices), is_significant in zip(sides, significant, strict=True)
     )
-    return words if len(sides) == 1 else f"{words}: {_share(count, room)}"
+    return words if len(sides) == 1 else f"{words}: {_share(count, enclosed)}"
 
 
 def _along(mask: torch.Tensor, dimension: int) -> torch.Tensor:
-    """For each index along a dimension whether anything is true there."""
+    """Returns for each index along a dimension whether any element is true there."""
     others = [number for number in range(mask.dim()) if number != dimension]
     return mask.any(dim=others) if others else mask
 
 
-def _is_telling(indices: IndexSet, count: int, total: int) -> bool:
-    """Whether `count` of `total` elements would hardly lie all within such indices if they were scattered at random."""
+def _is_significant(indices: IndexSet, count: int, total: int) -> bool:
+    """Whether `count` of `total` elements, if chosen at random, would almost never all fall within such indices."""
     if indices.form is Form.EVERY:
         return False
-    room = indices.count * (total // indices.size)
-    by_chance = indices.log_choices() + log_binomial(room, count) - log_binomial(total, count)
+    enclosed = indices.count * (total // indices.size)
+    by_chance = indices.log_choices() + log_binomial(enclosed, count) - log_binomial(total, count)
     return by_chance < math.log(CHANCE)
 
 
-def _share(count: int, room: int) -> str:
-    if count == room:
+def _share(count: int, enclosed: int) -> str:
+    if count == enclosed:
         return "all elements of these"
-    share = f"{100 * count / room:.3g}"
-    return f"all but {room - count} of the elements there" if share == "100" else f"{share} % of the elements there"
+    share = f"{100 * count / enclosed:.3g}"
+    return f"all but {enclosed - count} of the elements there" if share == "100" else f"{share} % of the elements there"

@@ -1,15 +1,24 @@
-"""Compares outputs with the oracle and the reference, element by element, in chunks. Pure functions on tensors.
+"""Compares outputs with the oracle and the reference, element by element and in chunks. Pure functions on tensors.
 
-An element `out` passes if `|out - y| <= tol * (s + |y|) + a` for `y` the oracle or the reference in its own dtype,
-where `s` is the root mean square of the oracle, `a` is `8 * e`, and `e` the root mean square of the reference's
-difference from the oracle, all over finite elements. So matching PyTorch is right and being more exact than PyTorch is
-right; an output of zeros can't hide under an absolute tolerance; one bad element can't hide in a big tensor; and an
-output that is zero in theory and rounding in practice fails nobody. Integers and booleans are compared exactly.
+An element `out` passes if `|out - y| <= tol * (s + |y|) + a`, where `y` is the oracle's element or the reference's:
 
-Where most elements are clamped, that is zero or the least or the greatest value of the reference, these say nothing of
-rounding: with `s1` and `e1` as `s` and `e`, over the other elements alone, `a` then is `8 * e1` if that is larger, but
-no more than `tol * s1`. Where the least or the greatest value is there more than once, and the others are ten times
-smaller, it is a mark, as for what is masked: `s` then is over the others.
+- `s` is the root mean square of the oracle,
+- `e` is the root mean square of the reference's difference from the oracle,
+- `a` is `8 * e`, the allowance for the reference's own rounding.
+
+Only finite elements count for `s` and `e`. Integers and booleans must be equal.
+
+With this rule, an output passes if it matches PyTorch or is more accurate than PyTorch. An output of zeros cannot pass
+through an absolute tolerance, and one wrong element fails even in a large tensor. An output that is zero in theory but
+rounding error in practice does not fail an honest solution.
+
+There are two exceptions:
+
+- Clamped elements are those equal to zero or to the smallest or largest value of the reference. If most elements are
+  clamped, they say nothing about rounding. With `s1` and `e1` defined as `s` and `e`, but over the other elements, `a`
+  becomes `8 * e1` if that is larger, but at most `tol * s1`.
+- If the smallest or largest value occurs more than once and the root mean square of the other elements is under a tenth
+  of `s`, the value is a mark, such as -1e9 for masked elements. Then `s` is over the other elements.
 """
 
 from __future__ import annotations
@@ -25,14 +34,14 @@ import torch
 from inlinebench.compare.elements import comparable, unravel
 
 CHUNK = 1 << 24
-"""Elements compared at a time: float64 copies of three such chunks take 400 MB."""
+"""The number of elements that are compared at a time. float64 copies of three chunks take 400 MB."""
 
 LARGEST = sys.float_info.max
 
 MARKED = 0.1
-"""The share of all elements' size under which the others' has to be for the least or greatest value to count as a mark
-(-1e9 for what is masked), which says nothing of the others' size."""
+"""The smallest or largest value is a mark if the root mean square of the other elements is below this share of `s`."""
 ROUNDING_ALLOWANCE = 8.0
+"""The factor in `a = 8 * e`."""
 TOLERANCES = {
     torch.float32: 1e-4,
     torch.float16: 1e-2,
@@ -42,78 +51,86 @@ TOLERANCES = {
     torch.complex64: 1e-4,
     torch.complex128: 1e-8,
 }
+"""The default tolerance (`tol`) of each dtype."""
 COARSEST = 1e-1
-"""For 8-bit floats and whatever else has no row above."""
+"""The default tolerance of 8-bit floats and other floating-point dtypes that are not listed."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """`s`, `e`, `s1` and `e1` of one output, in the output's own unit; the last two are 0 where few are clamped."""
+    """The scale of one output, in the unit of its elements (see the rule in the module's docstring)."""
 
     oracle_rms: float
+    """`s`."""
     reference_error_rms: float
+    """`e`."""
     unclamped_rms: float = 0.0
+    """`s1`. 0 if few elements are clamped."""
     unclamped_error_rms: float = 0.0
+    """`e1`. 0 if few elements are clamped."""
 
     def allowance(self, tolerance: float) -> float:
-        """`a` of the rule above."""
+        """Returns the allowance for the reference's own rounding, `a`."""
         among_unclamped = min(ROUNDING_ALLOWANCE * self.unclamped_error_rms, tolerance * self.unclamped_rms)
         return max(ROUNDING_ALLOWANCE * self.reference_error_rms, among_unclamped)
 
     def errors_of(self, own: Scale) -> tuple[float, float]:
-        """The errors `e` and `e1` as shares of the sizes of another scale, the reference's own; 0 where it has none.
+        """Returns `e` and `e1` as shares of the sizes in `own`, the reference's own scale. A share of size 0 is 0.
 
-        Not of the oracle's, which may be exactly 0 where the reference is rounding.
+        The oracle's sizes are unsuitable, because the oracle can be exactly 0 where the reference has rounding errors.
         """
         return (self.reference_error_rms / own.oracle_rms if own.oracle_rms else 0.0,
                 self.unclamped_error_rms / own.unclamped_rms if own.unclamped_rms else 0.0)
 
     def with_errors(self, shares: tuple[float, float]) -> Scale:
-        """The same sizes with errors of these shares."""
+        """Returns a scale of the same sizes, with errors that are these shares of them."""
         return replace(self, reference_error_rms=shares[0] * self.oracle_rms,
                        unclamped_error_rms=shares[1] * self.unclamped_rms)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One output of one call.
-
-    `failed` counts elements beyond the tolerance. `worst_error` is the largest `(|out - y| - a) / (s + |y|)` of any
-    element, against the nearer of oracle and reference, and infinite where one side alone is finite. `first_failure`
-    is the index of the first failing element with what was expected and what came. The relative errors are over
-    elements that are finite on both sides, and None where there are none.
-    """
+    """The result of comparing one output of one call."""
 
     count: int
+    """The number of elements."""
     failed: int
+    """The number of elements beyond the tolerance."""
     worst_error: float
+    """The largest `(|out - y| - a) / (s + |y|)` of any element, for the nearer of oracle and reference. Infinite if
+    only one side is finite."""
     max_abs_error: float
+    """The largest absolute error against the oracle, or the reference if there is none."""
     rel_l2_error: float | None
+    """The relative L2 error over elements that are finite on both sides. None if there are none."""
     reference_rel_l2_error: float | None
+    """The reference's relative L2 error against the oracle, over the same kind of elements."""
     first_failure: tuple[tuple[int, ...], float, float] | None
+    """The index of the first wrong element, its expected value and its value."""
 
     @property
     def passed(self) -> bool:
+        """Whether no element failed."""
         return self.failed == 0
 
     def describe(self) -> str:
-        """A failure in words: how many elements, and the first of them."""
+        """Describes a failure: how many elements are wrong, and the first of them."""
         assert self.first_failure is not None
         index, expected, got = self.first_failure
-        where = f"at {list(index)}" if index else "there"
+        where = f"first at {list(index)}: " if index else ""
         return (f"{self.failed} of {self.count} elements differ ({self.failed / self.count:.3g} of all); "
-                f"first {where}: expected {expected:.9g}, got {got:.9g}")
+                f"{where}expected {expected:.9g}, got {got:.9g}")
 
 
 def default_tolerance(dtype: torch.dtype) -> float:
-    """The tolerance of a dtype; 0 for integers and booleans."""
+    """Returns the default tolerance of a dtype: 0 for integers and booleans."""
     if not (dtype.is_floating_point or dtype.is_complex):
         return 0.0
     return TOLERANCES.get(dtype, COARSEST)
 
 
 def measure_scale(oracle: torch.Tensor, reference: torch.Tensor) -> Scale:
-    """The scale of a floating output; both tensors of one shape, any dtype and layout."""
+    """Returns the scale of a floating-point or complex output. The tensors have one shape and any dtype and layout."""
     ends = _ends(reference)
     every, counts = _Sum(), [0] * len(ends)
     for _, (exact, own) in _chunks(oracle, reference):
@@ -124,14 +141,14 @@ def measure_scale(oracle: torch.Tensor, reference: torch.Tensor) -> Scale:
     if marks := [end for end, count in zip(ends, counts, strict=True) if end != 0 and count > 1]:
         unmarked = _over_others(oracle, reference, marks).size
         size = unmarked if 0 < unmarked < MARKED * size else size
-    if 2 * sum(counts) <= every.count:  # nearly always
+    if 2 * sum(counts) <= every.count:  # the usual case
         return Scale(size, every.error)
     others = _over_others(oracle, reference, ends)
     return Scale(size, every.error, others.size, others.error)
 
 
 def _over_others(oracle: torch.Tensor, reference: torch.Tensor, ends: Sequence[float]) -> _Sum:
-    """Over the elements where the reference has none of these values."""
+    """Sums up the elements where the reference has none of the values `ends`."""
     others = _Sum()
     for _, (exact, own) in _chunks(oracle, reference):
         left = ~reduce(torch.logical_or, [own == end for end in ends])
@@ -140,15 +157,15 @@ def _over_others(oracle: torch.Tensor, reference: torch.Tensor, ends: Sequence[f
 
 
 def _ends(reference: torch.Tensor) -> tuple[float, ...]:
-    """What a clamp leaves: zero, and the least and the greatest value where there is such a thing."""
+    """Returns the values that count as clamped: zero, and the smallest and largest value of a real tensor."""
     if reference.is_complex() or reference.numel() == 0:
         return (0.0,)
-    values = reference.float() if reference.element_size() == 1 else reference  # few operations know 8-bit floats
+    values = reference.float() if reference.element_size() == 1 else reference  # amin does not support 8-bit floats
     return tuple(dict.fromkeys((0.0, float(values.amin()), float(values.amax()))))
 
 
 class _Sum:
-    """Distances added up, and their root mean squares."""
+    """Adds up distances, and returns their root mean squares."""
 
     def __init__(self) -> None:
         self.count, self._squares, self._error_squares = 0, 0.0, 0.0
@@ -169,33 +186,40 @@ class _Sum:
 
 @dataclass(frozen=True)
 class Judged:
-    """Some elements of an output, flat, from the flat index `begin` on, and which of them are `bad`.
+    """A chunk of elements of an output, and which of them are wrong. All tensors are 1-d and of the same size.
 
-    `exact` is the oracle's, where there is one, and `own` the reference's. Floating values are in float64 or
-    complex128, all others in the output's dtype, with the bytes of booleans.
+    Floating-point and complex values are in float64 or complex128. Other values keep their dtype, but bool becomes
+    uint8.
     """
 
     begin: int
+    """The flat index of the first element."""
     out: torch.Tensor
+    """The output's values."""
     exact: torch.Tensor
+    """The oracle's values, or the reference's if there is no oracle."""
     own: torch.Tensor
+    """The reference's values."""
     bad: torch.Tensor
+    """Which elements are wrong (bool)."""
     scaled: torch.Tensor | None
+    """The error of each element that the tolerance bounds. None for integers and booleans."""
 
     def errors(self) -> torch.Tensor:
-        """What the tolerance bounds, in float64: scaled errors, or plain differences where elements must be equal."""
+        """Returns the error of each element in float64: scaled for floating-point values, else the difference."""
         if self.scaled is not None:
             return self.scaled
-        # At least 1 where they differ, even where both round to the same float64.
+        # At least 1 if elements differ, because large integers can round to the same float64.
         return torch.maximum((self.out.double() - self.exact.double()).abs(), self.bad.double())
 
 
 def judge(
     output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: float, scale: Scale
 ) -> Iterator[Judged]:
-    """Judges the elements of an output, a chunk at a time: the one place that says which are bad. All of one shape.
+    """Yields chunk after chunk of an output, with the elements that are wrong. All tensors have the same shape.
 
-    Where the dtype is not floating, the elements must be equal, and tolerance and scale don't matter.
+    This is the only place that decides which elements are wrong. For integers and booleans, tolerance and scale are
+    ignored, and elements must be equal.
     """
     if not (reference.is_floating_point() or reference.is_complex()):
         for begin, (out, own) in _pieces(comparable(output), comparable(reference)):
@@ -211,7 +235,7 @@ def judge(
 def compare(
     output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: float, scale: Scale
 ) -> Comparison:
-    """Compares one output with the reference and, if there is one, the oracle; all of one shape."""
+    """Compares one output with the reference and, if there is one, the oracle. All tensors have the same shape."""
     tally = _Tally()
     for judged in judge(output, reference, oracle, tolerance, scale):
         tally.add(judged)
@@ -219,7 +243,7 @@ def compare(
 
 
 class _Tally:
-    """What has been seen of an output so far."""
+    """Accumulates the comparison of one output over its chunks."""
 
     def __init__(self) -> None:
         self.failed, self.worst, self.max_abs = 0, 0.0, 0.0
@@ -263,10 +287,13 @@ class _Tally:
 
 
 def _scaled_error(out: torch.Tensor, expected: torch.Tensor, size: float, allowance: float) -> torch.Tensor:
-    """`(|out - y| - a) / (s + |y|)`, at least 0; 0 where NaN or infinity match in place, infinity where they don't."""
+    """Returns `(|out - y| - a) / (s + |y|)`, at least 0.
+
+    NaN or an infinity on both sides gives 0. If the other side differs, the result is infinite.
+    """
     error = (out - expected).abs().sub_(allowance).clamp_(min=0)
     scaled = error / expected.abs().add_(size)
-    if bool(torch.isfinite(scaled).all()):  # then both sides are, and nothing is divided by 0: nearly always
+    if bool(torch.isfinite(scaled).all()):  # the usual case: both sides are finite, and no division by 0
         return scaled
     scaled = torch.where(error == 0, 0.0, scaled)
     special = ~(torch.isfinite(out) & torch.isfinite(expected))
@@ -275,7 +302,7 @@ def _scaled_error(out: torch.Tensor, expected: torch.Tensor, size: float, allowa
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Where values are equal or both NaN, and so both parts of a complex one."""
+    """Returns where values are equal or both NaN. For complex values, this must hold for both parts."""
     if one.is_complex():
         return _same(one.real, other.real) & _same(one.imag, other.imag)
     return (one == other) | (torch.isnan(one) & torch.isnan(other))
@@ -283,29 +310,32 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class _Distance:
-    """How far values lie from expected ones, over the elements that are finite on both sides: their number, sums of
-    squares, and the largest difference."""
+    """Sums over the elements that are finite on both sides."""
 
     count: int
+    """The number of elements."""
     expected_squares: float
+    """The sum of squares of the expected values."""
     error_squares: float
+    """The sum of squares of the differences."""
     largest: float
+    """The largest absolute difference."""
 
 
 def _distance(found: torch.Tensor, expected: torch.Tensor) -> _Distance:
-    """Of flat tensors in float64 or complex128."""
+    """Returns the distance of 1-d tensors in float64 or complex128, over finite elements."""
     distance = _plain_distance(found, expected)
     if math.isfinite(distance.expected_squares + distance.error_squares):
         return distance
     finite = torch.isfinite(found) & torch.isfinite(expected)
     distance = _plain_distance(found[finite], expected[finite])
-    # Squares of values beyond 1e154 can't be told apart; each element's own size bounds its error then.
+    # Squares of values above 1e154 overflow. The term `tol * |y|` of each element still bounds its error.
     return replace(distance, expected_squares=min(distance.expected_squares, LARGEST),
                    error_squares=min(distance.error_squares, LARGEST))
 
 
 def _plain_distance(found: torch.Tensor, expected: torch.Tensor) -> _Distance:
-    """All elements count. The device is waited for once."""
+    """Returns the distance over all elements. Waits for the device only once."""
     count, norm = expected.numel(), torch.linalg.vector_norm
     if count == 0:
         return _Distance(0, 0.0, 0.0, 0.0)
@@ -318,7 +348,7 @@ def _plain_distance(found: torch.Tensor, expected: torch.Tensor) -> _Distance:
 
 
 def _chunks(*tensors: torch.Tensor) -> Iterator[tuple[int, tuple[torch.Tensor, ...]]]:
-    """The same elements of each tensor in float64 or complex128, as `_pieces` gives them."""
+    """Yields as `_pieces` does, but in float64 or complex128."""
     kind = torch.complex128 if tensors[-1].is_complex() else torch.float64
     for begin, pieces in _pieces(*tensors):
         wide = {id(piece): piece.to(kind) for piece in pieces}
@@ -326,8 +356,10 @@ def _chunks(*tensors: torch.Tensor) -> Iterator[tuple[int, tuple[torch.Tensor, .
 
 
 def _pieces(*tensors: torch.Tensor) -> Iterator[tuple[int, tuple[torch.Tensor, ...]]]:
-    """The same elements of each tensor, flat, a chunk at a time, with the flat index of the first. One tensor that is
-    given twice comes out as one."""
+    """Yields the flat index of each chunk's first element, and the chunk of each tensor (1-d).
+
+    A tensor that is given twice is split only once, so its chunks are the same object.
+    """
     flats = {id(tensor): tensor.reshape(-1) for tensor in tensors}
     for begin in range(0, tensors[0].numel(), CHUNK):
         pieces = {name: flat[begin : begin + CHUNK] for name, flat in flats.items()}

@@ -1,4 +1,4 @@
-"""What the evaluations of a judge share, and what becomes of one candidate."""
+"""Records that the parts of an evaluation share: what the judge lends to it, and what one candidate yields."""
 
 from __future__ import annotations
 
@@ -19,28 +19,45 @@ from inlinebench.timing.profile import Tracer
 
 @dataclass
 class Tools:
-    """What an evaluation borrows from its judge."""
+    """What a judge provides to all of its evaluations."""
 
     settings: Settings
+    """The options of the run."""
     clock: Clock
+    """Times calls in the judge's own process."""
     tracer: Tracer
+    """Records which kernels run in the judge's own process."""
     watch: GpuWatch | NoGpuState | None
+    """Reads the state of the GPU. NoGpuState says why it cannot; None on the CPU or without timing."""
     peaks: Peaks | None
+    """Measured peak rates of the GPU. None on the CPU or without timing."""
     baselines: Baselines | None
+    """Baselines of the current workload. None if none were asked for."""
     runtime_libraries: RuntimeLibraries
+    """The libraries that a candidate loads for its device."""
     candidates: Candidates
+    """Starts candidate processes."""
     progress: Callable[[str], None]
+    """Reports the current step to the scheduler."""
 
 
 @dataclass
 class Attempt:
-    """What became of one candidate. `failure` is None if it passed."""
+    """What one candidate process yielded."""
 
     failure: Failed | None = None
+    """Why the solution did not pass. None if it passed."""
     check: Check | None = None
+    """How the outputs compared, over all calls so far."""
     timing: Timing | None = None
+    """The times. None without usable ones."""
     kernels: Kernels | None = None
+    """Which kernels ran. None if they were not profiled."""
     build: Build | None = None
+    """The time and the kind of the solution's builds. None if it built nothing."""
     log: str = ""
+    """The end of what compilers, the solution and a sanitizer printed."""
     weights_changed: bool = False
+    """Whether the solution's own initial weights differ from the reference's."""
     notes: set[str] = field(default_factory=set)
+    """Remarks for the check's record."""

@@ -1,4 +1,4 @@
-"""The reference compiled by `torch.compile`, as something else to be faster than."""
+"""Times the reference compiled with `torch.compile`, as a second baseline next to eager PyTorch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from inlinebench.timing.call import Clock, Sample, timed_call
 from inlinebench.wire.arithmetic import seed_all
 
 MODES = {"compile": None, "compile-max": "max-autotune"}
+"""Names of baselines, and the `mode` that `torch.compile` gets for each."""
 WARMUP = 4
-"""Calls before the first that counts: compiling, and recording and replaying a CUDA graph."""
+"""Calls before the first counted one: they compile, and record and replay a CUDA graph."""
 
 
 class Baselines:
-    """The compiled references of one stage; each is compiled when it is first timed, and once.
+    """The compiled references of one workload. Each is compiled once, when it is first timed.
 
-    `notes` says which could not be measured, and why.
+    `notes` maps the names of baselines that could not be measured to the reason.
     """
 
     def __init__(
@@ -29,48 +30,48 @@ class Baselines:
     ) -> None:
         self._workload, self._clock, self._progress = workload, clock, progress
         self._models: dict[str, torch.nn.Module | None] = {}
-        self._holds = {name: BlockingLimit() for name in names if name in MODES}
+        self._limits = {name: BlockingLimit() for name in names if name in MODES}
         self.notes: dict[str, str] = {}
 
     def time(self, tensors: list[torch.Tensor], non_tensors: tuple[Any, ...], random_seed: int) -> dict[str, Sample]:
-        """A sample of one call of each on these inputs, which stay as they are."""
-        found = {}
-        for name in self._holds:
+        """Times one call of each baseline on these inputs, without changing them. Returns the samples by name."""
+        samples = {}
+        for name in self._limits:
             if name not in self._models:
                 self._models[name] = self._prepare(name, tensors, non_tensors, random_seed)
             model = self._models[name]
             if model is not None:
-                found[name] = self._call(name, model, tensors, non_tensors, random_seed)
-        return found
+                samples[name] = self._call(name, model, tensors, non_tensors, random_seed)
+        return samples
 
     def _prepare(
         self, name: str, tensors: list[torch.Tensor], non_tensors: tuple[Any, ...], random_seed: int
     ) -> torch.nn.Module | None:
         self._progress(f"compiling the baseline {name}")
-        # Workers of Inductor's would be processes below the judge, among those of a candidate.
+        # Inductor's worker processes would be children of the judge, which kills stray children after a candidate.
         torch._inductor.config.compile_threads = 1
         try:
             model: Any = torch.compile(self._workload.reference(), mode=MODES[name])
             for _ in range(WARMUP):
                 self._call(name, model, tensors, non_tensors, random_seed)
         except Exception as error:  # noqa: BLE001
-            # Dynamo, Inductor, Triton and the C++ compiler each raise their own; none of it is a solution's fault.
+            # Dynamo, Inductor, Triton and the C++ compiler raise various exceptions, none of them the solution's fault.
             self.notes[name] = f"baseline {name} not measured: {describe(error)}"
             return None
-        self._holds[name] = BlockingLimit()  # what compiling took says nothing about later calls
+        self._limits[name] = BlockingLimit()  # compiling may have exhausted the limits, which later calls do not
         return model  # type: ignore[no-any-return]
 
     def _call(
         self, name: str, model: torch.nn.Module, tensors: list[torch.Tensor], non_tensors: tuple[Any, ...],
         random_seed: int,
     ) -> Sample:
-        probed, block = self._workload.probed, self._holds[name]
+        probed, blocking = self._workload.probed, self._limits[name]
         own = [tensor.clone() if index in probed.mutated else tensor for index, tensor in enumerate(tensors)]
         arguments = probed.input_form.arguments(own, non_tensors)
         seed_all(random_seed)
-        limit = block.limit_ms
+        limit = blocking.limit_ms
         with torch.no_grad():
             _, sample = timed_call(self._clock, lambda: model(*arguments), lambda _: None, limit)
         if not sample.blocked:
-            block.ran_out()
+            blocking.ran_out()
         return sample

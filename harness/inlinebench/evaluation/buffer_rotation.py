@@ -1,4 +1,4 @@
-"""In which set of buffers each call finds its inputs."""
+"""Chooses the set of buffers that each call uses."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import random
 
 
 class BufferRotation:
-    """Every other call comes back to a set that was used before; those between take one set after the other.
+    """Alternates between the next set in turn and a set that was used before.
 
     The time of a short kernel depends on the addresses of its memory (`inlinebench.timing.output_rotation`), so calls
-    use many buffers. But a solution that caches outputs by the addresses of its inputs is only found out where the same
-    addresses come again with other values. Which calls do so is drawn from the secret random source.
+    use many sets. A solution that caches outputs by the addresses of its inputs fails only if the same addresses return
+    with other values, so every other call reuses a set. Which one is drawn from the secret random source.
     """
 
     def __init__(self, sets: int, secret_random: random.Random) -> None:
@@ -18,7 +18,7 @@ class BufferRotation:
         self._calls = 0
 
     def next(self) -> int:
-        """The number of the next call's set."""
-        fresh, back = divmod(self._calls, 2)
+        """Returns the index of the set for the next call."""
+        turn, reuse = divmod(self._calls, 2)
         self._calls += 1
-        return self._secret_random.randrange(min(fresh + 1, self._sets)) if back else fresh % self._sets
+        return self._secret_random.randrange(min(turn + 1, self._sets)) if reuse else turn % self._sets

@@ -1,4 +1,8 @@
-"""All calls of one candidate: warm-up, sampling, loops; each is compared with the reference's."""
+"""Makes the calls of one candidate: warm-up calls, counted calls, loops and batches.
+
+Every call is checked. The judge writes fresh inputs; the candidate runs `forward` and copies its outputs to the judge;
+the judge stops the candidate, runs the reference on the same inputs, and compares.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +36,20 @@ from inlinebench.timing.stopping import Sampling
 from inlinebench.wire.processes import descendants
 
 UNBLOCKED_SHARE = 0.1
-"""Share of the calls, drawn in secret, that run without the blocking kernel: work that hides behind it on a stream
-that nobody joins is missing from these."""
+"""The share of calls, drawn in secret, that run without the blocking kernel. Work on a stream that `forward` does not
+join can finish behind the blocking kernel unnoticed; without it, this work is missing from the outputs."""
 LOOPS, LOOP_CALLS, LOOP_MS = 4, 16, 20.0
-"""Loops that take the wall time (the first one warms up), the most calls of each, and about how many ms each takes."""
+"""Loops that measure the wall time (the first one warms up), the most calls in each, and the target time of each in ms.
+"""
 BELOW_ROOFLINE = 0.95
-"""Pure reads are some percent faster than the copies that bandwidth is measured with."""
+"""Pure reads are a few percent faster than the copies that bandwidth is measured with."""
 FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
-"""Reference calls without the candidate: the fewest, the most, and after how many seconds the fewest suffice."""
+"""Reference calls after the candidate has ended: the fewest, the most, and the seconds after which the fewest suffice.
+"""
 
 
 class Calls:
-    """The calls of one candidate. `number` counts the attempts of a solution."""
+    """All calls of one candidate. `number` distinguishes the attempts at one solution."""
 
     def __init__(
         self, workload: Workload, job: Evaluate, tools: Tools, candidate: CandidateProcess, attempt: Attempt, *,
@@ -51,10 +57,10 @@ class Calls:
     ) -> None:
         self._workload, self._job, self._tools = workload, job, tools
         self._candidate, self._attempt = candidate, attempt
-        # Another attempt must not meet the same inputs: an earlier one may have left something behind.
+        # A second attempt gets other inputs, because the first one may have left results behind.
         name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}"
         self._secret_random = random.Random(f"{tools.settings.seed}/{name}")
-        # A stream of its own for what is sent to the candidate, so that nothing follows from it about the inputs.
+        # The candidate gets values from a separate random source, so that it can infer nothing about the inputs.
         self._public = random.Random(f"{tools.settings.seed}/{name}/public")
         self._buffer_rotation = BufferRotation(len(workload.sets), self._secret_random)
         workload.clear()
@@ -65,9 +71,10 @@ class Calls:
         self._checker: Checker
 
     def run(self, transfer: bool) -> None:
-        """Loads the solution, makes all calls, and checks the integrity of what passed; fills the attempt.
+        """Loads the solution, makes all calls, runs the integrity checks, and fills in the attempt.
 
-        Raises Failed and what the candidate process raises.
+        With `transfer` the solution gets the reference's weights. Raises Failed, ProblemError, and the exceptions of
+        `CandidateProcess.ask`.
         """
         settings = self._tools.settings
         self._tools.progress("loading")
@@ -91,26 +98,29 @@ class Calls:
             self._attempt.timing = self.timing()
 
     def timing(self) -> Timing | None:
-        """The record of the times of the counted calls."""
+        """Returns the record of the counted calls' times, or None without a usable time."""
         return self._timings.summary(self._reference.synchronises, self._requests.synchronises)
 
     def check_reference(self) -> None:
-        """Checks, with the candidate gone, that the reference is not faster than it was beside it. Raises Failed."""
+        """Checks that the reference is not much faster after the candidate has ended. Raises Failed if it is.
+
+        A solution could slow down the reference, and so raise its own speedup, by work in the background.
+        """
         settings = self._tools.settings
         if self._attempt.timing is None or not settings.defended or self._workload.device.type != "cuda":
             return
         begin, alone = time.monotonic(), list[float]()
         while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < ALONE_S):
             alone.append(self._timings.of_reference(self._reference.run_again()))
-        beside = self._attempt.timing.reference_ms.median
-        if slowed_down(beside, median(alone)):
+        with_candidate = self._attempt.timing.reference_ms.median
+        if slowed_down(with_candidate, median(alone)):
             self._attempt.timing = None
             raise Failed(Verdict.REJECTED, self._timings.in_doubt(
-                f"the reference was slowed down: {beside:.4g} ms beside this solution, {median(alone):.4g} ms without "
-                "it"))
+                f"the reference was slowed down: {with_candidate:.4g} ms while the solution's process existed, "
+                f"{median(alone):.4g} ms after it ended"))
 
     def _sample(self, sampling: Sampling) -> None:
-        """Warm-up calls, then counted ones until the times are known well enough."""
+        """Makes warm-up calls, then counted calls until a stopping criterion is met."""
         warmup = self._tools.settings.warmup
         for number in range(1, warmup + 1):
             self._tools.progress(f"warm-up call {number}")
@@ -126,7 +136,10 @@ class Calls:
             self._timings.other_processes = watch.other_processes(descendants(os.getpid(), unburied=True))
 
     def _call(self, number: int, *, counted: bool, profile: bool = False) -> Called:
-        """One call of the solution, then one of the reference on the same inputs, compared. Raises Failed."""
+        """Makes one call of the solution and one of the reference on the same inputs, and compares them.
+
+        Raises Failed if the solution changed inputs that the reference does not change, or if values differ.
+        """
         workload, secret_random = self._workload, self._secret_random
         variant = workload.source.choose_variant(secret_random)
         input_seed, random_seed = secret_random.getrandbits(62), self._public.getrandbits(62)
@@ -149,7 +162,8 @@ class Calls:
         tensors = [originals.get(index, tensor).to(workload.device) for index, tensor in enumerate(shared)]
         states_before = self._reference.states()
         output, sample = self._reference.run(tensors, non_tensors, random_seed, blocked=self._timings.warm)
-        self._check_inputs(buffer_set, before, label)  # again: work left on the GPU goes on while it is stopped
+        # Again, because stopping a process does not stop the work that it queued on the GPU.
+        self._check_inputs(buffer_set, before, label)
         failure = self._checker.check(CallCheck(
             inputs=tensors, non_tensors=non_tensors, random_seed=random_seed, states_before=states_before,
             output=output, states_after=self._reference.states(), plain_outputs=called.non_tensors,
@@ -167,7 +181,7 @@ class Calls:
         return called
 
     def _time_loops(self) -> None:
-        """Times calls in a loop in Python, compared as those of a batch are. Raises Failed."""
+        """Measures the wall time of calls in a Python loop. Their outputs are compared as well. Raises Failed."""
         longest = int(LOOP_MS / (self._timings.solution_ms() or LEAST_MS)) + 1
         calls = min(LOOP_CALLS, longest, len(self._workload.sets))
         for number in range(LOOPS):
@@ -175,7 +189,7 @@ class Calls:
             batch = Batch(self._workload, self._candidate, self._secret_random, self._public, None)
             plain_outputs = batch.loop(calls)
             self._check_batch(batch, plain_outputs)
-            if number > 0:  # the first one allocates what that many outputs take at once
+            if number > 0:  # the first loop allocates memory for all of its outputs
                 self._timings.add_wall(batch.wall_ms)
 
     def _check_integrity(self) -> None:
@@ -185,13 +199,14 @@ class Calls:
         ).run()
 
     def _profile(self) -> tuple[Activity, ...]:
-        """One more call, under the profiler, compared like any other; what the GPU did meanwhile. Raises Failed."""
+        """Makes and compares one call under the profiler. Returns the GPU's activities. Raises Failed."""
         return self._call(0, counted=False, profile=True).activities
 
     def _batch(self, calls: int) -> tuple[Batch, bool]:
-        """A batch timed by the judge's own clock, and whether the blocking kernel lasted until it was released.
+        """Makes a batch of calls, timed by the judge's own clock.
 
-        Each of its calls is compared like any other, if it is known on which inputs it worked. Raises Failed.
+        Returns the batch, and whether the blocking kernel lasted until it was released. The outputs are compared if it
+        is known which inputs the calls read. Raises Failed.
         """
         page = None if self._requests.synchronises else self._candidate.page
         batch = Batch(self._workload, self._candidate, self._secret_random, self._public, page)
@@ -212,7 +227,7 @@ class Calls:
             states_before = self._reference.states()
             output, _ = self._reference.run(call.tensors, call.non_tensors, call.random_seed, blocked=False)
             if batch.written_over[number]:
-                continue  # the solution uses one buffer for its outputs, and only the last is still there
+                continue  # the solution reuses one buffer for its outputs, which holds a later call's output
             failure = self._checker.check(CallCheck(
                 inputs=call.tensors, non_tensors=call.non_tensors, random_seed=call.random_seed,
                 states_before=states_before, output=output, states_after=self._reference.states(),
@@ -224,20 +239,22 @@ class Calls:
                 raise Failed(Verdict.WRONG, f"{label}: {failure}", self._checker.mismatch(what, call.variant))
 
     def _choose_blocked(self, number: int, profile: bool) -> bool:
-        """Whether a call is queued behind the blocking kernel."""
-        # The first call loads kernels and allocates, which waits for the device: the blocking kernel would run out.
+        """Whether to queue a call behind the blocking kernel."""
+        # The first call loads kernels and allocates, which waits for the device, so the blocking kernel would time out.
         blocked = profile or (number > 1 and self._secret_random.random() >= UNBLOCKED_SHARE)
         return blocked and self._tools.settings.sanitize is None  # a sanitizer waits for each kernel
 
     def _choose_block_order(self, number: int) -> int:
-        """The seed of the order of blocks on the CPU; 0 for their own. Half of the calls are shuffled, so that a race
-        between blocks shows."""
+        """Returns the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
+
+        Every second call is shuffled, so that a race between blocks shows in the outputs. Always 0 on a GPU.
+        """
         if self._workload.device.type == "cuda" or number % 2:
             return 0
         return self._public.randrange(1, 1 << 31)
 
     def _gpu_state(self) -> GpuSample | None:
-        """Clocks, temperature and power right after a call; None where nothing tells."""
+        """Returns the GPU's clocks, temperature and power right after a call, or None if they cannot be read."""
         watch = self._tools.watch
         if not isinstance(watch, GpuWatch):
             return None
@@ -252,7 +269,7 @@ class Calls:
             raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
 
     def _input_sums(self, buffer_set: int) -> torch.Tensor:
-        """Secret checksums of the inputs that the reference doesn't change."""
+        """Returns secret checksums of the inputs that the reference does not change."""
         workload = self._workload
         inputs = workload.sets[buffer_set].inputs
         kept = [spec for index, spec in enumerate(inputs) if index not in workload.probed.mutated]
@@ -261,7 +278,7 @@ class Calls:
 
 
 def _timings(workload: Workload, tools: Tools, candidate: CandidateProcess) -> Timings:
-    """Times with what is known of them before the first call."""
+    """Builds the times with everything that is known before the first call: overheads, roofline, lower bound."""
     costs, shown = workload.costs, candidate.shown_ms
     timings = Timings(
         None if costs is None or shown is None else overhead(costs.empty_ms, costs.null_ms, costs.shown_ms, shown)

@@ -1,7 +1,7 @@
-"""Where a judge's candidates come from: where there is room, the next one is started before it is needed.
+"""Starts candidate processes. If there is room on the device, the next one starts before it is needed.
 
-It waits in its sandbox, with torch and CUDA up and nothing of a solution loaded. It may only read what the solution
-needs that it was started for, so it serves that one, its neighbours in the same folder, or nobody.
+A waiting candidate has entered its sandbox and started torch and CUDA, but has not loaded a solution. Its sandbox lets
+it read the files of one solution, so it can serve this solution or others in the same folder.
 """
 
 from __future__ import annotations
@@ -32,19 +32,28 @@ from inlinebench.sandbox.policy import readable_for
 from inlinebench.timing.flags import FlagPage
 
 START_PATIENCE_S = 300.0
-"""For torch and CUDA to start, if need be under a tool: the harness's own time, not the solution's."""
+"""The time that torch and CUDA may take to start, in seconds. It does not count against the solution's time limit."""
 ENDED = (CandidateTimedOut, CandidateDied, CandidateCheated, CandidateOverran)
+"""Exceptions after which a candidate process cannot be used."""
 
 
 class NoCandidate(Exception):
-    """A candidate didn't start, which no solution had a part in."""
+    """A candidate process did not start. This is never a solution's fault, because none was loaded."""
 
 
 class Candidates:
-    """For one device and one candidate at work at a time; beside it one may wait, where there is `room`.
+    """The candidates of one device: at most one runs a solution, and at most one waits.
 
-    `always` are files or folders that all of them read. `kept` gives the processes below ours that a candidate's end
-    must not touch. With `clocked` each says what its clock adds to a call.
+    Args:
+        launcher: starts the processes.
+        settings: the options of the run.
+        device: the device that all candidates use.
+        runtime_libraries: the libraries that a candidate loads for the device.
+        build: builds an extension that a candidate asks for.
+        always: files and folders that every candidate may read.
+        kept: returns the ids of the judge's child processes that must survive the end of a candidate.
+        room: whether the device has memory for a waiting candidate.
+        clocked: whether each candidate measures the overhead of its clock before it loads a solution.
     """
 
     def __init__(
@@ -58,10 +67,10 @@ class Candidates:
         self._waiting: Waiting | None = None
 
     def take(self, solution: Path | None, shared: Mapping[str, int]) -> CandidateProcess:
-        """A candidate that has started, for a solution's file (None: the reference); the one that waits, if it serves.
+        """Returns a started candidate for a solution file (None: the reference); the waiting one if it can serve.
 
-        It is given the descriptors `shared`, which a waiting one can't be. Raises Failed where the device has no memory
-        left for it, and NoCandidate.
+        A fresh candidate inherits the file descriptors `shared`, given by name; the waiting candidate cannot serve if
+        there are any. Raises Failed if the device has too little memory, and NoCandidate if a candidate does not start.
         """
         waiting = self._take_waiting(solution, shared)
         if waiting is not None:
@@ -74,7 +83,7 @@ class Candidates:
             raise
 
     def _take_waiting(self, solution: Path | None, shared: Mapping[str, int]) -> CandidateProcess | None:
-        """The one that waits, if it serves; else it is ended."""
+        """Returns the waiting candidate if it can serve this solution. Ends it otherwise."""
         waiting, self._waiting = self._waiting, None
         if waiting is None:
             return None
@@ -82,7 +91,7 @@ class Candidates:
             if waiting.serves(solution) and waiting.is_up() and not shared:
                 return self._get_ready(waiting)
         except (Failed, NoCandidate):
-            pass  # a fresh one meets the reason if it lasts
+            pass  # a fresh candidate fails for the same reason if the reason persists
         except BaseException:
             waiting.candidate.kill()
             raise
@@ -92,14 +101,15 @@ class Candidates:
     def _get_ready(self, started: Waiting) -> CandidateProcess:
         started.finish()
         if self._clocked:
-            started.look_at_clock()  # now, while neither the next one starts nor a solution has been loaded
+            # Now, because nothing disturbs the clock: no solution is loaded yet, and no other candidate is starting.
+            started.measure_clock()
         started.candidate.budget = self._settings.timeout
         return started.candidate
 
     def prepare(self, solution: Path | None) -> None:
-        """Has a candidate start for what comes next, unless the one that waits serves, or there is no room for it.
+        """Starts a candidate for the next solution, unless the waiting one can serve it or there is no room.
 
-        To be called while none is at work, or none waits.
+        Do not call this while one candidate runs and another one waits.
         """
         if self._waiting is not None and self._waiting.serves(solution):
             return
@@ -108,12 +118,12 @@ class Candidates:
             self._waiting = self._start(solution, {})
 
     def settle(self) -> None:
-        """Waits until nothing starts any more that calls could be timed beside."""
+        """Waits until the waiting candidate has started, because its start would disturb times."""
         if self._waiting is not None:
             self._waiting.is_up()
 
     def close(self) -> None:
-        """Ends the one that waits."""
+        """Ends the waiting candidate."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             waiting.candidate.kill()
@@ -128,7 +138,7 @@ class Candidates:
         )
         runtime_libraries = self._runtime_libraries
         if settings.sanitize is not None:
-            # The tool and CUPTI can't both look into a process.
+            # compute-sanitizer and CUPTI cannot both attach to a process.
             runtime_libraries = replace(runtime_libraries, trace=None)
         candidate.post(
             "start", device=str(self._device), tf32=settings.tf32, runtime_libraries=runtime_libraries.to_json(),
@@ -136,36 +146,36 @@ class Candidates:
         return Waiting(candidate, tuple(path.resolve() for path in readable), self._device)
 
     def _kept(self) -> tuple[int, ...]:
-        """What is left alone when a candidate is killed with all that it started."""
+        """Returns the ids of processes that must survive when a candidate and all of its descendants are killed."""
         waiting = () if self._waiting is None else (self._waiting.candidate.pid,)
         return (*self._given_kept(), *waiting)
 
 
 class Waiting:
-    """A candidate that was told to start, and what it may read."""
+    """A candidate that was asked to start, and the paths that it may read."""
 
     def __init__(self, candidate: CandidateProcess, readable: tuple[Path, ...], device: torch.device) -> None:
         self.candidate, self._readable, self._device = candidate, readable, device
         self._up: bool | None = None
 
     def finish(self) -> None:
-        """Waits until it has started. Raises Failed or NoCandidate if it can't."""
+        """Waits until it has started. Raises Failed if the device has too little memory, and NoCandidate."""
         if self._up is None:
             self._up = False
-            with self._blaming():
+            with self._start_errors():
                 raise_failure(self.candidate.collect(), self._device)
             self._up = True
 
-    def look_at_clock(self) -> None:
-        """Has it say what its clock shows for a kernel that does nothing. Raises Failed or NoCandidate if it can't."""
-        with self._blaming():
+    def measure_clock(self) -> None:
+        """Measures the time that its clock reports for an empty kernel. Raises as `finish` does."""
+        with self._start_errors():
             reply = self.candidate.ask("clock")
             raise_failure(reply, self._device)
             self.candidate.shown_ms = read_clocked(reply)
 
     @contextmanager
-    def _blaming(self) -> Iterator[None]:
-        """What goes wrong before a solution was loaded is no solution's fault."""
+    def _start_errors(self) -> Iterator[None]:
+        """Raises NoCandidate for failures before a solution is loaded. Only a lack of device memory stays a Failed."""
         try:
             yield
         except (*ENDED, Failed) as error:
@@ -174,14 +184,14 @@ class Waiting:
             raise NoCandidate(f"a candidate didn't start: {error}\n{self.candidate.log()}") from error
 
     def is_up(self) -> bool:
-        """Waits until it has started; False if it can't be used."""
+        """Waits until it has started. Returns whether it can be used."""
         try:
             self.finish()
         except (Failed, NoCandidate):
-            return False  # whoever needs one gets a fresh one, and meets the reason there if it lasts
+            return False  # `take` starts a fresh one, which fails for the same reason if the reason persists
         return bool(self._up) and self.candidate.is_running()
 
     def serves(self, solution: Path | None) -> bool:
-        """Whether it may read all that this solution needs."""
+        """Whether it may read all files that this solution needs."""
         needed = [] if solution is None else [path.resolve() for path in readable_for(solution)]
         return all(any(path == given or given in path.parents for given in self._readable) for path in needed)

@@ -1,4 +1,4 @@
-"""Checks one call after the other against reference and oracle, and sums up how far off the outputs were."""
+"""Checks each call against the reference and the oracle, and summarizes the errors over all calls."""
 
 from __future__ import annotations
 
@@ -18,38 +18,53 @@ from inlinebench.problem.workload import Tensors, Workload
 from inlinebench.records.result import Check, Mismatch
 
 ORACLE_SHARE = 0.125
-"""Of the calls after the first, in secret."""
+"""The share of calls after the first that are also compared with the oracle, drawn in secret."""
 STATE_STRICTNESS = 0.1
-"""States are compared at this share of the tolerance: a biased variance differs by one part in the batch size."""
+"""The share of the tolerance that applies to states. A biased variance differs by only one part in the batch size."""
 FEW_ELEMENTS = 8
-"""Outputs with no more than so many have no scale of their own in a single call."""
+"""Outputs with at most this many elements take their scale from all calls so far."""
 OPTIONAL_STATE = "num_batches_tracked"
-NO_MEMORY_LEFT = "where its values differ was not looked into: the device had no memory left for that"
+"""A buffer of PyTorch's norm layers that a solution need not update."""
+NO_MEMORY_LEFT = "no details of the mismatch: the device had too little memory left to locate the wrong values"
 
 
 @dataclass(frozen=True)
 class CallCheck:
-    """What there is to check after a call: the inputs, the reference's states before and after, its output, what the
-    candidate said of outputs that are no tensors, private copies of the inputs that the reference changes (which hold
-    what it made of them), which set of buffers it used, and whether its states are still in theirs (a later call of a
-    batch overwrites them). `handed_in` are copies of its outputs, where work that it left on the GPU might still change
-    them."""
+    """Everything that is needed to check one call."""
 
     inputs: Sequence[torch.Tensor]
+    """The tensor inputs of the reference's call, for the oracle."""
     non_tensors: tuple[Any, ...]
+    """The non-tensor arguments of the call."""
     random_seed: int
+    """The seed that was set before `forward`."""
     states_before: Tensors
+    """The reference's buffers before its call."""
     output: Output
+    """The reference's output."""
     states_after: Tensors
+    """The reference's buffers after its call."""
     plain_outputs: tuple[str, ...]
+    """The candidate's non-tensor outputs, as Python literals."""
     changed_inputs: Mapping[int, torch.Tensor]
+    """The inputs that the reference changes in place, by index, with the values that it left there."""
     buffers: int = 0
+    """The index of the set of buffers that holds the candidate's inputs and outputs."""
     states_written: bool = True
+    """Whether the shared state buffers hold this call's states. A later call of a batch overwrites them."""
     handed_in: Sequence[torch.Tensor] | None = None
+    """Copies of the candidate's outputs, in case work that it left on the GPU changes the buffers. None: read these."""
 
 
 class Checker:
-    """`own_names` maps the reference's buffer names to the solution's; `chance` is the secret stream."""
+    """Checks the calls of one candidate.
+
+    Args:
+        workload: the problem at its shape, with the shared buffers.
+        own_names: the solution's names of its buffers, by the reference's names.
+        tolerance: replaces the default tolerance of each floating-point dtype, unless None.
+        secret_random: draws the calls that are compared with the oracle.
+    """
 
     def __init__(
         self, workload: Workload, own_names: Mapping[str, str], tolerance: float | None, secret_random: random.Random
@@ -59,7 +74,7 @@ class Checker:
         self._oracle = workload.oracle()
         self._oracle_used = False
         self._shares: dict[int, tuple[float, float]] = {}
-        self._largest: dict[int, float] = {}
+        self._largest_rms: dict[int, float] = {}
         self._state_error: dict[str, float] = {}
         self._state_size: dict[str, float] = {}
         self._calls = 0
@@ -68,21 +83,30 @@ class Checker:
         self._mismatch: Mismatch | None = None
 
     def check(self, call: CallCheck) -> str:
-        """What is wrong with the call; empty if nothing is. Raises ProblemError if the reference changes its form."""
+        """Returns what is wrong with the call, or "" if nothing is.
+
+        Raises ProblemError if the shape, dtype or strides of a reference's output differ from those of the probe.
+        """
         if call.output.metas != self._workload.probed.outputs:
-            raise ProblemError(f"{self._workload.problem.path}: the reference's outputs change shape from call to call")
+            raise ProblemError(f"{self._workload.problem.path}: the reference's outputs change shape, dtype or strides "
+                               "from call to call")
         self._calls += 1
         self._mismatch = None
         return (self._check_outputs(call) or self._check_plain(call.output.non_tensors, call.plain_outputs)
                 or self._check_changed_inputs(call) or (self._check_states(call) if call.states_written else ""))
 
     def mismatch(self, call: str, variant: object) -> Mismatch | None:
-        """Where the values of the call just checked differ, under its name and its inputs' variant; None where they
-        don't."""
+        """Returns where and how the values of the last checked call differ, or None if they do not.
+
+        `call` and `variant` name the call and the variant of its inputs in the record.
+        """
         return None if self._mismatch is None else replace(self._mismatch, call=call, variant=str(variant))
 
     def summary(self, weights: str, notes: list[str]) -> Check:
-        """The record over all calls so far."""
+        """Returns the record over all calls so far.
+
+        `weights` says how the reference's weights were transferred; `notes` are added to the record.
+        """
         tolerances = [self._tolerance_of(tensor.torch_dtype) for tensor in self._workload.sets[0].outputs]
         notes = list(notes)
         if self._rounding_dominates:
@@ -113,13 +137,13 @@ class Checker:
             self._remember(comparison)
             if not comparison.passed:
                 what = f"output {index}" if several else "output"
-                self._look(what, out, reference, oracle, tolerance=tolerance, scale=scale)
+                self._find_mismatch(what, out, reference, oracle, tolerance=tolerance, scale=scale)
                 return (f"output {index}: " if several else "") + comparison.describe()
         return ""
 
     def _check_plain(self, expected: Sequence[Any], plain_outputs: Sequence[str]) -> str:
         if len(plain_outputs) != len(expected):
-            return f"{len(plain_outputs)} plain outputs; the reference gives {len(expected)}"
+            return f"{len(plain_outputs)} non-tensor outputs; the reference gives {len(expected)}"
         for value, text in zip(expected, plain_outputs, strict=True):
             if not self._matches(value, text):
                 return f"a plain output is {text[:80]}; the reference gives {value!r}"
@@ -147,7 +171,7 @@ class Checker:
     def _check_states(self, call: CallCheck) -> str:
         for name, expected in call.states_after.items():
             if name not in self._workload.states:
-                continue  # the reference makes it in forward; nothing says that a solution does
+                continue  # the reference creates it in forward, so a solution need not have it
             if name.endswith(OPTIONAL_STATE):
                 continue
             if name not in self._own_names:
@@ -161,9 +185,10 @@ class Checker:
         return ""
 
     def _scale_of_state(self, name: str, expected: torch.Tensor) -> Scale:
-        """A state carries the rounding of earlier calls, so the largest that it was counts, as does the largest error.
+        """Returns the scale of a state: its largest size and largest error over all calls so far.
 
-        A running mean over inputs of both signs may come to next to nothing now, and was rounded when it was large.
+        A state carries the rounding of earlier calls. A running mean over inputs of both signs, for example, can be
+        near zero now, but was rounded when it was large.
         """
         if not expected.is_floating_point():
             return Scale(0.0, 0.0)
@@ -178,18 +203,18 @@ class Checker:
         comparison = compare(got, expected, None, tolerance, scale)
         if comparison.passed:
             return ""
-        self._look(what, got, expected, None, tolerance=tolerance, scale=scale)
+        self._find_mismatch(what, got, expected, None, tolerance=tolerance, scale=scale)
         return f"{what}: {comparison.describe()}"
 
-    def _look(
+    def _find_mismatch(
         self, what: str, got: torch.Tensor, expected: torch.Tensor, oracle: torch.Tensor | None, *, tolerance: float,
         scale: Scale,
     ) -> None:
-        """Finds out where and how a tensor that failed differs."""
+        """Finds where and how a tensor that failed differs, for the record."""
         try:
             self._mismatch = find_mismatch(what, got, expected, oracle, tolerance=tolerance, scale=scale)
         except torch.OutOfMemoryError:
-            self._lacked_memory = True  # what a failure looks like must not become another failure
+            self._lacked_memory = True  # the verdict stays WRONG without the details
 
     def _ask_oracle(self, call: CallCheck) -> Output | None:
         if self._oracle is None or (self._calls > 1 and self._secret_random.random() >= ORACLE_SHARE):
@@ -201,25 +226,26 @@ class Checker:
         return exact
 
     def _learn_state_errors(self, exact: Tensors, found: Tensors) -> None:
-        """How far the reference's own states are off after a call: a mean of values that cancel is mostly rounding."""
+        """Remembers the errors of the reference's own states: a mean of values that cancel out is mostly rounding."""
         for name, state in found.items():
             if name in exact and state.is_floating_point():
                 error = measure_scale(exact[name], state).reference_error_rms
                 self._state_error[name] = max(error, self._state_error.get(name, 0.0))
 
     def _scale(self, index: int, reference: torch.Tensor, oracle: torch.Tensor | None) -> Scale:
-        """The scale of an output, from this call and, where it has next to no elements, from earlier ones as well.
+        """Returns the scale of an output, from this call and, for few elements, also from earlier calls.
 
-        A single sum may happen to be next to zero, and says nothing then about the size of what was added up.
+        A single sum can happen to be near zero, which says nothing about the size of its summands.
         """
         scale = self._scale_of_call(index, reference, oracle)
         if reference.numel() > FEW_ELEMENTS:
             return scale
-        self._largest[index] = max(scale.oracle_rms, self._largest.get(index, 0.0))
-        return replace(scale, oracle_rms=self._largest[index])
+        self._largest_rms[index] = max(scale.oracle_rms, self._largest_rms.get(index, 0.0))
+        return replace(scale, oracle_rms=self._largest_rms[index])
 
     def _scale_of_call(self, index: int, reference: torch.Tensor, oracle: torch.Tensor | None) -> Scale:
-        """Without an oracle, the reference's error is taken in proportion to earlier ones."""
+        """Returns the scale of an output in this call. Without an oracle, the reference's error is estimated from the
+        largest relative error of earlier calls."""
         if not (reference.is_floating_point() or reference.is_complex()):
             return Scale(0.0, 0.0)
         if oracle is None:
@@ -236,7 +262,7 @@ class Checker:
         for name in ("worst_error", "max_abs_error", "rel_l2_error", "reference_rel_l2_error"):
             value = getattr(comparison, name)
             if value is not None and not math.isfinite(value):
-                self._worst.pop(name, None)  # no number says how far off it is
+                self._worst.pop(name, None)  # JSON has no infinity, and a smaller number would be misleading
             elif value is not None:
                 self._worst[name] = max(value, self._worst.get(name, 0.0))
 
@@ -246,8 +272,10 @@ class Checker:
 
 
 def _fits(oracle: torch.Tensor, dtype: torch.dtype) -> bool:
-    """Whether the reference's dtype can hold the oracle's finite values. Where it can't, the oracle has the bounds of
-    another dtype in it (`nan_to_num`, `finfo`), and doesn't know what is right."""
+    """Whether the reference's dtype can represent all finite values of the oracle.
+
+    If it cannot, the oracle contains the bounds of float64 (`nan_to_num`, `finfo`) and is not a valid oracle.
+    """
     if not dtype.is_floating_point or oracle.numel() == 0:
         return True
     most = torch.finfo(dtype).max

@@ -1,4 +1,4 @@
-"""One evaluation: a solution's attempts, and the verdict."""
+"""Evaluates one solution and decides on the verdict."""
 
 from __future__ import annotations
 
@@ -27,16 +27,18 @@ from inlinebench.records.result import Verdict
 from inlinebench.wire.arena import CpuArena
 from inlinebench.wire.channel import FrameTooLarge
 
-LAST_WORDS = "inlinebench: "
+CPU_RUNTIME_PREFIX = "inlinebench: "
+"""How a message of the CPU runtime begins."""
 
 
 def evaluate(workload: Workload, job: Evaluate, tools: Tools) -> Attempt:
-    """Evaluates one solution with the reference's weights, and where that fails and they differ, with its own.
+    """Evaluates one solution, at most twice, and returns the attempt that counts.
 
-    A solution may fold or pack weights in its constructor, and then the values that the public seed made are right
-    and transferred ones are not. Both are public, so a solution that is right with either is right.
+    The first attempt copies the reference's weights into the solution. If it is wrong and the copy changed weights, a
+    second attempt uses the weights that the solution made itself under the public seed. A solution that folds or packs
+    weights in its constructor needs this. Both kinds of weights are public, so passing with either is enough.
 
-    Raises ProblemError if the reference fails, and NoCandidate.
+    Raises ProblemError if the reference fails, and NoCandidate if no candidate process starts.
     """
     attempt = _attempt(workload, job, tools, transfer=True)
     if attempt.failure and attempt.failure.verdict is Verdict.WRONG and attempt.weights_changed:
@@ -63,11 +65,11 @@ def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) ->
         if settings.sanitize is not None:
             candidate.finish(sanitizer.PATIENCE_S if attempt.failure is None else sanitizer.SHORT_PATIENCE_S)
             finding = _finding(settings.sanitize, candidate)
-            # A report explains a failure better than the failure itself; that there is none explains nothing.
+            # A sanitizer's finding explains a failure better than the failure itself. A missing report does not.
             if finding is not None and (attempt.failure is None or finding.verdict is Verdict.WRONG):
                 attempt.failure = finding
         if attempt.failure:
-            attempt.failure = _blame_build(attempt.failure, candidate, job.solution)
+            attempt.failure = _prefer_build_failure(attempt.failure, candidate, job.solution)
         attempt.build = _build_record(candidate)
         logs = [*(outcome.log for outcome in candidate.builds), candidate.log(), sanitizer.report(candidate.scratch)]
         attempt.log = "\n".join(filter(None, logs))
@@ -77,7 +79,7 @@ def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) ->
 
 
 def _finding(tool: str, candidate: CandidateProcess) -> Failed | None:
-    """What a sanitizer says against a solution; that it says nothing is the harness's fault."""
+    """Returns a sanitizer's finding as a failure, or None if it is clean. A missing report is an internal error."""
     try:
         finding = sanitizer.read(tool, candidate.scratch)
     except sanitizer.NoReport as error:
@@ -88,52 +90,56 @@ def _finding(tool: str, candidate: CandidateProcess) -> Failed | None:
 def _failure(
     step: Callable[[], None], candidate: CandidateProcess, settings: Settings, device: torch.device
 ) -> Failed | None:
-    """What a step of an evaluation says against the solution; None if nothing."""
+    """Runs a step of an evaluation and returns the solution's failure, or None. Raises ProblemError."""
     try:
         step()
     except Failed as failure:
         return failure
     except CandidateDied as error:
-        words = _last_words(candidate)
-        return Failed(verdict_of(words, Verdict.CRASHED, device), words or f"the candidate {error}")
+        message = _cpu_runtime_message(candidate)
+        return Failed(verdict_of(message, Verdict.CRASHED, device), message or f"the candidate {error}")
     except CandidateCheated as error:
         return Failed(Verdict.REJECTED, str(error))
     except FrameTooLarge as error:
-        reason = f"what the problem hands over beside its tensors is too large ({error}): make it a tensor"
+        reason = (f"the problem's constructor arguments or non-tensor inputs are too large ({error}); pass large data "
+                  "as tensors that get_inputs() returns")
         raise ProblemError(reason) from None
     except (CandidateTimedOut, CandidateOverran, torch.OutOfMemoryError) as error:
-        return _overdone(error, settings)
+        return _exceeded_limit(error, settings)
     return None
 
 
-def _overdone(error: CandidateTimedOut | CandidateOverran | torch.OutOfMemoryError, settings: Settings) -> Failed:
-    """A candidate that took more time or memory than there is for it."""
+def _exceeded_limit(error: CandidateTimedOut | CandidateOverran | torch.OutOfMemoryError, settings: Settings) -> Failed:
+    """Returns the failure of a candidate that took too much time or memory."""
     if isinstance(error, CandidateTimedOut):
         return Failed(Verdict.TIMED_OUT, f"no answer within {settings.timeout:g} s (--timeout raises the limit)")
     if isinstance(error, CandidateOverran):
         return Failed(Verdict.OUT_OF_MEMORY if error.breach.kind == "memory" else Verdict.REJECTED, str(error))
-    # Without the candidate there was enough: the problem was rehearsed, and its buffers are there.
-    return Failed(Verdict.OUT_OF_MEMORY, "it leaves the judge too little of the device's memory to check its outputs")
+    # The judge ran out of memory. The solution is at fault, because the probe fitted and the buffers are allocated.
+    return Failed(Verdict.OUT_OF_MEMORY, "the solution leaves the judge too little device memory to check its outputs")
 
 
-def _blame_build(failure: Failed, candidate: CandidateProcess, solution: Path | None) -> Failed:
-    """A candidate that fails after a build failed says so in its own words; the compiler's are better."""
+def _prefer_build_failure(failure: Failed, candidate: CandidateProcess, solution: Path | None) -> Failed:
+    """Replaces a failure that follows a failed build by the compiler's error, which explains it better."""
     broken = [outcome for outcome in candidate.builds if outcome.library is None]
     if not broken or failure.verdict not in (Verdict.INVALID, Verdict.CRASHED):
         return failure
     if broken[0].unsupported:
-        return Failed(Verdict.SKIPPED, _with_place(broken[0], solution))
+        return Failed(Verdict.SKIPPED, _with_line_in_file(broken[0], solution))
     return Failed(Verdict.TIMED_OUT if broken[0].timed_out else Verdict.BUILD_FAILED, broken[0].reason)
 
 
-def _last_words(candidate: CandidateProcess) -> str:
-    """What the library that runs kernels on the CPU wrote when memory protection stopped one; empty elsewhere."""
-    lines = [line for line in candidate.log().splitlines() if line.startswith(LAST_WORDS)]
+def _cpu_runtime_message(candidate: CandidateProcess) -> str:
+    """Returns the last message of the CPU runtime in the candidate's log, such as an illegal access, or ""."""
+    lines = [line for line in candidate.log().splitlines() if line.startswith(CPU_RUNTIME_PREFIX)]
     return lines[-1] if lines else ""
 
 
-def _with_place(outcome: BuildOutcome, solution: Path | None) -> str:
-    """The reason with the line of the solution's file, not of its source, where the source stands in it as built."""
+def _with_line_in_file(outcome: BuildOutcome, solution: Path | None) -> str:
+    """Returns the reason with the line number in the solution file instead of the one in the source string.
+
+    Returns it unchanged if the file does not contain the source string literally.
+    """
     if outcome.at is None or solution is None:
         return outcome.reason
     source, line = outcome.at

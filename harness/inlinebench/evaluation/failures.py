@@ -1,4 +1,4 @@
-"""Why a solution fails: what a reply means that says that something failed in the candidate."""
+"""The exception for a solution that does not pass, and the verdicts for failures that a candidate reports."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from inlinebench.records.result import Mismatch, Verdict
 
 LONGEST_MESSAGE = 4000
+"""Characters of a candidate's message that are kept."""
 
 FAILURES = {
     "import": Verdict.INVALID,
@@ -18,7 +19,7 @@ FAILURES = {
     "exception": Verdict.CRASHED,
     "out_of_memory": Verdict.OUT_OF_MEMORY,
 }
-"""Verdicts by the kind of failure that a candidate names."""
+"""The verdict for each kind of failure that a candidate reports."""
 
 CPU_FINDINGS = {
     "inlinebench: barrier divergence": Verdict.WRONG,
@@ -26,11 +27,18 @@ CPU_FINDINGS = {
     "inlinebench: too much static shared memory": Verdict.BUILD_FAILED,
     "inlinebench: unsupported": Verdict.SKIPPED,
 }
-"""Verdicts by what the CPU runtime says when it stops a kernel. A solution can only make itself fail by saying so."""
+"""The verdict for each message of the CPU runtime when it stops a kernel. A solution that prints one itself only makes
+itself fail."""
 
 
 class Failed(Exception):
-    """The solution did not pass. `mismatch` describes the wrong values, if values are the reason."""
+    """The solution did not pass.
+
+    Args:
+        verdict: the verdict for the result.
+        reason: the reason, as the result shows it.
+        mismatch: where and how values differ, if wrong values are the reason.
+    """
 
     def __init__(self, verdict: Verdict, reason: str, mismatch: Mismatch | None = None) -> None:
         super().__init__(reason)
@@ -44,13 +52,15 @@ def raise_failure(reply: dict[str, Any], device: torch.device) -> None:
         otherwise = FAILURES.get(str(reply.get("kind")), Verdict.CRASHED)
         raise Failed(verdict_of(message, otherwise, device), message)
     if reply["op"] == "mismatch":
-        raise Failed(Verdict.WRONG, str(reply.get("message"))[:LONGEST_MESSAGE] or "the output has another form")
+        message = str(reply.get("message"))[:LONGEST_MESSAGE]
+        raise Failed(Verdict.WRONG, message or "the output has a different structure from the reference's")
 
 
 def verdict_of(message: str, otherwise: Verdict, device: torch.device) -> Verdict:
-    """The verdict of a message from the CPU runtime, `otherwise` for any other message.
+    """Returns the verdict for a message of the CPU runtime, and `otherwise` for any other message.
 
-    There is no such runtime on a GPU: a solution that claims to be unsupported there must not be skipped for it.
+    On a GPU it always returns `otherwise`: there is no CPU runtime, and a solution must not get itself skipped by
+    claiming to be unsupported.
     """
     if device.type != "cpu":
         return otherwise

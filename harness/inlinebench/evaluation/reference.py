@@ -1,4 +1,4 @@
-"""Runs the reference in the judge, timed as a candidate times the solution."""
+"""Runs and times the reference in the judge, with the same steps as a candidate runs the solution."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from inlinebench.wire.arithmetic import seed_all
 
 
 class Reference:
-    """One instance of the reference model for the calls of one candidate. `path` is the problem's file."""
+    """The reference model for the calls of one candidate. `path` is the problem file, for messages."""
 
     def __init__(self, workload: Workload, path: Path, clock: Clock) -> None:
         self._workload, self._path, self._clock = workload, path, clock
         self._model = workload.reference()
         self._blocking = BlockingLimit()
-        # On the CPU nothing depends on where memory lies, and no output is allocated in the judge's buffers.
+        # Not on the CPU, where times do not depend on addresses.
         self._before_call = (
             BeforeCall(clock, workload.device, [spec.bytes for spec in workload.sets[0].outputs])
             if workload.device.type == "cuda" else None
@@ -37,15 +37,16 @@ class Reference:
         return self._blocking.synchronises
 
     def states(self) -> Tensors:
-        """Copies of the model's buffers."""
+        """Returns copies of the model's buffers, by name."""
         return snapshot(self._model)
 
     def run(
         self, tensors: list[torch.Tensor], non_tensors: tuple[Any, ...], random_seed: int, *, blocked: bool
     ) -> tuple[Output, Sample]:
-        """One timed call; `blocked` is whether to queue it behind the blocking kernel.
+        """Makes one timed call and returns its output and its sample.
 
-        Raises ProblemError if `forward` raises, and torch.OutOfMemoryError.
+        With `blocked` it is queued behind the blocking kernel. Raises ProblemError if `forward` raises, and
+        torch.OutOfMemoryError.
         """
         self._last = tensors, non_tensors, random_seed
         arguments = self._workload.probed.input_form.arguments(tensors, non_tensors)
@@ -68,9 +69,9 @@ class Reference:
         return output, sample
 
     def run_again(self) -> Sample:
-        """Another timed call on the inputs of the last one. Raises as `run` does."""
+        """Makes another timed call on the inputs of the last one and returns its sample. Raises as `run` does."""
         return self.run(*self._last, blocked=True)[1]
 
     def profile(self, tracer: Tracer) -> list[Activity]:
-        """What the GPU does in a call on the inputs of the last one. Raises as `run` does."""
+        """Returns the GPU's activities during a call on the inputs of the last one. Raises as `run` does."""
         return tracer(self.run_again)[1]

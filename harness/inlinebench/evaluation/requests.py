@@ -1,4 +1,4 @@
-"""What one candidate is asked to do: load a solution, map the judge's buffers, make calls."""
+"""Sends requests to one candidate: load a solution, map the judge's buffers, make calls."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from inlinebench.timing.blocking_kernel import BlockingLimit
 
 @dataclass(frozen=True)
 class Loaded:
-    """A solution that was loaded."""
+    """The outcome of loading a solution."""
 
     own_names: Mapping[str, str]
-    """The solution's names of the reference's buffers, by the reference's names."""
+    """The solution's names of its buffers, by the names of the reference's buffers that they match."""
     weights: str
-    """How the reference's weights were transferred."""
+    """How the reference's weights were matched, in words."""
     weights_changed: bool
-    """Whether that changed any of the solution's weights."""
+    """Whether any of the solution's own weights or buffers differ from the reference's."""
 
 
 class Requests:
-    """The requests to one candidate, and what its replies mean.
+    """Sends requests to one candidate and reads its replies.
 
-    All methods raise Failed where the candidate reports a failure, and what the candidate's process raises.
+    All methods raise Failed if the candidate reports a failure, and the exceptions of `CandidateProcess.ask`.
     """
 
     def __init__(self, workload: Workload, job: Evaluate, candidate: CandidateProcess) -> None:
@@ -51,14 +51,14 @@ class Requests:
 
     @property
     def libraries(self) -> list[Path]:
-        """The libraries that were built for the solution."""
+        """The paths of the libraries that were built for the solution."""
         return [outcome.library for outcome in self._candidate.builds if outcome.library is not None]
 
     def load(self, transfer: bool, runtime_libraries: RuntimeLibraries) -> Loaded:
-        """Loads the solution and maps the buffers; with `transfer` it gets the reference's weights.
+        """Loads the solution and maps the buffers. With `transfer` the solution gets the reference's weights.
 
-        The candidate is stopped afterwards, until it is asked for a call: it must not watch inputs being written.
-        Raises ProblemError if the constructor's arguments cannot be sent.
+        The candidate is stopped afterwards until the next call, so that it cannot watch the judge write inputs. Raises
+        ProblemError if the constructor's arguments cannot be pickled.
         """
         workload = self._workload
         path, class_name = self._solution_file()
@@ -78,9 +78,15 @@ class Requests:
         self, buffer_set: int, non_tensors: tuple[Any, ...], random_seed: int, *, blocked: bool, profile: bool,
         block_order: int,
     ) -> Called:
-        """One call on a set of buffers; `blocked` is whether to queue it behind the blocking kernel.
+        """Makes one call on a set of buffers. The candidate keeps running afterwards.
 
-        The candidate goes on running afterwards.
+        Args:
+            buffer_set: the index of the set that holds the inputs.
+            non_tensors: the non-tensor arguments of `forward`.
+            random_seed: the seed that the candidate sets before `forward`.
+            blocked: whether to queue the call behind the blocking kernel.
+            profile: whether to record the GPU's activities.
+            block_order: the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
         """
         limit = self._blocking.limit_ms if blocked else 0.0
         self._candidate.resume()
@@ -95,7 +101,7 @@ class Requests:
         return called
 
     def launches(self) -> int:
-        """How many kernels the candidate has run on the CPU."""
+        """Returns how many kernels the candidate has run on the CPU."""
         self._candidate.resume()
         reply = self._candidate.ask("report")
         raise_failure(reply, self._workload.device)
@@ -117,7 +123,7 @@ class Requests:
         try:
             return pack(problem_file.init_inputs(self._workload.module))
         except (pickle.PicklingError, TypeError, AttributeError) as error:
-            reason = f"{self._job.problem.path}: get_init_inputs() returns what cannot be pickled: {error}"
+            reason = f"{self._job.problem.path}: get_init_inputs() returns a value that cannot be pickled: {error}"
             raise ProblemError(reason) from error
 
     def _solution_file(self) -> tuple[Path, str]:

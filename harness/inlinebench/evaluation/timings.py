@@ -1,4 +1,4 @@
-"""The times of one evaluation, and what they add up to."""
+"""Collects the times of one evaluation and summarizes them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from inlinebench.timing.overhead import Overhead
 from inlinebench.timing.statistics import median_interval, paired_ratios, quartiles, widen_by_clock
 
 LEAST_MS = 1e-4
-"""No call takes less than a tenth of a microsecond, and a ratio has to be one."""
+"""The lower bound of every time in ms. It keeps ratios finite; no call takes less than 0.1 µs."""
 VARIANT_NOISE = 0.05
-"""Medians of plain and changed inputs further apart than this (as a share) are worth a flag."""
+"""The share by which the medians of inputs as drawn and of variants may differ without a flag."""
 FEWEST_TO_COMPARE = 8
+"""The fewest calls of each kind for this comparison."""
 OUTSIDE_TOLERANCE = 0.10
+"""The share by which the judge's clock may exceed the reported time before the judge's clock counts."""
 LAUNCH_BOUND = 2.0
-"""A call that takes this many times longer in a loop than on the device mostly waits for the host."""
+"""A solution is launch-bound if a call in a loop takes more than this many times its time on the device."""
 SLOWDOWN, SLOWDOWN_SLACK_MS = 0.10, 0.005
-"""What clocks and temperature may do to a reference, as a share, and what little calls scatter by."""
+"""How much slower the reference may be next to a candidate: a share for clocks and temperature, and ms for noise."""
 
 
 class Timings:
-    """Reference and solution times in ms, in the order of the calls.
+    """The times of reference, solution and baselines in ms, in the order of the calls.
 
-    From each time its process's `overhead` is taken off, where there is one.
+    The `overhead` of the process that took a time is subtracted from it, if it is known.
     """
 
     def __init__(self, overhead: Overhead | None = None) -> None:
@@ -40,20 +42,24 @@ class Timings:
         self._baselines: dict[str, list[float]] = {}
         self._states: list[GpuSample | None] = []
         self.gpu_unknown: str | None = None
+        """Why the GPU's state is unknown."""
         self.other_processes: int | None = None
+        """How many other processes computed on the GPU. None if unknown."""
         self.stopped_by = ""
+        """The criterion that ended the counted calls."""
         self.roofline: Roofline | None = None
+        """The roofline time of the problem."""
         self.least_ms = 0.0
-        """What moving the compulsory bytes takes but for those that L2 can keep; a shorter time is worth a flag."""
+        """The time to move the compulsory bytes, except those that L2 can hold. A shorter time gets a flag."""
         self.outside_ms: float | None = None
-        """What a call took by the judge's own clock, if that is to count where it is more."""
+        """The time of a call by the judge's own clock. It replaces a clearly shorter reported time."""
 
     def of_reference(self, sample: Sample) -> float:
-        """What a call of the reference, or of a baseline, took in ms, without what the clock adds to it."""
+        """Returns the time in ms of a call of the reference or of a baseline, without the clock's overhead."""
         return max(LEAST_MS, sample.device_ms - (self._overhead.of_reference_ms if self._overhead else 0.0))
 
     def of_solution(self, sample: Sample) -> float:
-        """The same of a call of the solution."""
+        """Returns the time in ms of a call of the solution, without the clock's overhead."""
         return max(LEAST_MS, sample.device_ms - (self._overhead.of_solution_ms if self._overhead else 0.0))
 
     @property
@@ -62,7 +68,10 @@ class Timings:
         return self._reference_ran
 
     def add_reference(self, sample: Sample, counted: bool) -> None:
-        """A reference call; of the warm-up calls only the last is kept, as the neighbour of the first counted one."""
+        """Adds a call of the reference.
+
+        Only the last warm-up call is kept. It is the neighbour of the solution's first counted call.
+        """
         self._reference_ran = True
         if not counted:
             self._references.clear()
@@ -72,36 +81,39 @@ class Timings:
     def add_solution(
         self, sample: Sample, synchronises: bool, variant: str, state: GpuSample | None = None
     ) -> None:
-        """A counted call with the GPU's state after it; its time is used if it was held, or if the solution can't be,
-        and if the GPU wasn't throttled, unless it was most of the time."""
+        """Adds a counted call of the solution, with the GPU's state after it.
+
+        Its time is used if the call was queued behind the blocking kernel, or if the solution synchronises and cannot
+        be. Times of a throttled GPU are dropped later, unless the GPU was throttled most of the time.
+        """
         usable = (sample.blocked or synchronises) and sample.device_ms > 0
         self._solutions.append(self.of_solution(sample) if usable else None)
         self._variants.append(variant)
         self._states.append(state)
 
     def add_baselines(self, found: Mapping[str, Sample]) -> None:
-        """Calls of baselines on the inputs of the last reference call, by name."""
+        """Adds calls of baselines, by name, on the inputs of the last reference call."""
         for name, sample in found.items():
             self._baselines.setdefault(name, []).append(self.of_reference(sample))
 
     def add_wall(self, ms: float) -> None:
-        """What a call took in a loop."""
+        """Adds the wall time of a call in a loop, in ms."""
         self._walls.append(ms)
 
     def solution_ms(self) -> float | None:
-        """The solution's median time so far; None where no call had a usable one."""
+        """Returns the solution's median time so far in ms, or None without a usable time."""
         used = self._used()
         return median(used) if used else None
 
     def ratios(self) -> list[float]:
-        """The paired speedups so far."""
+        """Returns the paired speedups so far."""
         return paired_ratios(self._references, self._usable())
 
     def _used(self) -> list[float]:
         return [time for time in self._usable() if time is not None]
 
     def _usable(self) -> list[float | None]:
-        """The solution's times, without those of a GPU that was throttled now and then."""
+        """Returns the solution's times, with None for unusable calls and for calls on an occasionally throttled GPU."""
         known = [state for state in self._states if state is not None]
         if not drops(known):
             return self._solutions
@@ -109,7 +121,10 @@ class Timings:
                 for time, state in zip(self._solutions, self._states, strict=True)]
 
     def summary(self, reference_synchronises: bool, solution_synchronises: bool) -> Timing | None:
-        """The record; None where no call had a usable time."""
+        """Returns the record of all times, or None if there is no usable time or the evaluation was cut short.
+
+        The arguments are whether the reference and the solution wait for the device themselves.
+        """
         used = self._used()
         if not used or len(self._references) != len(self._solutions) + 1:
             return None
@@ -117,15 +132,16 @@ class Timings:
         low, middle, high = widen_by_clock(interval, median(self._references), median(used))
         flags = []
         if reference_synchronises:
-            flags.append("the reference waits for the device: launches are part of its time")
+            flags.append("the reference waits for the device: its time includes kernel launches")
         if solution_synchronises:
-            flags.append("the solution waits for the device: launches are part of its time")
+            flags.append("the solution waits for the device: its time includes kernel launches")
         if self._overhead is not None and self._overhead.doubtful:
-            flags.append("what the solution's process adds to a call couldn't be measured: the judge's was taken off")
+            flags.append("the clock's overhead in the solution's process could not be measured: the judge's overhead "
+                         "was subtracted")
         flags += self._variant_flags()
         if self.least_ms > median(used):
-            flags.append(f"faster than its bytes can all be moved ({self.least_ms:.4g} ms): if the problem needs "
-                         "fewer, its work() can say so")
+            flags.append(f"faster than its bytes can be moved ({self.least_ms:.4g} ms): if the problem needs fewer "
+                         "bytes, define work() in its file")
         gpu = self._gpu()
         flags += [] if gpu is None else gpu_flags(gpu)
         wall = _spread(self._walls) if self._walls else None
@@ -135,11 +151,11 @@ class Timings:
         solution, speedup = _spread(used), Spread(middle, low, high)
         if self.outside_ms is not None and self.outside_ms > solution.median * (1 + OUTSIDE_TOLERANCE):
             factor = self.outside_ms / solution.median
-            flags.append(f"timed by the judge's clock: {solution.median:.4g} ms by its own")
+            flags.append(f"timed by the judge's clock: the solution's process reported {solution.median:.4g} ms")
             solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)
-        found = self._overhead
+        known = self._overhead
         empty, of_reference, of_solution = (
-            (found.empty_ms, found.of_reference_ms, found.of_solution_ms) if found else (None, None, None)
+            (known.empty_ms, known.of_reference_ms, known.of_solution_ms) if known else (None, None, None)
         )
         return Timing(
             _spread(self._references[1:]), solution, speedup, wall, self._compare(used), self.roofline, empty,
@@ -147,16 +163,16 @@ class Timings:
         )
 
     def in_doubt(self, reason: str) -> str:
-        """A reason that rests on times, with what may have made them longer than the solution did."""
-        non_tensors = busy(self.other_processes)
-        return f"{reason}; but {non_tensors}, so try again without" if non_tensors else reason
+        """Returns a reason that is based on times. If other processes used the GPU, the reason says so."""
+        others = busy(self.other_processes)
+        return f"{reason}; but {others}, so try again on an idle GPU" if others else reason
 
     def _gpu(self) -> GpuState | None:
         known = [state for state in self._states if state is not None]
         return summarize(known, self.other_processes) if known and len(known) == len(self._states) else None
 
     def _compare(self, used: list[float]) -> tuple[Baseline, ...]:
-        """The baselines that ran beside every call, with paired speedups over them."""
+        """Returns the baselines that ran with every call, with the paired speedups over them."""
         found = []
         for name, times in self._baselines.items():
             if len(times) == len(self._references):
@@ -175,12 +191,13 @@ class Timings:
         plain, changed = median(groups[True]), median(groups[False])
         if abs(plain - changed) <= VARIANT_NOISE * max(plain, changed):
             return []
-        return [f"the solution's time depends on the values: {plain:.4g} ms as drawn, {changed:.4g} ms on variants"]
+        return [f"the solution's time depends on the input values: {plain:.4g} ms as drawn, {changed:.4g} ms on "
+                "variants"]
 
 
-def slowed_down(beside_ms: float, alone_ms: float) -> bool:
-    """Whether the reference's median time beside a candidate is too long for one that ran undisturbed."""
-    return beside_ms > alone_ms * (1 + SLOWDOWN) + SLOWDOWN_SLACK_MS
+def slowed_down(with_candidate_ms: float, alone_ms: float) -> bool:
+    """Whether the reference's median time next to a candidate is too long, compared with its time alone, in ms."""
+    return with_candidate_ms > alone_ms * (1 + SLOWDOWN) + SLOWDOWN_SLACK_MS
 
 
 def _scaled(spread: Spread, factor: float) -> Spread:

@@ -1,1 +1,1 @@
-"""The process that owns inputs, reference, expected outputs, clock and verdict."""
+"""The judge: the process that owns the device, the inputs, the reference, the clock and the verdict."""

@@ -1,8 +1,8 @@
-"""The judge process, over an inherited connection: `python -m inlinebench.judge DESCRIPTOR`.
+"""The judge process: `python -m inlinebench.judge DESCRIPTOR`, with the descriptor of an inherited connection.
 
-It is started with a clean environment and imports torch; then the forkserver is made of it, which shares the import;
-and only then it learns what is nobody else's business, the orchestrator's environment and the settings, has CUDA start
-here and in the rehearsal, and meanwhile imports the judge's own modules.
+It starts with a clean environment and imports torch. Then it forks the forkserver, which shares the import. A fork
+inherits its parent's memory, so only now does the judge receive the scheduler's environment and the settings. It starts
+CUDA here and in the probe, and imports the judge's own modules meanwhile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from inlinebench.wire.wake import wake
 
 
 def main() -> int:
-    """Serves the orchestrator until it closes the connection; gives the exit status."""
+    """Serves the scheduler until it closes the connection. Returns the exit status."""
     die_with_parent()
     launcher = Launcher(fork=True)
     connection = Connection(int(sys.argv[1]))
@@ -32,7 +32,7 @@ def main() -> int:
         from inlinebench.judge.loop import serve
 
         return serve(connection, settings, launcher, probe)
-    except EOFError:  # the orchestrator has ended before it wanted anything
+    except EOFError:  # the scheduler has ended without a request
         return 0
     finally:
         probe.close()

@@ -1,4 +1,4 @@
-"""The device that a judge owns: which one it is, why it can't be used, and what it is called."""
+"""Selects the device of a judge, and describes it and its software for results."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from inlinebench.records.result import Environment
 from inlinebench.version import __version__
 
 DRIVER_VERSION = Path("/sys/module/nvidia/version")
-"""Where the kernel says it, which takes no time; nvidia-smi takes a fifth of a second."""
+"""The driver's version. Reading this file takes no time, while nvidia-smi takes a fifth of a second."""
 
 
 class Unusable(Exception):
-    """The device that was asked for isn't there; the text says what to do."""
+    """The requested device cannot be used. The message says what to do."""
 
 
 def resolve(wanted: str) -> torch.device:
-    """The device for `auto`, `cpu`, `cuda` or `cuda:N`. Raises Unusable."""
+    """Returns the device for `auto`, `cpu`, `cuda` or `cuda:N`. Raises Unusable if there is none."""
     if wanted == "cpu":
         return torch.device("cpu")
     if not re.fullmatch(DEVICE, wanted):
-        raise Unusable(f"--device {wanted}: write auto, cuda, cuda:N or cpu")
+        raise Unusable(f"--device {wanted} is not a device; use auto, cuda, cuda:N or cpu")
     if not torch.cuda.is_available():
         if wanted == "auto":
             return torch.device("cpu")
@@ -41,7 +41,7 @@ def resolve(wanted: str) -> torch.device:
 
 
 def environment(device: torch.device, tf32: bool) -> Environment:
-    """What times on this device were taken on."""
+    """Returns the hardware and software that results on this device are recorded with."""
     common = Environment(torch=str(torch.__version__), harness=__version__, tf32=tf32)
     if device.type == "cpu":
         return replace(common, cpu=f"{_processor()}, {os.cpu_count()} cores")
@@ -49,7 +49,7 @@ def environment(device: torch.device, tf32: bool) -> Environment:
 
 
 def architectures(device: torch.device) -> tuple[str, ...]:
-    """The compute capabilities to build for, as nvcc writes them (`90`); none on the CPU."""
+    """Returns the compute capabilities to build for, as nvcc writes them (`90`). Empty on the CPU."""
     if device.type == "cpu":
         return ()
     major, minor = torch.cuda.get_device_capability(device)
@@ -60,7 +60,7 @@ def _why_no_cuda() -> str:
     if torch.version.cuda is None:
         return (f"no CUDA device: this PyTorch ({torch.__version__}) is built without CUDA; install a CUDA build of "
                 "torch on a machine with an NVIDIA GPU")
-    return ("no CUDA device: PyTorch sees none; check that nvidia-smi lists a GPU and that CUDA_VISIBLE_DEVICES "
+    return ("no CUDA device: PyTorch finds none; check that nvidia-smi lists a GPU and that CUDA_VISIBLE_DEVICES "
             "doesn't hide it")
 
 
@@ -71,7 +71,7 @@ def _driver() -> str | None:
     try:
         found = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
-        return None  # absent from the record
+        return None
     return found.stdout.split("\n")[0].strip() or None
 
 

@@ -1,4 +1,4 @@
-"""The judge: owns one device, and serves the orchestrator's requests."""
+"""The judge's main loop: owns one device, and serves the scheduler's requests."""
 
 from __future__ import annotations
 
@@ -55,12 +55,22 @@ from inlinebench.wire import bytecode
 from inlinebench.wire.arithmetic import exact_arithmetic
 
 PROGRESS_EVERY_S = 0.1
+"""The interval between progress messages of the same step, in seconds."""
 FREE_SHARE = 0.5
-"""Of the GPU's memory; with less of it free no candidate waits there, which takes several hundred MB."""
+"""The share of the GPU's memory that must be free for a waiting candidate, which takes several hundred MB."""
 
 
 class Judge:
-    """One device, one stage at a time."""
+    """Evaluates solutions on one device, with one workload at a time.
+
+    Args:
+        connection: to the scheduler.
+        settings: the options of the run.
+        device: the device.
+        environment: the hardware and software, for results.
+        launcher: starts candidates.
+        probe: probes references.
+    """
 
     def __init__(
         self, connection: Connection, settings: Settings, device: torch.device, environment: Environment, *,
@@ -72,7 +82,7 @@ class Judge:
         self._workload: Workload | None = None
         self._baselines: Baselines | None = None
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
-        self._phase, self._told = "", 0.0
+        self._step, self._last_progress = "", 0.0
         self._own_kernels_loaded = False
         self._runtime_libraries: RuntimeLibraries | str | None = None
         self._candidates: Candidates
@@ -82,7 +92,7 @@ class Judge:
         self._peaks: Peaks | None = None
 
     def serve(self) -> None:
-        """Answers requests until the orchestrator closes the connection."""
+        """Serves requests until the scheduler closes the connection, or this process becomes unusable."""
         while True:
             try:
                 request = self._connection.recv()
@@ -97,13 +107,13 @@ class Judge:
                     return
 
     def close(self) -> None:
-        """Ends what waits, and removes what this judge wrote."""
+        """Ends the waiting candidate, and removes the judge's files."""
         if isinstance(self._runtime_libraries, RuntimeLibraries):
             self._candidates.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _evaluate(self, job: Evaluate) -> tuple[Result, bool]:
-        """The result, and whether this process can go on (a CUDA error stays with its process)."""
+        """Returns the result, and whether this process can go on. After a CUDA error it cannot."""
         try:
             return self._judge(job), True
         except ProblemError as error:
@@ -112,17 +122,17 @@ class Judge:
             shortage = describe_shortage(None, free_bytes(self._device), self._device)
             return self._result(job, Verdict.SKIPPED, shortage), True
         except Exception as error:  # noqa: BLE001
-            # A fault of ours in one evaluation must not take the others with it; it is reported as what it is.
+            # A bug of the harness in one evaluation must not stop the others.
             reason = f"{problem_file.describe(error)}; please report this with the log"
             result = self._result(job, Verdict.INTERNAL_ERROR, reason, log=traceback.format_exc())
             return result, not is_sticky(error)
 
     def _judge(self, job: Evaluate) -> Result:
         if self._runtime_libraries is None:
-            self._runtime_libraries = self._get_started(job)
+            self._runtime_libraries = self._start(job)
         if isinstance(self._runtime_libraries, str):
             return self._result(job, Verdict.BUILD_FAILED, self._runtime_libraries)
-        self._candidates.prepare(job.solution)  # which starts while the problem is prepared
+        self._candidates.prepare(job.solution)  # the candidate starts while the problem is prepared
         prepared = self._prepare(job.problem)
         if isinstance(prepared, CannotRun):
             verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
@@ -130,7 +140,7 @@ class Judge:
         tools = Tools(
             settings=self._settings, clock=self._clock, tracer=self._tracer, watch=self._watch, peaks=self._peaks,
             baselines=self._baselines, runtime_libraries=self._runtime_libraries, candidates=self._candidates,
-            progress=self._tell,
+            progress=self._report_progress,
         )
         attempt = evaluate(prepared, job, tools)
         failure = attempt.failure
@@ -154,8 +164,8 @@ class Judge:
             return self._workload
         if problem.key in self._cannot:
             return self._cannot[problem.key]
-        self._leave_workload()
-        self._tell("preparing the problem")
+        self._close_workload()
+        self._report_progress("preparing the problem")
         settings = self._settings
         self._probe.begin(problem, settings.variants, settings.max_memory)
         self._load_own_kernels()
@@ -170,17 +180,17 @@ class Judge:
         try:
             if self._device.type == "cuda" and self._settings.timing:
                 null_ms = self._peaks.null_ms if self._peaks else None
-                workload.measure_costs(self._clock, null_ms)  # now, while no candidate can have left anything running
+                workload.measure_costs(self._clock, null_ms)  # now, because no candidate runs or has left work behind
         except BaseException:
-            workload.close()  # the next solution finds none, and meets the same
+            workload.close()  # the next solution prepares the problem again
             raise
         self._workload = workload
         if self._device.type == "cuda" and self._settings.timing and self._settings.baselines:
-            self._baselines = Baselines(self._workload, self._settings.baselines, self._clock, self._tell)
+            self._baselines = Baselines(self._workload, self._settings.baselines, self._clock, self._report_progress)
         return self._workload
 
     def _load_own_kernels(self) -> None:
-        """Runs what every call is checked with, once: CUDA loads a kernel when it is first needed."""
+        """Runs the kernels that check calls once, because CUDA loads a kernel at its first launch."""
         if self._own_kernels_loaded or self._device.type != "cuda":
             return
         self._own_kernels_loaded = True
@@ -191,16 +201,19 @@ class Judge:
         Fingerprint(self._device, 0).of(values.view(torch.uint8))
         if not self._settings.timing and not self._probe.has_answered():
             for matrix in (values.view(32, 32), values.double().view(32, 32)):
-                matrix @ matrix  # has cuBLAS start, which most references and their oracles need
+                matrix @ matrix  # starts cuBLAS, which most references and their oracles need
 
-    def _leave_workload(self) -> None:
+    def _close_workload(self) -> None:
         if self._workload is not None:
             self._workload.close()
             self._workload = self._baselines = None
 
-    def _get_started(self, job: Evaluate) -> RuntimeLibraries | str:
-        """Support for the device, or why there is none; and the clock. Where no times are taken, the first rehearsal
-        and the first candidate start meanwhile."""
+    def _start(self, job: Evaluate) -> RuntimeLibraries | str:
+        """Gets the runtime libraries, creates the candidates and the clock, and measures the GPU's peaks.
+
+        Returns the libraries, or the reason why they could not be built. Without timing, the first probe and the first
+        candidate start meanwhile.
+        """
         settings, problem = self._settings, job.problem
         if not settings.timing:
             self._probe.begin(problem, settings.variants, settings.max_memory)
@@ -223,17 +236,18 @@ class Judge:
         return runtime_libraries
 
     def _has_room(self) -> bool:
-        """Whether a candidate may wait on the device beside the one at work. On the CPU none has anything to start."""
+        """Whether the device has memory for a waiting candidate. Always False on the CPU, where starting takes no time.
+        """
         if self._device.type != "cuda" or self._settings.sanitize is not None:
             return False
         free, whole = torch.cuda.mem_get_info(self._device)
         return free >= FREE_SHARE * whole
 
     def _measure_peaks(self) -> None:
-        """Before any problem is loaded, which might change how torch multiplies."""
-        self._tell("measuring what this GPU can do")
+        """Measures the GPU's peak rates. Call it before a problem is loaded, which might change settings of PyTorch."""
+        self._report_progress("measuring the GPU's peak rates")
         device, clock = self._device, self._clock
-        # PyTorch's own profiler would take seconds, and slow down what comes after it.
+        # Not PyTorch's profiler, which takes seconds and slows down later calls.
         tracer = self._tracer if isinstance(self._tracer, CuptiTracer) else None
         folder = place_in(self._settings.cache) / PEAKS
         key = replace(key_of(device), cupti=tracer is not None)
@@ -246,26 +260,26 @@ class Judge:
         assert isinstance(outcome, BuildOutcome)
         return outcome
 
-    def _tell(self, text: str) -> None:
-        phase = text.partition(" ")[0]
-        if phase != self._phase or time.monotonic() - self._told > PROGRESS_EVERY_S:
-            self._phase, self._told = phase, time.monotonic()
+    def _report_progress(self, text: str) -> None:
+        step = text.partition(" ")[0]
+        if step != self._step or time.monotonic() - self._last_progress > PROGRESS_EVERY_S:
+            self._step, self._last_progress = step, time.monotonic()
             self._connection.send(Progress(text))
 
 
 def _init(problem: ProblemAt) -> Init:
-    """Why there is nothing is the problem's verdict, too, when it is evaluated."""
+    """Returns the constructor arguments of a problem. An evaluation of the problem fails for the same reason."""
     try:
         module = problem_file.load_at(problem)
         return Init(pickle.dumps(problem_file.init_inputs(module)))
     except ProblemError as error:
         return Init(None, str(error))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
-        return Init(None, f"{problem.path}: what get_init_inputs() gives can't be sent on: {error}")
+        return Init(None, f"{problem.path}: get_init_inputs() returns a value that cannot be pickled: {error}")
 
 
 def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:
-    """What tells the GPU's state, or why nothing does; None on the CPU."""
+    """Returns a reader of the GPU's state, or the reason why it cannot be read. None on the CPU."""
     if device.type != "cuda":
         return None
     try:
@@ -275,7 +289,7 @@ def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:
 
 
 def serve(connection: Connection, settings: Settings, launcher: Launcher, probe: ProbeProcess) -> int:
-    """Serves the orchestrator until it closes the connection; gives the exit status."""
+    """Serves the scheduler until it closes the connection. Returns the exit status."""
     launcher.sandbox = settings.sandbox
     try:
         device = devices.resolve(settings.device)
@@ -286,7 +300,7 @@ def serve(connection: Connection, settings: Settings, launcher: Launcher, probe:
     exact_arithmetic(tf32=settings.tf32)
     environment = devices.environment(device, settings.tf32)
     connection.send(Hello(str(device), environment, devices.architectures(device)))
-    gc.freeze()  # what is loaded stays: collecting that, too, takes a tenth of a second each time
+    gc.freeze()  # excludes everything loaded so far from garbage collection, which would take 0.1 s each time
     judge = Judge(connection, settings, device, environment, launcher=launcher, probe=probe)
     bytecode.leave()
     try:

@@ -1,1 +1,1 @@
-"""One problem at one shape: its file, its inputs, and what a probe of its reference finds out."""
+"""One problem at one shape: loads its file, draws its inputs, and probes its reference."""

@@ -1,4 +1,4 @@
-"""Runs a reference model: on a device, under a random state, taken apart into tensors and other values."""
+"""Runs a reference model, and splits its arguments and outputs into tensors and other values."""
 
 from __future__ import annotations
 
@@ -16,28 +16,35 @@ from inlinebench.wire.tree import flatten, merge, plain, unflatten
 
 @dataclass(frozen=True)
 class InputForm:
-    """How the arguments of `forward` nest, and which leaves are tensors."""
+    """The structure of the arguments of `forward`."""
 
     skeleton: Any
+    """The nesting of lists, tuples and dicts, as `inlinebench.wire.tree.flatten` returns it."""
     is_tensor: tuple[bool, ...]
+    """For each leaf, whether it is a tensor."""
 
     def arguments(self, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any]) -> list[Any]:
-        """The arguments, put together; the others are copied, because `forward` may change them."""
+        """Returns the arguments with these leaves. Non-tensors are copied, because `forward` may change them."""
         leaves = merge(self.is_tensor, tensors, copy.deepcopy(non_tensors))
         return list(unflatten(self.skeleton, leaves))
 
 
 @dataclass(frozen=True)
 class Output:
-    """An output taken apart: how it nests, which leaves are tensors, these, and the other leaves."""
+    """The output of `forward`, split into its structure and its leaves."""
 
     skeleton: Any
+    """The nesting of lists, tuples and dicts, as `inlinebench.wire.tree.flatten` returns it."""
     is_tensor: tuple[bool, ...]
+    """For each leaf, whether it is a tensor."""
     tensors: tuple[torch.Tensor, ...]
+    """The tensors, detached."""
     non_tensors: tuple[Any, ...]
+    """The other leaves. NumPy scalars are converted to Python scalars."""
 
     @classmethod
     def of(cls, value: Any) -> Output:
+        """Splits the value that `forward` returned."""
         skeleton, leaves = flatten(value)
         is_tensor = tuple(isinstance(leaf, torch.Tensor) for leaf in leaves)
         tensors = tuple(leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor))
@@ -45,25 +52,29 @@ class Output:
                    tuple(plain(leaf) for leaf in leaves if not isinstance(leaf, torch.Tensor)))
 
     def dense(self) -> Output:
-        """With expanded tensors and those with gaps written out, as a solution's are for the judge."""
+        """Returns the output with expanded tensors and tensors with gaps made contiguous.
+
+        The outputs of a solution are converted in the same way when they are copied to the judge.
+        """
         return replace(self, tensors=tuple(
             tensor if is_dense(tensor) else tensor.contiguous() for tensor in self.tensors
         ))
 
     @property
     def metas(self) -> tuple[TensorMeta, ...]:
+        """Dtype, shape and strides of each tensor."""
         return tuple(TensorMeta.of(tensor) for tensor in self.tensors)
 
 
 def run(model: torch.nn.Module, arguments: Sequence[Any], random_seed: int) -> Any:
-    """The raw output of one forward under no_grad, with every generator seeded before."""
+    """Seeds all random generators, runs `forward` under `no_grad`, and returns its output."""
     seed_all(random_seed)
     with torch.no_grad():
         return model(*arguments)
 
 
 def random_state(device: torch.device) -> torch.Tensor:
-    """The state of all generators that `forward` may draw from, to be compared."""
+    """Returns the state of PyTorch's CPU and GPU generators in one tensor, to find out whether `forward` draws."""
     states = [torch.get_rng_state()]
     if device.type == "cuda":
         states.append(torch.cuda.get_rng_state(device))
@@ -71,7 +82,7 @@ def random_state(device: torch.device) -> torch.Tensor:
 
 
 def to_double(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """Floating tensors in float64, complex ones in complex128, others as they are."""
+    """Converts floating-point tensors to float64 and complex tensors to complex128. Returns other tensors unchanged."""
     return tuple(map(_widen, tensors))
 
 

@@ -1,4 +1,4 @@
-"""Draws the inputs of a problem, secretly seeded, and writes variants of them into the shared buffers."""
+"""Draws the inputs of a problem with secret seeds, and writes variants of them into the shared buffers."""
 
 from __future__ import annotations
 
@@ -19,28 +19,34 @@ from inlinebench.wire.arithmetic import seed_all
 from inlinebench.wire.tree import flatten
 
 SLOW_DRAW_S = 0.3
-"""Drawing that takes longer than this is not repeated for each call."""
+"""If `get_inputs` takes longer than this, its results are reused."""
 KEPT_SETS = 4
+"""The number of results that are kept for reuse."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One set of inputs: how they nest, which leaves are tensors, these on the device, and the other leaves."""
+    """One result of `get_inputs`, split into its structure and its leaves."""
 
     skeleton: Any
+    """The nesting of lists, tuples and dicts, as `inlinebench.wire.tree.flatten` returns it."""
     is_tensor: tuple[bool, ...]
+    """For each leaf, whether it is a tensor."""
     tensors: tuple[torch.Tensor, ...]
+    """The tensors, detached."""
     non_tensors: tuple[Any, ...]
+    """The other leaves."""
 
     @property
     def metas(self) -> tuple[TensorMeta, ...]:
+        """Dtype, shape and strides of each tensor."""
         return tuple(TensorMeta.of(tensor) for tensor in self.tensors)
 
 
 def draw(module: types.ModuleType, seed: int, device: torch.device) -> Draw:
-    """Fresh inputs for a seed, drawn on the device where the file lets it, else moved there.
+    """Draws fresh inputs with a seed. Factory functions without a device create tensors on `device`; others are moved.
 
-    Raises ProblemError if the file can't, torch.OutOfMemoryError if they don't fit.
+    Raises ProblemError if `get_inputs` fails, and torch.OutOfMemoryError if the inputs do not fit.
     """
     seed_all(seed)
     with torch.device(device), torch.no_grad():
@@ -52,9 +58,13 @@ def draw(module: types.ModuleType, seed: int, device: torch.device) -> Draw:
 
 
 class InputSource:
-    """The inputs of one problem at one shape, call after call.
+    """Provides the inputs of one problem at one shape for call after call.
 
-    `admitted` tells for each changing variant which tensors (by position) take it.
+    Args:
+        module: the problem's module.
+        device: where inputs are drawn.
+        metas: the dtype, shape and strides that every drawn tensor must have.
+        admitted: for each changing variant, the positions of the tensors that the reference accepts it for.
     """
 
     def __init__(
@@ -70,19 +80,21 @@ class InputSource:
         self._slow = False
 
     def choose_variant(self, secret_random: random.Random) -> Variant:
-        """A variant for one call: a changing one half of the time or more, where any is admitted."""
+        """Draws the variant for one call. With a probability of 0.6 it changes values, if any such variant is admitted.
+        """
         if not self._admitted or secret_random.random() < 0.4:
             return Variant.PLAIN
         return secret_random.choice(sorted(self._admitted))
 
     def write(self, seed: int, variant: Variant, targets: Sequence[torch.Tensor]) -> tuple[Any, ...]:
-        """Fills the shared buffers with one call's inputs; gives the leaves that are no tensors.
+        """Writes one call's inputs to the target tensors. Returns the non-tensor arguments.
 
-        Raises ProblemError if the file draws other shapes or dtypes than before.
+        Raises ProblemError if the shapes, dtypes or strides differ from the first draw.
         """
         drawn = self._draw(seed)
         if drawn.metas != self._metas:
-            raise ProblemError(f"{self._module.__file__}: get_inputs() gives other shapes or dtypes from call to call")
+            raise ProblemError(f"{self._module.__file__}: get_inputs() must return the same shapes, dtypes and strides "
+                               "in every call")
         generator = torch.Generator(self._device).manual_seed(seed)
         positions = self._positions(variant, seed)
         for position, (tensor, target) in enumerate(zip(drawn.tensors, targets, strict=True)):
@@ -95,8 +107,11 @@ class InputSource:
         return drawn.non_tensors
 
     def _positions(self, variant: Variant, seed: int) -> frozenset[int]:
-        """Which tensors take a variant. Negating all factors of a product at once may leave it as it is, so that is
-        done to all or to one alone; both were rehearsed."""
+        """Returns the positions of the tensors that a variant changes.
+
+        Negating all factors of a product can leave it unchanged, so NEGATED changes either all tensors or a single one.
+        The probe tried both.
+        """
         admitted = self._admitted.get(variant, frozenset())
         if variant is not Variant.NEGATED or len(admitted) < 2:
             return admitted

@@ -1,8 +1,9 @@
-"""Runs a problem's reference on throw-away inputs, in a process of its own, before the judge relies on it.
+"""Probes a problem's reference in a separate process before the judge relies on it.
 
-It finds the outputs' shapes, what the reference does (draws random numbers, changes its inputs, runs in float64),
-which input variants it accepts, and whether all of it fits the device. An out-of-memory, a device assert or a crash
-here hurts nobody: the judge starts another rehearsal and leaves out what killed the last one.
+The probe runs the reference on inputs that are not used again. It finds the shapes of the outputs, which input variants
+the reference accepts, and whether the reference draws random numbers, changes its inputs, runs in float64, and fits on
+the device. If the reference runs out of memory, fails a device assert or crashes here, no other process is affected:
+the judge starts another probe and leaves out the trial that killed the last one.
 """
 
 from __future__ import annotations
@@ -42,64 +43,81 @@ THROW_AWAY_SEED = 1
 FORWARD_SEED = 2
 
 SAME_WORK, SAME_ROUNDED_WORK = 1e-6, 1e-2
-"""By which results of the same work may differ where nothing but the order of additions does: in float64, and in the
-reference's own dtype."""
+"""How far two runs of the same work may differ through the order of additions alone, as a share of the largest value:
+in float64, and in the reference's own dtype."""
 SLOW_S = 2.0
-"""From which on a call in float64 isn't made twice."""
-FAR, EXPLAINED, NOTHING = 0.05, 100.0, 1e-3
-"""The share of an output's size from which on the oracle has to be explained; how many times what the last bit of the
-inputs makes may do so, as rounding within the reference adds to theirs; and the share of the reference that is nothing.
-"""
+"""A call in float64 that takes longer than this is not repeated. The reference is repeated in its own dtype instead."""
+FAR = 0.05
+"""If the oracle differs from the reference by more than this share of the output's size, rounding must explain it."""
+EXPLAINED = 100.0
+"""Rounding explains a difference up to this many times the effect of the inputs' last bit. The factor accounts for
+rounding within the reference."""
+NOTHING = 1e-3
+"""An output in float64 below this share of the reference's output is zero in theory, so a difference is rounding."""
 
 Trial = tuple[Variant | None, tuple[int, ...]]
-"""Inputs, by position, that take a variant; or, with None, the whole reference in float64."""
+"""A run that might kill the process: a variant and the positions of the inputs that take it. With None for the variant,
+the whole reference in float64."""
 IN_FLOAT64: Trial = (None, ())
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What the reference did. `variants` tells which inputs (by position) take which variant.
-
-    `written_bytes` is what any solution must write at least: the largest piece of memory that outputs lie in, of those
-    that aren't an input's. Several outputs may turn out to be the same values, and then one is enough.
-    """
+    """What the probe found out about a reference."""
 
     inputs: tuple[TensorMeta, ...]
+    """Dtype, shape and strides of each input tensor."""
     input_form: InputForm
+    """The structure of the arguments of `forward`."""
     outputs: tuple[TensorMeta, ...]
+    """Dtype, shape and strides of each output tensor."""
     output_skeleton: Any
+    """The nesting of the output, as `inlinebench.wire.tree.flatten` returns it."""
     output_is_tensor: tuple[bool, ...]
+    """For each leaf of the output, whether it is a tensor."""
     mutated: tuple[int, ...]
+    """The positions of the inputs that the reference changes in place."""
     may_alias: bool
+    """Whether an output of the reference shares memory with an input, so that a solution's output may as well."""
     written_bytes: int
+    """The bytes that any solution must write: the largest of the outputs' storages, without those of inputs. Only one
+    storage counts, because several outputs may turn out to have equal values."""
     random: bool
+    """Whether `forward` draws from PyTorch's random generators."""
     float64: bool
+    """Whether the reference in float64 can be the oracle."""
     variants: dict[Variant, tuple[int, ...]]
+    """For each admitted variant, the positions of the inputs that take it."""
     work: Work
+    """The least bytes and operations of one call."""
 
 
 @dataclass(frozen=True)
 class CannotRun:
-    """Why the problem has no rehearsal: its own fault, or what this machine lacks for it."""
+    """The reference cannot be evaluated."""
 
     reason: str
+    """The reason, for the result."""
     own_fault: bool = True
+    """Whether the problem is at fault. False if this machine lacks memory or a package."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """Sent at the end of a rehearsal. A process that isn't `healthy` can't go on with others: its GPU reports nothing
-    but errors from now on."""
+    """Probe to judge: the probe of a problem has ended."""
 
     outcome: ProbeResult | CannotRun
+    """What the probe found, or why the reference cannot be evaluated."""
     healthy: bool
+    """Whether the process can probe other problems. After a CUDA error, every CUDA call in the process fails."""
 
 
 @dataclass(frozen=True)
 class Trying:
-    """Sent before a trial that might kill the process."""
+    """Probe to judge: a trial begins that might kill the process."""
 
     trial: Trial
+    """The trial."""
 
 
 def run_probe(
@@ -111,11 +129,18 @@ def run_probe(
     report: Callable[[Trying], None],
     most: int | None = None,
 ) -> ProbeResult | CannotRun:
-    """One rehearsal. `excluded` trials are known to kill the process; `most` are the bytes that may be used of the
-    device's memory. What a trial does to the GPU leaves here as an exception, which ends the process.
+    """Probes one problem.
 
-    Whether the problem fits is tried out, since that takes no time where it does; how much it needs is estimated where
-    it doesn't.
+    Whether the problem fits in memory is found by running it. How much it needs is estimated only if it does not fit.
+    A CUDA error in a trial propagates as an exception and ends the process.
+
+    Args:
+        problem: the problem to probe.
+        device: where to run the reference.
+        variants: whether to try input variants.
+        excluded: trials that are known to kill the process.
+        report: is called before each trial.
+        most: the most device memory that the problem may use, in bytes.
     """
     free, module = free_bytes(device), None
     allowed = least_of(most, free)
@@ -139,24 +164,24 @@ def run_probe(
     except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
         if not is_out_of_memory(error) and not is_out_of_memory(error.__cause__):
             return CannotRun(str(error), own_fault=not isinstance(error, PackageMissing))
-    except Exception as error:  # of the GPU, which tells late what the reference's kernels did
+    except Exception as error:  # a CUDA error, which the GPU reports some time after the kernel that caused it
         if trials.any_made:
             raise
         if not is_out_of_memory(error):
-            return CannotRun(f"{problem.path}: the reference can't be tried: {describe(error)}")
+            return CannotRun(f"{problem.path}: the reference fails: {describe(error)}")
     needed = 0 if module is None else meta_bytes(module)
     return too_large(needed if needed > allowed else None)
 
 
 class _Trials:
-    """Asks whether a trial is to be made, and says so before it is."""
+    """Decides which trials to make, and reports each one before it begins."""
 
     def __init__(self, excluded: Collection[Trial], report: Callable[[Trying], None]) -> None:
         self._excluded, self._report = excluded, report
         self.any_made = False
 
     def may(self, trial: Trial) -> bool:
-        """Whether the trial is made, which somebody hears of first."""
+        """Whether to make the trial. Reports the trial if so."""
         if trial in self._excluded:
             return False
         self._report(Trying(trial))
@@ -219,32 +244,36 @@ def _written_bytes(output: Output, inputs: Collection[int]) -> int:
 def _runs_in_float64(
     problem: ProblemAt, form: InputForm, drawn: Draw, output: Output, device: torch.device
 ) -> bool:
-    """Whether the whole reference runs in float64 and is an oracle there: outputs of the same shapes, nothing kept from
-    call to call but buffers, and no more apart from its own dtype than rounding makes it."""
-    def call(model: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        found = Output.of(run(model, form.arguments(tensors, drawn.non_tensors), FORWARD_SEED))
-        kept = {buffer.untyped_storage().data_ptr() for buffer in model.buffers()}
-        _synchronize(device)
-        return [each.clone() if each.untyped_storage().data_ptr() in kept else each for each in found.tensors]
+    """Whether the reference in float64 can be the oracle.
 
-    def call_twice(model: torch.nn.Module, tensors: Sequence[torch.Tensor], apart: float) -> list[torch.Tensor] | None:
-        """The outputs; None if a second call from the same buffers gives others, as the model keeps something else."""
-        begun = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    It must run, give outputs of the same shapes, keep nothing but buffers from call to call, and differ from the
+    reference in its own dtype by no more than rounding explains.
+    """
+    def call(model: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        result = Output.of(run(model, form.arguments(tensors, drawn.non_tensors), FORWARD_SEED))
+        buffers = {buffer.untyped_storage().data_ptr() for buffer in model.buffers()}
+        _synchronize(device)
+        return [each.clone() if each.untyped_storage().data_ptr() in buffers else each for each in result.tensors]
+
+    def call_twice(model: torch.nn.Module, tensors: Sequence[torch.Tensor], share: float) -> list[torch.Tensor] | None:
+        """Returns the outputs, or None if a second call from the same buffers gives others: then the model keeps state
+        outside of its buffers."""
+        initial = {name: buffer.clone() for name, buffer in model.named_buffers()}
         begin, first = time.monotonic(), call(model, tensors)
-        if apart == SAME_WORK and time.monotonic() - begin > SLOW_S:  # there are GPUs with next to no float64
+        if share == SAME_WORK and time.monotonic() - begin > SLOW_S:  # float64 is very slow on some GPUs
             own = problem_file.construct(module).to(device)
             return None if call_twice(own, drawn.tensors, SAME_ROUNDED_WORK) is None else first
-        _restore(model, begun)
-        return first if all(map(partial(_close, apart=apart), call(model, tensors), first)) else None
+        _restore(model, initial)
+        return first if all(map(partial(_close, share=share), call(model, tensors), first)) else None
 
     try:
         module = problem_file.load_at(problem)
         wide = call_twice(problem_file.construct(module).double().to(device), to_double(drawn.tensors), SAME_WORK)
         if wide is None or [each.shape for each in wide] != [each.shape for each in output.tensors]:
-            return False  # what is kept beside buffers the oracle, which isn't always asked, would not have
+            return False  # the oracle does not run in every call, so it would miss state outside of buffers
         far = [index for index, exact in enumerate(wide) if _far(output.tensors[index], exact)]
-        moved = call(problem_file.construct(module).to(device), list(map(_moved, drawn.tensors))) if far else []
-        return all(_is_rounding(output.tensors[index], wide[index], moved[index]) for index in far)
+        perturbed = call(problem_file.construct(module).to(device), list(map(_perturb, drawn.tensors))) if far else []
+        return all(_is_rounding(output.tensors[index], wide[index], perturbed[index]) for index in far)
     except (torch.OutOfMemoryError, MemoryError):
         return False
     except Exception as error:
@@ -253,39 +282,39 @@ def _runs_in_float64(
         return False
 
 
-def _restore(model: torch.nn.Module, begun: Mapping[str, torch.Tensor]) -> None:
-    """Gives a model the buffers that it began with."""
+def _restore(model: torch.nn.Module, initial: Mapping[str, torch.Tensor]) -> None:
+    """Restores the initial values of a model's buffers."""
     with torch.no_grad():
         for name, buffer in model.named_buffers():
-            if name in begun:
-                buffer.copy_(begun[name])
+            if name in initial:
+                buffer.copy_(initial[name])
 
 
-def _close(one: torch.Tensor, other: torch.Tensor, apart: float) -> bool:
-    """Whether two results of the same work differ by no more than such a share of the largest value."""
+def _close(one: torch.Tensor, other: torch.Tensor, share: float) -> bool:
+    """Whether two results of the same work differ by at most a share of the largest value."""
     if not (one.is_floating_point() or one.is_complex()):
         return torch.equal(one, other)
     size = float(torch.nan_to_num(other.abs(), posinf=0.0).amax()) if other.numel() else 0.0
-    return torch.allclose(one, other, rtol=apart, atol=apart * size, equal_nan=True)
+    return torch.allclose(one, other, rtol=share, atol=share * size, equal_nan=True)
 
 
 def _far(own: torch.Tensor, exact: torch.Tensor) -> bool:
-    """Whether a floating output differs from the one in float64 by more than any rounding that can be overlooked.
+    """Whether a floating-point output differs from the one in float64 so much that rounding must explain it.
 
-    Not where that is next to nothing: what is zero in theory is rounding in practice.
+    False if the output in float64 is almost zero, because then the reference's output is rounding error.
     """
     if not own.is_floating_point():
         return False
     size, own_size = (measure_scale(each.double(), each.double()).oracle_rms for each in (exact, own))
-    return size > NOTHING * own_size and _apart(own, exact) > FAR * size
+    return size > NOTHING * own_size and _rms_difference(own, exact) > FAR * size
 
 
-def _apart(one: torch.Tensor, other: torch.Tensor) -> float:
+def _rms_difference(one: torch.Tensor, other: torch.Tensor) -> float:
     return measure_scale(other.double(), one.double()).reference_error_rms
 
 
-def _moved(tensor: torch.Tensor) -> torch.Tensor:
-    """An input with every element moved by about its last bit, up or down."""
+def _perturb(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns an input with every floating-point element changed by about its last bit, up or down at random."""
     if not tensor.is_floating_point():
         return tensor
     generator = torch.Generator(tensor.device).manual_seed(FORWARD_SEED)
@@ -293,17 +322,19 @@ def _moved(tensor: torch.Tensor) -> torch.Tensor:
     return (tensor.double() * (1 + signs * torch.finfo(tensor.dtype).eps)).to(tensor.dtype)
 
 
-def _is_rounding(own: torch.Tensor, exact: torch.Tensor, moved: torch.Tensor) -> bool:
-    """Whether inputs that are off by their last bit explain how far apart an output is from the one in float64.
+def _is_rounding(own: torch.Tensor, exact: torch.Tensor, perturbed: torch.Tensor) -> bool:
+    """Whether rounding explains the difference between an output and the one in float64.
 
-    If not, float64 makes another function of the reference: `log(x + finfo(x.dtype).eps)` is one.
+    `perturbed` is the output for inputs that are off by their last bit. If rounding does not explain the difference,
+    the reference is a different function in float64, such as `log(x + finfo(x.dtype).eps)`.
     """
-    return _apart(own, exact) <= EXPLAINED * _apart(moved, own)
+    return _rms_difference(own, exact) <= EXPLAINED * _rms_difference(perturbed, own)
 
 
 def _admit(
     model: torch.nn.Module, drawn: Draw, mutated: Collection[int], trials: _Trials, device: torch.device
 ) -> dict[Variant, tuple[int, ...]]:
+    """Returns for each variant the positions of the inputs that the reference accepts it for."""
     continuous = [index for index, tensor in enumerate(drawn.tensors) if is_continuous(tensor)]
     form = InputForm(drawn.skeleton, drawn.is_tensor)
 
@@ -328,7 +359,7 @@ def _stays_finite(
     model: torch.nn.Module, form: InputForm, drawn: Draw, device: torch.device, *, variant: Variant,
     power: int | None, positions: tuple[int, ...], mutated: Collection[int],
 ) -> bool:
-    """Whether outputs are finite, and the reference changes no input that it doesn't change as drawn: `relu_` may."""
+    """Whether the outputs for a variant are finite, and the reference changes no further inputs, as `relu_` might."""
     generator = torch.Generator(device).manual_seed(FORWARD_SEED)
     tensors = [tensor.clone() for tensor in drawn.tensors]
     for index in positions:
@@ -346,7 +377,7 @@ def _stays_finite(
 
 
 def is_sticky(error: Exception) -> bool:
-    """Whether a CUDA error leaves the process without a usable context."""
+    """Whether an exception is a CUDA error that makes the process's CUDA context unusable."""
     return "CUDA error" in str(error) and not is_out_of_memory(error)
 
 

@@ -1,4 +1,4 @@
-"""The rehearsal process: serves rehearsals over a connection until it closes."""
+"""The probe process: probes one problem after the other, until the judge closes the connection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from inlinebench.wire.wake import wake
 
 
 def serve_judge(connection: Connection) -> None:
-    """Takes the device that is wanted and the environment; its name, and whether TF32 is on; then one problem after
-    the other."""
+    """Serves the judge. It receives the requested device and the environment, then the device's name and whether TF32
+    is on, then the problems."""
     try:
         wanted, environment = connection.recv()
         os.environ.clear()
         os.environ.update(environment)
         wake(wanted)
-        from torch.utils import flop_counter  # noqa: F401 - meanwhile: it brings Triton
+        from torch.utils import flop_counter  # noqa: F401 - imports Triton, which takes time, while CUDA starts
 
         from inlinebench.problem.probe import Done, run_probe
 
@@ -31,13 +31,14 @@ def serve_judge(connection: Connection) -> None:
     device = torch.device(name)
     exact_arithmetic(tf32=tf32)
     if device.type == "cuda":
-        torch.cuda.synchronize(device)  # starts CUDA, while the judge does something else
+        torch.cuda.synchronize(device)  # waits for CUDA to start while the judge does other work
     while True:
         try:
             problem, variants, excluded, most = connection.recv()
         except EOFError:
             return
-        if device.type == "cuda" and most is not None:  # what can't be told beforehand then runs out of memory
+        if device.type == "cuda" and most is not None:
+            # Memory that cannot be estimated beforehand then fails to allocate.
             whole = torch.cuda.get_device_properties(device).total_memory
             torch.cuda.set_per_process_memory_fraction(min(1.0, most / whole), device)
         outcome = run_probe(problem, device, variants, excluded, report=connection.send, most=most)
@@ -45,13 +46,12 @@ def serve_judge(connection: Connection) -> None:
 
 
 def _is_healthy(device: torch.device) -> bool:
-    """Whether the device does as it is told, with what is cached there given back."""
+    """Frees the cached device memory. Returns whether the device still works."""
     if device.type != "cuda":
         return True
     try:
         torch.cuda.synchronize(device)
         torch.cuda.empty_cache()
-    except RuntimeError:  # what a kernel has done may show only now, and then for ever
+    except RuntimeError:  # a kernel's error may be reported only now, and persists
         return False
     return True
-

@@ -1,4 +1,4 @@
-"""The judge's end of the rehearsal: starts it, asks, and starts another when a trial has killed it."""
+"""The judge's side of the probe: starts the probe process, sends it problems, and replaces it when it dies."""
 
 from __future__ import annotations
 
@@ -16,54 +16,62 @@ if TYPE_CHECKING:
 
 ENTRY = "inlinebench.problem.probe_main:serve_judge"
 LONGEST_S = 600.0
-"""A probe that takes longer hangs."""
+"""A probe that sends nothing for longer than this counts as hanging."""
 
 
 class ProbeProcess:
-    """One process for many rehearsals, replaced when it dies."""
+    """One process that probes many problems. It is replaced when it dies."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
-        self._told: list[object] = []
-        self._question: tuple[ProblemAt, bool, int | None] | None = None
+        self._setup: list[object] = []
+        self._request: tuple[ProblemAt, bool, int | None] | None = None
         self._start()
 
     @property
     def pid(self) -> int:
+        """The id of the current process."""
         return self._process.pid
 
     def wake(self, device: str) -> None:
-        """The device that is wanted, as the settings name it, which it gets ready from now on; to be told first."""
-        self._tell((device, dict(os.environ)))
+        """Starts the device, given as in the settings, without waiting for it. Call this first."""
+        self._send_setup((device, dict(os.environ)))
 
     def use(self, device: str, tf32: bool) -> None:
-        """The device, by its name, and whether TF32 is on; to be told before the first rehearsal."""
-        self._tell((device, tf32))
+        """Sets the device, by its full name, and whether TF32 is on. Call this before the first `begin`."""
+        self._send_setup((device, tf32))
 
     def begin(self, problem: ProblemAt, variants: bool, most: int | None = None) -> None:
-        """Has it rehearse a problem, which may take so many bytes of the device's memory, unless it is just doing that.
+        """Starts to probe a problem without waiting, unless this probe already runs.
+
+        Args:
+            problem: the problem to probe.
+            variants: whether to try input variants.
+            most: the most device memory that the problem may use, in bytes.
         """
-        question = problem, variants, most
-        if self._question == question:
+        request = problem, variants, most
+        if self._request == request:
             return
-        if self._question is not None:
-            self._restart()  # nobody waits for that answer any longer
-        self._question = question
+        if self._request is not None:
+            self._restart()  # otherwise the reply to the old request would be taken for the new one's
+        self._request = request
         self._ask(problem, variants, set(), most)
 
     def has_answered(self) -> bool:
-        """Whether there is no need to wait for the rehearsal that was begun."""
+        """Whether a message from the process is available, so that `finish` need not wait for one."""
         return self._connection.poll()
 
     def finish(self) -> ProbeResult | CannotRun:
-        """Waits for what came of the rehearsal that was begun; trials that kill the process count as refused by the
-        reference."""
-        assert self._question is not None
-        (problem, variants, most), self._question = self._question, None
+        """Waits for the outcome of the probe that was begun.
+
+        If a trial kills the process, the probe is repeated without that trial, as if the reference had refused it.
+        """
+        assert self._request is not None
+        (problem, variants, most), self._request = self._request, None
         from inlinebench.problem.probe import CannotRun, Done
 
         excluded: set[Trial] = set()
-        died_of_itself = False
+        died_before_trials = False
         while True:
             found = self._await()
             if isinstance(found, Done):
@@ -71,8 +79,8 @@ class ProbeProcess:
                     self._restart()
                 return found.outcome
             self._restart()
-            if found is None and not died_of_itself:
-                died_of_itself = True  # it may have been the problem before
+            if found is None and not died_before_trials:
+                died_before_trials = True  # the previous problem may be the cause, so it gets a second chance
             elif found is None or found in excluded:
                 return CannotRun(f"{problem.path}: the reference crashes or hangs on its own inputs")
             else:
@@ -84,20 +92,20 @@ class ProbeProcess:
         self._connection.close()
         self._process.end()
 
-    def _tell(self, facts: object) -> None:
-        """Tells it, and whatever is started in its place."""
-        self._told.append(facts)
+    def _send_setup(self, facts: object) -> None:
+        """Sends a message that every replacement of the process gets as well."""
+        self._setup.append(facts)
         self._connection.send(facts)
 
-    def _ask(self, *question: object) -> None:
+    def _ask(self, *request: object) -> None:
         try:
-            self._connection.send(question)
-        except OSError:  # it has died since it answered last
+            self._connection.send(request)
+        except OSError:  # the process has died since its last reply
             self._restart()
-            self._connection.send(question)
+            self._connection.send(request)
 
     def _await(self) -> Done | Trial | None:
-        """The outcome, or the trial that killed the process (None: something before the trials)."""
+        """Returns the outcome, or the trial that killed the process (None: it died before the trials)."""
         from inlinebench.problem.probe import Done, Trying
 
         last: Trial | None = None
@@ -121,5 +129,5 @@ class ProbeProcess:
     def _restart(self) -> None:
         self.close()
         self._start()
-        for facts in self._told:
+        for facts in self._setup:
             self._connection.send(facts)

@@ -1,4 +1,4 @@
-"""Loads a problem file at a shape, and builds its reference model."""
+"""Loads a problem file at a shape, and constructs its reference model."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from inlinebench.wire.arithmetic import cast, seed_all
 from inlinebench.wire.tree import flatten, unflatten
 
 _PRECISION = "__precision__"
-"""In a module: what `inputs` and `construct` cast to."""
+"""The name in a problem's module that holds the precision that `inputs` and `construct` cast to."""
 NEEDED = ("Model", "get_inputs", "get_init_inputs")
+"""The names that a problem file must define."""
 
 
 class ProblemError(Exception):
-    """The problem's file or its reference fails; the text names the file and says what to do."""
+    """The problem file or its reference fails. The message names the file and says what to do."""
 
 
 class PackageMissing(ProblemError):
-    """The problem's file imports a package that isn't installed here."""
+    """The problem file imports a package that is not installed."""
 
 
 def load_at(problem: ProblemAt) -> types.ModuleType:
-    """The module of a problem at a shape and a precision. Raises ProblemError."""
+    """Loads a problem file at a shape and a precision. Raises ProblemError."""
     module = load(problem.path, problem.shape, problem.constants)
     if problem.precision is not None:
         vars(module)[_PRECISION] = problem.precision
@@ -42,44 +43,47 @@ def load_at(problem: ProblemAt) -> types.ModuleType:
 
 
 def load(path: Path, shape: str = FULL, constants: Mapping[str, Any] | None = None) -> types.ModuleType:
-    """The problem's module, with the shape's constants (and these ones) in place of the file's.
+    """Loads a problem file with the constants of a shape, and with `constants`, in place of the file's own.
 
-    The file is evaluated anew: behind each assignment to a replaced constant stands one of the new value, so that
-    everything computed from it follows. Raises ProblemError.
+    After each assignment to a replaced constant, an assignment of the new value is inserted. Then the file is executed,
+    so everything that is computed from the constant uses the new value. Raises ProblemError.
     """
     module = _execute(path, _tree_at(path, shape, constants or {}))
     missing = [name for name in NEEDED if not hasattr(module, name)]
     if missing:
-        raise ProblemError(f"{path}: no {', '.join(missing)}; a problem file defines {', '.join(NEEDED)}")
+        raise ProblemError(f"{path}: missing {', '.join(missing)}; a problem file must define {', '.join(NEEDED)}")
     return module
 
 
 def source_at(path: Path, shape: str, constants: Mapping[str, Any]) -> str:
-    """The text of the problem file with the shape's constants in it. Raises ProblemError."""
+    """Returns the text of a problem file with the constants of a shape in place. Raises ProblemError."""
     return ast.unparse(_tree_at(path, shape, constants))
 
 
 def init_inputs(module: types.ModuleType) -> tuple[list[Any], dict[str, Any]]:
-    """The constructor's positional and keyword arguments.
+    """Returns the positional and keyword arguments for the constructors of `Model` and `ModelNew`.
 
-    Raises ProblemError if `get_init_inputs` raises or gives no list, tuple or `[args, kwargs]`.
+    `get_init_inputs` returns a list or tuple of positional arguments, or `[args, kwargs]`. Raises ProblemError if it
+    raises or returns something else.
     """
-    seed_all(CONSTRUCTION_SEED)  # drawn arguments are the same for both models
+    seed_all(CONSTRUCTION_SEED)  # so that random arguments are the same for both models
     given = _call(module, "get_init_inputs")
     if not isinstance(given, list | tuple):
-        raise ProblemError(f"{module.__file__}: get_init_inputs() gives {type(given).__name__}, not a list")
-    # KernelBench level 4 writes [[args...], {kwargs...}].
+        raise ProblemError(f"{module.__file__}: get_init_inputs() returns {type(given).__name__}; it must return a "
+                           "list of constructor arguments")
+    # KernelBench's level 4 uses [[args...], {kwargs...}].
     if len(given) == 2 and isinstance(given[0], list | tuple) and isinstance(given[1], dict):
         return list(given[0]), dict(given[1])
     return list(given), {}
 
 
 def inputs(module: types.ModuleType) -> list[Any]:
-    """The arguments of `forward`, as the file draws them, in the precision asked for. Raises ProblemError."""
+    """Returns the arguments of `forward` from `get_inputs`, cast to the module's precision. Raises ProblemError."""
     given = _call(module, "get_inputs")
     if not isinstance(given, list | tuple):
         raise ProblemError(
-            f"{module.__file__}: get_inputs() gives {type(given).__name__}; it must be a list of forward's arguments"
+            f"{module.__file__}: get_inputs() returns {type(given).__name__}; it must return a list of forward's "
+            "arguments"
         )
     if _PRECISION not in vars(module):
         return list(given)
@@ -88,7 +92,10 @@ def inputs(module: types.ModuleType) -> list[Any]:
 
 
 def construct(module: types.ModuleType) -> torch.nn.Module:
-    """The reference model on the CPU, under the public seed, in the precision asked for. Raises ProblemError."""
+    """Constructs the reference model on the CPU under the public seed, cast to the module's precision.
+
+    Raises ProblemError.
+    """
     arguments, named = init_inputs(module)
     seed_all(CONSTRUCTION_SEED)
     try:
@@ -98,16 +105,16 @@ def construct(module: types.ModuleType) -> torch.nn.Module:
     except Exception as error:
         raise ProblemError(f"{module.__file__}: Model(...) raises {describe(error)}") from error
     if not isinstance(model, torch.nn.Module):
-        raise ProblemError(f"{module.__file__}: Model is no torch.nn.Module")
+        raise ProblemError(f"{module.__file__}: Model is not a torch.nn.Module; derive it from torch.nn.Module")
     return cast(model, vars(module)[_PRECISION]) if _PRECISION in vars(module) else model
 
 
 def twin(module: types.ModuleType, model: torch.nn.Module) -> torch.nn.Module:
-    """Another model like one that was constructed from the module, which shares nothing with it. Raises ProblemError.
+    """Returns a second model with the same weights as one constructed from the module. They share no memory.
 
-    A copy, or where that fails or isn't enough, a model made anew by the same seed, on the CPU, with the same weights:
-    some modules hold what can't be copied, and a copy of a function that closes over modules, such as a lambda, would
-    go on using the original's.
+    It is a deep copy if possible. Some models cannot be copied, and a copied function with a closure, such as a lambda,
+    would keep using the original's modules. In these cases, a new model is constructed on the CPU with the same seed
+    and gets the same weights. Raises ProblemError.
     """
     if not any(_closes_over_something(value) for each in model.modules() for value in vars(each).values()):
         try:
@@ -124,7 +131,7 @@ def twin(module: types.ModuleType, model: torch.nn.Module) -> torch.nn.Module:
 
 
 def _closes_over_something(value: object) -> bool:
-    """Whether there is a function with variables of its surroundings, alone, in a partial call or in a collection."""
+    """Whether a value is a function with a closure, or a `partial` or a collection that contains one."""
     if isinstance(value, types.FunctionType):
         return value.__closure__ is not None
     if isinstance(value, functools.partial):
@@ -135,7 +142,7 @@ def _closes_over_something(value: object) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line."""
+    """Returns the type of an exception and the first line of its message."""
     first = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
@@ -155,7 +162,7 @@ def _shape_constants(path: Path, tree: ast.Module, shape: str) -> dict[str, Any]
     shapes = getattr(_execute(path, tree), "SHAPES", None)
     if not isinstance(shapes, Mapping) or shape not in shapes:
         known = ", ".join([FULL, *shapes]) if isinstance(shapes, Mapping) else FULL
-        raise ProblemError(f"{path}: no shape {shape!r}; there is {known}")
+        raise ProblemError(f"{path}: no shape {shape!r}; the shapes are {known}")
     return dict(shapes[shape])
 
 
@@ -171,14 +178,15 @@ def _replace(path: Path, tree: ast.Module, constants: Mapping[str, Any]) -> ast.
                 assignment = ast.Assign([ast.Name(name, ast.Store())], value)
                 body.append(ast.fix_missing_locations(ast.copy_location(assignment, statement)))
     if missing := sorted(set(constants) - found):
-        raise ProblemError(f"{path}: no constant {', '.join(missing)} to be replaced at module level")
+        raise ProblemError(f"{path}: no constant {', '.join(missing)}; only constants that the file assigns at module "
+                           "level can be replaced")
     return ast.Module(body, tree.type_ignores)
 
 
 def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
     module = types.ModuleType(f"inlinebench_problem_{path.stem}")
     module.__file__ = str(path)
-    sys.modules[module.__name__] = module  # pickle, dataclasses and inspect look a class's module up
+    sys.modules[module.__name__] = module  # pickle, dataclasses and inspect look up the module of a class
     try:
         exec(compile(tree, str(path), "exec"), module.__dict__)
     except torch.OutOfMemoryError:
@@ -192,7 +200,7 @@ def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
 
 
 def _missing_package(error: ModuleNotFoundError) -> str | None:
-    """The package that can't be found at all; None where only a part of one is missing."""
+    """Returns the package that is not installed, or None if it is installed and only a submodule is missing."""
     package = (error.name or "").partition(".")[0]
     return package if package and importlib.util.find_spec(package) is None else None
 

@@ -1,7 +1,8 @@
-"""Variants of drawn inputs: the same problem with other values, so that an answer can't rest on their distribution.
+"""Variants of drawn inputs: other values for the same problem, so that a solution cannot rely on their distribution.
 
-Zeros stay zeros and symmetric matrices stay symmetric, so triangular, banded, padded and symmetric inputs keep what
-makes them so. Powers of two and signs change no mantissa, so a variant is no harder on rounding than the draw itself.
+Zeros stay zeros and symmetric matrices stay symmetric, so triangular, banded, padded and symmetric inputs keep their
+structure. Factors are powers of two or signs, which change no mantissa, so a variant causes no more rounding than the
+inputs as drawn.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from enum import Enum
 import torch
 
 SAMPLE = 4096
-"""Elements looked at to tell continuous values from masks and labels."""
+"""The number of elements that are sampled to distinguish continuous values from masks and labels."""
 FEWEST_DISTINCT = 16
-"""Fewer distinct values than this in the sample are a mask, a constant or a code, not a continuous quantity."""
+"""A sample with fewer distinct values than this is a mask, a constant or a code, not a continuous quantity."""
 POWERS_OF_TWO = (-2, -1, 1, 2)
+"""The exponents of the factors of SCALED."""
 
 
 class Variant(str, Enum):
-    """How the values of a call differ from what `get_inputs` drew."""
+    """How the input values of a call differ from those that `get_inputs` drew."""
 
     PLAIN = "as drawn"
     NEGATED = "negated"
@@ -30,17 +32,18 @@ class Variant(str, Enum):
 
 
 FEWEST_SORTED, SORTED_ROWS = 8, 64
-"""The shortest rows that count as sorted, and how many are looked at."""
+"""The length of the shortest rows that can count as sorted, and how many rows are examined."""
 BLUR = 2.0**-7
-"""The most that `blur` takes off, as a share: a bfloat16 has steps of half of that."""
+"""The largest share by which `blur` reduces a value. The relative step of bfloat16 is half of it."""
 CHANGING = (Variant.NEGATED, Variant.SCALED, Variant.SIGNS)
+"""The variants that change values."""
 
 
 def is_continuous(tensor: torch.Tensor) -> bool:
-    """Whether a tensor holds a continuous quantity, so that variants of it make sense.
+    """Whether a tensor contains a continuous quantity, so that variants of it make sense.
 
-    Not so: integers, constants, masks (also additive ones with infinities), one-hot rows, labels stored as floats,
-    probabilities (non-negative, sums of 1 along a dimension), and what is sorted along its last dimension.
+    False for integers, constants, masks (also additive masks with infinities), one-hot rows, labels stored as floats,
+    probabilities (non-negative, with sums of 1 along a dimension), and values sorted along the last dimension.
     """
     if not tensor.is_floating_point() or tensor.numel() < FEWEST_DISTINCT:
         return False
@@ -53,7 +56,7 @@ def is_continuous(tensor: torch.Tensor) -> bool:
 
 
 def _is_sorted(tensor: torch.Tensor) -> bool:
-    """Whether all rows rise, or all fall: a reference may search in them."""
+    """Whether all rows increase, or all decrease. A reference may search in sorted rows."""
     if tensor.ndim == 0 or tensor.shape[-1] < FEWEST_SORTED:
         return False
     few = tensor.reshape(-1, tensor.shape[-1])[:SORTED_ROWS].double()
@@ -64,10 +67,13 @@ def _is_sorted(tensor: torch.Tensor) -> bool:
 def apply_variant(
     variant: Variant, tensor: torch.Tensor, generator: torch.Generator, power: int | None = None
 ) -> torch.Tensor:
-    """The variant of a continuous tensor, of the same shape, dtype and layout; random choices from the generator, but
-    for the power of two where it is given.
+    """Changes a continuous tensor in place and returns it.
 
-    The tensor may be changed in place.
+    Args:
+        variant: the variant to apply.
+        tensor: the tensor. Its shape, dtype and layout stay the same.
+        generator: the source of random choices.
+        power: the exponent of the factor for SCALED. None: chosen at random.
     """
     if variant is Variant.NEGATED:
         return tensor.neg_()
@@ -83,9 +89,9 @@ def apply_variant(
 
 
 def blur(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """A continuous tensor with each value a little smaller, by a factor of its own; changed in place.
+    """Makes each value of a continuous tensor slightly smaller, by an individual random factor, in place.
 
-    For inputs that are used again: their values are new to whoever stored outputs for them.
+    Inputs that are reused get new values in this way, so that stored outputs do not match them.
     """
     if _is_symmetric(tensor):
         factors = _factors(tensor.shape[-1:], tensor, generator)

@@ -1,14 +1,14 @@
-"""What a problem's work needs at least: the bytes that must move, and the reference's floating-point operations.
+"""Counts the work of one call: the bytes that must be moved, and the reference's floating-point operations.
 
-Both are lower bounds only if the reference does nothing needless. A weight of which few rows are read (an embedding), a
-product with a diagonal or triangular matrix, causal attention, or an input that is overwritten without being read
-makes them too large, and a solution could be faster than its roofline. Such a problem states its own counts:
+Both counts are lower bounds only if the reference does nothing unnecessary. They are too large for an embedding that
+reads few rows of its weight, a product with a diagonal or triangular matrix, causal attention, or an input that is
+overwritten without being read. A solution could then be faster than its roofline. Such a problem defines the counts:
 
     def work():
         return {"bytes": 4 * (N + 2 * N * M), "flops": N * M}
 
-Either may be left out, and is then counted. What the counter doesn't know (elementwise operations, recurrent layers of
-cuDNN, Fourier transforms) counts as no operation, which only makes the roofline time shorter.
+Either key may be left out and is then counted. Operations that PyTorch's FLOP counter does not know (elementwise
+operations, recurrent layers of cuDNN, Fourier transforms) count as zero, which only makes the roofline time shorter.
 """
 
 from __future__ import annotations
@@ -32,23 +32,30 @@ from inlinebench.problem.problem_file import ProblemError, describe
 from inlinebench.timing.roofline import Work
 
 COUNTS = ("bytes", "flops")
-HELP = 'work() gives what a call needs at least, as {"bytes": ..., "flops": ...} or one of the two, in whole numbers'
+HELP = 'work() must return the least that a call needs, as {"bytes": ..., "flops": ...} or one of the two, as integers'
 SEED = 3
+"""The seed of the forward whose operations are counted."""
 
 
 def work_of(
     module: types.ModuleType, model: torch.nn.Module, drawn: Draw, output: Output, *, mutated: Collection[int],
     storages: Collection[int], device: torch.device, tf32: bool = False,
 ) -> Work:
-    """The work of one call, after a forward of the reference.
+    """Returns the work of one call, after a forward of the reference.
 
-    `model` has run and is left alone, with all random generators. `drawn` are the inputs as they were drawn; `mutated`
-    the positions of those that forward changed; `storages` where the inputs lay that it ran on, so that an output that
-    lies there is not written again. `tf32` says that the reference may use TF32.
+    If the problem does not define both counts, a copy of the reference runs once more on copies of the inputs. If that
+    fails, operations and changes of states count as zero, and the work's note says why. Model and random generators
+    stay unchanged. Raises ProblemError if the problem's `work` is invalid.
 
-    Runs the reference once more on copies, if the problem doesn't state both counts. Where that fails, the operations
-    and the changes of states count as none, and the work's note says why. Raises ProblemError if the problem's own
-    counts are none.
+    Args:
+        module: the problem's module.
+        model: the reference, which has run.
+        drawn: the inputs as drawn.
+        output: the output of the forward.
+        mutated: the positions of the inputs that the forward changed.
+        storages: the addresses of the storages of the forward's inputs. An output there needs no further write.
+        device: where to run the copy.
+        tf32: whether the reference may use TF32.
     """
     counts = stated(module)
     traced = _Traced() if len(counts) == len(COUNTS) else _trace(module, model, drawn, output, device)
@@ -67,7 +74,7 @@ def work_of(
 
 
 def stated(module: types.ModuleType) -> dict[str, int]:
-    """The counts that a problem states; empty if it has no `work`. Raises ProblemError for anything else."""
+    """Returns the counts that a problem's `work` gives, or {} if it has none. Raises ProblemError if it is invalid."""
     if not hasattr(module, "work"):
         return {}
     try:
@@ -77,46 +84,53 @@ def stated(module: types.ModuleType) -> dict[str, int]:
     except (Exception, SystemExit) as error:
         raise ProblemError(f"{module.__file__}: work() raises {describe(error)}; {HELP}") from error
     if not isinstance(given, Mapping) or not given or not set(given) <= set(COUNTS):
-        raise ProblemError(f"{module.__file__}: work() gives {_shortened(given)}; {HELP}")
+        raise ProblemError(f"{module.__file__}: work() returns {_shortened(given)}; {HELP}")
     for name, count in given.items():
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-            raise ProblemError(f"{module.__file__}: work() gives {_shortened(count)} for {name}; {HELP} (// divides)")
+            raise ProblemError(f"{module.__file__}: work() returns {_shortened(count)} for {name}; {HELP} (divide with "
+                               "//)")
     return dict(given)
 
 
 def memory_bytes(tensors: Iterable[torch.Tensor]) -> int:
-    """The bytes of memory that tensors cover: those of a shared storage, of an expanded tensor, and of several tensors
-    that overlap count once. Of tensors that overlap in part, at most the stretch from the first to the last byte."""
+    """Returns the bytes of memory that tensors cover.
+
+    Equal views of a storage count once, and so do the repeated elements of an expanded tensor. Tensors that overlap in
+    part count with at most the bytes of their ranges' union.
+    """
     pieces: dict[tuple[torch.device, int], set[_Piece]] = {}
     for tensor in tensors:
         if _has_memory(tensor) and tensor.numel():
-            place = tensor.device, tensor.untyped_storage().data_ptr()
-            pieces.setdefault(place, set()).add(_Piece.of(tensor))
-    return sum(min(sum(piece.bytes for piece in here), _stretch(here)) for here in pieces.values())
+            storage = tensor.device, tensor.untyped_storage().data_ptr()
+            pieces.setdefault(storage, set()).add(_Piece.of(tensor))
+    return sum(min(sum(piece.bytes for piece in shared), _union_bytes(shared)) for shared in pieces.values())
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """What a tensor covers of its storage: from where to where, in bytes, and how many of them are elements of its."""
+    """The part of a storage that a tensor covers, in bytes."""
 
     begin: int
     end: int
     bytes: int
-    strides: tuple[int, ...]  # for equality alone: the same views count once
+    """The bytes between begin and end that are elements of the tensor."""
+    strides: tuple[int, ...]
+    """Only for equality, so that equal views count once."""
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> _Piece:
         size = tensor.element_size()
         begin = int(tensor.storage_offset()) * size
-        moving = [(length, step) for length, step in zip(tensor.shape, tensor.stride(), strict=True) if step]
+        strided = [(length, step) for length, step in zip(tensor.shape, tensor.stride(), strict=True) if step]
         extent, elements = 1, 1
-        for length, step in moving:
+        for length, step in strided:
             extent += (length - 1) * step
             elements *= length
         return cls(begin, begin + extent * size, min(elements, extent) * size, tensor.stride())
 
 
-def _stretch(pieces: Iterable[_Piece]) -> int:
+def _union_bytes(pieces: Iterable[_Piece]) -> int:
+    """Returns the bytes in the union of the ranges from begin to end."""
     total = reached = 0
     for piece in sorted(pieces, key=lambda piece: piece.begin):
         total += max(0, piece.end - max(piece.begin, reached))
@@ -126,11 +140,14 @@ def _stretch(pieces: Iterable[_Piece]) -> int:
 
 @dataclass(frozen=True)
 class _Traced:
-    """What another forward showed: its operations, and the bytes of states that it changed."""
+    """What the counting forward found."""
 
     flops: int = 0
+    """Its floating-point operations."""
     state_bytes: int = 0
+    """The bytes of buffers that it changed."""
     note: str = ""
+    """Why nothing was counted. Empty otherwise."""
 
 
 def _trace(
@@ -144,18 +161,18 @@ def _trace(
             return _count(problem_file.twin(module, model).to(device), drawn)
         except (torch.OutOfMemoryError, MemoryError):
             return _Traced(note="operations not counted: no memory for another forward")
-        except Exception as error:  # noqa: BLE001 - the reference may do what a dispatch mode or a copy of it can't
-            # An error that broke the device comes back with the next thing that is asked of it.
+        except Exception as error:  # noqa: BLE001 - a dispatch mode or a copy may not support what the reference does
+            # A CUDA error is raised again by the next operation on the device.
             return _Traced(note=f"operations not counted: {describe(error)}")
 
 
 def _count(model: torch.nn.Module, drawn: Draw) -> _Traced:
-    from torch.utils.flop_counter import FlopCounterMode  # which brings Triton: most of what a judge starts has no need
+    from torch.utils.flop_counter import FlopCounterMode  # imports Triton, which most processes do not need
 
     before = {name: buffer.detach().clone() for name, buffer in model.named_buffers() if _has_memory(buffer)}
     form = InputForm(drawn.skeleton, drawn.is_tensor)
     arguments = form.arguments([tensor.clone() for tensor in drawn.tensors], drawn.non_tensors)
-    _spare_dynamo()
+    _avoid_dynamo_import()
     with FlopCounterMode(display=False) as counter:
         run(model, arguments, SEED)
     changed = [
@@ -165,10 +182,10 @@ def _count(model: torch.nn.Module, drawn: Draw) -> _Traced:
     return _Traced(int(counter.get_total_flops()), memory_bytes(changed))
 
 
-def _spare_dynamo() -> None:
-    """Keeps the counter from importing all of TorchDynamo, which takes seconds, only to say that it isn't to trace it.
+def _avoid_dynamo_import() -> None:
+    """Keeps the counter from importing TorchDynamo, which takes seconds, only to disable it for the counter.
 
-    Torch looks for this attribute before it imports; where a version doesn't, nothing is lost but the time.
+    PyTorch checks for the attribute that is set here before the import. In a version that does not, only time is lost.
     """
     from torch.utils import flop_counter
 
@@ -183,16 +200,17 @@ def _weights(model: torch.nn.Module) -> list[torch.Tensor]:
 
 
 def _has_memory(tensor: torch.Tensor) -> bool:
-    """Not a lazy one that no forward has given a shape, nor a sparse one, whose memory can't be looked at. They count
-    as nothing."""
+    """Whether a tensor's memory can be counted. Lazy tensors without a shape and sparse tensors count as zero bytes."""
     return not is_lazy(tensor) and tensor.layout is torch.strided
 
 
 def _accuracy(tensors: Iterable[torch.Tensor], *, tf32: bool) -> str:
-    """The coarsest floating dtype among the tensors: products of bfloat16 values are exact in float32, so an output of
-    float32 doesn't make them need float32's slower units."""
+    """Returns the name of the coarsest floating-point dtype among the tensors.
+
+    Products of bfloat16 values are exact in float32, so a float32 output does not require the slower float32 units.
+    """
     real = {_real(tensor.dtype) for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()}
-    # By name where equally long: bfloat16, which has fewer digits, comes before float16.
+    # Dtypes of equal size are ordered by name: bfloat16, which has the shorter mantissa, comes before float16.
     coarsest = min(real, key=lambda dtype: (dtype.itemsize, str(dtype)), default=torch.float32)
     name = str(coarsest).removeprefix("torch.")
     return "tf32" if tf32 and name == "float32" else name
@@ -205,14 +223,14 @@ def _real(dtype: torch.dtype) -> torch.dtype:
 def _identical(one: torch.Tensor, other: torch.Tensor) -> bool:
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
-    # As bytes: a NaN that stayed is no change.
-    flat, non_tensors = (tensor.contiguous().reshape(-1).view(torch.uint8) for tensor in (one, other))
-    return torch.equal(flat, non_tensors)
+    # As bytes, because NaN is not equal to itself.
+    one_bytes, other_bytes = (tensor.contiguous().reshape(-1).view(torch.uint8) for tensor in (one, other))
+    return torch.equal(one_bytes, other_bytes)
 
 
 @contextmanager
 def _generators_kept(device: torch.device) -> Iterator[None]:
-    """Gives every generator that `seed_all` seeds its state back."""
+    """Restores the state of every random generator that `seed_all` seeds."""
     numpy = sys.modules.get("numpy")
     python, drawn = random.getstate(), numpy.random.get_state() if numpy else None
     try:

@@ -1,4 +1,4 @@
-"""A problem at one shape, made ready for its solutions: reference, oracle, shared buffers, inputs."""
+"""A problem at one shape, prepared for its solutions: reference, oracle, shared buffers and inputs."""
 
 from __future__ import annotations
 
@@ -34,20 +34,27 @@ from inlinebench.wire.arena import (
 )
 
 MOST_SETS = 64
+"""The most sets of input and output buffers."""
 MOST_SETS_BYTES = 2 << 30
+"""The most bytes for all sets together."""
 SETS_MEMORY_SHARE = 0.1
-"""Bounds of the sets of buffers that a batch of calls uses."""
+"""The largest share of the free device memory for all sets together."""
 
 Tensors = dict[str, torch.Tensor]
 
 
 class Workload:
-    """What all solutions of a problem at a shape share. Holds the arena; `close` frees it.
+    """A problem at one shape, with everything that its solutions share. Call `close` to free the shared buffers.
 
-    With `host_arena` the shared buffers of a GPU lie in the host's memory, for tools that can't see what another
-    process wrote to the GPU's.
+    Args:
+        problem: the problem and its shape.
+        probed: what the probe found out about the reference.
+        device: where reference and solutions run.
+        scratch: a folder for the file of weights.
+        host_arena: whether to allocate the shared buffers in host memory, even on a GPU. compute-sanitizer needs this,
+            because it cannot see what another process writes to GPU memory.
 
-    Raises ProblemError, or torch.OutOfMemoryError if the buffers don't fit.
+    Raises ProblemError if the file or the constructor fails, and torch.OutOfMemoryError if the buffers do not fit.
     """
 
     def __init__(
@@ -58,83 +65,90 @@ class Workload:
         self.module: types.ModuleType = problem_file.load_at(problem)
         self._pristine = problem_file.construct(self.module)
         self.weights = scratch / "weights.pt"
+        """A file with the reference's parameters and buffers."""
         self._save_weights()
         self.states = {name: TensorMeta.of(buffer) for name, buffer in self._pristine.named_buffers()}
+        """Dtype, shape and strides of each of the reference's buffers, by name."""
         state_specs, end = lay_out(list(self.states.values()))
         self.state_specs: dict[str, TensorSpec] = dict(zip(self.states, state_specs, strict=True))
+        """The region of each of these buffers in the arena."""
         self.sets: list[BufferSet] = []
-        _, one = _lay_out_set(probed, 0)
-        for _ in range(1 if host_arena else _how_many(one, device)):
+        """Sets of input and output buffers in the arena."""
+        _, set_bytes = _lay_out_set(probed, 0)
+        for _ in range(1 if host_arena else _how_many(set_bytes, device)):
             buffers, end = _lay_out_set(probed, end)
             self.sets.append(buffers)
         size = end
         self.arena: CpuArena | CudaArena = CpuArena(size) if host_arena else create(size, device)
+        """The shared memory that contains all of these buffers."""
         self.costs: Costs | None = None
-        """What was measured of them, where times are taken on a GPU."""
+        """The costs of the harness's own steps. Measured on a GPU with timing."""
         self.source = InputSource(self.module, device, probed.inputs, probed.variants)
+        """Draws the inputs."""
 
     def close(self) -> None:
         """Frees the shared buffers."""
         self.arena.close()
 
     def reference(self) -> torch.nn.Module:
-        """A reference model of its own for one evaluation, on the device, in its initial state."""
+        """Returns a new reference model on the device, in its initial state."""
         return self.pristine().to(self.device)
 
     def pristine(self) -> torch.nn.Module:
-        """The reference as it was constructed, on the CPU."""
+        """Returns a new reference model on the CPU, in its initial state."""
         return problem_file.twin(self.module, self._pristine)
 
     def oracle(self) -> Oracle | None:
-        """The reference in float64, if it runs there and its weights fit."""
+        """Returns the reference in float64, or None if it cannot be the oracle."""
         return Oracle(self) if self.probed.float64 else None
 
     def measure_costs(self, clock: Clock, null_ms: float | None) -> None:
-        """What timing and the outputs cost by themselves, on a GPU where a kernel that does nothing takes so long."""
-        shown, empty = shown_ms(clock), empty_ms(clock)  # the first of them wakes the GPU
-        null = shown - empty if null_ms is None else null_ms  # without CUPTI the launch counts as the kernel's
-        handed_in = [spec.bytes for spec in (*self.sets[0].outputs, *self.state_specs.values())]
+        """Measures `costs` on a GPU. `null_ms` is the time of an empty kernel by CUPTI, or None without CUPTI."""
+        shown, empty = shown_ms(clock), empty_ms(clock)  # `shown_ms` first, because it raises the GPU's clocks
+        null = shown - empty if null_ms is None else null_ms  # without CUPTI, the launch counts as part of the kernel
+        copied_bytes = [spec.bytes for spec in (*self.sets[0].outputs, *self.state_specs.values())]
         self.costs = Costs(
             empty, null, shown, least_write_ms(clock, self.device, self.probed.written_bytes),
-            surroundings(clock, self.device, handed_in, shown - null),
+            surroundings(clock, self.device, copied_bytes, shown - null),
         )
 
     def inputs(self, number: int) -> list[torch.Tensor]:
-        """The shared input buffers of a set as tensors."""
+        """Returns views of the shared input buffers of a set."""
         return [view(self.arena.bytes, spec) for spec in self.sets[number].inputs]
 
     def outputs(self, number: int) -> list[torch.Tensor]:
-        """What lies in the output buffers of a set, on the device."""
+        """Returns the contents of the output buffers of a set, on the device."""
         return [view(self.arena.bytes, spec).to(self.device) for spec in self.sets[number].outputs]
 
     def memory(self, spec: TensorSpec) -> torch.Tensor:
-        """The bytes of a tensor in the arena with the padding behind it, flat."""
+        """Returns the bytes of a region in the arena, including its padding (flat uint8)."""
         extent = -(-spec.bytes // ALIGNMENT) * ALIGNMENT
         return self.arena.bytes[spec.offset : spec.offset + extent]
 
     def state(self, name: str) -> torch.Tensor:
-        """What lies in the buffer of one of the reference's states, on the device."""
+        """Returns the contents of the shared buffer of a state, on the device."""
         return view(self.arena.bytes, self.state_specs[name]).to(self.device)
 
     def write_inputs(self, number: int, seed: int, variant: Variant) -> tuple[Any, ...]:
-        """Fills the inputs of a set and poisons its outputs and the states; gives the other arguments."""
+        """Writes fresh inputs to a set, and poisons its outputs and the states. Returns the non-tensor arguments."""
         non_tensors = self.source.write(seed, variant, self.inputs(number))
         self.poison([number])
         self.synchronize()
         return non_tensors
 
     def clear(self) -> None:
-        """Forgets everything that an earlier candidate may have left in the shared buffers."""
+        """Overwrites all shared buffers, so that nothing of an earlier candidate is left."""
         self.arena.bytes.fill_(POISON_BYTE)
         self.synchronize()
 
     def poison(self, numbers: Iterable[int]) -> None:
-        """Makes states and outputs of these sets unlike anything that a solution should have written there."""
+        """Fills the states and the outputs of these sets with NaN patterns, so that missing writes show."""
         specs = [*self.state_specs.values(), *(spec for number in numbers for spec in self.sets[number].outputs)]
         for spec in specs:
             self.memory(spec).fill_(POISON_BYTE)
 
     def synchronize(self) -> None:
+        """Waits for the device."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
@@ -145,15 +159,18 @@ class Workload:
 
 @dataclass(frozen=True)
 class Costs:
-    """Times in ms: what the clock shows for a call of nothing; what a kernel that does nothing takes, and what the
-    judge's clock shows for it; the least in which the outputs can be written; and what a batch of calls costs beside
-    the calls."""
+    """The costs of the harness's own steps on a GPU. Times are in ms."""
 
     empty_ms: float
+    """The time between two events without work in between."""
     null_ms: float
+    """The time of an empty kernel."""
     shown_ms: float
+    """The time that the judge's clock reports for an empty kernel."""
     write_ms: float
-    beside: Surroundings
+    """The least time to write the outputs."""
+    surroundings: Surroundings
+    """The cost of the steps of a batch around its calls."""
 
 
 def _lay_out_set(probed: ProbeResult, begin: int) -> tuple[BufferSet, int]:
@@ -163,7 +180,7 @@ def _lay_out_set(probed: ProbeResult, begin: int) -> tuple[BufferSet, int]:
 
 
 def _how_many(set_bytes: int, device: torch.device) -> int:
-    """Sets of buffers: several on a GPU, for calls that are queued together, as far as that takes little memory."""
+    """Returns the number of sets of buffers: one on the CPU; on a GPU, as many as the limits above allow."""
     if device.type != "cuda":
         return 1
     room = min(MOST_SETS_BYTES, SETS_MEMORY_SHARE * free_bytes(device))
@@ -171,7 +188,7 @@ def _how_many(set_bytes: int, device: torch.device) -> int:
 
 
 class Oracle:
-    """The reference in float64; its states follow those of the reference."""
+    """The reference in float64. Before each call, it takes over the states of the reference."""
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
@@ -180,9 +197,13 @@ class Oracle:
     def run(
         self, states: Tensors, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any], seed: int
     ) -> Output | None:
-        """The output for inputs, from the states that the reference had before the call; None if it doesn't fit.
+        """Returns the output, or None if the call does not fit in memory. Afterwards `states` returns the new states.
 
-        Its own states are then those after the call.
+        Args:
+            states: the states that the reference had before the call.
+            tensors: the tensor inputs.
+            non_tensors: the other arguments.
+            seed: the seed that is set before `forward`.
         """
         needed = 2 * sum(tensor.numel() * 8 for tensor in tensors)
         if needed > free_bytes(self._workload.device):
@@ -197,10 +218,10 @@ class Oracle:
             return None
 
     def states(self) -> Tensors:
-        """The buffers of the oracle, which hold what the last run made of them."""
+        """Returns the oracle's buffers after the last run, by name."""
         return dict(self._model.named_buffers())
 
 
 def snapshot(model: torch.nn.Module) -> Tensors:
-    """Copies of a model's buffers."""
+    """Returns copies of a model's buffers, by name."""
     return {name: buffer.detach().clone() for name, buffer in model.named_buffers()}

@@ -1,1 +1,1 @@
-"""Processes that run a solution or a probe: started by a forkserver, spoken to in frames."""
+"""Starts candidate and probe processes through a forkserver, and exchanges messages with candidates."""

@@ -1,6 +1,6 @@
-"""A candidate without a forkserver, for a tool that has to start the program that it looks into.
+"""Starts a candidate without a forkserver, for a tool that must start the program that it examines.
 
-`python -m inlinebench.process.candidate_main ORDER DESCRIPTORS...`: what a forkserver is sent, as JSON, and
+`python -m inlinebench.process.candidate_main REQUEST DESCRIPTORS...`: the request to a forkserver as JSON, and
 inherited descriptors.
 """
 

@@ -1,6 +1,6 @@
-"""The judge's end of a candidate: starts it, talks to it within a time budget, stops, resumes and kills it.
+"""The judge's side of a candidate: starts it, exchanges messages within a time budget, stops, resumes and kills it.
 
-Nothing that a candidate says is believed: every frame is checked for its form and its nonce here.
+The judge trusts no message of a candidate. Forms and nonces are checked here and in `inlinebench.process.replies`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from inlinebench.wire.channel import BadFrame, Channel, ChannelClosed, DeadlineP
 from inlinebench.wire.processes import bury, forks_so_far, kill_stray_children, kill_tree, resume_tree, stop_tree
 
 LOG_TAIL_BYTES = 8192
+"""The bytes of a candidate's output that `log` returns."""
 EXIT_PATIENCE_S = 2.0
+"""How long to wait for the exit status of a candidate that closed its channel, in seconds."""
 MOST_BUILDS = 64
-"""For one candidate: they don't count against its time."""
+"""The most builds of one candidate. They do not count against its time."""
 
 
 class CandidateTimedOut(Exception):
@@ -36,15 +38,15 @@ class CandidateTimedOut(Exception):
 
 
 class CandidateDied(Exception):
-    """The candidate ended, or closed its channel, before it answered."""
+    """The candidate ended or closed its channel before it replied."""
 
 
 class CandidateCheated(Exception):
-    """The candidate sent what no honest one sends."""
+    """The candidate sent a message that no honest candidate sends."""
 
 
 class CandidateOverran(Exception):
-    """The candidate broke one of its limits and was killed."""
+    """The candidate broke one of its limits and was killed. `breach` is the limit."""
 
     def __init__(self, breach: Breach) -> None:
         super().__init__(breach.text)
@@ -52,15 +54,25 @@ class CandidateOverran(Exception):
 
 
 Build = Callable[[BuildRequest], BuildOutcome]
+"""Builds an extension."""
 
 
 class CandidateProcess:
-    """One candidate, from start to kill; a context manager.
+    """One candidate process, from start to end. Leaving its context kills it.
 
-    `budget` is what is left of its time in seconds: only waiting for its answers counts, not the judge's own work and
-    not the builds that it asks for. `builds` collects the outcome of those. It reads the files `readable` beside what
-    every sandbox reads. Given `keep`, every other process below ours is killed with the candidate, so that none that it
-    orphaned survives. Without `gpus` it sees none. `shared` and `under` are as for the launcher.
+    Args:
+        launcher: starts the process.
+        budget: the time that the candidate may take, in seconds. Only waiting for its replies counts, neither the
+            judge's own work nor the builds that the candidate asks for.
+        limits: limits on its memory, processes and files.
+        build: builds the extensions that it asks for.
+        readable: files and folders that it may read, in addition to those of every sandbox.
+        shared: descriptors of shared memory that it inherits, by name.
+        page: the flags of its blocking kernel. None on the CPU.
+        keep: returns the ids of child processes of the judge to keep. All others are killed with the candidate, so that
+            no orphan of it survives. None: no others are killed.
+        gpus: whether it may use GPUs.
+        under: the command of a tool that starts it.
     """
 
     def __init__(
@@ -70,19 +82,21 @@ class CandidateProcess:
     ) -> None:
         self.budget, self.page = budget, page
         self.builds: list[BuildOutcome] = []
+        """The outcomes of its builds."""
         self.shown_ms: float | None = None
-        """What its clock shows for a kernel that does nothing, where it was asked before it loaded a solution."""
+        """The time that its clock reports for an empty kernel, if it was measured."""
         self._build, self._keep = build, keep
         self._status: int | None = None
         self._stopped: list[int] = []
         self._killed: set[int] = set()
         self.scratch = Path(tempfile.mkdtemp(prefix="inlinebench-")).resolve()
-        # Not in the scratch folder, where the candidate could put a link in its place.
+        """Its working folder."""
+        # Not in the scratch folder, where the candidate could replace it by a link.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the candidate lives
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
         protected = (os.getpid(), os.getppid(), launcher.pid, *(keep() if keep else ()))
-        # A tool that starts the candidate talks to it through sockets, and looks into it.
+        # A tool needs sockets to the candidate and access to its memory, which a sandbox forbids.
         sandbox = Sandbox() if under else launcher.sandbox
         policy = sandbox.policy(self.scratch, readable, protected, gpus)
         descriptors = (theirs_in, theirs_out, self._log.fileno())
@@ -103,46 +117,47 @@ class CandidateProcess:
 
     @property
     def pid(self) -> int:
-        """Its process number."""
+        """Its process id."""
         return self._pid
 
     def is_running(self) -> bool:
-        """Whether it hasn't ended."""
+        """Whether it has not ended."""
         return self._wait(0.0) is None
 
     def post(self, operation: str, **facts: Any) -> None:
-        """Sends a request whose answer `collect` gives, some time later. Raises as `ask` does."""
+        """Sends a request without waiting for the reply, which `collect` returns later. Raises as `ask` does."""
         self._nonce = secrets.token_hex(16)
-        with self._blaming():
+        with self._channel_errors():
             self._send({"op": operation, "nonce": self._nonce, **facts})
 
     def ask(self, operation: str, on_queued: Callable[[], None] | None = None, **facts: Any) -> dict[str, Any]:
-        """Sends a request and gives the answer, after serving what comes in between: builds, and that work is queued.
+        """Sends a request and returns the reply.
 
-        Raises CandidateTimedOut, CandidateDied, CandidateCheated or CandidateOverran, and FrameTooLarge for facts that
-        no frame holds.
+        Serves the candidate's own requests in between: it builds extensions, and calls `on_queued` when the candidate
+        reports that a batch is queued. Raises CandidateTimedOut, CandidateDied, CandidateCheated or CandidateOverran,
+        and FrameTooLarge if the request is too large for a message.
         """
         self.post(operation, **facts)
         return self.collect(on_queued)
 
     def collect(self, on_queued: Callable[[], None] | None = None) -> dict[str, Any]:
-        """The answer to what was posted last. Raises as `ask` does."""
-        with self._blaming():
+        """Returns the reply to the last posted request. Raises as `ask` does."""
+        with self._channel_errors():
             while (reply := self._receive())["op"] in ("build", "queued"):
                 if reply["op"] == "build":
                     self._serve_build(reply)
                 elif on_queued is None or reply != {"op": "queued", "nonce": self._nonce}:
-                    raise CandidateCheated("the candidate sent a frame that answers no question of the judge's")
+                    raise CandidateCheated("the candidate sent a message that answers no question of the judge")
                 else:
                     on_queued()
-                    on_queued = None  # once
+                    on_queued = None  # at most once
         if reply.get("nonce") != self._nonce:
-            raise CandidateCheated("the candidate sent a frame that answers no question of the judge's")
+            raise CandidateCheated("the candidate sent a message that answers no question of the judge")
         return reply
 
     @contextmanager
-    def _blaming(self) -> Iterator[None]:
-        """What goes wrong with the channel is the candidate's doing."""
+    def _channel_errors(self) -> Iterator[None]:
+        """Converts errors of the channel to errors of the candidate."""
         try:
             yield
         except ChannelClosed:
@@ -154,9 +169,9 @@ class CandidateProcess:
             raise CandidateCheated(f"the candidate sent something that is no frame: {error}") from None
 
     def stop(self) -> None:
-        """Stops the whole process tree, so that nothing of it runs beside the reference.
+        """Stops the whole process tree, so that none of it runs at the same time as the reference.
 
-        Raises CandidateCheated if it can't be stopped.
+        Raises CandidateCheated if a process does not stop.
         """
         try:
             self._stopped = stop_tree(self._pid, self._forks_before)
@@ -164,28 +179,31 @@ class CandidateProcess:
             raise CandidateCheated(str(error)) from None
 
     def resume(self) -> None:
-        """Lets what was stopped go on."""
+        """Resumes the stopped processes."""
         resume_tree(self._stopped)
         self._stopped = []
 
     def cut_short(self) -> None:
-        """Kills it from another thread: an `ask` that waits raises CandidateDied."""
+        """Kills it from another thread. A waiting `ask` then raises CandidateDied."""
         self._killed |= kill_tree(self._pid)
 
     def finish(self, patience: float) -> None:
-        """Has the candidate end by itself, for a tool that reports at the end; waits for that so long (s)."""
+        """Closes the channel and waits until the candidate ends, for at most `patience` seconds.
+
+        For tools that report when the program ends.
+        """
         self.resume()
         self._channel.close()
         self._wait(patience)
 
     def log(self) -> str:
-        """The tail of what the candidate and its children printed, with the author's names of the solution's files."""
+        """Returns the end of the output of the candidate and its children, with the author's paths."""
         size = os.fstat(self._log.fileno()).st_size
         tail = os.pread(self._log.fileno(), LOG_TAIL_BYTES, max(0, size - LOG_TAIL_BYTES))
         return tail.decode(errors="replace").strip().replace(f"{self.scratch / FILES}/", "/")
 
     def kill(self) -> None:
-        """Ends the candidate with everything that it started, and removes its scratch directory."""
+        """Kills the candidate and every process that it started, and removes its scratch folder."""
         self._watchdog.close()
         self._killed |= kill_tree(self._pid)
         self._wait(None)
@@ -204,7 +222,7 @@ class CandidateProcess:
     def _receive(self) -> dict[str, Any]:
         frame = self._timed(lambda: self._channel.receive(self.budget))
         if not isinstance(frame.get("op"), str):
-            raise CandidateCheated("the candidate sent a frame without an operation")
+            raise CandidateCheated("the candidate sent a message without an operation")
         return dict(frame)
 
     def _timed(self, act: Callable[[], Any]) -> Any:
@@ -220,7 +238,7 @@ class CandidateProcess:
         try:
             request = BuildRequest.from_json(frame["request"])
         except (BadRequest, KeyError, TypeError) as error:
-            raise CandidateCheated(f"the candidate sent a build request of no known form: {error}") from None
+            raise CandidateCheated(f"the candidate sent an invalid build request: {error}") from None
         if len(self.builds) == MOST_BUILDS:
             raise CandidateCheated(f"the candidate asked for more than {MOST_BUILDS} builds")
         outcome = self._build(request)
@@ -237,7 +255,10 @@ class CandidateProcess:
         return f"left with exit status {status} before it answered"
 
     def _wait(self, patience: float | None) -> int | None:
-        """The exit status (negative: the signal that killed it), or None if it lives on for longer than that (s)."""
+        """Waits for at most `patience` seconds (None: forever). Returns the exit status, or None if it still runs.
+
+        A negative status is the number of the signal that killed it.
+        """
         deadline = None if patience is None else time.monotonic() + patience
         while self._status is None:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
@@ -251,12 +272,12 @@ class CandidateProcess:
 
 
 def _environment(scratch: Path, gpus: bool) -> dict[str, str]:
-    """What is harmless of the judge's environment, with everything that writes to a home or cache sent to scratch."""
-    places = {name: str(scratch) for name in ("HOME", "TMPDIR")}
+    """Returns the harmless part of the judge's environment, with home, temporary and cache folders in scratch."""
+    folders = {name: str(scratch) for name in ("HOME", "TMPDIR")}
     own = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR")
     caches = {name: str(scratch / name.lower()) for name in own}
-    # A launch that waits for its kernel would wait for the hold as well.
+    # With CUDA_LAUNCH_BLOCKING, a launch would wait for the blocking kernel.
     kept = {name: value for name, value in clean_environment(os.environ).items() if name != "CUDA_LAUNCH_BLOCKING"}
     path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
     hidden = {} if gpus else {"CUDA_VISIBLE_DEVICES": ""}
-    return {**kept, **places, **caches, **hidden, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+    return {**kept, **folders, **caches, **hidden, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}

@@ -1,8 +1,8 @@
-"""Starts processes by forking one that has imported torch already: candidates, and those that an entry point names.
+"""A forkserver: starts candidates and the probe by forking a process that has already imported torch.
 
-Each is forked twice, so that it becomes a child of the judge (a subreaper), which then learns how it ended. Nothing of
-a problem or a solution ever runs in this process, CUDA is not started in it, and it has never had an environment but a
-clean one: what a process is started with stays readable in every process that is forked from it.
+Each process is forked twice, so that it becomes a child of the judge (a subreaper), which can then read its exit
+status. The forkserver runs no code of a problem or a solution, does not start CUDA, and has always had a clean
+environment: a process's initial environment stays readable in all of its forks.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from inlinebench.wire.channel import Channel
 from inlinebench.wire.processes import await_parent, become_subreaper, die_with_parent
 
 LONGEST_REQUEST = 1 << 17
+"""Bytes."""
 MOST_DESCRIPTORS = 8
 PID_DIGITS = 20
 
 
 def serve(requests: socket.socket) -> None:
-    """Forks a process for each order until the other side closes; answers with its number."""
+    """Forks a process for each request and replies with its id, until the other side closes the socket."""
     while True:
         data, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, MOST_DESCRIPTORS)
         if not data:
@@ -41,26 +42,25 @@ def serve(requests: socket.socket) -> None:
         request = json.loads(data)
         if "entry" not in request:
             prepare_candidates()
-        known, told = os.pipe()
+        read_end, write_end = os.pipe()
         middle = os.fork()
         if middle == 0:
-            os.close(known)
-            _fork_again(requests, told, request, descriptors)
-        os.close(told)
-        pid = int(os.read(known, PID_DIGITS))
-        os.waitpid(middle, 0)  # from here on it is the judge's child, and the judge may kill it and wait for it
+            os.close(read_end)
+            _fork_again(requests, write_end, request, descriptors)
+        os.close(write_end)
+        pid = int(os.read(read_end, PID_DIGITS))
+        os.waitpid(middle, 0)  # now the process is a child of the judge, which may kill it and wait for it
         requests.send(json.dumps({"pid": pid}).encode())
-        for descriptor in (known, *descriptors):
+        for descriptor in (read_end, *descriptors):
             os.close(descriptor)
-        prepare_candidates()  # while the first process, a probe, is at work
+        prepare_candidates()  # while the first process, the probe, runs
 
 
 def prepare_candidates() -> None:
-    """Imports what candidates are made of, once; with torch's extension loader that takes half a second on some
-    machines.
+    """Imports the modules of a candidate, once. This takes half a second on some machines.
 
-    That loader asks whether there is a GPU. Asked through NVML, that leaves CUDA untouched, and only then can the
-    processes forked from here start it.
+    PyTorch's extension loader, which is among them, checks for a GPU. The check must use NVML, because CUDA cannot
+    start in a process that was forked after CUDA was used.
     """
     if "inlinebench.candidate.candidate" in sys.modules:
         return
@@ -70,18 +70,17 @@ def prepare_candidates() -> None:
 
 
 def _settle() -> None:
-    """What is loaded now stays, so that candidates, who collect after every call, have only their own to look through.
-    """
+    """Excludes everything loaded so far from garbage collection, because candidates collect after every call."""
     gc.collect()
     gc.freeze()
 
 
-def _fork_again(requests: socket.socket, told: int, request: dict[str, Any], descriptors: list[int]) -> None:
+def _fork_again(requests: socket.socket, write_end: int, request: dict[str, Any], descriptors: list[int]) -> None:
     pid = os.fork()
     if pid:
-        os.write(told, str(pid).encode())
+        os.write(write_end, str(pid).encode())
         os._exit(0)
-    os.close(told)
+    os.close(write_end)
     status = 1
     try:
         requests.close()
@@ -94,7 +93,7 @@ def _fork_again(requests: socket.socket, told: int, request: dict[str, Any], des
         status = 0
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
-    except BaseException:  # noqa: BLE001 - the process ends here, and the log is to say why
+    except BaseException:  # noqa: BLE001 - the process ends here, and the log must have the reason
         traceback.print_exc()
     finally:
         sys.stdout.flush()
@@ -103,7 +102,7 @@ def _fork_again(requests: socket.socket, told: int, request: dict[str, Any], des
 
 
 def _enter(request: dict[str, Any], descriptor: int) -> None:
-    """Calls the function that the request names as `module:function`, with the connection to the judge."""
+    """Calls the function that the request names (`module:function`) with a connection to the judge."""
     await_parent(request["parent"])
     die_with_parent(request["parent"])
     module, _, function = request["entry"].partition(":")
@@ -111,9 +110,9 @@ def _enter(request: dict[str, Any], descriptor: int) -> None:
 
 
 def become_candidate(request: dict[str, Any], descriptors: list[int]) -> None:
-    """Serves the judge as one candidate, until it closes the channel.
+    """Turns this process into a candidate, and serves the judge until it closes the channel.
 
-    `descriptors` are: frames in, frames out, log, and those that the order names as `shared`.
+    `descriptors` are the channel's read and write ends, the log, and the shared memory that the request names.
     """
     read_fd, write_fd, log_fd, *shared = descriptors
     if os.getsid(0) != os.getpid():
@@ -129,7 +128,7 @@ def become_candidate(request: dict[str, Any], descriptors: list[int]) -> None:
     policy = Policy.from_json(request["policy"])
     enter(policy)
     die_with_parent(parent)
-    become_subreaper()  # what its children orphan stays below it, where it can be killed
+    become_subreaper()  # orphaned descendants stay below this process, so that they can be found and killed
     from inlinebench.candidate.candidate import Candidate
     from inlinebench.candidate.files import Files
 
@@ -139,9 +138,9 @@ def become_candidate(request: dict[str, Any], descriptors: list[int]) -> None:
 
 
 def run(requests: socket.socket) -> None:
-    """What a forkserver does as long as it lives."""
+    """Runs a forkserver."""
     die_with_parent()
-    # NumPy's idle threads are no danger: neither they nor this one holds a lock while it waits for an order.
+    # NumPy's idle threads are harmless: no thread holds a lock while the forkserver waits for a request.
     warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
     _settle()
     serve(requests)

@@ -1,4 +1,4 @@
-"""Starts processes through a forkserver, and one forkserver after the other if need be."""
+"""Starts processes through a forkserver, which it restarts if necessary."""
 
 from __future__ import annotations
 
@@ -24,24 +24,31 @@ PACKAGE = Path(__file__).resolve().parent.parent.parent
 
 @dataclass(frozen=True)
 class Start:
-    """How a candidate is to start: its folder, its environment (which replaces ours), and its sandbox.
-
-    `descriptors` are: frames in, frames out, log. `shared` are those of shared memory, by name: `page`, `arena`.
-    """
+    """How to start a candidate."""
 
     folder: Path
+    """Its working folder."""
     environment: Mapping[str, str]
+    """Its whole environment."""
     policy: Policy
+    """The policy of its sandbox."""
     descriptors: tuple[int, int, int]
+    """The channel's read end and write end, and the log."""
     shared: Mapping[str, int]
+    """Descriptors of shared memory, by name: `page`, `arena`."""
 
 
 class Launcher:
-    """Thread-safe. Makes this process a subreaper, because what it launches becomes its children.
+    """Starts candidates and the harness's own processes. Thread-safe.
 
-    Candidates run in `sandbox`. With `fork` torch is imported here, and the forkserver is a copy of this process, which
-    must have nothing to hide; else it is a program of its own that imports it, and in whose environment is what
-    says where modules are `compiled`. Raises OSError if the kernel refuses.
+    It makes this process a subreaper, so that the processes become its children. Raises OSError if the kernel refuses.
+
+    Args:
+        sandbox: the sandbox of candidates.
+        fork: whether to import torch here and fork the forkserver from this process. A fork inherits its parent's
+            memory, so this process must not hold any secret yet. Otherwise the forkserver is a new program that imports
+            torch itself.
+        compiled: environment variables that tell this program where compiled modules are cached.
     """
 
     def __init__(
@@ -55,21 +62,21 @@ class Launcher:
 
     @property
     def pid(self) -> int:
-        """The forkserver's process number."""
+        """The forkserver's process id."""
         return self._forkserver.pid
 
     def serve(self, entry: str, descriptor: int) -> int:
-        """Starts a process of the harness's own; gives its number. It becomes a child of this process.
+        """Starts a process that runs a function of the harness. Returns its id. It becomes a child of this process.
 
-        `entry` names the function that it calls, as `module:function`, with a connection over the descriptor.
+        `entry` names the function as `module:function`. It is called with a connection over the descriptor.
         """
         return self._ask({"entry": entry}, [descriptor])
 
     def launch(self, start: Start, under: Sequence[str] = ()) -> int:
-        """Starts a candidate; gives its process number, which is a child of this process.
+        """Starts a candidate as a child of this process and returns its process id.
 
-        It is inside its sandbox before anything of a solution runs. `under` is a program that is to start it, with its
-        arguments; such a candidate has to import torch itself.
+        The candidate enters its sandbox before any code of a solution runs. `under` is the command of a tool that
+        starts it; such a candidate imports torch itself, which takes seconds.
         """
         descriptors = [*start.descriptors, *start.shared.values()]
         request: dict[str, Any] = {
@@ -91,15 +98,16 @@ class Launcher:
         self, under: Sequence[str], request: Mapping[str, Any], environment: Mapping[str, str],
         descriptors: Sequence[int],
     ) -> int:
-        """The tool adds to the environment what its part inside the candidate needs, so the order doesn't hold one.
+        """Starts a candidate under a tool and returns its process id.
 
-        Each tensor gets a block of its own from CUDA, whose ends the tool knows: torch's allocator rounds sizes up.
+        The request contains no environment, because the tool adds variables to it. PyTorch's caching allocator is off,
+        so that each tensor is a separate CUDA allocation whose bounds the tool knows.
         """
         log = descriptors[2]
         own = {NVML_CHECK: "1", "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
         module = "inlinebench.process.candidate_main"
         command = [*under, sys.executable, "-m", module, json.dumps(request), *map(str, descriptors)]
-        # Reaped by whoever asks for its status: nothing else is done with this object.
+        # CandidateProcess waits for the process, so this object must not.
         process = subprocess.Popen(
             command, pass_fds=descriptors, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             env={**environment, **own}, cwd=request["folder"],
@@ -108,32 +116,32 @@ class Launcher:
         return process.pid
 
     def close(self) -> None:
-        """Ends the forkserver; candidates that run go on."""
+        """Ends the forkserver. Running candidates continue."""
         self._requests.close()
         self._forkserver.end()
 
     def _start(self, how: Callable[[socket.socket], int]) -> None:
-        # One order, one message: the kind of socket that keeps their borders.
+        # SOCK_SEQPACKET keeps message boundaries, so each request is one message.
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._forkserver = Child(how(theirs))
         theirs.close()
 
     def _spawn(self, requests: socket.socket) -> int:
-        """Starts a forkserver as a program; gives its process number."""
+        """Starts a forkserver as a new program and returns its process id."""
         path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
         process = subprocess.Popen(
             [sys.executable, "-m", "inlinebench.process.forkserver", str(requests.fileno())],
             pass_fds=[requests.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,
             env={**clean_environment(os.environ), "PYTHONPATH": path, **self._compiled},
         )
-        process.returncode = 0  # nothing else is done with this object
+        process.returncode = 0  # `Child` waits for the process, so this object must not
         return process.pid
 
 
 def _fork(requests: socket.socket) -> int:
-    """Makes a copy of this process a forkserver; gives its process number."""
-    gc.disable()  # of a million objects none is garbage; to look for some is a tenth of the time
-    import torch  # noqa: F401 - for this process and for those that are made of it
+    """Forks a forkserver from this process and returns its process id."""
+    gc.disable()  # the import creates a million objects and no garbage, so collections would only take 10 % of the time
+    import torch  # noqa: F401 - for this process and its forks
 
     gc.freeze()
     gc.enable()
@@ -148,7 +156,7 @@ def _fork(requests: socket.socket) -> int:
 
         forkserver.run(requests)
         status = 0
-    except BaseException:  # noqa: BLE001 - the process ends here, and the log is to say why
+    except BaseException:  # noqa: BLE001 - the process ends here, and the log must have the reason
         traceback.print_exc()
     finally:
         os._exit(status)

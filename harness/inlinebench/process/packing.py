@@ -1,4 +1,4 @@
-"""Values on their way to a candidate."""
+"""Encodes values for a candidate."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from typing import Any
 
 
 def pack(value: Any) -> str:
-    """Anything as text, for the candidate to unpickle: the trust runs that way only."""
+    """Pickles a value and returns it as text. A candidate may unpickle it, because it trusts the judge."""
     return base64.b64encode(pickle.dumps(value)).decode()

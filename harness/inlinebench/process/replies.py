@@ -1,4 +1,4 @@
-"""The forms of a candidate's answers. Whatever has another form is no honest candidate's."""
+"""Parses a candidate's replies. A reply of any other form counts as cheating."""
 
 from __future__ import annotations
 
@@ -13,48 +13,59 @@ LONGEST_NOTE = 200
 MOST_NOTES = 16
 LONGEST_MS = 3.6e9
 LONGEST_US = 1e18
-"""Larger than any time, small enough for a float."""
+"""Larger than any time, but small enough for a float."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """The solution is loaded. `buffers` maps its own buffer names to the reference's."""
+    """The solution is loaded."""
 
     weights: str
+    """How its weights match the reference's, in words."""
     changed: bool
+    """Whether any of its weights or buffers differ from the reference's."""
     buffers: dict[str, str]
+    """The reference's name of each matched buffer, by the solution's name."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """A call was made. `others` are the outputs that are no tensors, as Python literals."""
+    """A call is finished."""
 
     sample: Sample
+    """Its time, by the candidate's clock."""
     non_tensors: tuple[str, ...]
+    """The non-tensor outputs, as Python literals."""
     notes: tuple[str, ...]
+    """Conversions of outputs."""
     activities: tuple[Activity, ...] = ()
+    """The GPU's activities, if the call was profiled."""
 
 
 @dataclass(frozen=True)
 class Batched:
-    """A batch of calls was made. `held`: the hold didn't end by itself. `others` are as in a call, for each."""
+    """A batch of calls is finished."""
 
     blocked: bool
+    """Whether the blocking kernel lasted until it was released."""
     non_tensors: tuple[tuple[str, ...], ...]
+    """For each call, the non-tensor outputs as Python literals."""
 
 
 @dataclass(frozen=True)
 class Looped:
-    """Calls were made back to back, each in so many ms by the candidate's clock. `written_over` tells for each call
-    whether a later one took the memory of its output; `others` are as in a call, for each."""
+    """A loop of calls is finished."""
 
     wall_ms: float
+    """The time of one call in ms, by the candidate's clock."""
     written_over: tuple[bool, ...]
+    """For each call, whether a later one reused the memory of its output."""
     non_tensors: tuple[tuple[str, ...], ...]
+    """For each call, the non-tensor outputs as Python literals."""
 
 
 def read_ready(frame: dict[str, Any]) -> Ready:
-    """Raises CandidateCheated if the frame is none of this form."""
+    """Parses the reply to `load`. Raises CandidateCheated if it has another form."""
     buffers = frame.get("buffers")
     _require(frame, "ready", {"op", "nonce", "weights", "changed", "buffers"})
     _demand(isinstance(frame["weights"], str) and isinstance(frame["changed"], bool))
@@ -63,12 +74,12 @@ def read_ready(frame: dict[str, Any]) -> Ready:
 
 
 def read_called(frame: dict[str, Any]) -> Called:
-    """Raises CandidateCheated if the frame is none of this form."""
+    """Parses the reply to `call`. Raises CandidateCheated if it has another form."""
     _require(frame, "called", {"op", "nonce", "device_ms", "drain_ms", "blocked", "non_tensors", "notes", "activities"})
     for name in ("device_ms", "drain_ms"):
-        # A whole number can be too large for a float: no call lasts a thousand hours.
+        # The upper bound also rejects integers that are too large for a float.
         _demand(type(frame[name]) in (int, float) and 0 <= frame[name] <= LONGEST_MS)
-    _demand(frame["device_ms"] > 0)  # no call takes no time, and one without a time would not count
+    _demand(frame["device_ms"] > 0)  # a call with a time of 0 would not be counted
     _demand(isinstance(frame["blocked"], bool))
     for name in ("non_tensors", "notes"):
         _demand(isinstance(frame[name], list) and all(isinstance(text, str) for text in frame[name]))
@@ -78,32 +89,33 @@ def read_called(frame: dict[str, Any]) -> Called:
 
 
 def read_batched(frame: dict[str, Any], calls: int) -> Batched:
-    """Raises CandidateCheated if the frame is none of this form, or not about so many calls."""
+    """Parses the reply to `batch`. Raises CandidateCheated if it has another form or another number of calls."""
     _require(frame, "batched", {"op", "nonce", "blocked", "non_tensors"})
     _demand(isinstance(frame["blocked"], bool))
     return Batched(frame["blocked"], _plain_outputs(frame["non_tensors"], calls))
 
 
 def read_looped(frame: dict[str, Any], calls: int) -> Looped:
-    """Raises CandidateCheated if the frame is none of this form, or not about so many calls."""
+    """Parses the reply to `loop`. Raises CandidateCheated if it has another form or another number of calls."""
     _require(frame, "looped", {"op", "nonce", "wall_ms", "non_tensors", "written_over"})
     _demand(type(frame["wall_ms"]) in (int, float) and 0 < frame["wall_ms"] <= LONGEST_MS)
     over = frame["written_over"]
     _demand(isinstance(over, list) and len(over) == calls and all(isinstance(each, bool) for each in over))
-    _demand(not over[-1])  # nothing comes after it
+    _demand(not over[-1])  # no call comes after the last one
     return Looped(float(frame["wall_ms"]), tuple(over), _plain_outputs(frame["non_tensors"], calls))
 
 
 def read_clocked(frame: dict[str, Any]) -> float:
-    """What the clock shows for a kernel that does nothing, in ms. Raises CandidateCheated if the frame is none of this
-    form."""
+    """Parses the reply to `clock` and returns the clock's time for an empty kernel, in ms. Raises CandidateCheated if
+    it has another form."""
     _require(frame, "clocked", {"op", "nonce", "shown_ms"})
     _demand(type(frame["shown_ms"]) is float and 0 < frame["shown_ms"] <= LONGEST_MS)
     return float(frame["shown_ms"])
 
 
 def read_launches(frame: dict[str, Any]) -> int:
-    """The number of kernels that the CPU has run. Raises CandidateCheated if the frame is none of this form."""
+    """Parses the reply to `report` and returns the number of kernels that ran on the CPU. Raises CandidateCheated if it
+    has another form."""
     _require(frame, "reported", {"op", "nonce", "launches"})
     _demand(type(frame["launches"]) is int and frame["launches"] >= 0)
     return int(frame["launches"])
@@ -130,4 +142,4 @@ def _require(frame: dict[str, Any], operation: str, fields: set[str]) -> None:
 
 def _demand(condition: bool) -> None:
     if not condition:
-        raise CandidateCheated("the candidate sent an answer of no known form")
+        raise CandidateCheated("the candidate sent an invalid reply")

@@ -1,4 +1,4 @@
-"""A candidate under NVIDIA's compute-sanitizer: how it is started, and what the tool found."""
+"""Runs a candidate under NVIDIA's compute-sanitizer, and reads the tool's report."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from inlinebench.records.errors import UsageError
 PROGRAM = "compute-sanitizer"
 LOG = "sanitizer.log"
 PATIENCE_S, SHORT_PATIENCE_S = 60.0, 5.0
-"""For the report at the end: of a solution that ran to its end, and of one that failed."""
+"""How long to wait for the report, in seconds: of a solution that ran to its end, and of one that failed."""
 LONGEST_FINDING = 300
 LONGEST_REPORT = 4000
 
 _SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (?:\d+ hazards? displayed \()?(\d+) errors?", re.MULTILINE)
 _FRAME = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "LEAK SUMMARY", "Warning", "Target application")
-"""How the lines begin that are about the run, not about a finding."""
+"""The beginnings of lines that do not belong to a finding."""
 _LINE = re.compile(r"^=+ ?(.*)$", re.MULTILINE)
 
 
 class NoReport(Exception):
-    """The tool didn't say what it found."""
+    """The tool wrote no complete report."""
 
 
 def command(tool: str) -> list[str]:
-    """What starts a program under a tool. Raises UsageError if it isn't there."""
+    """Returns the command that runs a program under a tool, such as `memcheck`. Raises UsageError if it is missing."""
     program = shutil.which(PROGRAM) or shutil.which(PROGRAM, path="/usr/local/cuda/bin")
     if program is None:
-        raise UsageError(f"--sanitize {tool}: no {PROGRAM} on PATH; it comes with the CUDA toolkit")
+        raise UsageError(f"--sanitize {tool}: {PROGRAM} is not on PATH; install the CUDA toolkit, which contains it")
     options = ["--tool", tool, "--target-processes", "all", "--log-file", LOG, "--print-limit", "20"]
-    # PyTorch probes for features by calls that may fail; only what kernels do is of interest.
+    # PyTorch tests for features with API calls that may fail, so only errors of kernels are reported.
     return [program, *options, *(["--report-api-errors", "no"] if tool == "memcheck" else [])]
 
 
 def report(scratch: Path) -> str:
-    """The end of a tool's report; empty if there is none."""
+    """Returns the end of a tool's report, or "" if there is none. `scratch` is the candidate's scratch folder."""
     log = scratch / LOG
     return log.read_text(encoding="utf-8", errors="replace")[-LONGEST_REPORT:] if log.is_file() else ""
 
 
 def read(tool: str, scratch: Path) -> str:
-    """What a tool found, in one line; empty if it found nothing. `scratch` is where the candidate ran.
+    """Returns a tool's findings in one line, or "" if it found nothing. `scratch` is the candidate's scratch folder.
 
-    Raises NoReport, as `describe` does.
+    Raises NoReport if the report is missing or incomplete.
     """
     log = scratch / LOG
     if not log.is_file():
@@ -53,9 +53,9 @@ def read(tool: str, scratch: Path) -> str:
 
 
 def describe(tool: str, report: str) -> str:
-    """The number of errors in a report and the first of them, with its place; empty if there are none.
+    """Returns the number of errors in a report and the first error, or "" if there are none.
 
-    Raises NoReport for one that doesn't end with its summary: that says nothing about the solution.
+    Raises NoReport if the report has no summary. It is incomplete then, and says nothing about the solution.
     """
     summary = _SUMMARY.findall(report)
     if not summary:

@@ -1,1 +1,1 @@
-"""Looks for solutions whose times or whose work are not what they seem."""
+"""Integrity checks: whether a solution's reported times are true, and whether its own kernels do the work."""

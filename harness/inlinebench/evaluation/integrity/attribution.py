@@ -1,7 +1,7 @@
-"""Whose kernels a call ran, and whether they ran within the clock: what a profile of it says.
+"""Reads the profile of a call: which kernels ran, where they come from, and whether they ran between the time stamps.
 
-A candidate makes the profile, so nothing here convicts by what is in it alone and acquits by it: a solution that hides
-its work from the profiler has to report times that the outside clock then finds too short.
+The profile comes from the candidate's process, so a solution could hide work from it. A clean profile therefore proves
+nothing about times. If a solution leaves hidden work out of its reported times, the outside clock finds them too short.
 """
 
 from __future__ import annotations
@@ -16,25 +16,30 @@ from inlinebench.records.result import KernelShare
 from inlinebench.timing.profile import LONGEST_NAME, Activity
 
 OWN, TRITON, LIBRARY, COPY = "own", "triton", "library", "copy"
-"""Origins of what a GPU does: the solution's libraries, kernels in its file, PyTorch's and NVIDIA's kernels, copies."""
+"""Origins of GPU activities: libraries built for the solution, kernels defined in its file (Triton, or CUDA compiled at
+run time), kernels of PyTorch and NVIDIA's libraries, and copies."""
 
 SLACK_US = 5.0
-"""Blocks of the hold end one after the other, so a side stream's kernel may begin this much before its last."""
+"""The blocks of the blocking kernel end one after the other, so a kernel on a side stream may begin this long before
+the last of them ends."""
 HARNESS = "inlinebench_"
+"""How the names of the harness's own kernels begin."""
 HOLD, STOP = "inlinebench_block", "inlinebench_stop"
+"""The blocking kernel, and the kernel that runs at the second time stamp."""
 COPIES = ("Memcpy", "Memset")
 MOST_SHOWN = 8
+"""Kernels of a call that a result lists."""
 
 _MANGLED = re.compile(rb"_Z[\w$.]+")
 _DEFINED = re.compile(
     r"@(?:\w+\.)*jit\b[^\n]*\n(?:\s*@[^\n]*\n)*\s*def\s+(\w+)"
     r"|__global__(?:\s+__launch_bounds__\s*\([^)]*\)|[^;{(])*?(\w+)\s*\("
 )
-"""Kernels that a Python file defines: Triton functions, and CUDA source that it compiles at run time."""
+"""Finds kernels that a Python file defines: Triton functions, and CUDA source that it compiles at run time."""
 
 
 class Origins:
-    """Tells where a kernel comes from, by the libraries that a solution had built and by the text of its file."""
+    """Finds the origin of a kernel from the `libraries` built for a solution and the `text` of its file."""
 
     def __init__(self, libraries: Iterable[Path], text: str) -> None:
         self._contents = [library.read_bytes() for library in libraries]
@@ -42,7 +47,7 @@ class Origins:
         self._defined = {name for match in _DEFINED.findall(text) for name in match if name}
 
     def of(self, name: str) -> str:
-        """The origin of an activity."""
+        """Returns the origin of an activity, by its name."""
         if name.startswith(COPIES):
             return COPY
         if self._has(name) or any(b"\0" + name.encode() + b"\0" in data for data in self._contents):
@@ -50,30 +55,37 @@ class Origins:
         return TRITON if _base(name) in self._defined else LIBRARY
 
     def _has(self, name: str) -> bool:
-        """Whether a library names this kernel. A library has thousands of names, most of them torch's; to be read are
-        those that hold the kernel's own, which mangling leaves as it is."""
+        """Whether a library contains the mangled name of this kernel."""
+        # A library has thousands of names, most of them torch's. Mangling keeps the base name, so only names that
+        # contain it are demangled.
         base = _base(name)
-        holds = base.encode() if base.isidentifier() and "operator" not in name else b""
-        return any(_demangle(mangled)[:LONGEST_NAME] == name for mangled in self._mangled if holds in mangled)
+        contained = base.encode() if base.isidentifier() and "operator" not in name else b""
+        return any(_demangle(mangled)[:LONGEST_NAME] == name for mangled in self._mangled if contained in mangled)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What one call ran between hold and stop. Times in ms; `busy_ms` is how long anything ran.
-
-    `early` and `late` name a kernel that ran outside; empty if none did. `library` are the names of library kernels.
-    """
+    """The GPU activities of one call, between the end of the blocking kernel and the second time stamp."""
 
     busy_ms: float
+    """How long at least one activity ran, in ms."""
     own_share: float
+    """The share of the activities' total time that the solution's own kernels take."""
     top: tuple[KernelShare, ...]
+    """The activities that take the most time."""
     library: dict[str, float]
+    """The time in ms of each library kernel, by name."""
     early: str
+    """The name of a kernel that ran before the first time stamp. Empty if none did."""
     late: str
+    """The name of a kernel that ran after the second time stamp. Empty if none did."""
 
 
 def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -> Profile | None:
-    """The profile of one call; None where the activities don't show the clock's own kernels."""
+    """Returns the profile of one call, or None if the activities lack the clock's own kernels.
+
+    `origin` returns the origin of an activity by its name.
+    """
     block = next((activity for activity in reversed(activities) if activity.name == HOLD), None)
     stop = next((activity for activity in activities if block and activity.name == STOP
                  and activity.begin_us >= block.end_us), None)
@@ -104,7 +116,7 @@ def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -
 
 
 def _union_us(activities: Iterable[Activity]) -> float:
-    """How long at least one of the activities ran; they come in order of their begins."""
+    """Returns how long at least one of the activities ran, in µs. They must be in order of their begins."""
     covered, end = 0.0, float("-inf")
     for activity in activities:
         covered += max(0.0, activity.end_us - max(end, activity.begin_us))
@@ -113,7 +125,8 @@ def _union_us(activities: Iterable[Activity]) -> float:
 
 
 def _base(name: str) -> str:
-    """`softmax` of `void (anonymous namespace)::softmax<float, 4>(float const*)`."""
+    """Returns the name without return type, namespace, template and parameters: `softmax` for `void
+    (anonymous namespace)::softmax<float, 4>(float const*)`."""
     plain = re.sub(r"\(anonymous namespace\)::", "", name)
     return re.split(r"[<(]", plain, maxsplit=1)[0].rpartition("::")[2].rpartition(" ")[2]
 
@@ -125,7 +138,7 @@ _libc.free.argtypes = [ctypes.c_void_p]
 
 
 def _demangle(name: bytes) -> str:
-    """A C++ name as the profiler writes it, by the function that it uses; what is no such name stays as it is."""
+    """Demangles a C++ name with the function that the profiler uses. Returns other names unchanged."""
     status = ctypes.c_int()
     found = _runtime.__cxa_demangle(name, None, None, ctypes.byref(status))
     if not found:

@@ -1,7 +1,7 @@
-"""Several calls with a set of buffers each: a batch behind one hold, or a loop as Python makes one.
+"""Has the candidate make several calls on one set of buffers each: a batch behind one blocking kernel, or a loop.
 
-The inputs of a batch are written only when all is queued. Until then there are others in the buffers: calls that can't
-be held work on those, and have to get them right as well.
+The judge writes the inputs of a batch only when all calls are queued. Until then the buffers contain other inputs. If
+the blocking kernel times out early, the calls run on these, and their outputs must be right for them.
 """
 
 from __future__ import annotations
@@ -22,25 +22,33 @@ from inlinebench.process.replies import read_batched, read_looped
 from inlinebench.timing.flags import FlagPage
 
 PATIENCE_S = 10.0
-"""For the GPU's word that a batch is done. It is a few milliseconds long, unless one call alone is longer."""
+"""How long to wait for the GPU's flag that a batch is done, in seconds. A batch takes a few milliseconds, unless a
+single call takes longer."""
 
 
 @dataclass(frozen=True)
 class BatchCall:
-    """One call of a batch: the judge's own copy of the inputs, and what was sent with them."""
+    """One call of a batch."""
 
     tensors: list[torch.Tensor]
+    """The judge's private copy of the inputs."""
     non_tensors: tuple[Any, ...]
+    """The non-tensor arguments."""
     variant: Variant
+    """The variant of the inputs."""
     random_seed: int
+    """The seed that is set before `forward`."""
 
 
 class Batch:
-    """Prepares inputs for calls and has them made: `run` leaves the time in `time`, `loop` in `wall_ms`.
+    """Several calls of one candidate, made either by `run` or by `loop`.
 
-    `chance` is the secret stream, `public` that of what the candidate is sent. Without a `page` the batch isn't held.
-    `outputs` are those of each call, and `written_over` tells which of them a later call took the memory of. `known` is
-    whether it is certain which inputs the calls found.
+    Args:
+        workload: the problem at its shape, with the shared buffers.
+        candidate: the process that makes the calls.
+        secret_random: draws the inputs.
+        public: draws the seeds that the candidate is sent.
+        page: the flags of the candidate's blocking kernel. With None, `run` uses no blocking kernel.
     """
 
     def __init__(
@@ -50,14 +58,24 @@ class Batch:
         self._workload, self._candidate, self._page = workload, candidate, page
         self._secret_random, self._public = secret_random, public
         self.calls: list[BatchCall] = []
+        """The calls, with the inputs that they read."""
         self.outputs: list[list[torch.Tensor]] = []
+        """Copies of each call's output tensors."""
         self.written_over: tuple[bool, ...] = ()
+        """For each call, whether a later one reused the memory of its output."""
         self.known = True
+        """Whether it is certain which inputs the calls read."""
         self.time: BatchTime
+        """The time of the whole batch. `run` sets it."""
         self.wall_ms: float
+        """The wall time of one call in ms. `loop` sets it."""
 
     def run(self, calls: int) -> tuple[bool, tuple[tuple[str, ...], ...]]:
-        """Whether the hold lasted until it was released, and the outputs that are no tensors, for each call."""
+        """Makes the calls behind one blocking kernel.
+
+        Returns whether the blocking kernel lasted until it was released, and the non-tensor outputs of each call.
+        Raises Failed if the candidate reports a failure, and the exceptions of `CandidateProcess.ask`.
+        """
         workload = self._workload
         self.calls = [self._prepare(number) for number in range(calls)]
         instead = [] if self._page is None or len(workload.sets) == 1 else [self._stand_in(call) for call in self.calls]
@@ -68,7 +86,7 @@ class Batch:
         self._candidate.resume()
         reply = self._candidate.ask(
             "batch", on_queued=stopwatch.start, blocking_ms=0.0 if self._page is None else BLOCKING_MS,
-            calls=self._frames(seeded=True),
+            calls=self._requests(seeded=True),
         )
         self.time = stopwatch.stop()
         self._take_outputs()
@@ -83,25 +101,29 @@ class Batch:
         return blocked, batched.non_tensors
 
     def loop(self, calls: int) -> tuple[tuple[str, ...], ...]:
-        """The outputs that are no tensors, for each call of a loop."""
+        """Makes the calls in a Python loop. Returns the non-tensor outputs of each call. Raises as `run` does."""
         workload = self._workload
         self.calls = [self._prepare(number) for number in range(calls)]
         workload.poison(range(calls))
         self._write(self.calls)
         self._candidate.resume()
-        reply = self._candidate.ask("loop", calls=self._frames(seeded=workload.probed.random))
+        reply = self._candidate.ask("loop", calls=self._requests(seeded=workload.probed.random))
         self._take_outputs()
         raise_failure(reply, workload.device)
         looped = read_looped(reply, calls)
         self.wall_ms, self.written_over = looped.wall_ms, looped.written_over
         return looped.non_tensors
 
-    def _frames(self, seeded: bool) -> list[dict[str, Any]]:
+    def _requests(self, seeded: bool) -> list[dict[str, Any]]:
         return [{"non_tensors": pack(call.non_tensors), "random_seed": call.random_seed if seeded else None}
                 for call in self.calls]
 
     def _take_outputs(self) -> None:
-        """At once: stopping a process doesn't stop its GPU, and what is still to be written now was late."""
+        """Copies the outputs, then stops the candidate.
+
+        In this order, because stopping a process does not stop its work on the GPU. Work that has not written its
+        results by now is too late.
+        """
         workload = self._workload
         self.outputs = [[tensor.clone() for tensor in workload.outputs(number)] for number in range(len(self.calls))]
         workload.synchronize()
@@ -114,7 +136,7 @@ class Batch:
         return BatchCall(tensors, non_tensors, variant, self._public.getrandbits(62))
 
     def _stand_in(self, call: BatchCall) -> BatchCall:
-        """The same call on other inputs."""
+        """Returns the same call with other inputs."""
         tensors = [torch.empty_like(tensor) for tensor in call.tensors]
         variant = self._workload.source.choose_variant(self._secret_random)
         self._workload.source.write(self._secret_random.getrandbits(62), variant, tensors)

@@ -1,4 +1,4 @@
-"""Integrity checks of a solution whose calls all matched: whether it did its own work, in the times it reported."""
+"""Checks a solution whose calls all matched: whether its times are true, and whether its own kernels do the work."""
 
 from __future__ import annotations
 
@@ -18,24 +18,37 @@ from inlinebench.records.result import Kernels, Verdict
 from inlinebench.timing.profile import Activity
 
 BATCHES = 4
-"""Tried before times are called implausible: the host is sometimes late, and then the judge sees the work end late."""
+"""Batches that are tried before times count as implausible. The host is sometimes late, so one long batch proves
+nothing."""
 PROFILED_CALLS = 3
 PROFILE_TOLERANCE, PROFILE_SLACK_MS = 0.10, 0.005
-"""How far what ran may exceed the reported time: the larger of the two."""
+"""How far the profiled time may exceed the reported time: the larger of a share and ms."""
 WRITE_MARGIN = 0.9
-FIG_LEAF = 0.01
+"""The share of the time to write the outputs that a reported time must reach."""
+NEGLIGIBLE = 0.01
+"""Own kernels are negligible if they take less than this share of the GPU's time and replace less than this share of
+the reference's kernels."""
 REFERENCES_OWN = 0.5
-"""Own kernels with less than the first share of the GPU's time are none, if they replace less than that of the
-reference, and if the reference's own kernels make up the second share of what library kernels ran."""
-NONE_OF_ITS_OWN = ("no kernel of its own ran: only PyTorch's and its libraries' did (--allow-library lets such a "
+"""The solution leaves the work to the reference's library kernels if these take at least this share of the time of all
+library kernels that it ran."""
+NONE_OF_ITS_OWN = ("no kernel of its own ran, only kernels of PyTorch and its libraries (--allow-library lets such a "
                    "solution pass)")
 
 
 class IntegrityChecks:
     """The integrity checks of one candidate.
 
-    `batch` makes that many calls back to back, timed by the judge's clock; it also returns whether the blocking kernel
-    lasted until it was released. `profile` makes one call under the profiler.
+    Args:
+        workload: the problem at its shape, with the shared buffers.
+        job: the evaluation, for the text of the solution file.
+        tools: what the judge provides.
+        attempt: gets the record of the kernels and notes.
+        timings: the reported times.
+        requests: the candidate's requests, for its libraries and its number of launches.
+        reference: is profiled if the solution's own kernels take little time.
+        batch: makes a number of calls back to back, timed by the judge's clock. Returns the batch, and whether the
+            blocking kernel lasted until it was released.
+        profile: makes one call under the profiler and returns the GPU's activities.
     """
 
     def __init__(
@@ -49,11 +62,11 @@ class IntegrityChecks:
 
     @property
     def _costs(self) -> Costs:
-        assert self._workload.costs is not None  # every workload on a GPU has them where times are taken
+        assert self._workload.costs is not None  # measured for every workload on a GPU with timing
         return self._workload.costs
 
     def run(self) -> None:
-        """Makes all checks, cheapest first. Raises Failed at the first that fails."""
+        """Runs all checks that the device and the settings allow, the cheapest first. Raises Failed if one fails."""
         if self._workload.device.type == "cpu":
             self._check_launches()
             return
@@ -68,35 +81,35 @@ class IntegrityChecks:
             raise Failed(Verdict.REJECTED, NONE_OF_ITS_OWN)
 
     def _check_writes(self, reported: float) -> None:
-        self._tools.progress("timing its outputs alone")
+        self._tools.progress("checking the time to write the outputs")
         least = self._costs.write_ms
         if reported < WRITE_MARGIN * least:
-            raise Failed(Verdict.REJECTED, f"{reported:.4g} ms are impossible: writing its outputs alone takes "
-                         f"{least:.4g} ms on this device")
+            raise Failed(Verdict.REJECTED, f"the reported time of {reported:.4g} ms is impossible: writing the outputs "
+                         f"alone takes {least:.4g} ms on this device")
 
     def _check_outside_clock(self, reported: float) -> None:
-        beside = self._costs.beside
+        surroundings = self._costs.surroundings
         calls = calls_in_batch(reported, len(self._workload.sets))
         took, plausible = 0.0, 0.0
         for _ in range(BATCHES):
-            self._tools.progress(f"clocking a batch of {calls} from outside")
+            self._tools.progress(f"timing a batch of {calls} calls with the judge's clock")
             batch, blocked = self._batch(calls)
             while not blocked and calls > 1:
-                calls = max(1, calls // 4)  # what fits into the device's queue is all that can be held
+                calls = max(1, calls // 4)  # the device's queue may be too short for more calls
                 batch, blocked = self._batch(calls)
             if not blocked:
                 continue
             if self._requests.synchronises:
-                self._timings.outside_ms = outside_ms(calls, batch.time.least_ms, beside)
+                self._timings.outside_ms = outside_ms(calls, batch.time.least_ms, surroundings)
                 return
             took = batch.time.least_ms
-            plausible = most_plausible_ms(calls, reported, beside)
+            plausible = most_plausible_ms(calls, reported, surroundings)
             if took <= plausible:
                 return
         raise Failed(Verdict.REJECTED, self._timings.in_doubt(
-            f"its times don't add up: {calls} calls took {took:.4g} ms by the judge's clock; at the {reported:.4g} ms "
-            f"that were reported, {plausible:.4g} ms is the most" if took else
-            "its times don't add up: its calls could be queued in advance, but none when the judge took the time"
+            f"its times don't add up: {calls} calls took {took:.4g} ms by the judge's clock, but at most "
+            f"{plausible:.4g} ms are plausible for the reported {reported:.4g} ms a call" if took else
+            "its times don't add up: its timed calls could be queued in advance, but not the calls that the judge timed"
         ))
 
     def _check_kernels(self, reported: float | None) -> None:
@@ -108,7 +121,7 @@ class IntegrityChecks:
         found = [read_profile(self._profile(), origins.of) for _ in range(number)]
         profiles = [profile for profile in found if profile is not None]
         if not profiles:
-            self._attempt.notes.add("which kernels ran is unknown: the profiler shows none here")
+            self._attempt.notes.add("which kernels ran is unknown: the profiler recorded none")
             return
         best = min(profiles, key=lambda profile: profile.busy_ms)
         self._attempt.kernels = Kernels(best.own_share, best.top)
@@ -128,25 +141,29 @@ class IntegrityChecks:
     def _check_profiled_time(self, profiled_ms: float, reported_ms: float) -> None:
         if profiled_ms - reported_ms > max(PROFILE_TOLERANCE * reported_ms, PROFILE_SLACK_MS):
             raise Failed(Verdict.REJECTED, self._timings.in_doubt(
-                f"its kernels take {profiled_ms:.4g} ms under the profiler; {reported_ms:.4g} ms were reported"))
+                f"its kernels take {profiled_ms:.4g} ms under the profiler, but it reported {reported_ms:.4g} ms"))
 
     def _check_ownership(self, profile: Profile) -> None:
         if profile.own_share == 0.0:
             raise Failed(Verdict.REJECTED, NONE_OF_ITS_OWN)
-        if profile.own_share >= FIG_LEAF:
+        if profile.own_share >= NEGLIGIBLE:
             return
         reference = read_profile(self._reference.profile(self._tools.tracer), lambda _: LIBRARY)
-        if reference is not None and is_fig_leaf(profile.library, reference.library):
-            raise Failed(Verdict.REJECTED, f"{profile.own_share:.2%} of its GPU time is its own kernels'; the rest is "
-                         "the reference's library calls (--allow-library lets such a solution pass)")
+        if reference is not None and leaves_work_to_library(profile.library, reference.library):
+            raise Failed(Verdict.REJECTED, f"only {profile.own_share:.2%} of its GPU time is in its own kernels; the "
+                         "rest is in the reference's library kernels (--allow-library lets such a solution pass)")
 
 
-def is_fig_leaf(library: Mapping[str, float], reference: Mapping[str, float]) -> bool:
-    """Whether own kernels with next to no time of their own also replace next to nothing.
+def leaves_work_to_library(library: Mapping[str, float], reference: Mapping[str, float]) -> bool:
+    """Whether a solution runs the reference's library kernels and replaces almost none of them.
 
-    Given are the times in ms of the library kernels that ran, and of the reference's kernels, by name. A fused epilogue
-    may well be that fast; it shows in the kernels of the reference that are gone.
+    For solutions whose own kernels take almost no time. A fused epilogue can be that fast as well, but it replaces
+    kernels of the reference.
+
+    Args:
+        library: the time in ms of each library kernel that the solution ran, by name.
+        reference: the time in ms of each kernel that the reference ran, by name.
     """
     shared = sum(ms for name, ms in library.items() if name in reference)
     replaced = sum(ms for name, ms in reference.items() if name not in library)
-    return shared >= REFERENCES_OWN * sum(library.values()) and replaced < FIG_LEAF * sum(reference.values())
+    return shared >= REFERENCES_OWN * sum(library.values()) and replaced < NEGLIGIBLE * sum(reference.values())
