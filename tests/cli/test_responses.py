@@ -51,7 +51,7 @@ def test_every_block_is_evaluated_on_demand(tmp_path: Path, cache: Path) -> None
 
 def test_standard_input_is_an_answer(tmp_path: Path, cache: Path) -> None:
     done, (row,) = run(tmp_path, ANSWER, "--cache", cache, given="-")
-    assert (row.solution, row.verdict) == ("answer", Verdict.PASSED) and done.returncode == 0
+    assert (row.solution, row.verdict) == ("response", Verdict.PASSED) and done.returncode == 0
 
 
 def test_an_answer_without_a_solution_is_invalid_with_what_was_found(tmp_path: Path, cache: Path) -> None:

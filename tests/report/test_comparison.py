@@ -106,6 +106,18 @@ def test_times_of_different_gpus_are_compared_only_with_any_gpu() -> None:
     assert compare(old, [result("a/b", environment=Environment("2.11", "0.1", gpu="A100"))])[0].change is Change.SAME
 
 
+def version(number: str, *, speedup: float) -> Result:
+    return timed("a/b", speedup, speedup + 0.1, environment=Environment("2.11", number, gpu="H100"))
+
+
+def test_times_whose_meaning_changed_are_compared_only_with_any_version() -> None:
+    old, new = [version("0.1.0", speedup=1)], [version("0.3.0", speedup=2)]
+    with pytest.raises(UsageError, match=r"inlinebench 0\.1\.0 and 0\.3\.0 can't be compared: in 0\.2\.0"):
+        compare(old, new)
+    assert compare(old, new, any_version=True)[0].change is Change.FASTER
+    assert compare([version("0.2.0", speedup=1)], new)[0].change is Change.FASTER
+
+
 @pytest.mark.parametrize("facts", [
     {"change": Change.NEW, "before": result(), "after": result()},
     {"change": Change.GONE, "before": None, "after": result()},

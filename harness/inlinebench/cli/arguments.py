@@ -71,7 +71,7 @@ CHECK = Command(
 """)
 BUILD = Command(
     "build", "Builds solutions and evaluates nothing. With --arch this needs no GPU.",
-    ("what to evaluate", "inputs", "devices", "builds", "build results"), "build_only",
+    ("what to build", "shapes", "device", "builds", "build results"), "build_only",
     examples="""\
   {prog} --arch 90                 everything, for compute capability 9.0
   {prog} 'matmul_*/fast' --arch 80,90a
@@ -223,7 +223,7 @@ def _add_folders(add: Add, _: Mapping[str, str]) -> None:
     add("--problems", type=Path, metavar="DIR", help="folder of problem files, or of folders level1, level2, ... of "
         "them (default: ./problems, else those of this checkout)")
     add("--solutions", type=Path, metavar="DIR", help="folder of <problem>/<name>.py files, or of KernelBench's "
-        "level_L_problem_P_sample_S_kernel.py (default: `solutions` beside the problems)")
+        "level_L_problem_P_sample_S_kernel.py (default: `solutions` beside the folder of the problems, or ./solutions)")
     add("--level", dest="levels", type=types.positive, action="append", default=[], metavar="N", help="only problems "
         "of this level (1: one operator, 2: a fusion, 3: a block); repeatable")
     add("--tag", dest="tags", action="append", default=[], metavar="NAME", help="only problems with this tag, such as "
@@ -239,20 +239,28 @@ def _add_selection(add: Add, environment: Mapping[str, str]) -> None:
         "ModelNew")
 
 
-def _add_inputs(add: Add, _: Mapping[str, str]) -> None:
+def _add_shapes(add: Add, _: Mapping[str, str]) -> None:
     add("--shape", dest="shapes", action="append", default=[], metavar="NAME", help="a shape that the problem "
         "declares; repeatable (default: full; every shape when only correctness is checked; on the CPU the declared "
         "ones)")
     add("--set", dest="constants", action="append", default=[], metavar="K=V", help="replace a constant of the problem")
     add("--precision", choices=PRECISIONS, help="cast floating-point inputs and weights, as KernelBench does (default: "
         "as the problem has them)")
+
+
+def _add_inputs(add: Add, environment: Mapping[str, str]) -> None:
+    _add_shapes(add, environment)
     add("--seed", type=int, metavar="N", help="the secret seed of an earlier run, to draw the same inputs")
     add("--variants", type=types.on_off, default=True, metavar="on|off", help="negated, scaled and sign-flipped inputs "
         "(default: on)")
 
 
-def _add_devices(add: Add, _: Mapping[str, str]) -> None:
+def _add_device(add: Add, _: Mapping[str, str]) -> None:
     add("--device", default=Options.device, metavar="NAME", help="auto, cuda, cuda:N or cpu (default: auto)")
+
+
+def _add_devices(add: Add, environment: Mapping[str, str]) -> None:
+    _add_device(add, environment)
     add("--devices", type=types.devices, default=(), metavar="LIST", help="use several devices: all, GPU numbers such "
         "as 0,1, or cpu,cpu for two judges on the CPU")
     add("--executor", choices=EXECUTORS, default=Options.executor, help="where to evaluate: on this machine, or on a "
@@ -342,7 +350,10 @@ def _add_modes(add: Add, _: Mapping[str, str]) -> None:
 _GROUPS: Mapping[str, Callable[[Add, Mapping[str, str]], None]] = {
     "folders": _add_folders,
     "what to evaluate": _add_selection,
+    "what to build": _add_selection,
+    "shapes": _add_shapes,
     "inputs": _add_inputs,
+    "device": _add_device,
     "devices": _add_devices,
     "correctness": _add_correctness,
     "times": _add_times,

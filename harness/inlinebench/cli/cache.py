@@ -25,9 +25,9 @@ KINDS = {
     "built libraries": contents.entries,
     "CUDA on the CPU": contents.cpu_libraries,
     "Python modules, compiled": contents.bytecode,
-    "notes of what was built": contents.notes,
+    "records of builds": contents.notes,
     "peaks of GPUs": contents.peaks,
-    "work under way or left": contents.leftovers,
+    "unfinished builds": contents.leftovers,
 }
 
 

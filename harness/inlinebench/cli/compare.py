@@ -18,15 +18,17 @@ row is slower or now failing, 2 if the files cannot be compared.
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the comparison and returns the exit status. Raises UsageError."""
-    parser = argparse.ArgumentParser(prog="inlinebench compare", description=__doc__, epilog=EPILOG)
+    parser = argparse.ArgumentParser(prog="inlinebench compare", epilog=EPILOG,
+                                     description="Compares two files of results. Its exit status is a gate in CI.")
     add = parser.add_argument
     add("before", type=Path, help="results written by --out: the state to compare with")
     add("after", type=Path, help="results written by --out: the new state")
     add("--all", action="store_true", help="also show unchanged rows")
     add("--any-gpu", action="store_true", help="compare times of different GPUs")
+    add("--any-version", action="store_true", help="compare times of versions with different meanings of times")
     add("--markdown", type=Path, metavar="FILE", help="also write the table to FILE, for a comment on a pull request")
     given = parser.parse_args(arguments)
-    found = compare(read(given.before), read(given.after), any_gpu=given.any_gpu)
+    found = compare(read(given.before), read(given.after), any_gpu=given.any_gpu, any_version=given.any_version)
     if given.markdown:
         write(given.markdown, changes.markdown(found, everything=given.all))
     print(changes.text(found, everything=given.all))

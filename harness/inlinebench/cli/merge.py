@@ -15,7 +15,8 @@ from inlinebench.records.result import Result, to_json
 
 def main(arguments: Sequence[str]) -> int:
     """Writes the joined file and returns the exit status. Raises UsageError."""
-    parser = argparse.ArgumentParser(prog="inlinebench merge", description=__doc__)
+    parser = argparse.ArgumentParser(prog="inlinebench merge",
+                                     description="Joins the results of several shards into one file.")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="results written by --out")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="a new file")
     given = parser.parse_args(arguments)

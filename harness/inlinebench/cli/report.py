@@ -18,7 +18,8 @@ TITLE = "inlinebench"
 
 def main(arguments: Sequence[str]) -> int:
     """Writes the report, or prints it. Raises UsageError."""
-    parser = argparse.ArgumentParser(prog="inlinebench report", description=__doc__)
+    what = "Writes results as HTML, Markdown, CSV or JUnit XML, or prints a table."
+    parser = argparse.ArgumentParser(prog="inlinebench report", description=what)
     add = parser.add_argument
     add("files", nargs="+", type=Path, metavar="FILE", help="results written by --out; the last result of "
         "a row counts")

@@ -18,8 +18,8 @@ from inlinebench.report.text import one_line
 if TYPE_CHECKING:
     from inlinebench.response import Block
 
-NAME = "answer"
-"""Of the solution when the response comes from standard input."""
+NAME = "response"
+"""Name of the solution when the response comes from standard input."""
 LONGEST_BYTES = 16 << 20
 
 
@@ -41,9 +41,9 @@ def with_responses(options: Options) -> Iterator[Options]:
         try:
             found = _blocks(text, name, every=options.all_blocks)
         except NoSolution as error:
-            yield replace(options, answers=(Solution("", name, options.response, str(error)),))
+            yield replace(options, responses=(Solution("", name, options.response, str(error)),))
             return
-        yield replace(options, answers=tuple(_file(Path(folder), *each) for each in found.items()))
+        yield replace(options, responses=tuple(_file(Path(folder), *each) for each in found.items()))
 
 
 def _blocks(text: str, name: str, *, every: bool) -> dict[str, Block]:

@@ -126,7 +126,9 @@ def show(text: str) -> None:
 def _say_folders(wanted: options.Options) -> None:
     """Says which folders are used, except in the checkout's own, where that is plain."""
     if not wanted.quiet and Path.cwd() != options.ROOT:
-        print(f"problems: {wanted.problems.resolve()}; solutions: {wanted.solutions.resolve()}", file=sys.stderr)
+        files = wanted.names and all(Path(name).suffix == ".py" for name in wanted.names)
+        problems = "as named" if files else wanted.problems.resolve()
+        print(f"problems: {problems}; solutions: {wanted.solutions.resolve()}", file=sys.stderr)
 
 
 def _complain(prog: str, message: str) -> None:

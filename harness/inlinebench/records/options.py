@@ -53,7 +53,7 @@ class Options:
     """A file with a model's response (`-` for standard input), whose code block is evaluated like `solution_file`."""
     all_blocks: bool = False
     """Whether every code block of the response that defines `ModelNew` is evaluated, not only the last."""
-    answers: tuple[Solution, ...] = ()
+    responses: tuple[Solution, ...] = ()
     """The solutions found in the response. Not a command-line option."""
     list_only: bool = False
     """Whether to list problems, shapes and solutions instead of evaluating."""

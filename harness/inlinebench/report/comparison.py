@@ -7,6 +7,7 @@ covers the variation between processes (see docs/timing.md).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -43,6 +44,8 @@ class Change(str, Enum):
         return self.value
 
 
+TIMES_CHANGED_IN = ("0.2.0",)
+"""Versions of the harness in which times changed their meaning. Since 0.2.0 a time excludes the launch overhead."""
 WORSE = frozenset({Change.NOW_FAILING, Change.SLOWER})
 """The changes that make `inlinebench compare` exit with status 1."""
 
@@ -69,14 +72,19 @@ class Compared:
             raise ValueError(f"{self.change} without a ratio")
 
 
-def compare(before: Iterable[Result], after: Iterable[Result], *, any_gpu: bool = False) -> tuple[Compared, ...]:
+def compare(
+    before: Iterable[Result], after: Iterable[Result], *, any_gpu: bool = False, any_version: bool = False
+) -> tuple[Compared, ...]:
     """Compares every row of either set. The worst changes come first.
 
-    Raises UsageError if times are from different GPUs, unless `any_gpu` is set.
+    Raises UsageError if times are from different GPUs, unless `any_gpu` is set, or from versions of the harness between
+    which times changed their meaning, unless `any_version` is set.
     """
     old, new = _rows(before), _rows(after)
     if not any_gpu:
         _check_gpus(old.values(), new.values())
+    if not any_version:
+        _check_versions(old.values(), new.values())
     standing = _standing_for_others(old, new)
     found = [_compared(row, old.get(row, []), new.get(standing.get(row, row), [])) for row in {**old, **new}]
     order = list(Change)
@@ -115,12 +123,29 @@ def _check_gpus(before: Iterable[Sequence[Result]], after: Iterable[Sequence[Res
                          "compare them anyway")
 
 
+def _check_versions(before: Iterable[Sequence[Result]], after: Iterable[Sequence[Result]]) -> None:
+    found = {result.environment.harness for rows in (*before, *after) for result in rows
+             if result.timing is not None and result.environment is not None}
+    if len({_meaning(version) for version in found}) > 1:
+        raise UsageError(f"times of inlinebench {_named(found)} can't be compared: in {_named(TIMES_CHANGED_IN)} times "
+                         "changed their meaning; use --any-version to compare them anyway")
+
+
+def _meaning(version: str) -> int:
+    """Returns how often times had changed their meaning up to a version."""
+    return sum(_numbers(version) >= _numbers(each) for each in TIMES_CHANGED_IN)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
 def _gpu(result: Result) -> str | None:
     return result.environment.gpu if result.environment else None
 
 
-def _named(gpus: set[str | None]) -> str:
-    return " and ".join(sorted(map(str, gpus)))
+def _named(names: Iterable[str | None]) -> str:
+    return " and ".join(sorted(map(str, names)))
 
 
 def _compared(row: Row, old: Sequence[Result], new: Sequence[Result]) -> Compared:

@@ -109,7 +109,7 @@ def _given(options: Options) -> tuple[Solution, ...]:
     """Returns the solutions of `--solution` or `--response`, without their problem."""
     path = options.solution_file
     if path is None:
-        return options.answers
+        return options.responses
     if not path.is_file():
         raise UsageError(f"--solution {path}: no such file")
     return (Solution("", path.stem, path),)
