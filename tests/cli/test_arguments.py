@@ -133,8 +133,8 @@ def test_without_the_gpu_that_was_asked_for_the_status_is_3(device: str) -> None
 # A bad file is its row's verdict, and the rest of the run goes on.
 
 BAD_PROBLEMS = {
-    "no_model": ("x = 1", "no Model, get_inputs, get_init_inputs"),
-    "no_inputs": (PROBLEM.replace("def get_inputs", "def inputs"), "no get_inputs"),
+    "no_model": ("x = 1", "missing Model, get_inputs, get_init_inputs"),
+    "no_inputs": (PROBLEM.replace("def get_inputs", "def inputs"), "missing get_inputs"),
     "syntax_error": ("def f(:", "line 1"),
     "raises": (PROBLEM.replace("return x * 2", "raise ValueError('odd size')"), "forward raises ValueError: odd size"),
     "raises_at_import": ("import torch.no_such_module", "ModuleNotFoundError"),
@@ -147,7 +147,7 @@ BAD_SOLUTIONS = {
     "syntax_error": ("def f(:", Verdict.INVALID, "line 1"),
     "missing_import": ("import no_such_module", Verdict.INVALID, "No module named 'no_such_module'"),
     "no_model_new": ("class Model: pass", Verdict.INVALID, "no class ModelNew; a solution file must define"),
-    "no_module": ("class ModelNew: pass", Verdict.INVALID, "no torch.nn.Module as ModelNew"),
+    "no_module": ("class ModelNew: pass", Verdict.INVALID, "ModelNew is not a torch.nn.Module"),
     "other_signature": (SOLUTION.replace("    def forward", "    def __init__(self, size): pass\n    def forward"),
                         Verdict.INVALID, "0 arguments of get_init_inputs()"),
     "empty": ("", Verdict.INVALID, "ModelNew"),
