@@ -199,7 +199,10 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of a solution that passed. "Device time" excludes launch gaps, and starts from a flushed L2 cache."""
+    """Times of a solution that passed.
+
+    On a GPU, device time starts with a flushed L2 cache and excludes launch gaps, unless a flag says otherwise.
+    """
 
     reference_ms: Spread
     """Device time of the reference, in ms."""
