@@ -159,7 +159,7 @@ def measure(given: argparse.Namespace) -> int:
     """Measures the chosen parts one by one. Returns the exit status."""
     try:
         device = devices.resolve(given.device)
-    except devices.Unusable as error:
+    except devices.UnusableDevice as error:
         return complain(str(error))
     if device.type != "cuda":
         return complain("--device must be a GPU: times on the CPU are not measured")

@@ -148,7 +148,7 @@ class Init:
 
 
 @dataclass(frozen=True)
-class Progress:
+class Status:
     """Judge to scheduler: a status message."""
 
     text: str
@@ -177,6 +177,6 @@ __all__ = [
     "NeedInit",
     "NeedRuntimeLibraries",
     "ProblemAt",
-    "Progress",
     "Settings",
+    "Status",
 ]

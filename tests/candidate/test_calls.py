@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from inlinebench.candidate.calls import Caller, Form, Mismatch
+from inlinebench.candidate.calls import Caller, CallForm, OutputMismatch
 from inlinebench.timing.cpu import CpuClock
 from inlinebench.wire.arena import BufferSet, TensorMeta, TensorSpec, lay_out, view
 from inlinebench.wire.tree import flatten
@@ -34,7 +34,7 @@ def made(
     for number, buffers in enumerate(sets):
         view(arena, buffers.inputs[0]).fill_(number + 1)
 
-    form = Form(flatten((torch.zeros(4),))[0], (True,), flatten(torch.zeros(4))[0], (True,), tuple(sets), {}, False)
+    form = CallForm(flatten((torch.zeros(4),))[0], (True,), flatten(torch.zeros(4))[0], (True,), tuple(sets), {}, False)
     return Caller(Model(forward), CpuClock(), arena, form, copied_to), arena, sets
 
 
@@ -69,7 +69,7 @@ def test_two_alternating_output_buffers_contain_the_last_two_outputs() -> None:
 
 
 def test_an_output_of_another_shape_is_a_mismatch() -> None:
-    with pytest.raises(Mismatch, match="shape"):
+    with pytest.raises(OutputMismatch, match="shape"):
         looped(lambda x: x[:2] * 2)
 
 

@@ -160,6 +160,6 @@ def test_a_missing_library_raises_the_original_error(tmp_path: Path) -> None:
 def test_an_undefined_symbol_is_a_failure_of_the_kind_not_linked(tmp_path: Path) -> None:
     path = tmp_path / "solution.py"
     path.write_text("from inlinebench.candidate.load_inline import NotLinked\nraise NotLinked('undefined symbol f')\n")
-    with pytest.raises(solution.Unusable, match=r"^undefined symbol f \(solution.py, line 2\)$") as raised:
+    with pytest.raises(solution.UnusableSolution, match=r"^undefined symbol f \(solution.py, line 2\)$") as raised:
         solution.import_class(path, "ModelNew")
     assert raised.value.kind == "not_linked"

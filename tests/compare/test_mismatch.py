@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from inlinebench.compare import index_sets
 from inlinebench.compare import tolerance as compare
-from inlinebench.compare.index_sets import Form, IndexSet
+from inlinebench.compare.index_sets import IndexSet, SetForm
 from inlinebench.compare.mismatch import find_mismatch
 from inlinebench.compare.regions import axes, ordinal, where
 from inlinebench.compare.tolerance import Scale, default_tolerance, measure_scale
@@ -253,19 +253,19 @@ def test_scalars_full_masks_and_empty_masks_have_no_description() -> None:
 
 @pytest.mark.parametrize("window", [1 << 22, 40])
 @pytest.mark.parametrize(("chosen", "form"), [
-    ([0, 64], Form.STEP), ([5, 40], Form.SOME), ([0, 1, 64, 65], Form.BLOCK), ([1, 2, 60, 61], Form.SOME),
-    (list(range(3, 128, 9)), Form.STEP), (list(range(30, 100, 7)), Form.STEP_WITHIN),
-    ([index for index in range(128) if index % 16 in (15, 0)], Form.SOME),
-    (list(range(0, 128, 3))[:-1], Form.STEP_WITHIN), ([*range(0, 128, 8), 126], Form.SOME),
-    (list(range(128)), Form.EVERY), ([127], Form.ONE),
+    ([0, 64], SetForm.STEP), ([5, 40], SetForm.SOME), ([0, 1, 64, 65], SetForm.BLOCK), ([1, 2, 60, 61], SetForm.SOME),
+    (list(range(3, 128, 9)), SetForm.STEP), (list(range(30, 100, 7)), SetForm.STEP_WITHIN),
+    ([index for index in range(128) if index % 16 in (15, 0)], SetForm.SOME),
+    (list(range(0, 128, 3))[:-1], SetForm.STEP_WITHIN), ([*range(0, 128, 8), 126], SetForm.SOME),
+    (list(range(128)), SetForm.EVERY), ([127], SetForm.ONE),
 ])
-def test_the_form_of_a_set(chosen: list[int], form: Form, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_form_of_a_set(chosen: list[int], form: SetForm, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_sets, "WINDOW", window)
     vector = torch.zeros(128, dtype=torch.bool)
     vector[chosen] = True
     found = IndexSet.of(vector)
     assert found.examples == tuple(chosen[:3])
-    period_in_sight = window > 128 or form not in (Form.STEP, Form.BLOCK) or found.period
+    period_in_sight = window > 128 or form not in (SetForm.STEP, SetForm.BLOCK) or found.period
     assert found.form is form or not period_in_sight
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from inlinebench.records.errors import UsageError
 from inlinebench.records.result import Environment, Result, Spread, Timing, Verdict
 from inlinebench.report import changes
-from inlinebench.report.comparison import WORSE, Change, Compared, compare, latest
+from inlinebench.report.comparison import WORSE, Change, ComparedRow, compare, latest
 
 from .samples import any_result, result
 
@@ -125,7 +125,7 @@ def test_times_whose_meaning_changed_are_compared_only_with_any_version() -> Non
 ])
 def test_a_contradictory_comparison_is_rejected(facts: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="with"):
-        Compared(("a", "b", "full"), **facts)  # type: ignore[arg-type]
+        ComparedRow(("a", "b", "full"), **facts)  # type: ignore[arg-type]
 
 
 @given(st.lists(any_result(), max_size=5), st.lists(any_result(), max_size=5))

@@ -23,12 +23,12 @@ _NoTorchFunction = torch._C.DisableTorchFunction
 """Bound here, before a solution can replace them."""
 
 
-class Mismatch(Exception):
+class OutputMismatch(Exception):
     """The output does not have the reference's structure, shapes or dtypes. The message says how it differs."""
 
 
 @dataclass(frozen=True)
-class Form:
+class CallForm:
     """The structure of arguments and outputs, and the regions of their tensors in the shared buffers."""
 
     input_skeleton: Any
@@ -74,7 +74,7 @@ class Caller:
     """
 
     def __init__(
-        self, model: torch.nn.Module, clock: Clock, arena: torch.Tensor, form: Form,
+        self, model: torch.nn.Module, clock: Clock, arena: torch.Tensor, form: CallForm,
         copied_to: torch.device | None = None,
     ) -> None:
         self._model, self._clock, self._arena, self._form, self._copied_to = model, clock, arena, form, copied_to
@@ -186,7 +186,7 @@ class Caller:
         if not same_structure(skeleton, self._form.output_skeleton):
             expected = self._form.output_skeleton
             kind = type(value).__name__ if isinstance(skeleton, Leaf) else describe(skeleton)
-            raise Mismatch(f"the output is {kind}; the reference gives {describe(expected)}")
+            raise OutputMismatch(f"the output is {kind}; the reference gives {describe(expected)}")
         handed = Handed([], [])
         for leaf, is_tensor in zip(leaves, self._form.output_is_tensor, strict=True):
             if is_tensor:
@@ -195,30 +195,31 @@ class Caller:
             elif isinstance(plain(leaf), bool | int | float | str | None):
                 handed.plain.append(plain(leaf))
             else:
-                raise Mismatch(f"an output is {type(leaf).__name__}; the reference gives a plain Python value")
+                raise OutputMismatch(f"an output is {type(leaf).__name__}; the reference gives a plain Python value")
         own = dict(self._model.named_buffers())
         for name, spec in self._form.states.items():
             if name not in own or tuple(own[name].shape) != spec.shape:
-                raise Mismatch(f"the buffer {name} is missing or has a different shape after the call")
+                raise OutputMismatch(f"the buffer {name} is missing or has a different shape after the call")
             handed.tensors.append((spec, self._lay_out(own[name].detach(), spec)))
         return handed
 
     def _conform(self, out: object, spec: TensorSpec) -> torch.Tensor:
         if type(out) is not torch.Tensor:
-            raise Mismatch(f"an output is {type(out).__name__}; the reference gives exactly torch.Tensor")
+            raise OutputMismatch(f"an output is {type(out).__name__}; the reference gives exactly torch.Tensor")
         if tuple(out.shape) != spec.shape:
-            raise Mismatch(f"an output has shape {list(out.shape)}; the reference's has {list(spec.shape)}")
+            raise OutputMismatch(f"an output has shape {list(out.shape)}; the reference's has {list(spec.shape)}")
         if out.dtype is not spec.torch_dtype:
-            raise Mismatch(f"an output is {str(out.dtype).removeprefix('torch.')}; the reference's is {spec.dtype}")
+            dtype = str(out.dtype).removeprefix("torch.")
+            raise OutputMismatch(f"an output is {dtype}; the reference's is {spec.dtype}")
         out = self._lay_out(out, spec)
         if not self._form.may_alias and any(_overlap(out, given) for given in self._given):
-            raise Mismatch("an output shares memory with an input; the reference's doesn't")
+            raise OutputMismatch("an output shares memory with an input; the reference's doesn't")
         return out
 
     def _lay_out(self, tensor: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
         """Returns a tensor with the device and the strides of a region of the arena, converting it if necessary."""
         if not _is_plain(tensor):
-            raise Mismatch("an output is a tensor whose values are still to be computed")
+            raise OutputMismatch("an output is a tensor whose values are still to be computed")
         if tensor.device != self._device:
             self.notes.add(f"output converted from {tensor.device.type}")
             tensor = tensor.to(self._device)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from inlinebench.candidate import load_inline, solution, weights
-from inlinebench.candidate.calls import Caller, Form, Mismatch
+from inlinebench.candidate.calls import Caller, CallForm, OutputMismatch
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import for_build
 from inlinebench.cuda_on_cpu import python_side
@@ -75,15 +75,15 @@ class Candidate:
     def _reply(self, operation: Any, request: dict[str, Any]) -> dict[str, Any]:
         try:
             return dict(operation(request))
-        except solution.Unusable as error:
+        except solution.UnusableSolution as error:
             return self._failed(error, error)
-        except Mismatch as error:
+        except OutputMismatch as error:
             return {"op": "mismatch", "message": str(error)[:LONGEST_MESSAGE]}
         except Exception as error:  # noqa: BLE001
             # An exception of the solution becomes the reply; its traceback goes to the log.
             return self._failed(solution.failure(error, "exception", self._path), error)
 
-    def _failed(self, unusable: solution.Unusable, error: Exception) -> dict[str, Any]:
+    def _failed(self, unusable: solution.UnusableSolution, error: Exception) -> dict[str, Any]:
         """Returns the reply for a failure, with the author's paths. It says so if the sandbox refused something."""
         refused = refusal.describe(error, self._policy)
         message = self._files.by_author("; ".join(filter(None, (str(unusable), refused))))
@@ -141,7 +141,7 @@ class Candidate:
     def _map(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._model is not None
         skeletons = _unpack(request["skeletons"])
-        form = Form(
+        form = CallForm(
             input_skeleton=skeletons[0],
             input_is_tensor=skeletons[1],
             output_skeleton=skeletons[2],

@@ -19,7 +19,7 @@ from inlinebench.wire.shortage import is_out_of_memory
 MODULE_NAME = "solution"
 
 
-class Unusable(Exception):
+class UnusableSolution(Exception):
     """The solution cannot be evaluated. `kind` is a key of `inlinebench.evaluation.failures.FAILURES`."""
 
     def __init__(self, kind: str, message: str) -> None:
@@ -31,7 +31,7 @@ def import_class(path: Path, class_name: str) -> type[torch.nn.Module]:
     """Imports a solution file and returns the class: `ModelNew`, or `Model` if it is a reference. Raises Unusable."""
     spec = importlib.util.spec_from_file_location(MODULE_NAME, path)
     if spec is None or spec.loader is None:
-        raise Unusable("import", f"{path} is not a Python file")
+        raise UnusableSolution("import", f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE_NAME] = module  # pickle, dataclasses and Triton look up the module of a function
     try:
@@ -41,7 +41,7 @@ def import_class(path: Path, class_name: str) -> type[torch.nn.Module]:
     found = getattr(module, class_name, None)
     if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
         what = f"no class {class_name}" if found is None else f"{class_name} is not a torch.nn.Module"
-        raise Unusable("import", f"{path}: {what}; a solution file must define a torch.nn.Module of this name")
+        raise UnusableSolution("import", f"{path}: {what}; a solution file must define a torch.nn.Module of this name")
     return found
 
 
@@ -52,7 +52,7 @@ def construct(
     try:
         inspect.signature(kind).bind(*arguments, **named)
     except TypeError as error:
-        raise Unusable("signature", f"{path}: {kind.__name__}{inspect.signature(kind)} can't take the "
+        raise UnusableSolution("signature", f"{path}: {kind.__name__}{inspect.signature(kind)} can't take the "
                        f"{len(arguments)} arguments of get_init_inputs(): {error}") from error
     seed_all(seed)
     try:
@@ -61,7 +61,7 @@ def construct(
         raise failure(error, "constructor", path) from error
 
 
-def failure(error: Exception, kind: str, path: Path) -> Unusable:
+def failure(error: Exception, kind: str, path: Path) -> UnusableSolution:
     """Describes an exception of a solution in one line, with the line number in its file. Prints the traceback."""
     traceback.print_exception(error)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
@@ -71,5 +71,6 @@ def failure(error: Exception, kind: str, path: Path) -> Unusable:
         where, text = f" ({path.name}, line {error.lineno})", error.msg
     first = text.strip().partition("\n")[0]
     if isinstance(error, NotLinked):
-        return Unusable("not_linked", f"{first}{where}")
-    return Unusable("out_of_memory" if is_out_of_memory(error) else kind, f"{type(error).__name__}: {first}{where}")
+        return UnusableSolution("not_linked", f"{first}{where}")
+    kind = "out_of_memory" if is_out_of_memory(error) else kind
+    return UnusableSolution(kind, f"{type(error).__name__}: {first}{where}")

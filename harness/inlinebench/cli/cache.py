@@ -13,7 +13,7 @@ from tabulate import tabulate
 
 from inlinebench.compile.cache import contents
 from inlinebench.compile.cache.contents import Item
-from inlinebench.compile.cache.place import place_in
+from inlinebench.compile.cache.folder import cache_folder
 from inlinebench.compile.cache.prune import Removed, clear, prune
 from inlinebench.records.errors import UsageError
 from inlinebench.records.options import CACHE_LIMIT_GIB, default_cache, default_cache_limit, gib
@@ -50,17 +50,17 @@ def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
 
 
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
-    place = argparse.ArgumentParser(add_help=False)
-    place.add_argument("--cache", type=Path, default=default_cache(environment), metavar="DIR",
+    root = argparse.ArgumentParser(add_help=False)
+    root.add_argument("--cache", type=Path, default=default_cache(environment), metavar="DIR",
                        help="the cache's folder (default: INLINEBENCH_CACHE, or ~/.cache/inlinebench)")
     parser = argparse.ArgumentParser(prog=PROGRAM, description="Shows, prunes or clears the cache of built libraries.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("show", parents=[place], help="list the contents with sizes and ages")
-    pruning = commands.add_parser("prune", parents=[place], help="remove the least recently used libraries until the "
+    commands.add_parser("show", parents=[root], help="list the contents with sizes and ages")
+    pruning = commands.add_parser("prune", parents=[root], help="remove the least recently used libraries until the "
                                   "rest is within the limit, and leftovers of killed runs")
     pruning.add_argument("--limit", type=gib, metavar="GIB", help="the size to keep "
                          f"(default: INLINEBENCH_CACHE_LIMIT, or {CACHE_LIMIT_GIB:g})")
-    commands.add_parser("clear", parents=[place], help="remove everything, without asking")
+    commands.add_parser("clear", parents=[root], help="remove everything, without asking")
     return parser
 
 
@@ -69,29 +69,29 @@ def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]
         return f"{folder}: the cache is empty"
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder: name the cache's folder with --cache")
-    place = place_in(folder)
+    root = cache_folder(folder)
     if given.command == "show":
-        return show(place)
-    if found := contents.strangers(place):
-        raise UsageError(f"{place} holds {found[0]!r}, which is not part of a cache, so nothing is removed: move it "
+        return show(root)
+    if found := contents.strangers(root):
+        raise UsageError(f"{root} holds {found[0]!r}, which is not part of a cache, so nothing is removed: move it "
                          "away, or name the cache's folder with --cache")
     if given.command == "clear":
-        return _clear(place)
-    return _prune(place, GIB * (default_cache_limit(environment) if given.limit is None else given.limit))
+        return _clear(root)
+    return _prune(root, GIB * (default_cache_limit(environment) if given.limit is None else given.limit))
 
 
-def show(place: Path) -> str:
+def show(root: Path) -> str:
     """A table of the contents of a cache, and one of its largest libraries."""
-    held = {kind: found for kind, find in KINDS.items() if (found := find(place))}
+    held = {kind: found for kind, find in KINDS.items() if (found := find(root))}
     if not held:
-        return f"{place}: the cache is empty"
+        return f"{root}: the cache is empty"
     rows = [_row(kind, items) for kind, items in held.items()]
     rows.append(_row("all", [item for items in held.values() for item in items]))
     tables = [_table(["kind", "how many", "size", "oldest use", "newest use"], rows, "lrrll")]
-    if largest := sorted(contents.libraries(place), key=lambda item: -item.size)[:LARGEST]:
+    if largest := sorted(contents.libraries(root), key=lambda item: -item.size)[:LARGEST]:
         rows = [_largest_row(item) for item in largest]
         tables.append(_table(["largest", "key", "size", "last use"], rows, "llrl"))
-    return "\n\n".join([str(place), *tables])
+    return "\n\n".join([str(root), *tables])
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
@@ -110,25 +110,25 @@ def _largest_row(item: Item) -> list[str]:
     return [name, key, size_text(item.size), _time(item.used)]
 
 
-def _prune(place: Path, limit: float) -> str:
-    text = _removed_text(place, prune(place, limit))
-    if (total := _size(contents.libraries(place))) > limit:
+def _prune(root: Path, limit: float) -> str:
+    text = _removed_text(root, prune(root, limit))
+    if (total := _size(contents.libraries(root))) > limit:
         text += f"; {size_text(total)} are kept, which is above the limit: they are in use, or were in the last hour"
     return text
 
 
-def _clear(place: Path) -> str:
-    text = _removed_text(place, clear(place))
-    if stay := len(contents.libraries(place)) + len(contents.leftovers(place)):
+def _clear(root: Path) -> str:
+    text = _removed_text(root, clear(root))
+    if stay := len(contents.libraries(root)) + len(contents.leftovers(root)):
         text += f"; {stay} kept: running evaluations may need them"
     return text
 
 
-def _removed_text(place: Path, removed: Removed) -> str:
+def _removed_text(root: Path, removed: Removed) -> str:
     counts = [_count(removed.libraries, "library", "libraries"), _count(removed.notes, "note"),
               _count(removed.peaks, "GPU's peaks", "GPUs' peaks"), _count(removed.leftovers, "leftover")]
     what = ", ".join(filter(None, counts))
-    return f"{place}: removed {what} ({size_text(removed.size)})" if what else f"{place}: nothing to remove"
+    return f"{root}: removed {what} ({size_text(removed.size)})" if what else f"{root}: nothing to remove"
 
 
 def _count(number: int, one: str, many: str = "") -> str:

@@ -14,7 +14,7 @@ WINDOW = 1 << 22
 """The number of indices that are processed together. A period must show within this many indices from the first."""
 
 
-class Form(Enum):
+class SetForm(Enum):
     """The form of a set of indices. A set has the first form in this list that fits it."""
 
     EVERY = "every index"
@@ -42,7 +42,7 @@ class IndexSet:
     """The largest index."""
     examples: tuple[int, ...]
     """The first few indices."""
-    form: Form
+    form: SetForm
     """The form of the set."""
     period: int = 0
     """The period of a STEP, STEP_WITHIN or BLOCK. 0 otherwise."""
@@ -60,13 +60,13 @@ class IndexSet:
 
     def log_choices(self) -> float:
         """Returns the logarithm of an upper bound of the number of sets of this form, size and count."""
-        if self.form is Form.EVERY:
+        if self.form is SetForm.EVERY:
             return 0.0
-        if self.form in (Form.BELOW, Form.FROM):
+        if self.form in (SetForm.BELOW, SetForm.FROM):
             return math.log(2)
-        if self.form in (Form.ONE, Form.RANGE):
+        if self.form in (SetForm.ONE, SetForm.RANGE):
             return math.log(self.size)
-        return log_binomial(self.size, self.count) if self.form is Form.SOME else 2 * math.log(self.size)
+        return log_binomial(self.size, self.count) if self.form is SetForm.SOME else 2 * math.log(self.size)
 
 
 def log_binomial(of: int, chosen: int) -> float:
@@ -74,22 +74,22 @@ def log_binomial(of: int, chosen: int) -> float:
     return math.lgamma(of + 1) - math.lgamma(chosen + 1) - math.lgamma(of - chosen + 1)
 
 
-def _form(chosen: torch.Tensor, count: int, first: int, last: int) -> tuple[Form, int, int]:
+def _form(chosen: torch.Tensor, count: int, first: int, last: int) -> tuple[SetForm, int, int]:
     """Returns the form, and period and width (0 if the form has none)."""
     size = chosen.numel()
     if count == size:
-        return Form.EVERY, 0, 0
+        return SetForm.EVERY, 0, 0
     if count == 1:
-        return Form.ONE, 0, 0
+        return SetForm.ONE, 0, 0
     if count == last - first + 1:
-        return (Form.BELOW if first == 0 else Form.FROM if last == size - 1 else Form.RANGE), 0, 0
+        return (SetForm.BELOW if first == 0 else SetForm.FROM if last == size - 1 else SetForm.RANGE), 0, 0
     begin, period, width = _first_period(chosen, first)
     if period and begin % period + width <= period:
         if _repeats(chosen, begin, period, width):
-            return (Form.STEP if width == 1 else Form.BLOCK), period, width
+            return (SetForm.STEP if width == 1 else SetForm.BLOCK), period, width
         if width == 1 and _repeats(chosen[first : last + 1], begin - first, period, width):
-            return Form.STEP_WITHIN, period, width
-    return Form.SOME, 0, 0
+            return SetForm.STEP_WITHIN, period, width
+    return SetForm.SOME, 0, 0
 
 
 def _first_period(chosen: torch.Tensor, first: int) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ import torch
 
 from inlinebench.compare import tolerance as compare
 from inlinebench.compare.elements import comparable, text_of, unravel
-from inlinebench.compare.patterns import Compared, what_values
+from inlinebench.compare.patterns import ComparedValues, what_values
 from inlinebench.compare.regions import where
 from inlinebench.compare.tolerance import Scale
 from inlinebench.records.result import MOST_FIRST, Element, Mismatch
@@ -40,7 +40,7 @@ def find_mismatch(
             worst, largest = judged.begin + at, float(errors[at])
     if not first:
         return None
-    compared = Compared(output, reference, oracle, tolerance, scale, wrong)
+    compared = ComparedValues(output, reference, oracle, tolerance, scale, wrong)
     return Mismatch(
         what=what, dtype=str(reference.dtype).removeprefix("torch."), shape=tuple(output.shape),
         count=output.numel(), failed=int(flat.sum()), first=tuple(_element(compared, at) for at in first),
@@ -49,7 +49,7 @@ def find_mismatch(
     )
 
 
-def _where_nan(compared: Compared) -> str | None:
+def _where_nan(compared: ComparedValues) -> str | None:
     """Describes how many wrong values are NaN and where, if only some are. They may have a different cause."""
     if not (compared.output.is_floating_point() or compared.output.is_complex()):
         return None
@@ -61,7 +61,7 @@ def _where_nan(compared: Compared) -> str | None:
     return f"{count} of the wrong values {'is' if count == 1 else 'are'} NaN" + (f": {location}" if location else "")
 
 
-def _element(compared: Compared, flat: int) -> Element:
+def _element(compared: ComparedValues, flat: int) -> Element:
     index = unravel(flat, compared.output.shape)
     exact = compared.reference if compared.oracle is None else compared.oracle
     dtype = compared.output.dtype

@@ -30,7 +30,7 @@ JUDGES_BYTES, ALLOCATORS_BYTES = (0xFF,), (0xFF, 0x7F)
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedValues:
     """A tensor that failed a comparison, and the arguments of the comparison. All tensors have the same shape."""
 
     output: torch.Tensor
@@ -73,7 +73,7 @@ class _Claim:
     """Words for the elements to which the claim applies, if not all."""
 
 
-def what_values(compared: Compared) -> str | None:
+def what_values(compared: ComparedValues) -> str | None:
     """Returns a sentence about the wrong values, or None if no claim holds."""
     sample = _sample(compared)
     for claim in _claims(compared, sample):
@@ -94,7 +94,7 @@ def _holds(claim: _Claim, parts: Iterable[_Part]) -> bool | None:
     return passed == tested if tested >= claim.fewest and passed >= SHARE * tested else None
 
 
-def _claims(compared: Compared, sample: _Part) -> Iterator[_Claim]:
+def _claims(compared: ComparedValues, sample: _Part) -> Iterator[_Claim]:
     """Yields the claims to test, the simplest first."""
     dtype = compared.output.dtype
     real = dtype.is_floating_point
@@ -156,7 +156,7 @@ def _rounded(sample: _Part, coarser: torch.dtype) -> _Claim:
                   lambda part: (fits(part.out) & is_telling, None))
 
 
-def _transposed(compared: Compared) -> _Claim:
+def _transposed(compared: ComparedValues) -> _Claim:
     """Returns the claim that the last two dimensions were written to memory in the opposite order."""
     rows, columns = compared.output.shape[-2:]
 
@@ -169,7 +169,7 @@ def _transposed(compared: Compared) -> _Claim:
     return _Claim(f"is the value that memory would contain if the output were transposed, [{columns}, {rows}]", test)
 
 
-def _shifted(compared: Compared, axis: Axis, step: int) -> _Claim:
+def _shifted(compared: ComparedValues, axis: Axis, step: int) -> _Claim:
     """Returns the claim that values are those of the neighbour, `step` (1 or -1) further along a dimension."""
     size = compared.output.shape[axis.dimension]
     stride = compared.output.shape[axis.dimension + 1 :].numel()
@@ -184,7 +184,7 @@ def _shifted(compared: Compared, axis: Axis, step: int) -> _Claim:
     return _Claim(f"is the expected value {words}", test, restriction=" that has such a neighbour")
 
 
-def _is_expected_at(compared: Compared, at: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+def _is_expected_at(compared: ComparedValues, at: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """Returns for each output element at the flat indices `at` whether it would pass at the indices `other`."""
     oracle = None if compared.oracle is None else take(compared.oracle, other)
     judged = compare.judge(take(compared.output, at), take(compared.reference, other), oracle,
@@ -204,7 +204,7 @@ def _is_unwritten(output: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     return found
 
 
-def _parts(compared: Compared) -> Iterator[_Part]:
+def _parts(compared: ComparedValues) -> Iterator[_Part]:
     """Yields all wrong elements in parts that are small enough for several float64 copies."""
     flat, size = compared.wrong.reshape(-1), max(1, compare.CHUNK // 8)
     for begin in range(0, flat.numel(), size):
@@ -213,7 +213,7 @@ def _parts(compared: Compared) -> Iterator[_Part]:
             yield _part(compared, at)
 
 
-def _sample(compared: Compared) -> _Part:
+def _sample(compared: ComparedValues) -> _Part:
     """Returns evenly spaced wrong elements: at least SAMPLE, or all if there are fewer."""
     flat, size, seen, found = compared.wrong.reshape(-1), compare.CHUNK, 0, list[torch.Tensor]()
     every = max(1, int(flat.sum()) // SAMPLE)
@@ -224,6 +224,6 @@ def _sample(compared: Compared) -> _Part:
     return _part(compared, torch.cat(found))
 
 
-def _part(compared: Compared, at: torch.Tensor) -> _Part:
+def _part(compared: ComparedValues, at: torch.Tensor) -> _Part:
     exact = compared.reference if compared.oracle is None else compared.oracle
     return _Part(at, widen(take(compared.output, at)), widen(take(exact, at)))

@@ -11,22 +11,26 @@ from dataclasses import dataclass
 
 import torch
 
-from inlinebench.compare.index_sets import Form, IndexSet, log_binomial
+from inlinebench.compare.index_sets import IndexSet, SetForm, log_binomial
 
 CHANCE = 1e-6
 """The probability below which a description is significant."""
 NAMED = {
-    Form.EVERY: "every {one}", Form.ONE: "{one} {first}", Form.BELOW: "{many} < {end}", Form.FROM: "{many} >= {first}",
-    Form.RANGE: "{many} {first} to {last}", Form.STEP: "every {nth} {one} ({examples})",
-    Form.STEP_WITHIN: "every {nth} {one} from {first} to {last}",
-    Form.BLOCK: "{many} {low} to {high} of every {period}", Form.SOME: "{count} of {size} {many} ({examples})",
+    SetForm.EVERY: "every {one}", SetForm.ONE: "{one} {first}", SetForm.BELOW: "{many} < {end}",
+    SetForm.FROM: "{many} >= {first}",
+    SetForm.RANGE: "{many} {first} to {last}", SetForm.STEP: "every {nth} {one} ({examples})",
+    SetForm.STEP_WITHIN: "every {nth} {one} from {first} to {last}",
+    SetForm.BLOCK: "{many} {low} to {high} of every {period}",
+    SetForm.SOME: "{count} of {size} {many} ({examples})",
 }
 """Descriptions for dimensions whose indices have a name, such as rows."""
 NUMBERED = {
-    Form.EVERY: "all of {one}", Form.ONE: "{one} = {first}", Form.BELOW: "{one} < {end}", Form.FROM: "{one} >= {first}",
-    Form.RANGE: "{one} from {first} to {last}", Form.STEP: "every {nth} of {one} ({examples})",
-    Form.STEP_WITHIN: "every {nth} of {one} from {first} to {last}",
-    Form.BLOCK: "{one} from {low} to {high} of every {period}", Form.SOME: "{count} of {size} of {one} ({examples})",
+    SetForm.EVERY: "all of {one}", SetForm.ONE: "{one} = {first}", SetForm.BELOW: "{one} < {end}",
+    SetForm.FROM: "{one} >= {first}",
+    SetForm.RANGE: "{one} from {first} to {last}", SetForm.STEP: "every {nth} of {one} ({examples})",
+    SetForm.STEP_WITHIN: "every {nth} of {one} from {first} to {last}",
+    SetForm.BLOCK: "{one} from {low} to {high} of every {period}",
+    SetForm.SOME: "{count} of {size} of {one} ({examples})",
 }
 """Descriptions for the dimensions of larger tensors, such as `index 2`."""
 
@@ -54,7 +58,7 @@ class Axis:
 
     def tally(self, indices: IndexSet) -> str:
         """Returns the number of indices in words."""
-        if indices.form is Form.EVERY:
+        if indices.form is SetForm.EVERY:
             return self.describe(indices)
         return f"{indices.count} of {indices.size} {self.many or f'of {self.one}'}"
 
@@ -114,7 +118,7 @@ def _along(mask: torch.Tensor, dimension: int) -> torch.Tensor:
 
 def _is_significant(indices: IndexSet, count: int, total: int) -> bool:
     """Whether `count` of `total` elements, if chosen at random, would almost never all fall within such indices."""
-    if indices.form is Form.EVERY:
+    if indices.form is SetForm.EVERY:
         return False
     enclosed = indices.count * (total // indices.size)
     by_chance = indices.log_choices() + log_binomial(enclosed, count) - log_binomial(total, count)

@@ -52,7 +52,7 @@ _ADDRESS = re.compile(r":?\(\.[^()]*\)")
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A line of a file as the compiler names it. `column` is 0 if unknown."""
 
     label: str
@@ -66,29 +66,29 @@ class Error:
 
     text: str
     """The message."""
-    place: Place | None = None
+    location: Location | None = None
     """Where the error is, if the message says so."""
     rest: str = ""
-    """The source line from the place on, as nvcc quotes it: after preprocessing."""
+    """The source line from the location on, as nvcc quotes it: after preprocessing."""
     details: tuple[str, ...] = ()
     """Further lines of the message."""
-    origins: tuple[Place, ...] = ()
+    origins: tuple[Location, ...] = ()
     """The lines that include the file or instantiate the template with the error, the outermost last."""
 
 
 def errors(log: str) -> tuple[Error, ...]:
     """Returns the errors of a log in order, without duplicates."""
     lines = log.splitlines()
-    found: dict[tuple[str, Place | None], Error] = {}
-    included: dict[str, tuple[Place, ...]] = {}  # how each file was included; compilers print this only once
-    chain, required = list[Place](), list[Place]()
+    found: dict[tuple[str, Location | None], Error] = {}
+    included: dict[str, tuple[Location, ...]] = {}  # how each file was included; compilers print this only once
+    chain, required = list[Location](), list[Location]()
     for number, line in enumerate(lines):
         if number and lines[number - 1].startswith("FAILED: "):
             continue  # the command that failed
         if match := _INCLUDED.match(line):
-            chain = [*([] if line[0] == "I" else chain[-MOST_ORIGINS:]), _place(match)]
+            chain = [*([] if line[0] == "I" else chain[-MOST_ORIGINS:]), _location(match)]
         elif match := _REQUIRED.match(line):
-            required = [*required[-MOST_ORIGINS:], _place(match, int(match["column"]))]
+            required = [*required[-MOST_ORIGINS:], _location(match, int(match["column"]))]
         elif match := _SCOPE.match(line):
             chain = _note(included, match["label"], chain)
             required = []
@@ -96,8 +96,8 @@ def errors(log: str) -> tuple[Error, ...]:
             chain = _note(included, match["label"], chain)
             one = _located(match, lines[number + 1 : number + 1 + LOOKED_AT] if match["nvcc"] else ())
             before = tuple(required) or included.get(match["label"], ())
-            one = Error(one.text, one.place, one.rest, one.details, one.origins or before)
-            found.setdefault((one.text, one.place and Place(one.place.label, one.place.line)), one)
+            one = Error(one.text, one.location, one.rest, one.details, one.origins or before)
+            found.setdefault((one.text, one.location and Location(one.location.label, one.location.line)), one)
             required = []
             if len(found) == MOST_ERRORS:
                 break
@@ -121,7 +121,7 @@ def last_words(log: str) -> str:
     return _clean(printed[-1]) if printed else "the compiler printed nothing"
 
 
-def _note(included: dict[str, tuple[Place, ...]], label: str, chain: Sequence[Place]) -> list[Place]:
+def _note(included: dict[str, tuple[Location, ...]], label: str, chain: Sequence[Location]) -> list[Location]:
     """Records the chain of includes that leads to a file, if there is one, and returns an empty chain."""
     if chain:
         included[label] = tuple(chain)
@@ -129,8 +129,11 @@ def _note(included: dict[str, tuple[Place, ...]], label: str, chain: Sequence[Pl
 
 
 def _located(match: re.Match[str], behind: Sequence[str]) -> Error:
-    place = _place(match, int(match["column"] or 0)) if match["line"] else Place(match["label"], int(match["nvcc"]))
-    rest, details, origins = "", list[str](), list[Place]()
+    if match["line"]:
+        location = _location(match, int(match["column"] or 0))
+    else:
+        location = Location(match["label"], int(match["nvcc"]))
+    rest, details, origins = "", list[str](), list[Location]()
     quoted = False
     for number, line in enumerate(behind):
         if not line.strip() or (not line[0].isspace() and not _NO_ERROR.match(line)):
@@ -138,13 +141,13 @@ def _located(match: re.Match[str], behind: Sequence[str]) -> Error:
         if not line[0].isspace():
             quoted = True  # a note, with its own quotation
         elif found := _INSTANTIATED.match(line):
-            origins.append(Place(found["label"] or place.label, int(found["line"])))
+            origins.append(Location(found["label"] or location.label, int(found["line"])))
         elif not quoted and _CARET.match(line) and number:
             rest, quoted = behind[number - 1][line.index("^") :].rstrip(), True
             details = details[:-1]
         elif not quoted:
             details.append(_clean(line))
-    return Error(_clean(match["text"]) or "error", place, rest, tuple(details[:MOST_DETAILS]) if rest else (),
+    return Error(_clean(match["text"]) or "error", location, rest, tuple(details[:MOST_DETAILS]) if rest else (),
                  tuple(origins))
 
 
@@ -158,8 +161,8 @@ def _unlocated(line: str) -> str:
     return _clean(_ADDRESS.sub("", re.sub(f"^{_LINKER}", "ld: ", line)))
 
 
-def _place(match: re.Match[str], column: int = 0) -> Place:
-    return Place(match["label"], int(match["line"]), column)
+def _location(match: re.Match[str], column: int = 0) -> Location:
+    return Location(match["label"], int(match["line"]), column)
 
 
 def _status(code: int) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from inlinebench.compile.log import Error, Place, errors, last_words
+from inlinebench.compile.log import Error, Location, errors, last_words
 from inlinebench.compile.recipe import FUNCTIONS, Recipe, labelled
 from inlinebench.records.build_request import BuildRequest
 
@@ -54,23 +54,24 @@ class _Sources:
     def describe(self, error: Error) -> tuple[str, ...]:
         """Returns an error in one line, followed by its quotation."""
         origin = next(filter(self._knows, reversed(error.origins)), None)
-        for place in filter(None, (error.place, origin)):
-            if place.label == FUNCTIONS:
-                return (self._binding(error.text, self._function(place.line)),)
-        if error.place is None:
+        for location in filter(None, (error.location, origin)):
+            if location.label == FUNCTIONS:
+                return (self._binding(error.text, self._function(location.line)),)
+        if error.location is None:
             return (_OBJECT.sub(lambda match: f"{_SOURCES[match[1]]}:", error.text),)
-        place = replace(error.place, column=self._column(error.place, error))
-        own = self._knows(place)
-        quotation = self._quoted(place, error.text) if own else ()
+        location = replace(error.location, column=self._column(error.location, error))
+        own = self._knows(location)
+        quotation = self._quoted(location, error.text) if own else ()
         required = ""
-        if origin is not None and (origin.label, origin.line) != (place.label, place.line):
+        if origin is not None and (origin.label, origin.line) != (location.label, location.line):
             required = f" (required from {origin.label}:{origin.line})"
             quotation = quotation or self._quoted(replace(origin, column=self._column(origin, error)), "")
-        return (f"{_shown(place)}: error: {error.text}{required}", *(f"  {each}" for each in error.details), *quotation)
+        details = [f"  {each}" for each in error.details]
+        return (f"{_shown(location)}: error: {error.text}{required}", *details, *quotation)
 
     def is_about_bindings(self, error: Error) -> bool:
         """Whether an error is in the lines that bind `functions`, but not in the line of a single function."""
-        at = error.place
+        at = error.location
         return at is not None and at.label == FUNCTIONS and self._function(at.line) is None
 
     def _function(self, line: int) -> str | None:
@@ -78,34 +79,34 @@ class _Sources:
         names = list(self._request.functions or ())
         return names[line - 2] if 2 <= line < 2 + len(names) else None
 
-    def _knows(self, place: Place) -> bool:
-        return place.label == FUNCTIONS or (place.label, place.line) in self._written
+    def _knows(self, location: Location) -> bool:
+        return location.label == FUNCTIONS or (location.label, location.line) in self._written
 
-    def _column(self, place: Place, error: Error) -> int:
+    def _column(self, location: Location, error: Error) -> int:
         """Returns the column in the author's line, or 0 if unknown: nvcc prints none, and translation may move text."""
-        key = (place.label, place.line)
+        key = (location.label, location.line)
         if key not in self._written:
-            return place.column
+            return location.column
         author, rest = self._written[key], ""
-        if place.column and (self._compiled.get(key) == author or _PREPROCESSOR.match(error.text)):
-            return _in_characters(place, author)
-        if place.column and key in self._compiled:
-            rest = self._compiled[key][_in_characters(place, self._compiled[key]) - 1 :]
-        elif place == error.place:
+        if location.column and (self._compiled.get(key) == author or _PREPROCESSOR.match(error.text)):
+            return _in_characters(location, author)
+        if location.column and key in self._compiled:
+            rest = self._compiled[key][_in_characters(location, self._compiled[key]) - 1 :]
+        elif location == error.location:
             rest = error.rest
         # The text from the error on is the author's, even if the text before it was changed.
         return len(author) - len(rest) + 1 if rest and author.endswith(rest) else 0
 
-    def _quoted(self, place: Place, text: str) -> tuple[str, ...]:
+    def _quoted(self, location: Location, text: str) -> tuple[str, ...]:
         """Returns the line with its number, and a caret below the column or below the name in the message."""
-        line = self._written[place.label, place.line]
+        line = self._written[location.label, location.line]
         if not line.strip():
             return ()
-        column = place.column or _column_of_name(text, line)
+        column = location.column or _column_of_name(text, line)
         before, shown = len(line[: max(0, column - 1)].expandtabs(TAB)), line.expandtabs(TAB)
         start = max(0, before - WIDEST // 2) if len(shown) > WIDEST else 0
         caret = (f"{'':5} | {'':{before - start}}^",) if column else ()
-        return (f"{place.line:5} | {shown[start : start + WIDEST]}", *caret)
+        return (f"{location.line:5} | {shown[start : start + WIDEST]}", *caret)
 
     def _binding(self, text: str, name: str | None) -> str:
         """Describes an error in the lines that bind `functions` to Python."""
@@ -137,19 +138,19 @@ def _numbered(texts: Iterable[str]) -> dict[tuple[str, int], str]:
     return found
 
 
-def _in_characters(place: Place, line: str) -> int:
+def _in_characters(location: Location, line: str) -> int:
     """Converts GCC's column to a character index from 1. For files that GCC can open, the column is a position on the
     screen; for others, such as the sources of `load_inline`, it is a byte."""
-    before = place.column - 1
-    if not place.label.startswith("/"):
+    before = location.column - 1
+    if not location.label.startswith("/"):
         return len(line.encode(errors="replace")[:before].decode(errors="ignore")) + 1
     return next((end for end in range(len(line)) if len(line[:end].expandtabs(TAB)) >= before), len(line)) + 1
 
 
-def _shown(place: Place) -> str:
-    """Formats a place as GCC does. Headers are named as in an include directive."""
-    label = place.label.rpartition("/include/")[2] if place.label.startswith("/") else place.label
-    return f"{label}:{place.line}:{place.column}" if place.column else f"{label}:{place.line}"
+def _shown(location: Location) -> str:
+    """Formats a location as GCC does. Headers are named as in an include directive."""
+    label = location.label.rpartition("/include/")[2] if location.label.startswith("/") else location.label
+    return f"{label}:{location.line}:{location.column}" if location.column else f"{label}:{location.line}"
 
 
 def _column_of_name(text: str, line: str) -> int:

@@ -20,7 +20,7 @@ DRIVER_VERSION = Path("/sys/module/nvidia/version")
 """The driver's version. Reading this file takes no time, while nvidia-smi takes a fifth of a second."""
 
 
-class Unusable(Exception):
+class UnusableDevice(Exception):
     """The requested device cannot be used. The message says what to do."""
 
 
@@ -29,14 +29,15 @@ def resolve(wanted: str) -> torch.device:
     if wanted == "cpu":
         return torch.device("cpu")
     if not re.fullmatch(DEVICE, wanted):
-        raise Unusable(f"--device {wanted} is not a device; use auto, cuda, cuda:N or cpu")
+        raise UnusableDevice(f"--device {wanted} is not a device; use auto, cuda, cuda:N or cpu")
     if not torch.cuda.is_available():
         if wanted == "auto":
             return torch.device("cpu")
-        raise Unusable(_why_no_cuda())
+        raise UnusableDevice(_why_no_cuda())
     index = int(wanted.partition(":")[2] or 0)
     if index >= torch.cuda.device_count():
-        raise Unusable(f"--device {wanted}: there are {torch.cuda.device_count()} CUDA devices here, counted from 0")
+        count = torch.cuda.device_count()
+        raise UnusableDevice(f"--device {wanted}: there are {count} CUDA devices here, counted from 0")
     return torch.device("cuda", index)
 
 

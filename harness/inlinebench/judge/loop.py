@@ -17,7 +17,7 @@ import torch
 from inlinebench.compare.fingerprint import Fingerprint
 from inlinebench.compare.tolerance import compare, measure_scale
 from inlinebench.compile.cache.contents import PEAKS
-from inlinebench.compile.cache.place import place_in
+from inlinebench.compile.cache.folder import cache_folder
 from inlinebench.evaluation.attempt import Tools
 from inlinebench.evaluation.baselines import Baselines
 from inlinebench.evaluation.candidates import Candidates
@@ -32,8 +32,8 @@ from inlinebench.messages import (
     NeedInit,
     NeedRuntimeLibraries,
     ProblemAt,
-    Progress,
     Settings,
+    Status,
 )
 from inlinebench.problem import problem_file
 from inlinebench.problem.memory import describe_shortage, free_bytes
@@ -249,7 +249,7 @@ class Judge:
         device, clock = self._device, self._clock
         # Not PyTorch's profiler, which takes seconds and slows down later calls.
         tracer = self._tracer if isinstance(self._tracer, CuptiTracer) else None
-        folder = place_in(self._settings.cache) / PEAKS
+        folder = cache_folder(self._settings.cache) / PEAKS
         key = replace(key_of(device), cupti=tracer is not None)
         self._peaks = cached(folder, key, lambda: measure(clock, device, tracer=tracer))
         self._environment = replace(self._environment, peaks=str(self._peaks))
@@ -264,7 +264,7 @@ class Judge:
         step = text.partition(" ")[0]
         if step != self._step or time.monotonic() - self._last_progress > PROGRESS_EVERY_S:
             self._step, self._last_progress = step, time.monotonic()
-            self._connection.send(Progress(text))
+            self._connection.send(Status(text))
 
 
 def _init(problem: ProblemAt) -> Init:
@@ -293,7 +293,7 @@ def serve(connection: Connection, settings: Settings, launcher: Launcher, probe:
     launcher.sandbox = settings.sandbox
     try:
         device = devices.resolve(settings.device)
-    except devices.Unusable as error:
+    except devices.UnusableDevice as error:
         connection.send(Hello("", devices.environment(torch.device("cpu"), settings.tf32), (), str(error)))
         return 1
     probe.use(str(device), settings.tf32)

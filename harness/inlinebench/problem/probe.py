@@ -103,7 +103,7 @@ class CannotRun:
 
 
 @dataclass(frozen=True)
-class Done:
+class ProbeDone:
     """Probe to judge: the probe of a problem has ended."""
 
     outcome: ProbeResult | CannotRun

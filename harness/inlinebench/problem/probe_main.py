@@ -22,7 +22,7 @@ def serve_judge(connection: Connection) -> None:
         wake(wanted)
         from torch.utils import flop_counter  # noqa: F401 - imports Triton, which takes time, while CUDA starts
 
-        from inlinebench.problem.probe import Done, run_probe
+        from inlinebench.problem.probe import ProbeDone, run_probe
 
         bytecode.leave()
         name, tf32 = connection.recv()
@@ -42,7 +42,7 @@ def serve_judge(connection: Connection) -> None:
             whole = torch.cuda.get_device_properties(device).total_memory
             torch.cuda.set_per_process_memory_fraction(min(1.0, most / whole), device)
         outcome = run_probe(problem, device, variants, excluded, report=connection.send, most=most)
-        connection.send(Done(outcome, _is_healthy(device)))
+        connection.send(ProbeDone(outcome, _is_healthy(device)))
 
 
 def _is_healthy(device: torch.device) -> bool:

@@ -12,7 +12,7 @@ from inlinebench.process.launcher import Launcher
 from inlinebench.wire.processes import Child
 
 if TYPE_CHECKING:
-    from inlinebench.problem.probe import CannotRun, Done, ProbeResult, Trial
+    from inlinebench.problem.probe import CannotRun, ProbeDone, ProbeResult, Trial
 
 ENTRY = "inlinebench.problem.probe_main:serve_judge"
 LONGEST_S = 600.0
@@ -68,13 +68,13 @@ class ProbeProcess:
         """
         assert self._request is not None
         (problem, variants, most), self._request = self._request, None
-        from inlinebench.problem.probe import CannotRun, Done
+        from inlinebench.problem.probe import CannotRun, ProbeDone
 
         excluded: set[Trial] = set()
         died_before_trials = False
         while True:
             found = self._await()
-            if isinstance(found, Done):
+            if isinstance(found, ProbeDone):
                 if not found.healthy:
                     self._restart()
                 return found.outcome
@@ -104,9 +104,9 @@ class ProbeProcess:
             self._restart()
             self._connection.send(request)
 
-    def _await(self) -> Done | Trial | None:
+    def _await(self) -> ProbeDone | Trial | None:
         """Returns the outcome, or the trial that killed the process (None: it died before the trials)."""
-        from inlinebench.problem.probe import Done, Trying
+        from inlinebench.problem.probe import ProbeDone, Trying
 
         last: Trial | None = None
         while self._connection.poll(LONGEST_S):
@@ -115,7 +115,7 @@ class ProbeProcess:
             except (EOFError, OSError):
                 return last
             if not isinstance(message, Trying):
-                assert isinstance(message, Done)
+                assert isinstance(message, ProbeDone)
                 return message
             last = message.trial
         return last

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from inlinebench.messages import Evaluate
-from inlinebench.ray.worker import Ready, Worker
+from inlinebench.ray.worker import Worker, WorkerReady
 from inlinebench.records.errors import NoDevice, UsageError, WorkerLost
 from inlinebench.records.options import Options
 from inlinebench.records.result import Environment, Result, Verdict
@@ -59,7 +59,7 @@ class RayDeviceWorker:
         machine has another version of inlinebench.
         """
         try:
-            ready: Ready = self._ray.get(self._opening, timeout=timeout)
+            ready: WorkerReady = self._ray.get(self._opening, timeout=timeout)
         except self._ray.exceptions.RayError as error:
             raise NoDevice(f"a worker of Ray's could not start: {_first_line(error)}") from error
         if ready.error is not None:

@@ -21,7 +21,7 @@ Sources = Mapping[Path, bytes]
 
 
 @dataclass(frozen=True)
-class Ready:
+class WorkerReady:
     """The state of a worker that was opened."""
 
     device: str = ""
@@ -41,13 +41,13 @@ class Worker:
         self._folder = Path(tempfile.mkdtemp(prefix="inlinebench-sources-"))
         self._count = 0
 
-    def open(self, options: Options) -> Ready:
+    def open(self, options: Options) -> WorkerReady:
         """Starts the executor and its judge."""
         try:
             self._executor = LocalExecutor(options, Progress(quiet=True)).__enter__()
         except (NoDevice, NoSandbox, UsageError) as error:
-            return Ready(error=error)
-        return Ready(self._executor.device, self._executor.workers[0].environment)
+            return WorkerReady(error=error)
+        return WorkerReady(self._executor.device, self._executor.workers[0].environment)
 
     def evaluate(self, job: Evaluate, problem: Sources, solution: Sources | None) -> Result:
         """Returns the result of a job with these sources. This machine may lack the files."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from inlinebench.records.result import Result, Verdict
-from inlinebench.report.comparison import Change, Compared
+from inlinebench.report.comparison import Change, ComparedRow
 from inlinebench.report.text import ABSENT, grid, interval, one_line
 
 _HEADERS = ["problem", "solution", "shape", "change", "before", "after", "after / before"]
@@ -14,7 +14,7 @@ QUIET = frozenset({Change.SAME, Change.STILL_FAILING})
 """Changes whose rows are counted, but shown only on demand."""
 
 
-def text(found: Sequence[Compared], *, everything: bool = False) -> str:
+def text(found: Sequence[ComparedRow], *, everything: bool = False) -> str:
     """Returns a table of the changed rows (with `everything`: of all rows), the reasons of failures, and the counts."""
     shown = _shown(found, everything)
     blocks = [grid(_HEADERS, [_cells(each) for each in shown], ["left"] * len(_HEADERS)) if shown else "",
@@ -22,7 +22,7 @@ def text(found: Sequence[Compared], *, everything: bool = False) -> str:
     return "\n\n".join(filter(None, blocks))
 
 
-def markdown(found: Sequence[Compared], *, everything: bool = False) -> str:
+def markdown(found: Sequence[ComparedRow], *, everything: bool = False) -> str:
     """Returns the same as `text` in Markdown."""
     shown = _shown(found, everything)
     lines = [_line(_HEADERS), _line(["---"] * len(_HEADERS)), *(_line(_cells(each)) for each in shown)] if shown else []
@@ -30,17 +30,17 @@ def markdown(found: Sequence[Compared], *, everything: bool = False) -> str:
     return "\n\n".join(filter(None, ["\n".join(lines), "\n".join(reasons), _escaped(count(found))])) + "\n"
 
 
-def count(found: Sequence[Compared]) -> str:
+def count(found: Sequence[ComparedRow]) -> str:
     """Returns the number of rows of each change: `1 slower, 12 same`."""
     counts = Counter(each.change for each in found)
     return ", ".join(f"{counts[change]} {change}" for change in Change if counts[change]) or "no results to compare"
 
 
-def _shown(found: Sequence[Compared], everything: bool) -> list[Compared]:
+def _shown(found: Sequence[ComparedRow], everything: bool) -> list[ComparedRow]:
     return [each for each in found if everything or each.change not in QUIET]
 
 
-def _cells(each: Compared) -> list[str]:
+def _cells(each: ComparedRow) -> list[str]:
     return [*map(one_line, each.row), str(each.change), _state(each.before), _state(each.after),
             interval(each.ratio) if each.ratio else ABSENT]
 
@@ -54,7 +54,7 @@ def _state(result: Result | None) -> str:
     return interval(result.timing.speedup)
 
 
-def _reasons(shown: Sequence[Compared]) -> list[str]:
+def _reasons(shown: Sequence[ComparedRow]) -> list[str]:
     return [f"{one_line('/'.join(each.row[:2]))}: {each.after.verdict}: {one_line(each.after.reason)}"
             for each in shown if each.after is not None and each.after.verdict is not Verdict.PASSED]
 

@@ -51,7 +51,7 @@ WORSE = frozenset({Change.NOW_FAILING, Change.SLOWER})
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRow:
     """The comparison of one row. Raises ValueError for contradictions."""
 
     row: Row
@@ -74,7 +74,7 @@ class Compared:
 
 def compare(
     before: Iterable[Result], after: Iterable[Result], *, any_gpu: bool = False, any_version: bool = False
-) -> tuple[Compared, ...]:
+) -> tuple[ComparedRow, ...]:
     """Compares every row of either set. The worst changes come first.
 
     Raises UsageError if times are from different GPUs, unless `any_gpu` is set, or from versions of the harness between
@@ -148,19 +148,19 @@ def _named(names: Iterable[str | None]) -> str:
     return " and ".join(sorted(map(str, names)))
 
 
-def _compared(row: Row, old: Sequence[Result], new: Sequence[Result]) -> Compared:
+def _compared(row: Row, old: Sequence[Result], new: Sequence[Result]) -> ComparedRow:
     if not old or not new:
         change = Change.GONE if old else Change.NEW
-        return Compared(row, change, old[-1] if old else None, new[-1] if new else None)
+        return ComparedRow(row, change, old[-1] if old else None, new[-1] if new else None)
     passed = [all(each.verdict is Verdict.PASSED for each in results) for results in (old, new)]
     shown = [next((each for each in reversed(results) if each.verdict is not Verdict.PASSED), results[-1])
              for results in (old, new)]
     if not all(passed):
         change = {(True, False): Change.NOW_FAILING, (False, True): Change.NOW_PASSING}.get(
             (passed[0], passed[1]), Change.STILL_FAILING)
-        return Compared(row, change, shown[0], shown[1])
+        return ComparedRow(row, change, shown[0], shown[1])
     ratio = _ratio(_speedup(old), _speedup(new))
-    return Compared(row, _by_interval(ratio), shown[0], shown[1], ratio)
+    return ComparedRow(row, _by_interval(ratio), shown[0], shown[1], ratio)
 
 
 def _speedup(results: Sequence[Result]) -> Spread | None:

@@ -20,7 +20,7 @@ REASONING_BEGINS = re.compile(rf"[ \t]*<{_TAG_NAMES}", re.IGNORECASE)
 REASONING_ENDS = re.compile(rf"(?<!`)</{_TAG_NAMES}", re.IGNORECASE)
 
 
-class Event(Enum):
+class FenceEvent(Enum):
     """What a line inside a block may do: close it, open another block or the reasoning, or end the reasoning."""
 
     CLOSES = auto()
@@ -66,17 +66,17 @@ class Fence:
             position += 1
         return line[position:]
 
-    def event(self, line: str) -> Event | None:
+    def event(self, line: str) -> FenceEvent | None:
         """Returns what a line inside the block may do. The line must be without lead."""
         if ("```" in line or "~~~" in line) and (found := _INSIDE.match(line)):
             other = Fence(found["marks"][0], len(found["marks"]), found["info"].strip())
             if self.is_closed_by(other):
-                return Event.CLOSES
+                return FenceEvent.CLOSES
             if self._is_like(other.mark, other.length):
-                return Event.OPENS_ANOTHER
+                return FenceEvent.OPENS_ANOTHER
         if "<" in line and not self.mark and REASONING_BEGINS.match(line):
-            return Event.OPENS_ANOTHER
-        return Event.ENDS_REASONING if "<" in line and REASONING_ENDS.search(line) else None
+            return FenceEvent.OPENS_ANOTHER
+        return FenceEvent.ENDS_REASONING if "<" in line and REASONING_ENDS.search(line) else None
 
     def _is_like(self, mark: str, length: int) -> bool:
         return self.mark in ("", mark) and length >= self.length

@@ -6,7 +6,7 @@ import io
 import re
 from dataclasses import dataclass
 
-from inlinebench.response.fences import REASONING_BEGINS, REASONING_ENDS, Event, Fence, behind_closing, opening
+from inlinebench.response.fences import REASONING_BEGINS, REASONING_ENDS, Fence, FenceEvent, behind_closing, opening
 from inlinebench.response.python import MODEL, read, string_after
 
 WRAPPERS = ("markdown", "md", "mdx")
@@ -117,25 +117,25 @@ class Scan:
         if fence.language in MAYBE_WRAPPERS and self._holds_blocks(source):
             self._wrappers.append(fence)
             return start
-        closed = event is Event.CLOSES
+        closed = event is FenceEvent.CLOSES
         if closed or source.strip():
             self.extents.append(Extent(fence.language, start, source, closed, self.thinking is not None))
         return self._behind(end, event)
 
-    def _end(self, start: int, fence: Fence) -> tuple[int, Event | None]:
+    def _end(self, start: int, fence: Fence) -> tuple[int, FenceEvent | None]:
         """Returns the line that ends a block, and how; the number of lines and None if no line does.
 
         A fence in a string, or an end tag of reasoning, may be part of the code. It is, if the block is valid Python up
         to the first line that certainly ends it.
         """
         inside = ""
-        doubtful: tuple[int, Event] | None = None
-        end: tuple[int, Event | None] = (self.lines, None)
+        doubtful: tuple[int, FenceEvent] | None = None
+        end: tuple[int, FenceEvent | None] = (self.lines, None)
         for at in range(start, self.lines):
             line = fence.without_lead(self._lines[at])
             event = fence.event(line)
             if event is not None:
-                if self._look_ahead <= 0 or not (inside or event is Event.ENDS_REASONING):
+                if self._look_ahead <= 0 or not (inside or event is FenceEvent.ENDS_REASONING):
                     end = (at, event)
                     break
                 doubtful = doubtful or (at, event)
@@ -152,9 +152,9 @@ class Scan:
         self._look_ahead -= len(source)
         return True
 
-    def _behind(self, end: int, event: Event | None) -> int:
+    def _behind(self, end: int, event: FenceEvent | None) -> int:
         """Returns the next line to read after a block: that of its closing fence, which a tag may follow."""
-        if event is Event.CLOSES:
+        if event is FenceEvent.CLOSES:
             self._lines[end] = behind_closing(self._lines[end])
         return end
 

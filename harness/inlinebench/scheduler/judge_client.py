@@ -15,8 +15,8 @@ from inlinebench.messages import (
     NeedInit,
     NeedRuntimeLibraries,
     ProblemAt,
-    Progress,
     Settings,
+    Status,
 )
 from inlinebench.records.build_request import NoRuntimeLibraries, RuntimeLibraries
 from inlinebench.records.errors import JudgeDied, NoDevice
@@ -89,7 +89,7 @@ class JudgeClient:
             raise JudgeDied(self._describe_end()) from error
         while True:
             message = self._receive()
-            if isinstance(message, Progress):
+            if isinstance(message, Status):
                 self._on_progress(message.text)
             elif isinstance(message, NeedBuild | NeedRuntimeLibraries):
                 self._serve(message)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from inlinebench.compile.cache.contents import BYTECODE
-from inlinebench.compile.cache.place import PRIVATE, is_closed, make_place
+from inlinebench.compile.cache.folder import PRIVATE, is_closed, make_cache_folder
 from inlinebench.compile.cache.prune import mark_used, take_away
 
 
@@ -18,7 +18,7 @@ def make_folder(cache: Path) -> Path:
 
     Raises UsageError or OSError if the cache cannot be trusted or written.
     """
-    folder = make_place(cache.expanduser().absolute()) / BYTECODE
+    folder = make_cache_folder(cache.expanduser().absolute()) / BYTECODE
     folder.mkdir(mode=PRIVATE, exist_ok=True)
     if not is_closed(folder):
         take_away(folder)

@@ -42,55 +42,55 @@ class Item:
     """Time of the last use in seconds since the epoch."""
 
 
-def libraries(place: Path) -> list[Item]:
+def libraries(root: Path) -> list[Item]:
     """Returns everything that counts towards the limit: entries, runtime libraries for the CPU, and bytecode."""
-    return [*entries(place), *cpu_libraries(place), *bytecode(place)]
+    return [*entries(root), *cpu_libraries(root), *bytecode(root)]
 
 
-def entries(place: Path) -> list[Item]:
+def entries(root: Path) -> list[Item]:
     """Returns the entries: folders with a built library. A folder without a facts file is not an entry."""
-    found = (item for shelf in shelves(place) for item in _folders(shelf, shelf.name + _REST_OF_KEY))
+    found = (item for shelf in shelves(root) for item in _folders(shelf, shelf.name + _REST_OF_KEY))
     return [item for item in found if (item.path / FACTS).is_file()]
 
 
-def cpu_libraries(place: Path) -> list[Item]:
+def cpu_libraries(root: Path) -> list[Item]:
     """Returns the runtime libraries for the CPU and the precompiled headers."""
-    folder = place / CPU_LIBRARIES
+    folder = root / CPU_LIBRARIES
     return [*_files(folder, r"lib.*\.so"), *_folders(folder, PREFIXES)]
 
 
-def bytecode(place: Path) -> list[Item]:
+def bytecode(root: Path) -> list[Item]:
     """Returns the folder of compiled Python modules, as a single item."""
-    return list(_folders(place, BYTECODE))
+    return list(_folders(root, BYTECODE))
 
 
-def peaks(place: Path) -> list[Item]:
+def peaks(root: Path) -> list[Item]:
     """Returns the files with measured peaks of GPUs."""
-    return list(_files(place / PEAKS, r".*\.json"))
+    return list(_files(root / PEAKS, r".*\.json"))
 
 
-def notes(place: Path) -> list[Item]:
+def notes(root: Path) -> list[Item]:
     """Returns the notes of the libraries that solutions were built into. `used` is the time of writing."""
-    return list(_files(place / NOTES, _HASH))
+    return list(_files(root / NOTES, _HASH))
 
 
-def leftovers(place: Path) -> list[Item]:
+def leftovers(root: Path) -> list[Item]:
     """Returns work in progress and leftovers of killed processes. `used` is the time of the last change."""
     return [
-        *_folders(place, _WORK), *_files(place / NOTES, _TEMPORARY), *_folders(place / CPU_LIBRARIES, _TEMPORARY),
-        *_files(place / CPU_LIBRARIES, _GONE), *_folders(place / CPU_LIBRARIES, _GONE),
-        *(item for shelf in shelves(place) for item in _folders(shelf, _GONE)),
+        *_folders(root, _WORK), *_files(root / NOTES, _TEMPORARY), *_folders(root / CPU_LIBRARIES, _TEMPORARY),
+        *_files(root / CPU_LIBRARIES, _GONE), *_folders(root / CPU_LIBRARIES, _GONE),
+        *(item for shelf in shelves(root) for item in _folders(shelf, _GONE)),
     ]
 
 
-def shelves(place: Path) -> list[Path]:
+def shelves(root: Path) -> list[Path]:
     """Returns the folders that contain entries."""
-    return [place / name for name in _names(place) if re.fullmatch(_SHELF, name)]
+    return [root / name for name in _names(root) if re.fullmatch(_SHELF, name)]
 
 
-def strangers(place: Path) -> list[str]:
+def strangers(root: Path) -> list[str]:
     """Returns the names in a folder that do not belong to a cache, sorted."""
-    return sorted(name for name in _names(place) if not _OF_A_CACHE.fullmatch(name))
+    return sorted(name for name in _names(root) if not _OF_A_CACHE.fullmatch(name))
 
 
 def noted(note: Path) -> list[Path] | None:

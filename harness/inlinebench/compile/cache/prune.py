@@ -39,29 +39,29 @@ class Removed:
     size: int = 0
 
 
-def prune(place: Path, limit: float, keep: Path | None = None) -> Removed:
+def prune(root: Path, limit: float, keep: Path | None = None) -> Removed:
     """Removes the least recently used libraries until the rest is within `limit` bytes. Also removes leftovers.
 
     `keep` is an entry that stays. Peaks stay too, because they are small and measuring them is slow.
     """
     now = time.time()
-    chosen = least_recently_used(contents.libraries(place), limit, now, keep)
+    chosen = least_recently_used(contents.libraries(root), limit, now, keep)
     libraries = [item for item in chosen if _take_unused(item, now)]
     # If the folder has files that are not the cache's, leftovers may not be the cache's either, whatever their names.
-    left = [] if contents.strangers(place) else _delete_all(contents.leftovers(place), before=now - LEFT_S)
-    stale = (note for note in contents.notes(place) if not _all_there(note.path))
+    left = [] if contents.strangers(root) else _delete_all(contents.leftovers(root), before=now - LEFT_S)
+    stale = (note for note in contents.notes(root) if not _all_there(note.path))
     notes = _delete_all(stale, before=now)
     size = sum(item.size for item in (*libraries, *notes, *left))
     return Removed(len(libraries), len(notes), 0, len(left), size)
 
 
-def clear(place: Path) -> Removed:
+def clear(root: Path) -> Removed:
     """Removes all of the cache's own contents except items that runs hold, and builds of the last hour."""
     now = time.time()
-    libraries = [item for item in contents.libraries(place) if take_away(item.path, lambda moved: not _is_held(moved))]
-    notes, peaks = _delete_all(contents.notes(place)), _delete_all(contents.peaks(place))
-    left = _delete_all(contents.leftovers(place), before=now - IN_USE_S)
-    for shelf in contents.shelves(place):
+    libraries = [item for item in contents.libraries(root) if take_away(item.path, lambda moved: not _is_held(moved))]
+    notes, peaks = _delete_all(contents.notes(root)), _delete_all(contents.peaks(root))
+    left = _delete_all(contents.leftovers(root), before=now - IN_USE_S)
+    for shelf in contents.shelves(root):
         with suppress(OSError):  # not empty; storing an entry creates a missing shelf
             shelf.rmdir()
     size = sum(item.size for item in (*libraries, *notes, *peaks, *left))

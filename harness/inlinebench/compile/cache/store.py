@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from inlinebench.compile.cache.contents import BUILDING, ENTRY, FACTS, NOTES, item_of, noted
-from inlinebench.compile.cache.place import PRIVATE, is_closed, is_own, make_place
+from inlinebench.compile.cache.folder import PRIVATE, is_closed, is_own, make_cache_folder
 from inlinebench.compile.cache.prune import TRIES, hold, mark_used, prune, take_away
 from inlinebench.records.errors import UsageError
 
@@ -29,7 +29,7 @@ class Cache:
     def __init__(self, folder: Path, limit: float = float("inf")) -> None:
         folder = folder.expanduser().absolute()
         try:
-            self.folder = make_place(folder)
+            self.folder = make_cache_folder(folder)
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
         except OSError as error:

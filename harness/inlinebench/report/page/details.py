@@ -35,7 +35,7 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Block:
+class DetailBlock:
     """A heading and preformatted text."""
 
     heading: str
@@ -50,7 +50,7 @@ class Block:
         return "1 line" if lines == 1 else f"{lines} lines"
 
 
-Section = Facts | Grid | Listing | Block
+Section = Facts | Grid | Listing | DetailBlock
 
 
 def sections(result: Result, source: str | None) -> tuple[Section, ...]:
@@ -60,7 +60,7 @@ def sections(result: Result, source: str | None) -> tuple[Section, ...]:
 
 def _sections(result: Result, source: str | None) -> Iterator[Section]:
     if result.reason:
-        yield Block("Reason", result.reason, False)
+        yield DetailBlock("Reason", result.reason, False)
     if result.timing and result.timing.flags:
         yield Listing("Flags on the times", result.timing.flags)
     if result.check:
@@ -75,9 +75,9 @@ def _sections(result: Result, source: str | None) -> Iterator[Section]:
     if result.environment:
         yield Facts("Environment", _known(_environment(result.environment)))
     if result.log:
-        yield Block("Log", result.log, True)
+        yield DetailBlock("Log", result.log, True)
     if source is not None:
-        yield Block("Source", source, True)
+        yield DetailBlock("Source", source, True)
 
 
 def _known(facts: dict[str, str | None]) -> tuple[tuple[str, str], ...]:

@@ -42,7 +42,7 @@ class SolutionSummary:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class Outcome:
     """The outcome of one solution of one problem over all shapes."""
 
     passed: bool
@@ -114,7 +114,7 @@ def _summarize(solution: str, problems: Iterable[Sequence[Result]]) -> SolutionS
     return SolutionSummary(solution, len(attempts), len(passed), mean, fast)
 
 
-def attempt_of(shapes: Sequence[Result]) -> Attempt | None:
+def attempt_of(shapes: Sequence[Result]) -> Outcome | None:
     """Returns the outcome of one problem over its shapes; None if no shape was tried."""
     tried = [result for result in shapes if result.verdict not in NOT_TRIED]
     if not tried:
@@ -123,7 +123,7 @@ def attempt_of(shapes: Sequence[Result]) -> Attempt | None:
     measured = [result for result in tried if result.shape == "full"] or tried
     speedups = [speedup for speedup in map(_speedup, measured) if speedup is not None]
     known = passed and len(speedups) == len(measured)
-    return Attempt(passed, _mean(speedups) if known else None)
+    return Outcome(passed, _mean(speedups) if known else None)
 
 
 def _speedup(result: Result) -> float | None:

@@ -26,7 +26,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _INSTEAD = "name another folder with --cache"
 
 
-def place_in(folder: Path) -> Path:
+def cache_folder(folder: Path) -> Path:
     """Returns the folder for this user's entries, which may not exist yet, if `folder` is named as the cache.
 
     Raises UsageError if another user could replace files in it, and OSError if `folder` does not exist.
@@ -40,19 +40,19 @@ def place_in(folder: Path) -> Path:
     if not facts.st_mode & stat.S_ISVTX:
         raise UsageError(f"{folder}: other users could replace the code in this cache; run chmod go-w, or chmod +t "
                          f"for a cache that users share, or {_INSTEAD}")
-    place = folder / f"inlinebench-{os.geteuid()}"
-    if os.path.lexists(place) and not is_own(place):
-        raise UsageError(f"{place}: another user has created or may write to this user's part of the cache; remove "
+    root = folder / f"inlinebench-{os.geteuid()}"
+    if os.path.lexists(root) and not is_own(root):
+        raise UsageError(f"{root}: another user has created or may write to this user's part of the cache; remove "
                          f"it, or {_INSTEAD}")
-    return place
+    return root
 
 
-def make_place(folder: Path) -> Path:
-    """Like `place_in`, but creates the folder if it is missing. Raises UsageError, or OSError if it cannot be created.
+def make_cache_folder(folder: Path) -> Path:
+    """Like `cache_folder`, but creates a missing folder. Raises UsageError, or OSError if it cannot be created.
     """
     folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    place_in(folder).mkdir(mode=PRIVATE, exist_ok=True)
-    return place_in(folder)  # checked again: another process may have created it first
+    cache_folder(folder).mkdir(mode=PRIVATE, exist_ok=True)
+    return cache_folder(folder)  # checked again: another process may have created it first
 
 
 def is_own(path: Path) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.compile.cache import FACTS, Cache
-from inlinebench.compile.cache.place import is_closed, is_own
+from inlinebench.compile.cache.folder import is_closed, is_own
 from inlinebench.records.errors import UsageError
 
 KEY, OTHER_KEY = "ab" * 32, "cd" * 32
