@@ -51,7 +51,7 @@ def test_show_counts_by_kind_and_names_the_largest(folder: Path, capsys: pytest.
     lines = {line.split("  ")[0]: " ".join(line.split()) for line in text.splitlines()}
     assert text.splitlines()[0] == str(folder)
     assert lines["built libraries"].startswith("built libraries 3 6.0 MiB 20")
-    assert lines["records of builds"].startswith("notes of what was built 3 ")
+    assert lines["records of builds"].startswith("records of builds 3 ")
     assert lines["peaks of GPUs"].startswith("peaks of GPUs 1 2 B ")
     assert lines["all"].startswith("all 7 6.0 MiB")
     assert "CUDA on the CPU" not in text

@@ -154,12 +154,20 @@ class Timings:
             flags.append(f"timed by the judge's clock: the solution's process reported {solution.median:.4g} ms")
             solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)
         known = self._overhead
-        empty, of_reference, of_solution = (
-            (known.empty_ms, known.of_reference_ms, known.of_solution_ms) if known else (None, None, None)
-        )
         return Timing(
-            _spread(self._references[1:]), solution, speedup, wall, self._compare(used), self.roofline, empty,
-            of_reference, of_solution, self.stopped_by, gpu, None if gpu else self.gpu_unknown, tuple(flags)
+            reference_ms=_spread(self._references[1:]),
+            solution_ms=solution,
+            speedup=speedup,
+            wall_ms=wall,
+            baselines=self._compare(used),
+            roofline=self.roofline,
+            empty_ms=known.empty_ms if known else None,
+            reference_overhead_ms=known.of_reference_ms if known else None,
+            solution_overhead_ms=known.of_solution_ms if known else None,
+            stopped_by=self.stopped_by,
+            gpu=gpu,
+            gpu_unknown=None if gpu else self.gpu_unknown,
+            flags=tuple(flags),
         )
 
     def in_doubt(self, reason: str) -> str:

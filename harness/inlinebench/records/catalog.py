@@ -136,8 +136,9 @@ def read_problem(path: Path) -> Problem:
     constants = tuple(name for name in assigned if name not in ABOUT)
     level, tags = _literal(assigned.get("LEVEL")), _literal(assigned.get("TAGS"))
     return Problem(
-        path.stem, path, shapes, constants, level if isinstance(level, int) else _level_of_folder(path),
-        tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),
+        name=path.stem, path=path, shapes=shapes, constants=constants,
+        level=level if isinstance(level, int) else _level_of_folder(path),
+        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),
     )
 
 

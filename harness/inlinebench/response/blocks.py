@@ -72,6 +72,7 @@ def _block(index: int, extent: Extent) -> Block:
     error = reading.error if reading.line is None else f"line {reading.line}: {reading.error}"
     error = _LINE.sub(lambda found: f"line {int(found[1]) + extent.first}", error)
     return Block(
-        index, extent.language, extent.first + 1, extent.source, extent.closed, extent.in_reasoning,
-        reading.defines_model, error, extent.fenced,
+        index=index, language=extent.language, first_line=extent.first + 1, source=extent.source,
+        complete=extent.closed, in_reasoning=extent.in_reasoning, defines_model=reading.defines_model, error=error,
+        fenced=extent.fenced,
     )
