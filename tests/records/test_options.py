@@ -39,12 +39,12 @@ def test_an_invalid_architecture_is_rejected(text: str, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit) as left:
         parse([f"--arch={text}"], {})
     assert left.value.code == 2
-    assert "as nvcc writes them, such as 90" in capsys.readouterr().err
+    assert "compute capabilities such as 90" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("line", "said"), [
-    ("--device gpu", "write auto, cuda, cuda:N or cpu"), ("--device cpu:1", "write auto"),
-    ("--arch 90 --device cpu", "--arch names GPUs"), ("--arch 90 --devices cpu,cpu", "--arch names GPUs"),
+    ("--device gpu", "choose from auto, cuda, cuda:N, cpu"), ("--device cpu:1", "choose from auto"),
+    ("--arch 90 --device cpu", "--arch is for GPUs"), ("--arch 90 --devices cpu,cpu", "--arch is for GPUs"),
     ("--build-only --out o", "--out"), ("--build-only --junit j", "--junit"),
     ("--build-only --sanitize memcheck", "--sanitize"), ("--build-only --devices 0,1", "--devices"),
     ("--build-only --profile", "--profile"),

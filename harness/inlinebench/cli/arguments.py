@@ -131,13 +131,13 @@ def _folders(problems: Path | None, solutions: Path | None, names: Sequence[str]
         raise UsageError("the problems are in several folders with solutions beside them: give --solutions DIR")
     given = problems
     if problems is None:
-        local = Path("problems")
+        local = Path("problems").resolve()
         problems = local if local.is_dir() else Options.problems
     if solutions is None:
-        local = Path("solutions")
+        local = Path("solutions").resolve()
         if found:
             solutions = found[0]
-        elif given is not None or problems == Path("problems"):
+        elif given is not None or problems == Path("problems").resolve():
             solutions = problems.parent / "solutions"
         else:
             solutions = local if local.is_dir() else Options.solutions
@@ -201,7 +201,7 @@ def _check_builds(given: argparse.Namespace) -> None:
 
 
 def _parser(command: Command, environment: Mapping[str, str], prog: str) -> argparse.ArgumentParser:
-    examples = command.examples.format(prog=prog)
+    examples = command.examples.format(prog=f"python {prog}" if prog.endswith(".py") else prog)
     names = "" if command is LIST else " [NAME ...]"
     parser = argparse.ArgumentParser(
         prog=prog, usage=f"{prog} [options]{names}", description=command.description,
