@@ -17,6 +17,8 @@ from inlinebench.records.result import Verdict
 from .planted import Planted
 from .running import TESTS, Run, run_eval
 
+pytestmark = pytest.mark.slow
+
 BUGS = [Planted.read(path) for path in sorted((TESTS / "bugs").glob("*.py"))]
 TWINS = sorted((TESTS / "bugs_fixed").glob("*.py"))
 MARK = "  // refused"

@@ -16,6 +16,8 @@ from inlinebench.report.terminal.table import NO_SPEEDUP
 
 from .running import ROOT, Run, run_eval
 
+pytestmark = pytest.mark.slow
+
 ALL = bool(os.environ.get("INLINEBENCH_TEST_ALL"))
 SOLUTIONS = sorted(f"{path.parent.name}/{path.stem}" for path in (ROOT / "solutions").glob("*/*.py")
                    if ALL or path.stem not in ("fast", "simt"))

@@ -1,6 +1,6 @@
 """Every file in `cheats/` must get the verdict and the reason that it declares.
 
-A normal run evaluates one cheat of each family on the CPU; `pytest -m slow` evaluates the rest.
+A normal run evaluates a cheat of some families on the CPU; `pytest -m slow` evaluates the rest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LIMITS = ("--host-memory", "6")
 ON_TWO_CPUS = ("--check", "--devices", "cpu,cpu")
 CHEATS = read_all("cheats/*/*.py")
 ON_CPU = [cheat for cheat in CHEATS if not cheat.needs_gpu]
-FIRST = list({cheat.path.parent: cheat for cheat in reversed(ON_CPU) if cheat.expected != "timed_out"}.values())
+FIRST = list({cheat.path.parent: cheat for cheat in reversed(ON_CPU) if cheat.expected != "timed_out"}.values())[::3]
 REST = [cheat for cheat in ON_CPU if cheat not in FIRST]
 TIMED = [cheat for cheat in CHEATS if cheat.shape == "full"]
 CHECKED = [cheat for cheat in CHEATS if cheat.shape != "full"]
@@ -54,7 +54,7 @@ def check(cheat: Planted, results: dict[str, Result]) -> None:
 
 
 @pytest.mark.parametrize("cheat", FIRST, ids=by_name)
-def test_a_cheat_of_each_family_is_caught(cheat: Planted, first: dict[str, Result]) -> None:
+def test_a_cheat_of_some_families_is_caught(cheat: Planted, first: dict[str, Result]) -> None:
     check(cheat, first)
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from inlinebench.records.result import Result, Verdict
 
 from .running import TESTS, run_eval
+
+pytestmark = pytest.mark.slow
 
 NAMES = ("shapes", "view", "level1_matmul", "batch_norm")
 

@@ -93,6 +93,7 @@ def test_a_folder_of_samples_is_evaluated_against_the_problems_of_its_level(fold
     assert [line.split()[0] for line in run.out.splitlines()[2:6]] == ["2_Scale", "2_Scale", "10_Relu_", "10_Relu_"]
 
 
+@pytest.mark.slow
 def test_precision_casts_inputs_and_weights(folder: Path, cache: Path) -> None:
     half = ("--solutions", folder / "runs" / "half", "--precision", "bf16")
     run = evaluate(folder, cache, *half)
@@ -120,6 +121,7 @@ def test_problems_that_need_a_package_or_more_memory_are_skipped_with_the_reason
     assert run.row("10_Relu_", "@reference").verdict is Verdict.PASSED
 
 
+@pytest.mark.slow
 def test_max_memory_lowers_the_limit(folder: Path, cache: Path) -> None:
     large = ("2/@reference", "--set", "batch_size=4194304")
     row = evaluate(folder, cache, *large, "--max-memory", "0.1").row("2_Scale", "@reference")

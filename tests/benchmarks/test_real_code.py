@@ -20,6 +20,8 @@ from real_code_rows import Build, End, Maker, Pair, Record, bars, report
 from inlinebench.records.build_request import BuildOutcome
 from inlinebench.scheduler.build_report import BuildReport, State
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = """
 import torch
 class Model(torch.nn.Module):

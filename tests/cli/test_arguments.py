@@ -111,7 +111,7 @@ def test_an_output_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     run = run_eval("matmul_diag", "--device", "cpu", "--cache", tmp_path / "file" / "cache")
-    usage_error(run, "--cache names another folder")
+    usage_error(run, "name another folder with --cache")
 
 
 def test_no_folder_of_problems(tmp_path: Path) -> None:
@@ -256,6 +256,7 @@ def wait_until(true: Callable[[], object], seconds: float = 300) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_without_a_judge_its_evaluation_fails_and_the_next_one_has_a_new_judge(place: Place, tmp_path: Path) -> None:
     """Trusted, so that no sandbox keeps the solution from it."""
     kills = solution("os.kill(os.getppid(), signal.SIGKILL); time.sleep(99)")
@@ -267,6 +268,7 @@ def test_without_a_judge_its_evaluation_fails_and_the_next_one_has_a_new_judge(p
     assert run.row("twice", "b_honest").verdict is Verdict.PASSED
 
 
+@pytest.mark.slow
 def test_the_sandbox_that_was_on_is_in_the_result(place: Place, tmp_path: Path) -> None:
     arguments = place({"problems/twice.py": PROBLEM, "solutions/twice/honest.py": solution()})
     for name, more in (("on", ()), ("off", ("--trust",))):
@@ -294,6 +296,7 @@ DAEMON = ("subprocess.Popen(['sh', '-c', 'setsid sleep MARK & setsid sleep MARK'
           "time.sleep(999)")
 
 
+@pytest.mark.slow
 def test_the_children_of_a_hanging_solution_are_gone_afterwards(place: Place, tmp_path: Path) -> None:
     mark = f"8{os.getpid():07}1"
     arguments = place({"problems/twice.py": PROBLEM, "solutions/twice/hangs.py": solution(DAEMON.replace("MARK", mark)),
@@ -407,6 +410,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(place: Place, arguments: tupl
     assert "Broken" not in complaints and "Traceback" not in complaints
 
 
+@pytest.mark.slow
 def test_verbose_shows_what_a_solution_prints_on_stderr_only(place: Place) -> None:
     arguments = place({"problems/twice.py": PROBLEM, "solutions/twice/prints.py": solution("print('here I am')")})
     quiet, loud = run_eval(*arguments), run_eval(*arguments, "--verbose")
@@ -427,6 +431,7 @@ def test_a_solution_file_from_anywhere_a_problem_file_and_constants(place: Place
     assert (row.verdict, row.shape) == (Verdict.PASSED, "N=7"), row.reason
 
 
+@pytest.mark.slow
 def test_results_are_lines_of_json_that_later_runs_add_to(place: Place, tmp_path: Path) -> None:
     arguments = place({"problems/twice.py": PROBLEM})
     for _ in range(2):

@@ -11,6 +11,8 @@ from inlinebench.compile import toolchain
 from inlinebench.compile.slim import SLIM_DIR
 from inlinebench.compile.slim.fallback import needs_full_headers
 
+pytestmark = pytest.mark.slow
+
 TORCH = str(toolchain.torch().root)
 
 OWN_ERRORS = [

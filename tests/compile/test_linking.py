@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from inlinebench.compile.service import BuildService
 from inlinebench.records.build_request import BuildRequest
 
@@ -11,6 +13,7 @@ TORCH = "#include <ATen/ATen.h>\nauto f() { return at::empty({1}); }"
 OPEN = 'extern "C" int nobody_has_this(); extern "C" int run() { return nobody_has_this(); }'
 
 
+@pytest.mark.slow
 def test_undefined_names_fail_with_z_defs_but_torchs_names_are_found(tmp_path: Path) -> None:
     flags = ("-Wl,-z,defs",)
     service = BuildService(tmp_path, (), timeout=600)

@@ -68,7 +68,7 @@ def messages(output: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", [
-    *IN_EVERY_RUN, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
+    *IN_EVERY_RUN, *(pytest.param(name, marks=[pytest.mark.slow, pytest.mark.nightly]) for name in SLOW),
 ])
 def test_a_build_has_the_status_and_messages_of_plain_nvcc(name: str, gpu_precompiled: Path, tmp_path: Path) -> None:
     case = (IN_EVERY_RUN | SLOW)[name]

@@ -21,6 +21,8 @@ from inlinebench.compile.precompiled.builder import PrecompiledHeaders
 from inlinebench.compile.service import BuildService
 from inlinebench.records.build_request import BuildRequest
 
+pytestmark = pytest.mark.slow
+
 CUDA = """
 __global__ void twice(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
 torch::Tensor run(torch::Tensor x) {

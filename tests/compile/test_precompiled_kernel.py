@@ -19,7 +19,7 @@ from inlinebench.compile.recipe import recipe
 from inlinebench.compile.slim import needs_thrust
 from inlinebench.records.build_request import BuildRequest
 
-pytestmark = pytest.mark.nvcc
+pytestmark = [pytest.mark.nvcc, pytest.mark.slow]
 
 ARCHITECTURES = ("90",)
 CUDA = """

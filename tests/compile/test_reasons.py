@@ -109,6 +109,7 @@ class TestOfGcc:
             "cpp_sources: multiple definition of `PyInit_x'; cuda_sources: first defined here")
 
 
+@pytest.mark.slow
 class TestOfFunctions:
     @pytest.mark.parametrize(("source", "cuda", "name", "expected"), [
         ("", "", "f", ", but cpp_sources does not declare it"),

@@ -189,6 +189,7 @@ def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_with_its_line(service: B
     assert outcome.at == (source, 2) and "inline PTX" in outcome.reason
 
 
+@pytest.mark.slow
 def test_sources_that_need_more_than_slim_headers_get_full_ones(tmp_path: Path) -> None:
     service = BuildService(tmp_path, (), timeout=600)
     source = BuildRequest("small", ("int f() { return torch::nn::LinearOptions(2, 3).in_features(); }",))
@@ -331,6 +332,7 @@ def test_a_source_with_an_error_of_the_author_is_compiled_once(service: BuildSer
     assert outcome.library is None and outcome.headers == "slim"
 
 
+@pytest.mark.slow
 def test_sources_can_use_torchs_version(service: BuildService) -> None:
     source = "#if TORCH_VERSION_MAJOR < 2\n#error unknown\n#endif"
     outcome = service.build(BuildRequest("small", (source,)))

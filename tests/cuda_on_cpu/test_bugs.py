@@ -15,6 +15,8 @@ from inlinebench.cuda_on_cpu import runtime_library
 
 from .device import build_for_cpu
 
+pytestmark = pytest.mark.slow
+
 _BUGS = Path(__file__).parent / "bugs"
 _PLANTED = sorted(path.stem for path in _BUGS.glob("*.cu") if not path.stem.endswith("_fixed"))
 # A multiple of all sizes (an overrun reaches the guard page), an odd size (it reaches the canaries), at most one block.

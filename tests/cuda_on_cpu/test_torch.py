@@ -7,7 +7,11 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 from inlinebench.cuda_on_cpu import INCLUDE_DIR, SOURCE_FLAGS, allocator_library, link_flags, runtime_library, translate
+
+pytestmark = pytest.mark.slow
 
 _HERE = Path(__file__).parent
 

@@ -15,6 +15,8 @@ from inlinebench.records.result import Verdict
 
 from ..running import Run, run_eval
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = """\
 import torch
 import torch.nn.functional as F

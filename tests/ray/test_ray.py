@@ -17,6 +17,8 @@ from inlinebench.records.result import Result, Verdict
 
 from ..running import LONGEST_S, command, run_eval
 
+pytestmark = pytest.mark.slow
+
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
 COUNT = 40

@@ -16,8 +16,10 @@ from inlinebench.compile.service import BuildService
 from inlinebench.records.build_request import BuildRequest
 from inlinebench.records.result import Verdict
 
-from ..compile.test_driver import stand_in
+from ..compile.test_driver import fake_driver
 from ..running import Run, run_eval
+
+pytestmark = pytest.mark.slow
 
 NVCC = """#!/bin/sh
 case "$*" in *--version*) echo "release 13.0, of a test"; exit;; esac
@@ -193,7 +195,7 @@ def test_without_a_gpu_the_architecture_must_be_given(place: Path) -> None:
 
 
 def test_the_default_architecture_is_that_of_the_installed_gpu(place: Path, tmp_path: Path) -> None:
-    driver = {"LD_LIBRARY_PATH": str(stand_in(tmp_path))}
+    driver = {"LD_LIBRARY_PATH": str(fake_driver(tmp_path))}
     run = build(place, "twice/at_import", "--device", "cuda:1", environment=driver)
     assert run.status == 0 and "Built for sm_101" in run.out
 

@@ -16,6 +16,8 @@ from inlinebench.records.result import Result, Verdict
 
 from ..running import LONGEST_S, TESTS, command, run_eval
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("shapes", "view", "batch_norm")
 COMMON = ("--problems", TESTS / "problems", "--check", "--calls", "3", "--allow-library", "--device", "cpu", "--seed",
           "5")
@@ -81,7 +83,8 @@ def test_the_shards_together_are_a_whole_run(cache: Path, tmp_path: Path, plain:
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (("--resume",), "--resume needs --out"), (("--shard", "3/2"), "no part"), (("--shard", "1"), "no part"),
+    (("--resume",), "--resume needs --out"), (("--shard", "3/2"), "is not a shard"),
+    (("--shard", "1"), "is not a shard"),
     (("--shard", "1/2", "--baseline", "solution:naive"), "exclude each other"),
 ])
 def test_contradictory_options_are_rejected(arguments: tuple[str, ...], said: str) -> None:

@@ -89,6 +89,7 @@ def test_calls_share_one_judge(cache: Path) -> None:
     assert judges() == there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "x = 1", "I can't help with that."])
 def test_a_source_text_without_a_model_is_an_invalid_solution(cache: Path, text: str) -> None:
     assert evaluate(PROBLEM, text, device="cpu", check=True, cache=cache).verdict is Verdict.INVALID
@@ -110,12 +111,14 @@ def test_threads_and_processes_share_one_server(cache: Path) -> None:
     assert len(servers()) == 1 and len(judges()) == 1
 
 
+@pytest.mark.slow
 def test_other_settings_get_other_judges_and_idle_ones_are_closed(cache: Path) -> None:
     for calls in (2, 3, 4):
         assert ask(right_body(), cache, calls=calls).check.calls == calls + 5  # type: ignore[union-attr]
     until(lambda: len(judges()) == 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("problem", "settings", "error", "said"), [
     ("no_such_problem", {}, UsageError, "no problem"), (str(PROBLEM), {"device": "cuda:63"}, NoDevice, "GPU|CUDA"),
     (str(PROBLEM), {"shapes": ("tiny",)}, UsageError, "no such shape"),
@@ -130,6 +133,7 @@ def test_usage_and_device_errors_are_raised_and_the_server_survives(
     assert len(servers()) == 1
 
 
+@pytest.mark.slow
 def test_a_dead_server_is_an_error_and_the_next_call_starts_another(cache: Path) -> None:
     with ThreadPoolExecutor(1) as thread:
         asked = thread.submit(evaluate, PROBLEM, HANGS, device="cpu", check=True, cache=cache)
@@ -161,6 +165,7 @@ def test_a_client_without_the_key_is_refused(cache: Path) -> None:
     assert ask(right_body(), cache).verdict is Verdict.PASSED
 
 
+@pytest.mark.slow
 def test_the_folder_may_be_longer_than_a_socket_path(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

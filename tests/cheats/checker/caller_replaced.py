@@ -20,7 +20,7 @@ CAUGHT_BY = "elements differ"
 
 def call(self: Caller, *_args: Any, **_named: Any) -> tuple[Sample, list[Any]]:
     kernels.spin(1)
-    return Sample(device_ms=1e-3, drain_ms=0.0, held=True), []
+    return Sample(device_ms=1e-3, drain_ms=0.0, blocked=True), []
 
 
 Caller.call = call

@@ -38,7 +38,7 @@ def drain(self: GpuClock) -> Sample:
         in_batch.clear()
         while not self._page._flags.release:
             time.sleep(0)
-        return Sample(0.05, 0.0, held=True)
+        return Sample(0.05, 0.0, blocked=True)
     sample = plain_drain(self)
     return replace(sample, device_ms=sample.device_ms / 20)
 

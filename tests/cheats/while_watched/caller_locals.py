@@ -1,6 +1,6 @@
 """Reads in the caller's local variables whether the call is timed.
 
-Mechanism: the Python stack leads from `forward` to the harness's own frames, and there `hold_ms` says that this
+Mechanism: the Python stack leads from `forward` to the harness's own frames, and there `blocking_ms` says that this
 call's time will be used. Then half of the work is enough. Caught because the calls whose times are used are compared
 like all others.
 """
@@ -22,7 +22,7 @@ def is_timed() -> bool:
     frame = sys._getframe(1)
     while frame.f_back is not None:
         frame = frame.f_back
-        if any(frame.f_locals.get(name) for name in ("hold_ms", "repetitions", "num_trials", "num_perf_trials")):
+        if any(frame.f_locals.get(name) for name in ("blocking_ms", "repetitions", "num_trials", "num_perf_trials")):
             return True
     return False
 
