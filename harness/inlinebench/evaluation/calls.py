@@ -7,7 +7,6 @@ the judge stops the candidate, runs the reference on the same inputs, and compar
 from __future__ import annotations
 
 import os
-import random
 import time
 from statistics import median
 
@@ -24,6 +23,7 @@ from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.timings import LEAST_MS, Timings, slowed_down
 from inlinebench.messages import Evaluate
+from inlinebench.problem.secret_random import SecretRandom
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import Called
@@ -59,9 +59,9 @@ class Calls:
         self._candidate, self._attempt = candidate, attempt
         # A second attempt gets other inputs, because the first one may have left results behind.
         name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}"
-        self._secret_random = random.Random(f"{tools.settings.seed}/{name}")
+        self._secret_random = SecretRandom(tools.settings.seed, name)
         # The candidate gets values from a separate random source, so that it can infer nothing about the inputs.
-        self._public = random.Random(f"{tools.settings.seed}/{name}/public")
+        self._public = SecretRandom(tools.settings.seed, f"{name}/public")
         self._buffer_rotation = BufferRotation(len(workload.sets), self._secret_random)
         workload.clear()
         self._fingerprint = Fingerprint(workload.arena.bytes.device, self._secret_random.getrandbits(62))

@@ -13,6 +13,7 @@ import torch
 
 from inlinebench.problem import problem_file
 from inlinebench.problem.problem_file import ProblemError
+from inlinebench.problem.secret_random import SecretRandom
 from inlinebench.problem.variants import Variant, apply_variant, blur
 from inlinebench.wire.arena import TensorMeta
 from inlinebench.wire.arithmetic import seed_all
@@ -115,7 +116,7 @@ class InputSource:
         admitted = self._admitted.get(variant, frozenset())
         if variant is not Variant.NEGATED or len(admitted) < 2:
             return admitted
-        choice = random.Random(seed).choice([None, *sorted(admitted)])
+        choice = SecretRandom(seed, "negated input").choice([None, *sorted(admitted)])
         return admitted if choice is None else frozenset({choice})
 
     def _draw(self, seed: int) -> Draw:

@@ -175,7 +175,7 @@ def settings_for(options: Options) -> Settings:
         timing=not options.check and options.sanitize is None,
         baselines=options.baselines,
         tolerance=options.tolerance,
-        seed=secrets.randbits(62) if options.seed is None else options.seed,
+        seed=secrets.randbits(128) if options.seed is None else options.seed,
         variants=options.variants and options.sanitize is None,
         tf32=options.tf32,
         allow_library=options.allow_library,
