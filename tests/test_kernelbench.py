@@ -105,6 +105,7 @@ def test_precision_casts_inputs_and_weights(folder: Path, cache: Path) -> None:
     assert as_written.verdict is Verdict.CRASHED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
 def test_a_reference_passes_against_itself_in_every_precision(folder: Path, cache: Path, precision: str) -> None:
     run = evaluate(folder, cache, "2/@reference", "--precision", precision)

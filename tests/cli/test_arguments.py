@@ -323,6 +323,7 @@ def interrupted() -> Iterator[list[subprocess.Popen[str]]]:
         process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hangs", ["in_forward", "at_import"])
 def test_an_interrupt_keeps_what_is_written_and_leaves_no_process(
     place: Place, tmp_path: Path, interrupted: list[subprocess.Popen[str]], hangs: str
@@ -418,6 +419,7 @@ def test_verbose_shows_what_a_solution_prints_on_stderr_only(place: Place) -> No
     assert "here I am" in loud.err
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing_but_the_table(place: Place) -> None:
     run = run_eval("twice/@reference", *place({"problems/twice.py": PROBLEM}), "--quiet")
     assert (run.status, run.err) == (0, "") and "passed" in run.out

@@ -1,7 +1,7 @@
 """Builds of the harness end like builds of plain nvcc, with the same messages, for sources with warnings and errors.
 
-Each source is compiled with precompiled headers and by plain nvcc, which reads torch's full headers in the slow cases.
-Nothing is linked, because the libraries come with PyTorch for CUDA.
+Each source is compiled by the harness and by plain nvcc. The nightly cases use precompiled headers and torch's full
+headers. Nothing is linked, because the libraries come with PyTorch for CUDA.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OF_HEADERS = re.compile(r"bytes gmem")
 """ptxas reports this for a whole file, and torch's full headers contain variables."""
 
 
-def ours(case: Case, precompiled: Path, folder: Path) -> tuple[int, str]:
+def ours(case: Case, precompiled: Path | None, folder: Path) -> tuple[int, str]:
     """Returns status and output of the harness's command for a source."""
     request = BuildRequest("extension", (), (case.source,), extra_cuda_cflags=case.flags)
     for name, text in recipe(request, case.architectures, slim=True, precompiled=precompiled).files.items():
@@ -67,15 +67,24 @@ def messages(output: str) -> set[str]:
     return {VARIES.sub("", line.strip()) for line in found}
 
 
-@pytest.mark.parametrize("name", [
-    *IN_EVERY_RUN, *(pytest.param(name, marks=[pytest.mark.slow, pytest.mark.nightly]) for name in SLOW),
-])
-def test_a_build_has_the_status_and_messages_of_plain_nvcc(name: str, gpu_precompiled: Path, tmp_path: Path) -> None:
-    case = (IN_EVERY_RUN | SLOW)[name]
-    status, output = ours(case, gpu_precompiled, tmp_path)
+@pytest.mark.parametrize("name", IN_EVERY_RUN)
+def test_a_build_has_the_status_and_messages_of_plain_nvcc(name: str, tmp_path: Path) -> None:
+    check(IN_EVERY_RUN[name], None, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", SLOW)
+def test_a_build_with_precompiled_headers_has_them_too(name: str, gpu_precompiled: Path, tmp_path: Path) -> None:
+    check(SLOW[name], gpu_precompiled, tmp_path)
+
+
+def check(case: Case, precompiled: Path | None, folder: Path) -> None:
+    """Compares a build with nvcc: with torch's full headers if headers are precompiled, else with slim ones."""
+    status, output = ours(case, precompiled, folder)
     assert case.says in output
     assert (status != 0) is case.fails, output
-    expected, stock = plain(case, tmp_path, slim=name in IN_EVERY_RUN)
+    expected, stock = plain(case, folder, slim=precompiled is None)
     assert case.says in stock, "nvcc does not print what the case expects"
     assert (expected != 0) is case.fails, stock
     assert messages(output) == messages(stock)

@@ -100,6 +100,7 @@ def test_a_missing_file_is_an_error_and_not_a_source_text(cache: Path) -> None:
         evaluate(PROBLEM, "no_such_solution.py", device="cpu", cache=cache)
 
 
+@pytest.mark.slow
 def test_threads_and_processes_share_one_server(cache: Path) -> None:
     bodies = [right_body() + extra for extra in ("", " + 1", " * 2", "", " + 0", "")]
     expected = [Verdict.PASSED, Verdict.WRONG, Verdict.WRONG, Verdict.PASSED, Verdict.PASSED, Verdict.PASSED]
@@ -146,6 +147,7 @@ def test_a_dead_server_is_an_error_and_the_next_call_starts_another(cache: Path)
     assert set(servers()).isdisjoint(before)
 
 
+@pytest.mark.slow
 def test_an_idle_server_ends_and_leaves_nothing_behind(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INLINEBENCH_IDLE", "1")
     assert ask(right_body(), cache).verdict is Verdict.PASSED
