@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.compile import toolchain
+from inlinebench.compile.precompiled import PRECOMPILED_DIR
 from inlinebench.compile.recipe import NVCC_FLAGS, recipe
 from inlinebench.compile.slim import SLIM_DIR
 from inlinebench.records.build_request import BuildRequest
@@ -35,7 +36,8 @@ OF_HEADERS = re.compile(r"bytes gmem")
 def ours(case: Case, precompiled: Path | None, folder: Path) -> tuple[int, str]:
     """Returns status and output of the harness's command for a source."""
     request = BuildRequest("extension", (), (case.source,), extra_cuda_cflags=case.flags)
-    for name, text in recipe(request, case.architectures, slim=True, precompiled=precompiled).files.items():
+    made = recipe(request, case.architectures, slim=True, precompiled=precompiled or PRECOMPILED_DIR)
+    for name, text in made.files.items():
         (folder / name).write_text(text, encoding="utf-8")
     return run([toolchain.ninja(), "-C", str(folder), "cuda.o"], folder)
 
