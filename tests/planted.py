@@ -59,11 +59,6 @@ class Planted:
         """The names of its folder and of the file."""
         return f"{self.path.parent.name}-{self.path.stem}"
 
-    @property
-    def uses_cuda(self) -> bool:
-        """Whether it has CUDA sources."""
-        return "cuda_sources" in self.path.read_text()
-
     def assert_caught(self, row: Result) -> None:
         """Asserts the expected verdict and reason."""
         assert (row.verdict.value, row.reason) == (self.expected, row.reason), (row.log or "")[-MOST_OF_A_LOG:]

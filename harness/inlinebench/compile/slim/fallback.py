@@ -75,23 +75,23 @@ def needs_full_headers(log: str, sources: Sequence[str]) -> bool:
 
 
 def _may_come_from_slim_headers(error: str, details: str, source: str) -> bool:
-    place, _, text = error.partition("error")
+    location, _, text = error.partition("error")
     if _UNNAMED.search(text):
         return True
     if match := _UNDECLARED.search(text):
-        return _in_headers(place) or _may_be_found_in_full_headers(match[1], source)
+        return _in_headers(location) or _may_be_found_in_full_headers(match[1], source)
     if match := _MEMBER.search(text):
         # Slim and full headers both have the complete at::Tensor.
-        return _in_headers(place) or ("at::Tensor" not in text and (match[1] or match[2]) in _names().full)
+        return _in_headers(location) or ("at::Tensor" not in text and (match[1] or match[2]) in _names().full)
     if _TYPES.search(text):
         words = set(_WORD.findall(" ".join(re.findall(rf"{_Q}(.*?){_Q}", text))))
-        return _in_headers(place) or bool(_TORCH.search(text + details) or words & _names().full)
+        return _in_headers(location) or bool(_TORCH.search(text + details) or words & _names().full)
     return False
 
 
-def _in_headers(place: str) -> bool:
+def _in_headers(location: str) -> bool:
     """Whether the error is in one of torch's or the slim headers."""
-    return str(toolchain.torch().root) in place or str(SLIM_DIR) in place
+    return str(toolchain.torch().root) in location or str(SLIM_DIR) in location
 
 
 def _may_be_found_in_full_headers(name: str, source: str) -> bool:
