@@ -26,6 +26,9 @@ class Source:
     def choose_variant(self, secret_random: random.Random) -> Variant:
         return Variant.PLAIN
 
+    def describe(self, variant: Variant, seed: int) -> str:
+        return ""
+
     def write(self, seed: int, variant: Variant, targets: list[torch.Tensor]) -> tuple[int, ...]:
         for target in targets:
             self._drawn += 1

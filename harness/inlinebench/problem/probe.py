@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from inlinebench.compare.tolerance import measure_scale
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import problem_file
 from inlinebench.problem.forward import InputForm, Output, random_state, run, to_double
-from inlinebench.problem.inputs import Draw, draw
+from inlinebench.problem.inputs import Draw, draw_traced
 from inlinebench.problem.memory import (
     describe_shortage,
     free_bytes,
@@ -86,6 +86,8 @@ class ProbeResult:
     """Whether `forward` draws from PyTorch's random generators."""
     float64: bool
     """Whether the reference in float64 can be the oracle."""
+    continuous: tuple[int, ...]
+    """The positions of the inputs whose values may change a little. Empty without variants."""
     variants: dict[Variant, tuple[int, ...]]
     """For each admitted variant, the positions of the inputs that take it."""
     work: Work
@@ -153,14 +155,16 @@ def run_probe(
         with host_refuses_more_than(available_bytes()):
             module = problem_file.load_at(problem)
             model = problem_file.construct(module).to(device)
-            drawn = draw(module, THROW_AWAY_SEED, device)
+            drawn, straight = draw_traced(module, THROW_AWAY_SEED, device)
             probed = _observe(problem, module, model, drawn, device, trials=trials)
             if (needed := least_bytes(probed.inputs, model, probed.outputs)) > allowed:
                 return too_large(needed)
-            admitted = {}
-            if variants and getattr(module, "INPUT_VARIANTS", True):
-                admitted = _admit(model, drawn, probed.mutated, trials, device)
-            return ProbeResult(**{**vars(probed), "variants": admitted})
+            if not variants or not getattr(module, "INPUT_VARIANTS", True):
+                return probed
+            continuous = tuple(index for index, tensor in enumerate(drawn.tensors) if is_continuous(tensor))
+            varied = [index for index in continuous if index in straight]
+            admitted = _admit(model, drawn, probed.mutated, trials, device, varied=varied)
+            return replace(probed, continuous=continuous, variants=admitted)
     except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
         if not is_out_of_memory(error) and not is_out_of_memory(error.__cause__):
             return CannotRun(str(error), own_fault=not isinstance(error, PackageMissing))
@@ -225,6 +229,7 @@ def _observe(
         random=draws_random,
         float64=(not draws_random and not mutated and trials.may(IN_FLOAT64)
                  and _runs_in_float64(problem, form, drawn, output, device)),
+        continuous=(),
         variants={},
         work=work_of(module, model, drawn, output, mutated=mutated, storages=storages, device=device,
                      tf32=torch.backends.cudnn.allow_tf32),
@@ -332,10 +337,10 @@ def _is_rounding(own: torch.Tensor, exact: torch.Tensor, perturbed: torch.Tensor
 
 
 def _admit(
-    model: torch.nn.Module, drawn: Draw, mutated: Collection[int], trials: _Trials, device: torch.device
+    model: torch.nn.Module, drawn: Draw, mutated: Collection[int], trials: _Trials, device: torch.device, *,
+    varied: Sequence[int],
 ) -> dict[Variant, tuple[int, ...]]:
-    """Returns for each variant the positions of the inputs that the reference accepts it for."""
-    continuous = [index for index, tensor in enumerate(drawn.tensors) if is_continuous(tensor)]
+    """Returns for each variant the positions of the inputs, out of `varied`, that the reference accepts it for."""
     form = InputForm(drawn.skeleton, drawn.is_tensor)
 
     def accepts(variant: Variant, positions: tuple[int, ...]) -> bool:
@@ -349,7 +354,7 @@ def _admit(
 
     admitted: dict[Variant, tuple[int, ...]] = {}
     for variant in CHANGING:
-        alone = tuple(index for index in continuous if accepts(variant, (index,)))
+        alone = tuple(index for index in varied if accepts(variant, (index,)))
         if len(alone) == 1 or (alone and accepts(variant, alone)):
             admitted[variant] = alone
     return admitted

@@ -7,6 +7,7 @@ inputs as drawn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 import torch
@@ -29,6 +30,11 @@ class Variant(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+    def of(self, positions: Sequence[int]) -> str:
+        """Describes this variant of the inputs at these positions, such as "random signs of inputs 0 and 1"."""
+        inputs = f"input{'s' * (len(positions) > 1)} {' and '.join(map(str, positions))}"
+        return f"{self} of {inputs}" if self is Variant.SIGNS else f"{inputs} {self}"
 
 
 FEWEST_SORTED, SORTED_ROWS = 8, 64

@@ -36,6 +36,8 @@ class BatchCall:
     """The non-tensor arguments."""
     variant: Variant
     """The variant of the inputs."""
+    change: str
+    """How the inputs differ from those drawn, in words."""
     random_seed: int
     """The seed that is set before `forward`."""
 
@@ -130,17 +132,20 @@ class Batch:
         self._candidate.stop()
 
     def _prepare(self, number: int) -> BatchCall:
-        tensors = [torch.empty_like(tensor) for tensor in self._workload.inputs(number)]
-        variant = self._workload.source.choose_variant(self._secret_random)
-        non_tensors = self._workload.source.write(self._secret_random.getrandbits(62), variant, tensors)
-        return BatchCall(tensors, non_tensors, variant, self._public.getrandbits(62))
+        return self._draw([torch.empty_like(tensor) for tensor in self._workload.inputs(number)],
+                          self._public.getrandbits(62))
 
     def _stand_in(self, call: BatchCall) -> BatchCall:
-        """Returns the same call with other inputs."""
-        tensors = [torch.empty_like(tensor) for tensor in call.tensors]
-        variant = self._workload.source.choose_variant(self._secret_random)
-        self._workload.source.write(self._secret_random.getrandbits(62), variant, tensors)
-        return replace(call, tensors=tensors, variant=variant)
+        """Returns the same call with other input tensors."""
+        drawn = self._draw([torch.empty_like(tensor) for tensor in call.tensors], call.random_seed)
+        return replace(drawn, non_tensors=call.non_tensors)
+
+    def _draw(self, tensors: list[torch.Tensor], random_seed: int) -> BatchCall:
+        """Writes new inputs to the tensors, and returns a call with them."""
+        source = self._workload.source
+        variant, seed = source.choose_variant(self._secret_random), self._secret_random.getrandbits(62)
+        non_tensors = source.write(seed, variant, tensors)
+        return BatchCall(tensors, non_tensors, variant, source.describe(variant, seed), random_seed)
 
     def _write(self, calls: list[BatchCall]) -> None:
         for number, call in enumerate(calls):
