@@ -17,6 +17,7 @@ from inlinebench.problem.inputs import InputSource
 from inlinebench.problem.memory import free_bytes
 from inlinebench.problem.probe import ProbeResult
 from inlinebench.problem.variants import Variant
+from inlinebench.process.steps import FORWARD_IN_FLOAT64
 from inlinebench.timing.before_call import POISON_BYTE
 from inlinebench.timing.call import Clock
 from inlinebench.timing.lower_bounds import Surroundings, empty_ms, least_write_ms, surroundings
@@ -213,7 +214,7 @@ class Oracle:
                 buffer.copy_(states[name])
         arguments = self._workload.probed.input_form.arguments(to_double(tensors), non_tensors)
         try:
-            return Output.of(run(self._model, arguments, seed))
+            return Output.of(run(self._model, arguments, seed, FORWARD_IN_FLOAT64))
         except torch.OutOfMemoryError:
             return None
 
