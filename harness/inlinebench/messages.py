@@ -77,7 +77,7 @@ class ProblemAt:
     precision: str | None = None
     """The dtype that floating-point inputs and weights are cast to: a key of `inlinebench.wire.arithmetic.DTYPES`."""
     oracle: bool = True
-    """Whether the reference may run in float64. False once it took too long there."""
+    """Whether the reference may run in float64. False to repeat an evaluation in which it took too long there."""
 
     @property
     def key(self) -> tuple[str, str, str]:

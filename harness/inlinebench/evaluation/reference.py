@@ -52,7 +52,7 @@ class Reference:
         self._last = tensors, non_tensors, random_seed
         arguments = self._workload.probed.input_form.arguments(tensors, non_tensors)
         limit = self._blocking.limit_ms if blocked else 0.0
-        with own_code.step(own_code.FORWARD):  # its message is read before the clock starts, so it disturbs no time
+        with own_code.step(own_code.FORWARD):  # begins here, so that its message is read before the clock starts
             if self._before_call is not None:
                 self._before_call.prepare(
                     [(tensor.data_ptr(), tensor.numel() * tensor.element_size()) for tensor in tensors])

@@ -67,9 +67,7 @@ class Output:
         return tuple(TensorMeta.of(tensor) for tensor in self.tensors)
 
 
-def run(
-    model: torch.nn.Module, arguments: Sequence[Any], random_seed: int, step: str = own_code.FORWARD
-) -> Any:
+def run(model: torch.nn.Module, arguments: Sequence[Any], random_seed: int, step: str = own_code.FORWARD) -> Any:
     """Seeds all random generators, runs `forward` under `no_grad`, and returns its output.
 
     `step` is the name under which it is reported as a step of the problem's own code.

@@ -32,7 +32,6 @@ class DeviceWorker:
         self._now = ""
         self._timed_out: set[Key] = set()
         self._given_up: dict[Key, str] = {}
-        self._without_oracle: set[Key] = set()
         self._judge = self._start()
 
     def open(self, settings: Settings) -> Hello:
@@ -74,9 +73,8 @@ class DeviceWorker:
         self.show("")
         if key in self._given_up:
             return self._failed(job, Verdict.PROBLEM_ERROR, self._given_up[key])
-        problem = replace(job.problem, oracle=key not in self._without_oracle)
         try:
-            result = self._judge.evaluate(replace(job, problem=problem))
+            result = self._judge.evaluate(job)
             if not self._judge.usable:
                 self._restart()
             return replace(result, device=self.device)
@@ -86,10 +84,9 @@ class DeviceWorker:
         except StepTimedOut as error:
             log = self._restart()
             if error.step == FORWARD_IN_FLOAT64:
-                self._without_oracle.add(key)
-                return self.evaluate(job)
+                return self.evaluate(replace(job, problem=replace(job.problem, oracle=False)))
             reason = f"{job.problem.path}: {error}"
-            # A solution can slow down everything on its GPU, so the problem is given up only if it happens twice.
+            # A solution can slow down everything on its GPU, so the problem is given up only when this happens again.
             if key in self._timed_out:
                 self._given_up[key] = reason
             self._timed_out.add(key)
