@@ -20,6 +20,7 @@ from inlinebench.records.result import Result, Verdict
 from inlinebench.serve.endpoint import endpoint
 from inlinebench.wire.processes import descendants
 
+from ..hanging import SOLUTION, write_problem
 from ..running import TESTS
 
 PROBLEM = TESTS / "problems" / "view.py"
@@ -98,6 +99,14 @@ def test_a_source_text_without_a_model_is_an_invalid_solution(cache: Path, text:
 def test_a_missing_file_is_an_error_and_not_a_source_text(cache: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         evaluate(PROBLEM, "no_such_solution.py", device="cpu", cache=cache)
+
+
+@pytest.mark.slow
+def test_a_problem_that_hangs_in_the_judge_leaves_the_server_usable(cache: Path, tmp_path: Path) -> None:
+    path = write_problem(tmp_path, "hangs", {"forward": "hang() if IN_JUDGE else None"})
+    row = evaluate(path, SOLUTION, device="cpu", check=True, allow_library=True, problem_timeout=2.0, cache=cache)
+    assert row.verdict is Verdict.PROBLEM_ERROR and "the reference's forward takes longer than 2 s" in row.reason
+    assert ask(right_body(), cache, problem_timeout=2.0).verdict is Verdict.PASSED
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ CHECK = Command(
 """)
 BUILD = Command(
     "build", "Builds solutions and evaluates nothing. With --arch this needs no GPU.",
-    ("what to build", "shapes", "device", "builds", "build results"), "build_only",
+    ("what to build", "shapes", "device", "limits", "builds", "build results"), "build_only",
     examples="""\
   {prog} --arch 90                 everything, for compute capability 9.0
   {prog} 'matmul_*/fast' --arch 80,90a
@@ -293,13 +293,20 @@ def _add_times(add: Add, _: Mapping[str, str]) -> None:
         f"write a report of Nsight Compute (ncu), if it is installed, into the folder {PROFILES}")
 
 
-def _add_integrity(add: Add, _: Mapping[str, str]) -> None:
+def _add_limits(add: Add, _: Mapping[str, str]) -> None:
+    add("--problem-timeout", type=types.positive_number, default=Options.problem_timeout, metavar="S", help="seconds "
+        "for each step of a problem's own code: to load the file, or for one call of get_inputs or of the reference "
+        f"(default: {Options.problem_timeout:g})")
+
+
+def _add_integrity(add: Add, environment: Mapping[str, str]) -> None:
     add("--allow-library", action="store_true", default=False, help="let a solution pass without a kernel of its own")
     add("--require-sandbox", action="store_true", default=False, help="fail if this machine does not offer the sandbox")
     add("--trust", action="store_true", default=False, help="leave out sandbox, outside clock and profile: for your "
         "own kernels")
     add("--timeout", type=types.positive_number, default=Options.timeout, metavar="S", help="seconds for one "
         f"evaluation (default: {Options.timeout:g})")
+    _add_limits(add, environment)
     add("--max-memory", type=types.positive_number, metavar="GIB", help="skip problems that need more device memory "
         "(default: the free memory)")
     add("--host-memory", type=types.positive_number, metavar="GIB", help="host memory for one candidate "
@@ -357,6 +364,7 @@ _GROUPS: Mapping[str, Callable[[Add, Mapping[str, str]], None]] = {
     "devices": _add_devices,
     "correctness": _add_correctness,
     "times": _add_times,
+    "limits": _add_limits,
     "integrity and limits": _add_integrity,
     "builds": _add_builds,
     "build results": _add_build_results,

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from inlinebench.compare.tolerance import Scale
-from inlinebench.problem.forward import Output
+from inlinebench.problem.forward import Output, Tensors
 from inlinebench.problem.reference_copy import ReferenceCopy
-from inlinebench.problem.workload import Tensors, Workload
+from inlinebench.problem.workload import Workload
 
 FEW_ELEMENTS = 8
 """Tensors with at most this many elements say too little about their typical size and rounding error."""
@@ -92,7 +92,7 @@ class Recomputing:
         if self._oracle is None:
             return None
         if self._own is None:
-            self._own = ReferenceCopy(self._workload, double=False)
+            self._own = self._workload.copy()
         generator, change = torch.Generator(self._workload.device).manual_seed(0), _relative_change(call.inputs)
         exact = self.exact(call)
         if exact is None:

@@ -9,7 +9,8 @@ import torch
 from inlinebench.compare.tolerance import Scale, measure_scale
 from inlinebench.evaluation.compared import Compared, compared
 from inlinebench.evaluation.recomputing import FEW_ELEMENTS, CallCheck, Recomputing
-from inlinebench.problem.workload import Tensors, Workload
+from inlinebench.problem.forward import Tensors
+from inlinebench.problem.workload import Workload
 
 STRICTNESS = 0.1
 """The share of the tolerance that applies to states. A biased variance differs by only one part in the batch size."""

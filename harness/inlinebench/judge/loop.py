@@ -35,7 +35,7 @@ from inlinebench.messages import (
     Settings,
     Status,
 )
-from inlinebench.problem import problem_file
+from inlinebench.problem import own_code, problem_file
 from inlinebench.problem.memory import describe_shortage, free_bytes
 from inlinebench.problem.probe import CannotRun, is_sticky
 from inlinebench.problem.probe_process import ProbeProcess
@@ -169,7 +169,7 @@ class Judge:
         settings = self._settings
         self._probe.begin(problem, settings.variants, settings.max_memory)
         self._load_own_kernels()
-        probed = self._probe.finish()
+        probed = self._probe.finish(settings.problem_timeout, self._report_progress)
         if isinstance(probed, CannotRun):
             self._cannot[problem.key] = probed
             return probed
@@ -298,6 +298,7 @@ def serve(connection: Connection, settings: Settings, launcher: Launcher, probe:
         return 1
     probe.use(str(device), settings.tf32)
     exact_arithmetic(tf32=settings.tf32)
+    own_code.report_steps(connection.send, device)
     environment = devices.environment(device, settings.tf32)
     connection.send(Hello(str(device), environment, devices.architectures(device)))
     gc.freeze()  # excludes everything loaded so far from garbage collection, which would take 0.1 s each time

@@ -163,6 +163,11 @@ class TraceDomains(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._domains: dict[StorageWeakRef, Domain] = {}
         self._numbers = count()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Otherwise PyTorch imports TorchDynamo, which takes seconds, only to disable it for this mode.
+        return False
+
     def is_free(self, tensor: torch.Tensor) -> bool:
         """Whether all values of a tensor that are not zero come straight from a draw."""
         return self._of(tensor).kind is Kind.FREE

@@ -20,7 +20,7 @@ import torch
 from inlinebench.compare.fingerprint import same_bits
 from inlinebench.compare.tolerance import measure_scale
 from inlinebench.messages import ProblemAt
-from inlinebench.problem import problem_file
+from inlinebench.problem import own_code, problem_file
 from inlinebench.problem.forward import InputForm, Output, random_state, run, to_double
 from inlinebench.problem.inputs import Draw, draw_traced
 from inlinebench.problem.memory import (
@@ -55,10 +55,10 @@ rounding within the reference."""
 NOTHING = 1e-3
 """An output in float64 below this share of the reference's output is zero in theory, so a difference is rounding."""
 
-Trial = tuple[Variant | None, tuple[int, ...]]
-"""A run that might kill the process: a variant and the positions of the inputs that take it. With None for the variant,
-the whole reference in float64."""
-IN_FLOAT64: Trial = (None, ())
+Trial = tuple[str, tuple[int, ...]]
+"""A run that might crash or hang: a variant and the positions of the inputs that take it, or one of the two below."""
+IN_FLOAT64: Trial = ("in float64", ())
+COUNTED: Trial = ("with operations counted", ())
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class ProbeDone:
 
 @dataclass(frozen=True)
 class Trying:
-    """Probe to judge: a trial begins that might kill the process."""
+    """Probe to judge: a trial begins that might crash or hang."""
 
     trial: Trial
     """The trial."""
@@ -140,7 +140,7 @@ def run_probe(
         problem: the problem to probe.
         device: where to run the reference.
         variants: whether to try input variants.
-        excluded: trials that are known to kill the process.
+        excluded: trials that are known to crash or hang.
         report: is called before each trial.
         most: the most device memory that the problem may use, in bytes.
     """
@@ -205,7 +205,8 @@ def _observe(
         arguments = form.arguments(tensors, drawn.non_tensors)
         with torch.no_grad():
             before = random_state(device)
-            output = Output.of(model(*arguments))
+            with own_code.step(own_code.FORWARD):
+                output = Output.of(model(*arguments))
         _synchronize(device)
     except torch.OutOfMemoryError:
         raise
@@ -217,6 +218,10 @@ def _observe(
     )
     draws_random = not torch.equal(before, random_state(device))
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
+    work = work_of(
+        module, model, drawn, output, mutated=mutated, storages=storages, device=device,
+        tf32=torch.backends.cudnn.allow_tf32, may_count=lambda: trials.may(COUNTED),
+    )
     return ProbeResult(
         inputs=drawn.metas,
         input_form=form,
@@ -227,12 +232,11 @@ def _observe(
         may_alias=any(tensor.untyped_storage().data_ptr() in storages for tensor in output.tensors),
         written_bytes=_written_bytes(output, storages),
         random=draws_random,
-        float64=(not draws_random and not mutated and trials.may(IN_FLOAT64)
+        float64=(problem.oracle and not draws_random and not mutated and trials.may(IN_FLOAT64)
                  and _runs_in_float64(problem, form, drawn, output, device)),
         continuous=(),
         variants={},
-        work=work_of(module, model, drawn, output, mutated=mutated, storages=storages, device=device,
-                     tf32=torch.backends.cudnn.allow_tf32),
+        work=work,
     )
 
 

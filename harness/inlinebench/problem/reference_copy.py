@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-from inlinebench.problem.forward import Output, run, to_double
+from inlinebench.problem import own_code
+from inlinebench.problem.forward import InputForm, Output, Tensors, run, to_double
 from inlinebench.problem.memory import free_bytes
-
-if TYPE_CHECKING:
-    from inlinebench.problem.workload import Tensors, Workload
+from inlinebench.process.steps import FORWARD_IN_FLOAT64
 
 
 class ReferenceCopy:
-    """Computes calls again. In float64 (`double`), it is the oracle."""
+    """Computes calls again with a new reference `model`. In float64 (`double`), it is the oracle."""
 
-    def __init__(self, workload: Workload, *, double: bool) -> None:
-        model = workload.pristine()
-        self._double, self._device, self._form = double, workload.device, workload.probed.input_form
-        self._model = (model.double() if double else model).to(workload.device)
+    def __init__(self, model: torch.nn.Module, form: InputForm, device: torch.device, *, double: bool) -> None:
+        self._double, self._device, self._form = double, device, form
+        self._step = FORWARD_IN_FLOAT64 if double else own_code.FORWARD
+        self._model = (model.double() if double else model).to(device)
 
     def run(
         self, states: Tensors, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any], seed: int
@@ -41,7 +40,7 @@ class ReferenceCopy:
                 buffer.copy_(states[name])
         given = to_double(tensors) if self._double else [tensor.clone() for tensor in tensors]
         try:
-            return Output.of(run(self._model, self._form.arguments(given, non_tensors), seed))
+            return Output.of(run(self._model, self._form.arguments(given, non_tensors), seed, self._step))
         except torch.OutOfMemoryError:
             return None
 

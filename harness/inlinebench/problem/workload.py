@@ -12,6 +12,7 @@ import torch
 
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import problem_file
+from inlinebench.problem.forward import Tensors
 from inlinebench.problem.inputs import InputSource
 from inlinebench.problem.memory import free_bytes
 from inlinebench.problem.probe import ProbeResult
@@ -39,9 +40,6 @@ MOST_SETS_BYTES = 2 << 30
 """The most bytes for all sets together."""
 SETS_MEMORY_SHARE = 0.1
 """The largest share of the free device memory for all sets together."""
-
-Tensors = dict[str, torch.Tensor]
-
 
 class Workload:
     """A problem at one shape, with everything that its solutions share. Call `close` to free the shared buffers.
@@ -100,7 +98,11 @@ class Workload:
 
     def oracle(self) -> ReferenceCopy | None:
         """Returns the reference in float64, or None if it cannot be the oracle."""
-        return ReferenceCopy(self, double=True) if self.probed.float64 else None
+        return self.copy(double=True) if self.probed.float64 else None
+
+    def copy(self, *, double: bool = False) -> ReferenceCopy:
+        """Returns a copy of the reference that computes calls again, in its own dtypes or in float64."""
+        return ReferenceCopy(self.pristine(), self.probed.input_form, self.device, double=double)
 
     def measure_costs(self, clock: Clock, null_ms: float | None) -> None:
         """Measures `costs` on a GPU. `null_ms` is the time of an empty kernel by CUPTI, or None without CUPTI."""
