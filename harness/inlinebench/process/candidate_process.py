@@ -207,6 +207,7 @@ class CandidateProcess:
         self._watchdog.close()
         self._killed |= kill_tree(self._pid)
         self._wait(None)
+        bury([self._pid])
         if self._keep is not None:
             kill_stray_children(self._keep())
         bury(self._killed)
@@ -257,13 +258,14 @@ class CandidateProcess:
     def _wait(self, patience: float | None) -> int | None:
         """Waits for at most `patience` seconds (None: forever). Returns the exit status, or None if it still runs.
 
-        A negative status is the number of the signal that killed it.
+        A negative status is the number of the signal that killed it. The process stays unburied, so that nothing else
+        gets its PID before its group is killed.
         """
         deadline = None if patience is None else time.monotonic() + patience
         while self._status is None:
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
-            if pid:
-                self._status = os.waitstatus_to_exitcode(status)
+            end = os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if end is not None:
+                self._status = end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
             elif deadline is not None and time.monotonic() > deadline:
                 return None
             else:
