@@ -190,6 +190,12 @@ def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_with_its_line(service: B
     assert outcome.at == (source, 2) and "inline PTX" in outcome.reason
 
 
+def test_a_malformed_launch_is_a_build_failure_and_not_unsupported(service: BuildService) -> None:
+    outcome = service.build(BuildRequest("small", (), ("void f() {\n  k<<<1, 2;\n}\n",)))
+    assert outcome.library is None and not outcome.unsupported
+    assert "lacks `>>>`" in outcome.reason and outcome.at is not None and outcome.at[1] == 2
+
+
 @pytest.mark.slow
 def test_sources_that_need_more_than_slim_headers_get_full_ones(tmp_path: Path) -> None:
     service = BuildService(tmp_path, (), timeout=600)
