@@ -42,7 +42,7 @@ SETS: dict[str, tuple[str, Callable[[int], object]]] = {
     "a signal of a pipe": (
         "import fcntl; a, b = os.pipe(); fcntl.fcntl(a, fcntl.F_SETOWN, {pid}); fcntl.fcntl(a, 10, signal.SIGTERM); "
         "fcntl.fcntl(a, fcntl.F_SETFL, fcntl.fcntl(a, fcntl.F_GETFL) | os.O_ASYNC); os.write(b, b'x'); time.sleep(0.3)",
-        lambda pid: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0],
+        lambda pid: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z",
     ),
 }
 """What a process could do to another one, and how to see it."""
