@@ -30,6 +30,7 @@ from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import Called
 from inlinebench.records.result import Timing, Verdict
+from inlinebench.timing.classes import TO_CONFIRM
 from inlinebench.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from inlinebench.timing.overhead import overhead
 from inlinebench.timing.profile import Activity
@@ -136,6 +137,10 @@ class Calls:
             self._call(warmup + counted, counted=True)
             stop = sampling.stop(counted, time.monotonic() - begin, self._timings.ratios)
         self._timings.stopped_by = stop
+        if self._tools.settings.timing and (kind := self._timings.slowest_inputs()) is not None:
+            for more in range(1, TO_CONFIRM + 1):
+                self._tools.progress(f"call {counted + more} ({kind})")
+                self._call(warmup + counted + more, counted=True, variant=Variant(kind))
         if isinstance(watch := self._tools.watch, GpuWatch):
             self._timings.other_processes = watch.other_processes(descendants(os.getpid(), unburied=True))
 

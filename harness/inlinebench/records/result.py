@@ -198,6 +198,18 @@ class Baseline:
 
 
 @dataclass(frozen=True)
+class InputKind:
+    """The times on one kind of inputs."""
+
+    inputs: str
+    """`as drawn`, or the variant of the drawn inputs."""
+    solution_ms: Spread
+    """Device time of the solution, in ms."""
+    speedup: Spread
+    """Reference over solution, each pair on the same inputs."""
+
+
+@dataclass(frozen=True)
 class Timing:
     """Times of a solution that passed.
 
@@ -214,6 +226,9 @@ class Timing:
     """Wall time of a call in a Python loop that does not wait for the device, in ms, by the candidate's clock."""
     baselines: tuple[Baseline, ...] = ()
     """The baselines that `--baseline` names, as far as they have times."""
+    inputs: tuple[InputKind, ...] = ()
+    """The times by kind of inputs, if they depend on the inputs. The first one decides: `solution_ms`, `speedup` and
+    the baselines are those of its calls."""
     roofline: Roofline | None = None
     """The least time that the device needs for a call; absent where it is not known."""
     empty_ms: float | None = None
