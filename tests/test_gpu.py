@@ -71,8 +71,8 @@ def test_the_slowest_kind_of_inputs_decides_the_time(cache: Path, tmp_path: Path
     folder = tmp_path / "solutions" / "matmul_diag"
     folder.mkdir(parents=True)
     shutil.copy(ROOT / "tests" / "honest" / "slow_on_mixed_signs.py", folder)
-    run = run_eval("matmul_diag/slow_on_mixed_signs", "--solutions", folder.parent, "--device", "cuda", "--cache", cache,
-                   out=tmp_path / "out.jsonl")
+    run = run_eval("matmul_diag/slow_on_mixed_signs", "--solutions", folder.parent, "--device", "cuda",
+                   "--cache", cache, out=tmp_path / "out.jsonl")
     timing = run.results[0].timing
     assert timing is not None and timing.inputs[0].inputs == "random signs"
     assert timing.solution_ms == timing.inputs[0].solution_ms and timing.solution_ms.calls >= 16
