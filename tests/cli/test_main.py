@@ -10,7 +10,7 @@ import pytest
 
 from inlinebench.cli.main import COMMANDS
 from inlinebench.records.jsonl import read
-from inlinebench.records.result import Environment, Result, Verdict, to_json
+from inlinebench.records.result import Environment, Result, Shard, Verdict, to_json
 
 from ..report.samples import result
 from ..running import ROOT
@@ -65,6 +65,30 @@ def test_compare_is_a_gate(tmp_path: Path) -> None:
     assert inlinebench("compare", old, better).returncode == 0
 
 
+def test_compare_fails_if_rows_are_gone_unless_they_may_be(tmp_path: Path) -> None:
+    old = write(tmp_path / "old.jsonl", result("a/b"), result("a/c"))
+    empty = write(tmp_path / "empty.jsonl")
+    gone = inlinebench("compare", old, empty)
+    assert gone.returncode == 1 and "2 gone" in gone.stdout
+    assert inlinebench("compare", old, empty, "--allow-gone").returncode == 0
+    worse = write(tmp_path / "worse.jsonl", result("a/b", Verdict.WRONG))
+    assert inlinebench("compare", old, worse, "--allow-gone").returncode == 1
+
+
+@pytest.mark.parametrize(("verdict", "status"), [(Verdict.PASSED, 0), (Verdict.SKIPPED, 0), (Verdict.WRONG, 1)])
+def test_compare_fails_if_a_new_row_fails(tmp_path: Path, verdict: Verdict, status: int) -> None:
+    old = write(tmp_path / "old.jsonl", result("a/b"))
+    new = write(tmp_path / "new.jsonl", result("a/b"), result("a/c", verdict))
+    done = inlinebench("compare", old, new)
+    assert done.returncode == status and ("1 new, failing" in done.stdout) is bool(status)
+
+
+def test_compare_refuses_two_files_without_results(tmp_path: Path) -> None:
+    empty = write(tmp_path / "empty.jsonl")
+    done = inlinebench("compare", empty, empty)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "name files written by --out" in done.stderr
+
+
 @pytest.mark.parametrize(("text", "said"), [(None, "No such file"), ("nonsense\n", "line 1"), ("{}\n", "line 1")])
 def test_what_is_no_file_of_results_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
     path = tmp_path / "in.jsonl"
@@ -96,6 +120,30 @@ def test_merged_shards_are_one_file_with_every_row_once(tmp_path: Path) -> None:
     done = inlinebench("merge", first, second, "-o", tmp_path / "all")
     assert done.returncode == 0 and "3 results" in done.stdout and "half-written" in done.stderr
     assert list(read(tmp_path / "all")) == [rows[0], rows[2], rows[1]]
+
+
+def shards(*counts: int) -> list[list[Result]]:
+    """The results of the shards of a run with five results, of which only so many are there."""
+    found = []
+    for part, count in enumerate(counts, 1):
+        shard = Shard(part, len(counts), 5)
+        names = [f"p/{number}" for number in range(5)][shard.span]
+        found.append([result(name, key=name, shard=shard) for name in names[:count]])
+    return found
+
+
+@pytest.mark.parametrize(("counts", "said"), [
+    ((2, 0, 2), ["shard 2/3 has 0 of 2 results; run it again with --shard 2/3"]),
+    ((1, 1, 2), ["shard 2/3 has 1 of 2 results; run it again with --shard 2/3 --resume"]),
+    ((1, 2, 0), ["shard 3/3 has 0 of 2 results; run it again with --shard 3/3"]),
+    ((1, 2, 2), []),
+    ((0, 1, 0, 1, 1, 0, 1, 1), []),  # more shards than results
+])
+def test_merge_names_missing_and_incomplete_shards(tmp_path: Path, counts: tuple[int, ...], said: list[str]) -> None:
+    files = [write(tmp_path / str(part), *rows) for part, rows in enumerate(shards(*counts), 1)]
+    done = inlinebench("merge", *files, "-o", tmp_path / "all")
+    assert [line.removeprefix("inlinebench merge: ") for line in done.stderr.splitlines()] == said
+    assert done.returncode == int(bool(said)) and (tmp_path / "all").exists()
 
 
 def test_merging_overwrites_nothing(tmp_path: Path) -> None:

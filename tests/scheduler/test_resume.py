@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.cli.merge import merge
+from inlinebench.cli.merge import merge, missing
 from inlinebench.records.jsonl import read
 from inlinebench.records.result import Result, Verdict
 
@@ -80,6 +80,7 @@ def test_the_shards_together_are_a_whole_run(cache: Path, tmp_path: Path, plain:
     assert rows(union) == rows(plain) and rows(merge(union)) == rows(plain)
     assert {(row.problem, row.shape, row.solution): row.key for row in union} == {
         (row.problem, row.shape, row.solution): row.key for row in plain}
+    assert missing(merge(union)) == [] and missing(merge(parts[0] + parts[2]))
 
 
 @pytest.mark.parametrize(("arguments", "said"), [

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inlinebench.cli.files import read, write
+from inlinebench.records.errors import UsageError
 from inlinebench.report import changes
-from inlinebench.report.comparison import WORSE, compare
+from inlinebench.report.comparison import WORSE, Change, compare
 
 EPILOG = """\
-A row is slower or faster if the intervals of its speedups do not overlap. Exit status: 0 if nothing got worse, 1 if a
-row is slower or now failing, 2 if the files cannot be compared.
+A row is slower or faster if the intervals of its speedups do not overlap. Exit status: 0 if nothing got worse; 1 if a
+row is slower, now failing, new and failing, or gone; 2 if the files cannot be compared.
 """
 
 
@@ -24,12 +25,16 @@ def main(arguments: Sequence[str]) -> int:
     add("before", type=Path, help="results written by --out: the state to compare with")
     add("after", type=Path, help="results written by --out: the new state")
     add("--all", action="store_true", help="also show unchanged rows")
+    add("--allow-gone", action="store_true", help="let rows be gone: they do not change the exit status")
     add("--any-gpu", action="store_true", help="compare times of different GPUs")
     add("--any-version", action="store_true", help="compare times of versions with different meanings of times")
     add("--markdown", type=Path, metavar="FILE", help="also write the table to FILE, for a comment on a pull request")
     given = parser.parse_args(arguments)
     found = compare(read(given.before), read(given.after), any_gpu=given.any_gpu, any_version=given.any_version)
+    if not found:
+        raise UsageError(f"neither {given.before} nor {given.after} has results; name files written by --out")
     if given.markdown:
         write(given.markdown, changes.markdown(found, everything=given.all))
     print(changes.text(found, everything=given.all))
-    return int(any(each.change in WORSE for each in found))
+    worse = WORSE - {Change.GONE} if given.allow_gone else WORSE
+    return int(any(each.change in worse for each in found))

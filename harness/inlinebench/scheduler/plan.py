@@ -11,7 +11,7 @@ from inlinebench.records.catalog import FULL, REFERENCE, Catalog, Problem, Solut
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.options import SOLUTION_BASELINE, Options
-from inlinebench.records.result import Result, Verdict
+from inlinebench.records.result import Result, Shard, Verdict
 from inlinebench.scheduler.rivals import rival_names
 
 SMALL = "small"
@@ -29,6 +29,8 @@ class Plan:
     """The evaluations to make."""
     known: tuple[Result, ...]
     """Results that are known without an evaluation."""
+    shard: Shard | None = None
+    """The part of the work that this is; None if it is all of it."""
 
 
 def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
@@ -64,7 +66,7 @@ def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
             jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
     rivals = rival_names(options.baselines)  # first, because other results wait for them
     jobs.sort(key=lambda job: (natural(job.problem_name), job.shape_name, job.solution_name not in rivals))
-    return _part(jobs, known, *(options.shard or (1, 1)))
+    return Plan(tuple(jobs), tuple(known)) if options.shard is None else _part(jobs, known, *options.shard)
 
 
 def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: int) -> Plan:
@@ -73,9 +75,10 @@ def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: i
     Jobs of a problem mostly stay together, because preparing a problem takes time.
     """
     whole: list[Evaluate | Result] = [*known, *jobs]
-    own = whole[len(whole) * (part - 1) // parts : len(whole) * part // parts]
+    shard = Shard(part, parts, len(whole))
+    own = whole[shard.span]
     return Plan(tuple(each for each in own if isinstance(each, Evaluate)),
-                tuple(each for each in own if isinstance(each, Result)))
+                tuple(replace(each, shard=shard) for each in own if isinstance(each, Result)), shard)
 
 
 def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
