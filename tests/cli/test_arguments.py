@@ -351,6 +351,7 @@ def test_an_interrupt_keeps_what_is_written_and_leaves_no_process(
     said, complained = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "Traceback" not in said + complained and "interrupted" in complained.splitlines()[-1]
+    assert "passed" in said  # the table of what is done
     assert [from_json(line).solution for line in out.read_text().splitlines()] == ["a"]
     assert junit.exists()
     wait_until(lambda: not processes_with(f"sleep {mark}"), 5)

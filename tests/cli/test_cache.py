@@ -12,6 +12,7 @@ import pytest
 
 from inlinebench.cli.arguments import parse
 from inlinebench.cli.cache import main, size_text
+from inlinebench.cli.exits import ended
 from inlinebench.compile.cache import Cache
 from inlinebench.compile.cache.prune import IN_USE_S
 from inlinebench.records.errors import UsageError
@@ -39,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0, **environment: str) -> str:
     """What the command prints, after a look at its exit status; a refusal is one line."""
-    assert main(list(map(str, arguments)), environment) == status
+    assert ended("inlinebench cache", lambda: main(list(map(str, arguments)), environment)) == status
     out, error = capsys.readouterr()
     assert (out == "") == bool(status) and (error == "") == (not status)
     assert not status or error.count("\n") == 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.errors import UsageError
+from inlinebench.records.errors import CannotWrite, UsageError
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.formats.junit import check_place, write
 
@@ -70,12 +70,12 @@ def test_an_existing_file_is_replaced_and_no_other_file_is_left(tmp_path: Path) 
 
 def test_a_failed_write_leaves_the_existing_file_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **named: object) -> None:
-        raise OSError("disk full")
+        raise OSError(28, "disk full")
 
     path = tmp_path / "out.xml"
     path.write_text("old")
     monkeypatch.setattr(ElementTree.ElementTree, "write", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(CannotWrite, match="disk full"):
         write([result()], path)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["out.xml"]

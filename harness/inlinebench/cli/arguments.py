@@ -77,6 +77,8 @@ BUILD = Command(
   {prog} 'matmul_*/fast' --arch 80,90a
 """)
 LIST = Command("list", "Lists problems with their shapes and solutions.", ("folders",), "list_only")
+EVALUATING = {command.name: command for command in (RUN, CHECK, BUILD, LIST)}
+"""The commands of this module, by name."""
 
 
 def parse(

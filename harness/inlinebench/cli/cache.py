@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from tabulate import tabulate
 
+from inlinebench.cli.exits import show
 from inlinebench.compile.cache import contents
 from inlinebench.compile.cache.contents import Item
 from inlinebench.compile.cache.folder import cache_folder
@@ -32,21 +32,15 @@ KINDS = {
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
-    """Runs the command and returns its exit status: 0, or 2 for a usage error."""
+    """Runs the command and returns its exit status, 0. Raises UsageError."""
+    given = _parser(environment).parse_args(arguments)
     try:
-        given = _parser(environment).parse_args(arguments)
-        folder = given.cache.expanduser().absolute()
-        print(_run(given, folder, environment), flush=True)
-        return 0
-    except UsageError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
-    except BrokenPipeError:  # the reader is gone: Python shall not complain at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        text = _run(given, given.cache.expanduser().absolute(), environment)
     except OSError as error:
-        print(f"{PROGRAM}: {error.filename or given.cache}: {error.strerror}; name the cache's folder with --cache",
-              file=sys.stderr)
-    return 2
+        raise UsageError(f"{error.filename or given.cache}: {error.strerror}; name the cache's folder with --cache"
+                         ) from error
+    show(text)
+    return 0
 
 
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
@@ -71,7 +65,7 @@ def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]
         raise UsageError(f"{folder} is not a folder: name the cache's folder with --cache")
     root = cache_folder(folder)
     if given.command == "show":
-        return show(root)
+        return _contents(root)
     if found := contents.strangers(root):
         raise UsageError(f"{root} holds {found[0]!r}, which is not part of a cache, so nothing is removed: move it "
                          "away, or name the cache's folder with --cache")
@@ -80,7 +74,7 @@ def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]
     return _prune(root, GIB * (default_cache_limit(environment) if given.limit is None else given.limit))
 
 
-def show(root: Path) -> str:
+def _contents(root: Path) -> str:
     """A table of the contents of a cache, and one of its largest libraries."""
     held = {kind: found for kind, find in KINDS.items() if (found := find(root))}
     if not held:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from inlinebench.cli.exits import show
 from inlinebench.cli.files import read, write
 from inlinebench.records.errors import UsageError
 from inlinebench.report import changes
@@ -35,6 +36,6 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(f"neither {given.before} nor {given.after} has results; name files written by --out")
     if given.markdown:
         write(given.markdown, changes.markdown(found, everything=given.all))
-    print(changes.text(found, everything=given.all))
+    show(changes.text(found, everything=given.all))
     worse = WORSE - {Change.GONE} if given.allow_gone else WORSE
     return int(any(each.change in worse for each in found))

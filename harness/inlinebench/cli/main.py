@@ -6,7 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from inlinebench.records.errors import UsageError
+from inlinebench.cli.arguments import EVALUATING
+from inlinebench.cli.exits import ended
+from inlinebench.cli.run import run
 from inlinebench.version import __version__
 
 COMMANDS = {
@@ -19,7 +21,7 @@ COMMANDS = {
     "report": "write results as HTML, Markdown, CSV or JUnit XML",
     "cache": "show, prune or clear built libraries",
 }
-"""Each command is a module of this package with a function `main`, which takes its arguments."""
+"""A command is one of `EVALUATING`, or a module of this package with a function `main`, which takes its arguments."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,12 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"inlinebench: unknown command {given[0]!r}", file=sys.stderr)
         print(usage(), file=sys.stderr)
         return 2
-    command: Callable[[Sequence[str]], int] = import_module(f"inlinebench.cli.{given[0]}").main
-    try:
-        return command(given[1:])
-    except UsageError as error:
-        print(f"inlinebench {given[0]}: {error}", file=sys.stderr)
-        return 2
+    prog = f"inlinebench {given[0]}"
+    return ended(prog, lambda: _command(given[0])(given[1:]))
+
+
+def _command(name: str) -> Callable[[Sequence[str]], int]:
+    if name in EVALUATING:
+        return lambda arguments: run(arguments, EVALUATING[name], f"inlinebench {name}")
+    command: Callable[[Sequence[str]], int] = import_module(f"inlinebench.cli.{name}").main
+    return command
 
 
 def usage() -> str:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from inlinebench.cli.exits import show
 from inlinebench.cli.files import read_all, write
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(f"{given.out} already exists: name another file, or remove it")
     merged = merge(read_all(given.files))
     write(given.out, "".join(to_json(result) + "\n" for result in merged))
-    print(f"{len(merged)} results in {given.out}")
+    show(f"{len(merged)} results in {given.out}")
     if doubles := several(merged):
         print(f"{len(doubles)} rows have several results, from different sources or devices: {', '.join(doubles[:5])}",
               file=sys.stderr)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from inlinebench.cli.exits import show
 from inlinebench.cli.files import read_all, write
 from inlinebench.records.errors import UsageError
 from inlinebench.records.result import Result
@@ -34,10 +35,10 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(f"{given.out}: unknown kind of report; choose from {', '.join(KINDS)}")
     results = latest(read_all(given.files))
     if kind is None:
-        print(as_text(results, verbose=given.verbose))
+        show(as_text(results, verbose=given.verbose))
     else:
         kind(results, given)
-        print(f"{len(results)} results in {given.out}")
+        show(f"{len(results)} results in {given.out}")
     return 0
 
 

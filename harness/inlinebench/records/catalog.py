@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import stat
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +96,7 @@ def read(problems: Path, solutions: Path) -> Catalog:
             raise UsageError(f"{found[path.stem].path} and {path} have the same name; use --problems {path.parent} to "
                              "read only one of them")
         found[path.stem] = read_problem(path)
-    own = [Solution(path.parent.name, path.stem, path) for path in _in_order(solutions.glob("*/*.py"))]
+    own = [_solution(path.parent.name, path.stem, path) for path in _in_order(solutions.glob("*/*.py"))]
     return Catalog(found, (*own, *_samples(solutions, found.values())))
 
 
@@ -117,8 +118,16 @@ def _samples(folder: Path, problems: Collection[Problem]) -> list[Solution]:
         match = _SAMPLE.fullmatch(path.name)
         if match and int(match[1]) in levels:
             problem = names.get((int(match[1]), int(match[2])), f"level_{match[1]}_problem_{match[2]}")
-            found.append(Solution(problem, f"sample_{match[3]}", path))
+            found.append(_solution(problem, f"sample_{match[3]}", path))
     return found
+
+
+def _solution(problem: str, name: str, path: Path) -> Solution:
+    try:
+        error = "" if stat.S_ISREG(path.stat().st_mode) else f"{path}: not a regular file"
+    except OSError as failure:  # a broken link, or links in a circle
+        error = f"{path}: {failure.strerror}"
+    return Solution(problem, name, path, error)
 
 
 def read_problem(path: Path) -> Problem:

@@ -157,7 +157,7 @@ def _sandbox(options: Options) -> Sandbox:
         raise NoSandbox(f"--require-sandbox: this machine doesn't offer {', '.join(missing)}; use Linux 6.12 or "
                         "newer on x86-64 or 64-bit Arm, with Landlock enabled")
     hidden = (ROOT, options.cache, options.problems, options.solutions)
-    return Sandbox(tuple(map(str, protections)), tuple(str(folder.resolve()) for folder in hidden))
+    return Sandbox(tuple(map(str, protections)), tuple(map(os.path.realpath, hidden)))
 
 
 def _limits(options: Options) -> Limits:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from inlinebench.records.errors import UsageError
+from inlinebench.records.errors import CannotWrite, UsageError
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.text import one_line
 
@@ -39,19 +39,22 @@ def check_place(path: Path) -> None:
 def write(results: Sequence[Result], path: Path) -> None:
     """Writes all results to `path`, replacing an existing file atomically.
 
-    Raises OSError if the file cannot be written; an existing file is then unchanged.
+    Raises CannotWrite if the file cannot be written; an existing file is then unchanged.
     """
     part = _part(path)
     try:
         ElementTree.ElementTree(_document(results)).write(part, encoding="utf-8", xml_declaration=True)
-        part.replace(path.resolve())
+        part.replace(os.path.realpath(path))
+    except OSError as error:
+        raise CannotWrite(f"--junit {path}: can't be written ({error.strerror}); make room there, or name another file"
+                          ) from error
     finally:
         part.unlink(missing_ok=True)
 
 
 def _part(path: Path) -> Path:
     """Returns the path of the temporary file, in the same folder as the final file, so that it can be renamed."""
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     return target.with_name(f".{target.name}.{os.getpid()}.part")
 
 
