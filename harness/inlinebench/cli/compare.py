@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from inlinebench.cli.exits import show
 from inlinebench.cli.files import read, write
+from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records.errors import UsageError
 from inlinebench.report import changes
 from inlinebench.report.comparison import WORSE, Change, compare
 
-EPILOG = """\
+END = """\
 A row is slower or faster if the intervals of its speedups do not overlap. Exit status: 0 if nothing got worse; 1 if a
 row is slower, now failing, new and failing, or gone; 2 if the files cannot be compared.
 """
+EXAMPLES = """\
+old.jsonl new.jsonl                      what changed
+old.jsonl new.jsonl --all                every row
+old.jsonl new.jsonl --markdown t.md      also a table for a pull request
+old.jsonl new.jsonl --allow-gone         solutions were removed on purpose
+old.jsonl new.jsonl --any-gpu            times of different GPUs"""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the comparison and returns the exit status. Raises UsageError."""
-    parser = argparse.ArgumentParser(prog="inlinebench compare", epilog=EPILOG,
-                                     description="Compares two files of results. Its exit status is a gate in CI.")
+    parser = Parser("inlinebench compare", "Compares two files of results. Its exit status is a gate in CI.",
+                    end=END, examples=EXAMPLES)
     add = parser.add_argument
     add("before", type=Path, help="results written by --out: the state to compare with")
     add("after", type=Path, help="results written by --out: the new state")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 
 from inlinebench.cli.arguments import EVALUATING
-from inlinebench.cli.exits import ended
+from inlinebench.cli.exits import UNUSABLE, ended
 from inlinebench.cli.run import run
 from inlinebench.version import __version__
 
@@ -27,17 +28,20 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status: 2 for a usage error."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["--version"]:
+    if given[:1] in (["-V"], ["--version"]):
         print(f"inlinebench {__version__}")
         return 0
     if given[:1] in (["-h"], ["--help"]):
         print(usage())
         return 0
-    if not given or given[0] not in COMMANDS:
-        if given:
-            print(f"inlinebench: unknown command {given[0]!r}", file=sys.stderr)
+    if not given:
         print(usage(), file=sys.stderr)
-        return 2
+        return UNUSABLE
+    if given[0] not in COMMANDS:
+        nearest = get_close_matches(given[0], COMMANDS, n=1)
+        hint = f"did you mean {nearest[0]}?" if nearest else f"choose from {', '.join(COMMANDS)}"
+        print(f"inlinebench: there is no command {given[0]!r}; {hint}", file=sys.stderr)
+        return UNUSABLE
     prog = f"inlinebench {given[0]}"
     return ended(prog, lambda: _command(given[0])(given[1:]))
 

@@ -5,13 +5,13 @@ Each result of a shard says which part of how many results it belongs to, so mis
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from inlinebench.cli.exits import show
 from inlinebench.cli.files import read_all, write
+from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.result import Result, Shard, to_json
@@ -19,9 +19,8 @@ from inlinebench.records.result import Result, Shard, to_json
 
 def main(arguments: Sequence[str]) -> int:
     """Writes the joined file and returns the exit status: 1 if results of a shard are missing. Raises UsageError."""
-    parser = argparse.ArgumentParser(
-        prog="inlinebench merge", description="Joins the results of several shards into one file. The exit status is "
-        "1 if results of a shard are missing.")
+    parser = Parser("inlinebench merge", "Joins the results of several shards into one file. The exit status is 1 if "
+                    "results of a shard are missing.", examples="part*.jsonl -o results.jsonl")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="results written by --out")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="a new file")
     given = parser.parse_args(arguments)

@@ -92,5 +92,5 @@ def _nothing_found(catalog: Catalog, problem: str, name: str, named: Collection[
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(name, list(known), n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(nearest)}?" if nearest else "use --list to see all names"
+    hint = f"did you mean {' or '.join(nearest)}?" if nearest else "`inlinebench list` shows all names"
     return f"no {kind} {name!r}; {hint}"
