@@ -139,6 +139,44 @@ def test_files_that_cannot_be_read_are_invalid_and_the_others_are_evaluated(here
     assert found["loop"].reason.endswith("loop.py: Too many levels of symbolic links")
 
 
+@pytest.mark.parametrize("shapes", ["[1, 2]", "dict(small={'N': 16})", "{1: {'N': 16}}", "{**{}}", "3"])
+def test_shapes_that_cannot_be_read_are_a_problem_error(here: Path, shapes: str) -> None:
+    write(here / "problems/twice.py", PROBLEM.replace('{"small": {"N": 16}}', shapes))
+    done = inlinebench(here, "check", "twice/a", "--device", "cpu")
+    assert done.returncode == 1
+    assert "problem_error: " in done.stdout and "line 6: SHAPES must be a dictionary of the constants" in done.stdout
+
+
+@pytest.mark.parametrize(("arguments", "shape"), [
+    ((), "small"), (("--shape", "full"), "full"), (("--set", "N=3"), "N=3"),
+])
+def test_a_response_without_code_is_invalid_at_the_shape_that_it_would_have_been_run(
+    here: Path, arguments: tuple[str, ...], shape: str
+) -> None:
+    write(here / "response.md", "I cannot do that.")
+    out = here / "out.jsonl"
+    done = inlinebench(here, "check", "twice", "--device", "cpu", "--response", "response.md", *arguments, "--out",
+                       str(out))
+    assert done.returncode == 1
+    assert {row.shape: row.verdict for row in results(out).values()} == {shape: Verdict.INVALID}
+
+
+def test_an_empty_output_needs_no_kernel(here: Path, cache: Path) -> None:
+    done = inlinebench(here, "check", "twice/a", "--device", "cpu", "--calls", "2", "--set", "N=0", "--cache",
+                       str(cache))
+    assert done.returncode == 0, done.stdout
+    assert inlinebench(here, "check", "twice/a", "--device", "cpu", "--calls", "2", "--set", "N=1", "--cache",
+                       str(cache)).returncode == 1
+
+
+def test_options_without_effect_on_the_cpu_are_named(here: Path, cache: Path) -> None:
+    options = ("--baseline", "compile", "--half-width", "0.1")
+    done = inlinebench(here, "run", "twice/a", *FAST, *options, "-q", "--cache", str(cache))
+    assert done.stderr.splitlines() == [
+        "--baseline, --half-width: no effect on the CPU, where no speedup is measured"]
+    assert inlinebench(here, "run", "twice/a", *FAST, "-q", "--cache", str(cache)).stderr == ""
+
+
 def test_a_full_disk_ends_the_run_with_a_line_and_the_table_so_far(here: Path, cache: Path) -> None:
     done = inlinebench(here, "check", *FAST, "--cache", str(cache), "--out", "/dev/full")
     assert done.returncode == 2 and "passed" in done.stdout

@@ -50,6 +50,24 @@ def test_list_shows_problems_of_a_level_and_a_tag() -> None:
     assert "matmul_diag" in everything and "matmul_diag" not in chosen
 
 
+def test_list_shows_the_problems_that_names_select() -> None:
+    one = inlinebench("list", "row_sum")
+    assert one.returncode == 0 and "row_sum" in one.stdout and "matmul_diag" not in one.stdout
+    assert one.stdout == inlinebench("run", "--list", "row_sum").stdout
+    several = inlinebench("list", "matmul_*").stdout
+    assert "matmul_diag" in several and "row_sum" not in several
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["row_sun"], "no problem 'row_sun'; did you mean row_sum"),
+    (["--tag", "none_such"], "no problem of tag none_such"),
+    (["--level", "77"], "no problem of level 77; there are levels"),
+])
+def test_list_refuses_what_selects_nothing(arguments: list[str], said: str) -> None:
+    done = inlinebench("list", *arguments)
+    assert done.returncode == 2 and said in done.stderr and done.stdout == ""
+
+
 @pytest.mark.parametrize(("command", "option"), [("check", "--baseline"), ("build", "--out"), ("list", "--calls")])
 def test_a_command_refuses_the_options_of_another(command: str, option: str) -> None:
     done = inlinebench(command, option, "x")

@@ -12,7 +12,7 @@ from inlinebench.cli import arguments as command_line
 from inlinebench.cli.arguments import RUN, Command
 from inlinebench.cli.exits import ended, show
 from inlinebench.cli.responses import with_responses
-from inlinebench.records import catalog, options
+from inlinebench.records import catalog, option_rules, options
 from inlinebench.records.errors import CannotWrite, NoDevice
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def show_list(known: catalog.Catalog, wanted: options.Options) -> int:
     """Prints the problems and solutions that the options select."""
     from inlinebench.cli.listing import listing
 
-    show(listing(known, wanted.levels, wanted.tags))
+    show(listing(known, wanted))
     return 0
 
 
@@ -85,6 +85,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
                 Progress(wanted.quiet) as progress,
                 Session(wanted, choices, progress, executor(wanted, progress, scratch)) as session,
             ):
+                _say_what_has_no_effect(wanted, session.device)
                 for result in session.recalled:
                     outputs.recall(result)
                 for result in session.results():
@@ -107,6 +108,11 @@ def executor(wanted: options.Options, progress: Progress, scratch: Scratch | Non
     from inlinebench.scheduler.executor import LocalExecutor
 
     return LocalExecutor(wanted, progress, scratch)
+
+
+def _say_what_has_no_effect(wanted: options.Options, device: str) -> None:
+    if idle := option_rules.without_effect(wanted, device):
+        print(f"{', '.join(idle)}: no effect on the CPU, where no speedup is measured", file=sys.stderr)
 
 
 def _say_folders(wanted: options.Options) -> None:

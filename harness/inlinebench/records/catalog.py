@@ -137,11 +137,10 @@ def read_problem(path: Path) -> Problem:
     except (OSError, SyntaxError, ValueError) as error:
         return Problem(path.stem, path, error=describe_syntax_error(path, error))
     assigned = {name: node for node in tree.body for name in assigned_names(node)}
-    shapes: tuple[str, ...] = ()
-    declared = getattr(assigned.get("SHAPES"), "value", None)
-    if isinstance(declared, ast.Dict):
-        keys = (key.value for key in declared.keys if isinstance(key, ast.Constant))
-        shapes = tuple(key for key in keys if isinstance(key, str))
+    try:
+        shapes = _shapes(getattr(assigned.get("SHAPES"), "value", None))
+    except ValueError as error:
+        return Problem(path.stem, path, error=f"{path}, {error}")
     constants = tuple(name for name in assigned if name not in ABOUT)
     level, tags = _literal(assigned.get("LEVEL")), _literal(assigned.get("TAGS"))
     return Problem(
@@ -149,6 +148,18 @@ def read_problem(path: Path) -> Problem:
         level=level if isinstance(level, int) else _level_of_folder(path),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),
     )
+
+
+def _shapes(declared: ast.expr | None) -> tuple[str, ...]:
+    """Returns the names of the shapes that a file declares. Raises ValueError if they cannot be known from its text."""
+    if declared is None:
+        return ()
+    keys = declared.keys if isinstance(declared, ast.Dict) else [None]
+    names = [key.value if isinstance(key, ast.Constant) else None for key in keys]
+    if all(isinstance(name, str) for name in names):
+        return tuple(map(str, names))
+    raise ValueError(f"line {declared.lineno}: SHAPES must be a dictionary of the constants of each shape by its name, "
+                     'such as SHAPES = {"small": {"N": 16}}')
 
 
 def _level_of_folder(path: Path) -> int | None:

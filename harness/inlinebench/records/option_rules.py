@@ -131,6 +131,13 @@ def check(options: Options, shown: Shown) -> None:
     _check_results(options)
 
 
+def without_effect(options: Options, device: str) -> list[str]:
+    """Returns the flags of options that are set but have no effect on this device: on the CPU, those for speedups."""
+    names = ("profile", "baselines", "half_width", "most_calls", "time_budget") if device == "cpu" else ()
+    plain = settled(Options(calls=options.calls))
+    return [flag(name) for name in names if getattr(options, name) != getattr(plain, name)]
+
+
 def settled(options: Options) -> Options:
     """Returns the options with what follows from others: `calls` raises `most_calls`, and eager is implied."""
     baselines = tuple(dict.fromkeys(name for name in options.baselines if name != BASELINES[0]))

@@ -75,6 +75,11 @@ class Session:
     ) -> None:
         self._executor.__exit__(kind, error, trace)
 
+    @property
+    def device(self) -> str:
+        """The device of the first worker."""
+        return self._executor.device
+
     def _plan(self) -> None:
         """Splits the work into jobs to evaluate, results known without an evaluation, and results of an earlier run."""
         options, executor = self._options, self._executor
