@@ -146,7 +146,7 @@ BAD_PROBLEMS = {
 BAD_SOLUTIONS = {
     "syntax_error": ("def f(:", Verdict.INVALID, "line 1"),
     "missing_import": ("import no_such_module", Verdict.INVALID, "No module named 'no_such_module'"),
-    "no_model_new": ("class Model: pass", Verdict.INVALID, "no class ModelNew; a solution file must define"),
+    "no_model_new": ("class Model: pass", Verdict.INVALID, "no class ModelNew; define a torch.nn.Module"),
     "no_module": ("class ModelNew: pass", Verdict.INVALID, "ModelNew is not a torch.nn.Module"),
     "other_signature": (SOLUTION.replace("    def forward", "    def __init__(self, size): pass\n    def forward"),
                         Verdict.INVALID, "0 arguments of get_init_inputs()"),

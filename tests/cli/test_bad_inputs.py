@@ -161,6 +161,29 @@ def test_a_response_without_code_is_invalid_at_the_shape_that_it_would_have_been
     assert {row.shape: row.verdict for row in results(out).values()} == {shape: Verdict.INVALID}
 
 
+FEEDBACK = {
+    "syntax": ("def f(:", "SyntaxError: invalid syntax (syntax.py, line 1)"),
+    "missing": ("import no_such_module", "No module named 'no_such_module' (missing.py, line 1); install it, or do"),
+    "raises": ("1 / 0", "ZeroDivisionError: division by zero (raises.py, line 1)"),
+    "without": ("x = 1", "no class ModelNew; define a torch.nn.Module of this name at the top level"),
+    "no_module": ("class ModelNew: pass", "ModelNew is not a torch.nn.Module; define a torch.nn.Module"),
+    "signature": (SOLUTION.replace("    def forward", "    def __init__(self, n): pass\n    def forward"),
+                  "missing a required argument: 'n'; take those that Model takes"),
+}
+"""Files that are `invalid`, and the whole advice on each."""
+
+
+def test_feedback_on_an_invalid_file_has_the_advice_of_its_reason(here: Path, cache: Path) -> None:
+    for name, (text, _) in FEEDBACK.items():
+        write(here / f"solutions/wrong/{name}.py", text)
+    write(here / "problems/wrong.py", PROBLEM)
+    done = inlinebench(here, "check", "wrong", *FAST, "--feedback", "--cache", str(cache))
+    assert done.returncode == 1 and "What to do" not in done.stdout
+    for name, (_, said) in FEEDBACK.items():
+        found = done.stdout.partition(f"wrong/{name} (shape small, on cpu): invalid\n")[2]
+        assert said in found.partition("\n")[0], found
+
+
 def test_an_empty_output_needs_no_kernel(here: Path, cache: Path) -> None:
     done = inlinebench(here, "check", "twice/a", "--device", "cpu", "--calls", "2", "--set", "N=0", "--cache",
                        str(cache))
