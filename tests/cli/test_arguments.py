@@ -442,3 +442,11 @@ def test_results_are_lines_of_json_that_later_runs_add_to(place: Place, tmp_path
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [(line["schema"], line["verdict"]) for line in lines] == [(2, "passed")] * 2
     assert all(value is not None for line in lines for value in line.values()), "absent facts are absent"
+
+
+@pytest.mark.slow
+def test_a_run_in_a_pipe_says_what_takes_long(place: Place) -> None:
+    slow = PROBLEM.replace("return x * 2", "import time; time.sleep(3); return x * 2")
+    run = run_eval("slow/@reference", *place({"problems/slow.py": slow}), "--timeout", "30")
+    said = [line for line in run.err.splitlines() if line.endswith(" s)")]
+    assert said and all(line.startswith("slow/@reference full ") for line in said), run.err

@@ -85,7 +85,8 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
                 Progress(wanted.quiet) as progress,
                 Session(wanted, choices, progress, executor(wanted, progress, scratch)) as session,
             ):
-                _say_what_has_no_effect(wanted, session.device)
+                if idle := option_rules.without_effect(wanted, session.device):
+                    progress.line(f"{', '.join(idle)}: no effect on the CPU, where no speedup is measured")
                 for result in session.recalled:
                     outputs.recall(result)
                 for result in session.results():
@@ -108,11 +109,6 @@ def executor(wanted: options.Options, progress: Progress, scratch: Scratch | Non
     from inlinebench.scheduler.executor import LocalExecutor
 
     return LocalExecutor(wanted, progress, scratch)
-
-
-def _say_what_has_no_effect(wanted: options.Options, device: str) -> None:
-    if idle := option_rules.without_effect(wanted, device):
-        print(f"{', '.join(idle)}: no effect on the CPU, where no speedup is measured", file=sys.stderr)
 
 
 def _say_folders(wanted: options.Options) -> None:
