@@ -51,7 +51,7 @@ _PATHS = ("problems", "solutions", "cache")
 _OF_A_RUN = frozenset({
     "names", "solution_file", "response", "all_blocks", "responses", "list_only", "levels", "tags", "profile",
     "build_only", "executor", "ray_address", "out", "resume", "shard", "junit", "strict", "feedback", "verbose",
-    "quiet",
+    "quiet", "fail_fast", "last_failed",
 })
 """The options of a run that one evaluation does not have."""
 _SETTINGS = tuple(each.name for each in fields(Options) if each.name not in _OF_A_RUN)

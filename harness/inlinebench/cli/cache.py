@@ -34,6 +34,7 @@ KINDS = {
     "CUDA on the CPU": contents.cpu_libraries,
     "Python modules, compiled": contents.bytecode,
     "records of builds": contents.notes,
+    "last failures": contents.failures,
     "peaks of GPUs": contents.peaks,
     "unfinished builds": contents.leftovers,
 }

@@ -73,12 +73,13 @@ def start(wanted: options.Options, known: catalog.Catalog) -> int:
 
 def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch | None) -> int:
     """Evaluates the chosen solutions and prints a report, also if the run is interrupted or cannot go on."""
+    from inlinebench.cli.last_failed import only_failed, remember
     from inlinebench.report.terminal.outputs import Outputs
     from inlinebench.report.terminal.progress import Progress
     from inlinebench.scheduler.plan import choose
     from inlinebench.scheduler.session import Session, exit_status
 
-    choices = choose(wanted, known)
+    choices = only_failed(choose(wanted, known), wanted) if wanted.last_failed else choose(wanted, known)
     with Outputs(wanted.out, wanted.junit, verbose=wanted.verbose, kernels=wanted.profile is not None) as outputs:
         try:
             with (
@@ -92,10 +93,15 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
                 for result in session.results():
                     outputs.add(result)
                     progress.finished(result)
+                    if wanted.fail_fast and exit_status([result], wanted.strict):
+                        progress.line("stopped after the first failure (--fail-fast)")
+                        break
         except (KeyboardInterrupt, CannotWrite, NoDevice):
             if outputs.results:
                 show(outputs.feedback() if wanted.feedback else outputs.report())
             raise
+        finally:
+            remember(outputs.results, wanted)
         show(outputs.feedback() if wanted.feedback else outputs.report())
     return exit_status(outputs.results, wanted.strict)
 

@@ -425,6 +425,8 @@ class Result:
     a result."""
     mismatch: Mismatch | None = None
     """The first differing tensor, if the reason is wrong values."""
+    seconds: float | None = None
+    """Wall time of the evaluation in seconds, with builds that it waited for; absent if nothing was evaluated."""
     shard: Shard | None = None
     """The part of the work that the result belongs to; absent without `--shard`."""
 

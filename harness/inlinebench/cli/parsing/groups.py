@@ -141,6 +141,10 @@ def _add_results(add: Add, environment: Mapping[str, str]) -> None:
         "sources, options and GPU")
     add("--shard", type=types.shard, metavar="I/N", help="do the I-th of N parts of the work; `inlinebench merge` "
         "joins the results")
+    add("-x", "--fail-fast", action="store_true", default=False, help="stop after the first result that is not passed "
+        "or skipped")
+    add("--lf", "--last-failed", dest="last_failed", action="store_true", default=False, help="only the solutions that "
+        "did not pass when they were last evaluated; all, if there are none")
     add("--junit", type=Path, metavar="FILE", help="write the results to FILE as JUnit XML")
     add("--feedback", action="store_true", default=False, help="instead of the table, print what helps to go on: "
         "compiler errors with their lines, where values differ, times, kernels")

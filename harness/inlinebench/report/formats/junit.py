@@ -61,6 +61,7 @@ def _part(path: Path) -> Path:
 def _document(results: Sequence[Result]) -> ElementTree.Element:
     outcomes = [_OUTCOMES.get(result.verdict, "failure") for result in results if result.verdict is not Verdict.PASSED]
     counts = {
+        "time": _seconds(sum(result.seconds or 0.0 for result in results)),
         "tests": str(len(results)),
         "failures": str(outcomes.count("failure")),
         "errors": str(outcomes.count("error")),
@@ -76,12 +77,17 @@ def _document(results: Sequence[Result]) -> ElementTree.Element:
 
 def _add_case(suite: ElementTree.Element, result: Result) -> None:
     name = f"{result.solution}[{result.shape}]"
-    case = ElementTree.SubElement(suite, "testcase", {"classname": _clean(result.problem), "name": _clean(name)})
+    case = ElementTree.SubElement(suite, "testcase", {
+        "classname": _clean(result.problem), "name": _clean(name), "time": _seconds(result.seconds or 0.0)})
     if result.verdict is not Verdict.PASSED:
         facts = {"type": str(result.verdict), "message": f"{result.verdict}: {one_line(result.reason)}"}
         ElementTree.SubElement(case, _OUTCOMES.get(result.verdict, "failure"), facts).text = _clean(result.reason)
     if result.log:
         ElementTree.SubElement(case, "system-out").text = _clean(result.log)
+
+
+def _seconds(time: float) -> str:
+    return f"{time:.3f}"
 
 
 def _clean(text: str) -> str:
