@@ -124,6 +124,14 @@ def test_a_refused_command_says_what_to_do_in_one_line(here: Path, arguments: st
     assert not [text for text in done.stderr.splitlines()[:-1] if not text.startswith("problems: ")]
 
 
+def test_a_current_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    code = f"import os, sys; os.chdir({str(tmp_path / 'gone')!r}); os.rmdir(os.getcwd()); " \
+        "os.execv(sys.executable, [sys.executable, '-m', 'inlinebench.cli.main', 'list'])"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "the current folder does not exist any more" in last_line(done)
+
+
 def test_files_that_cannot_be_read_are_invalid_and_the_others_are_evaluated(here: Path, cache: Path) -> None:
     folder = here / "solutions/twice"
     (folder / "loop.py").symlink_to("loop.py")

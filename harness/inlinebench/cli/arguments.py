@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inlinebench.cli.parsing import types
+from inlinebench.cli.parsing import pyproject, types
 from inlinebench.cli.parsing.groups import GROUPS
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records import option_rules
@@ -78,14 +78,24 @@ def parse(
     Raises UsageError for options that the command does not have, that have unusable values or that contradict each
     other. Raises SystemExit for `--help` and `--version`.
     """
-    given = _parser(RUN, environment, prog).parse_args([])  # the defaults of options that the command does not have
+    every, parser = _parser(RUN, environment, prog), _parser(command, environment, prog)
+    given = every.parse_args([])  # the defaults of options that the command does not have
     if command.flag is not None:
         setattr(given, command.flag, True)
-    _parser(command, environment, prog).parse_args(arguments, given)
+    path, table = pyproject.defaults(_here())
+    parser.parse_args([*pyproject.arguments(path, table, every, parser, parser.only_given(arguments)), *arguments],
+                      given)
     _fill_in(given, environment)
     options = Options(**vars(given))
     option_rules.check(options, lambda field, value: f"{option_rules.flag(field)} {_written(field, value)}")
     return option_rules.settled(options)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise UsageError("the current folder does not exist any more; change to another one") from error
 
 
 def _written(field: str, value: object) -> str:

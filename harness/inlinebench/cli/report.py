@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from inlinebench.records.result import Result
 from inlinebench.report.comparison import latest
 from inlinebench.report.formats import csv_file, html, junit, markdown
 from inlinebench.report.terminal.outputs import report as as_text
+from inlinebench.report.terminal.screen import Screen
 
 TITLE = "inlinebench"
 EXAMPLES = """\
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(f"{given.out}: unknown kind of report; choose from {', '.join(KINDS)}")
     results = latest(read_all(given.files))
     if kind is None:
-        show(as_text(results, verbose=given.verbose))
+        show(as_text(results, Screen.of(sys.stdout), verbose=given.verbose))
     else:
         kind(results, given)
         show(f"{len(results)} results in {given.out}")

@@ -76,6 +76,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
     from inlinebench.cli.last_failed import only_failed, remember
     from inlinebench.report.terminal.outputs import Outputs
     from inlinebench.report.terminal.progress import Progress
+    from inlinebench.report.terminal.screen import Screen
     from inlinebench.scheduler.plan import choose
     from inlinebench.scheduler.session import Session, exit_status
 
@@ -98,11 +99,11 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
                         break
         except (KeyboardInterrupt, CannotWrite, NoDevice):
             if outputs.results:
-                show(outputs.feedback() if wanted.feedback else outputs.report())
+                show(outputs.feedback() if wanted.feedback else outputs.report(Screen.of(sys.stdout)))
             raise
         finally:
             remember(outputs.results, wanted)
-        show(outputs.feedback() if wanted.feedback else outputs.report())
+        show(outputs.feedback() if wanted.feedback else outputs.report(Screen.of(sys.stdout)))
     return exit_status(outputs.results, wanted.strict)
 
 
