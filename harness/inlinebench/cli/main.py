@@ -15,6 +15,7 @@ from inlinebench.version import __version__
 COMMANDS = {
     "run": "check and time solutions",
     "check": "check correctness only",
+    "init": "write a problem and a solution to begin with",
     "list": "list problems, shapes and solutions",
     "build": "build solutions and evaluate nothing",
     "compare": "compare two files of results",

@@ -73,6 +73,7 @@ def start(wanted: options.Options, known: catalog.Catalog) -> int:
 
 def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch | None) -> int:
     """Evaluates the chosen solutions and prints a report, also if the run is interrupted or cannot go on."""
+    from inlinebench.cli import github
     from inlinebench.cli.last_failed import only_failed, remember
     from inlinebench.report.terminal.outputs import Outputs
     from inlinebench.report.terminal.progress import Progress
@@ -103,6 +104,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
             raise
         finally:
             remember(outputs.results, wanted)
+            github.report(outputs.results, {str(solution): solution.path for _, solution in choices})
         show(outputs.feedback() if wanted.feedback else outputs.report(Screen.of(sys.stdout)))
     return exit_status(outputs.results, wanted.strict)
 
