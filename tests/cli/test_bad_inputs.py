@@ -94,6 +94,7 @@ REFUSED = [
     ("check --out loop", "--out loop: can't be written (Too many levels of symbolic links)"),
     ("check --cache loop --device cpu", "cannot write the cache"),
     ("report loop", "loop: Too many levels of symbolic links; name a file written by --out"),
+    ("check --lf --cache results.jsonl --device cpu", "--last-failed: "),
     ("run --calls many", "--calls many: write a positive integer"),
     ("run --calls", "--calls: expected one argument"),
     ("run --seeed 3", "there is no option --seeed; did you mean --seed?"),

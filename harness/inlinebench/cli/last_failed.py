@@ -11,6 +11,7 @@ from pathlib import Path
 
 from inlinebench.compile.cache.contents import FAILED
 from inlinebench.compile.cache.folder import make_cache_folder
+from inlinebench.records.errors import UsageError
 from inlinebench.records.options import Options
 from inlinebench.records.result import Result, Verdict
 from inlinebench.scheduler.plan import Choice
@@ -19,8 +20,11 @@ _FINE = (Verdict.PASSED, Verdict.SKIPPED)
 
 
 def only_failed(choices: Sequence[Choice], options: Options) -> Sequence[Choice]:
-    """Returns the choices that did not pass last time; all of them if there are none."""
-    failed = _read(_file(options))
+    """Returns the choices that did not pass last time; all of them if there are none. Raises UsageError."""
+    try:
+        failed = _read(_file(options))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--last-failed: {error}; name the cache's folder with --cache, or clear the cache") from error
     chosen = [choice for choice in choices if str(choice[1]) in failed]
     if not chosen:
         print("--last-failed: none of these failed last time, so all are evaluated", file=sys.stderr)
