@@ -1,4 +1,4 @@
-"""Messages between the scheduler, the judge and the probe.
+"""Messages between the scheduler, the judge and the probe. `inlinebench.process.steps` has one more.
 
 All three processes run only code of the harness, so the messages are pickled dataclasses. A candidate process runs
 untrusted code; it exchanges JSON with the judge instead (`inlinebench.process.replies`).
@@ -52,6 +52,8 @@ class Settings:
     """The tool of compute-sanitizer that candidates run under, such as `memcheck`."""
     timeout: float
     """The time that a candidate may take, in seconds, without its builds and without the judge's own work."""
+    problem_timeout: float
+    """The time that each step of a problem's own code may take, in seconds."""
     sandbox: Sandbox
     """The protections that are switched on for candidates."""
     limits: Limits
@@ -74,11 +76,13 @@ class ProblemAt:
     """Values that replace the file's module-level constants (`--set`), by name."""
     precision: str | None = None
     """The dtype that floating-point inputs and weights are cast to: a key of `inlinebench.wire.arithmetic.DTYPES`."""
+    oracle: bool = True
+    """Whether the reference may run in float64. False to repeat an evaluation in which it took too long there."""
 
     @property
     def key(self) -> tuple[str, str, str]:
         """A hashable value that is equal for equal problems."""
-        return str(self.path), self.shape, repr((sorted(self.constants.items()), self.precision))
+        return str(self.path), self.shape, repr((sorted(self.constants.items()), self.precision, self.oracle))
 
 
 @dataclass(frozen=True)

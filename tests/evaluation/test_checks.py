@@ -1,115 +1,190 @@
-"""How earlier calls determine the scale that a later call is compared with."""
+"""How calls are checked: with real references and oracles, and outputs that a candidate could have written."""
 
 from __future__ import annotations
 
-import random
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
 
+import numpy
 import pytest
 import torch
 
-from inlinebench.evaluation.checks import CallCheck, Checker
-from inlinebench.problem.forward import Output
+from inlinebench.evaluation.checks import Checker
+from inlinebench.evaluation.recomputing import CallCheck
+from inlinebench.messages import ProblemAt
+from inlinebench.problem.forward import Output, run
+from inlinebench.problem.probe import ProbeResult, run_probe
+from inlinebench.problem.workload import Workload, snapshot
+
+PROBLEM = """\
+import torch
+from torch import nn
 
 
-class FakeWorkload:
-    """Holds the output and the state that a candidate would have written."""
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {init}
 
-    def __init__(self, oracle: Any = None) -> None:
-        spec = SimpleNamespace(torch_dtype=torch.float32)
-        self.probed = SimpleNamespace(outputs=Output.of(torch.zeros(1)).metas)
-        self.sets = [SimpleNamespace(outputs=[spec])]
-        self.states = {"mean": None}
-        self.out, self.written = torch.zeros(1), torch.zeros(4)
-        self.problem = SimpleNamespace(path="a problem")
-        self._oracle = oracle
-
-    def oracle(self) -> Any:
-        return self._oracle
-
-    def outputs(self, number: int) -> list[torch.Tensor]:
-        return [self.out]
-
-    def state(self, name: str) -> torch.Tensor:
-        return self.written
+    def forward(self, x):
+        {forward}
 
 
-def check_call(
-    workload: FakeWorkload, checker: Checker, outputs: tuple[float, float], states: tuple[float, float]
-) -> str:
-    """Checks a call with the output and the state of the reference and of the candidate, in this order."""
-    workload.out, workload.written = torch.tensor([outputs[1]]), torch.full((4,), states[1])
-    before, after = {"mean": torch.zeros(4)}, {"mean": torch.full((4,), states[0])}
-    return checker.check(CallCheck([], (), 0, before, Output.of(torch.tensor([outputs[0]])), after, (), {}))
+def get_inputs():
+    return [{inputs}]
 
 
-def checker_of(workload: FakeWorkload) -> Checker:
-    return Checker(workload, {"mean": "mean"}, None, random.Random(1))  # type: ignore[arg-type]
+def get_init_inputs():
+    return []
+"""
 
 
-def test_a_state_near_zero_may_keep_the_rounding_error_from_when_it_was_large() -> None:
-    workload = FakeWorkload()
-    checker = checker_of(workload)
-    rounding = 2e-6
-    assert check_call(workload, checker, (1.0, 1.0), (1.0, 1.0 + rounding)) == ""
-    assert check_call(workload, checker, (1.0, 1.0), (1e-3, 1e-3 + rounding)) == ""
+class Session:
+    """Checks one call after the other of a solution that differs from the reference as a test says."""
+
+    def __init__(self, folder: Path, forward: str, inputs: str, init: str = "pass") -> None:
+        path = folder / "problem.py"
+        path.write_text(PROBLEM.format(init=init, forward=forward, inputs=inputs))
+        problem = ProblemAt(path, "full", {})
+        probed = run_probe(problem, torch.device("cpu"), False, (), report=lambda trial: None)
+        assert isinstance(probed, ProbeResult) and probed.float64
+        self.workload = Workload(problem, probed, torch.device("cpu"), folder)
+        self.reference = self.workload.reference()
+        self.checker = Checker(self.workload, {name: name for name in self.workload.states}, None)
+
+    def check(
+        self, x: torch.Tensor, *, factor: float = 1.0, error: float = 0.0, output: torch.Tensor | None = None,
+        states: dict[str, torch.Tensor] | None = None, last: bool = True,
+    ) -> str:
+        """Checks a call. The candidate's output is the reference's times `factor` plus `error`, or `output`; its states
+        are the reference's, but for `states`. Unless it is the `last` of a batch, the states are not written."""
+        before = snapshot(self.reference)
+        own = Output.of(run(self.reference, [x], 0))
+        self.workload.outputs(0)[0].copy_(own.tensors[0] * factor + error if output is None else output)
+        after = snapshot(self.reference)
+        for name in self.workload.states if last else ():
+            self.workload.state(name).copy_((states or {}).get(name, after[name]))
+        return self.checker.check(CallCheck((x,), (), 0, before, own, after, (), {}, states_written=last))
 
 
-def test_a_state_that_was_never_large_has_no_such_tolerance() -> None:
-    workload = FakeWorkload()
-    assert "buffer mean" in check_call(workload, checker_of(workload), (1.0, 1.0), (1e-3, 1e-3 + 2e-6))
+@pytest.fixture
+def torch_seed() -> Iterator[None]:
+    torch.manual_seed(1)
+    yield
 
 
-@pytest.mark.parametrize("error", [5e-5, 1e-3])
-def test_a_biased_state_is_wrong(error: float) -> None:
-    workload = FakeWorkload()
-    assert "buffer mean" in check_call(workload, checker_of(workload), (1.0, 1.0), (1.0, 1.0 + error))
+pytestmark = pytest.mark.usefixtures("torch_seed")
 
 
-def test_a_single_sum_near_zero_is_compared_at_the_scale_of_earlier_sums() -> None:
-    workload = FakeWorkload()
-    checker = checker_of(workload)
-    assert check_call(workload, checker, (100.0, 100.0), (1.0, 1.0)) == ""
-    assert check_call(workload, checker, (1e-3, 2e-3), (1.0, 1.0)) == ""
-    assert "elements differ" in check_call(workload, checker, (1e-3, 0.1), (1.0, 1.0))
+def near_zero_sum(count: int = 10_000) -> torch.Tensor:
+    """Returns random values whose sum is almost zero."""
+    x = torch.randn(count)
+    return x - x.double().mean().float()
 
 
-def test_the_first_single_sum_is_compared_at_its_own_scale() -> None:
-    workload = FakeWorkload()
-    assert "elements differ" in check_call(workload, checker_of(workload), (1e-3, 2e-3), (1.0, 1.0))
+def test_an_error_that_a_large_call_would_hide_is_wrong_in_a_small_one(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return x * 2", "torch.randn(1000)")
+    x = torch.randn(1000)
+    assert session.check(x * 1000, error=0.01) == ""
+    assert "elements differ" in session.check(x, error=0.01)
 
 
-class Rounded:
-    """An oracle with preset outputs."""
-
-    def __init__(self) -> None:
-        self.output = torch.zeros(0)
-
-    def run(self, *_: Any) -> Output:
-        return Output.of(self.output)
-
-    def states(self) -> dict[str, torch.Tensor]:
-        return {}
+def test_rounding_of_the_reference_in_one_call_does_not_loosen_another(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return x - x.mean(-1, keepdim=True)", "torch.randn(64, 128)")
+    far, near = 1e4 + torch.randn(64, 128), torch.randn(64, 128)
+    assert session.check(far, output=(far.double() - far.double().mean(-1, keepdim=True)).float()) == ""
+    assert "elements differ" in session.check(near, error=2e-3)
 
 
-def test_errors_of_a_call_with_clamped_values_do_not_loosen_later_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nearly all values of the first call are clamped. The second call has no clamped values and no oracle."""
-    monkeypatch.setattr("inlinebench.evaluation.checks.ORACLE_SHARE", 0.0)
-    oracle = Rounded()
-    workload = FakeWorkload(oracle)
-    values = torch.rand(100_000, dtype=torch.float64)
-    workload.probed.outputs = Output.of(values.bfloat16()).metas
-    workload.sets[0].outputs[0].torch_dtype = torch.bfloat16
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_more_exact_solution_passes_in_every_call(tmp_path: Path, earlier: bool) -> None:
+    """In bfloat16, the reference's own rounding exceeds the tolerance, whether or not the oracle was asked before."""
+    session = Session(tmp_path, "return nn.functional.layer_norm(x, x.shape[-1:])", "torch.randn(64, 128)")
+    if earlier:
+        assert session.check(torch.randn(64, 128)) == ""
+    x = 1000 + 0.1 * torch.randn(64, 128)
+    exact = torch.nn.functional.layer_norm(x.double(), (128,)).float()
+    assert session.check(x, output=exact) == ""
+    assert "elements differ" in session.check(x, output=exact * 1.001)
 
-    def check(exact: torch.Tensor, candidate: torch.Tensor) -> str:
-        oracle.output, workload.out = exact, candidate
-        return checker.check(CallCheck([], (), 0, {}, Output.of(exact.bfloat16()), {}, (), {}))
 
-    checker = checker_of(workload)
-    clamped = (values - 0.999).clamp(min=0)
-    assert check(clamped, clamped.bfloat16()) == ""
-    assert check(values, values.bfloat16()) == ""
-    assert "elements differ" in check(values, (values * 1.1).bfloat16())
-    assert "elements differ" in check(values, (values + 0.1).bfloat16())
-    assert check(clamped, (clamped + torch.where(clamped > 0, 1e-6, 0.0)).bfloat16()) == ""
+def test_a_single_sum_near_zero_is_compared_at_the_size_of_its_summands(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return x.sum()", "torch.randn(10_000)")
+    for _ in range(3):
+        assert session.check(near_zero_sum(), error=1e-3) == ""  # sqrt(10_000) * 1e-5
+        assert "elements differ" in session.check(near_zero_sum(), error=0.1)
+
+
+def test_a_large_sum_does_not_excuse_a_small_one(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return x.sum()", "torch.randn(10_000)")
+    assert session.check(torch.rand(10_000)) == ""
+    assert "elements differ" in session.check(near_zero_sum() * 1e-3, error=1e-3)
+
+
+def test_half_precision_sums_of_few_elements_are_compared_at_the_size_of_their_summands(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return x.float().sum().to(x.dtype)", "torch.randn(10_000, dtype=torch.bfloat16)")
+    x = near_zero_sum().bfloat16()
+    assert session.check(x, error=0.5) == ""
+    assert "elements differ" in session.check(x, error=20.0)
+
+
+BATCH_NORM = "self.norm = nn.BatchNorm1d(64)"
+
+
+def test_a_state_near_zero_may_keep_the_rounding_error_from_when_it_was_large(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return self.norm(x)", "torch.randn(256, 64)", BATCH_NORM)
+    large = torch.full((256, 64), 1e4) + torch.randn(256, 64)
+    assert session.check(large) == ""
+    error = 2e-3  # of 1e3, far below the tolerance
+    mean = session.reference.norm.running_mean
+    assert session.check(large, states={"norm.running_mean": mean * 0.9 + large.mean(0) * 0.1 + error}) == ""
+    x = -9 * session.reference.norm.running_mean + torch.randn(256, 64)  # the new mean is almost zero
+    exact = session.reference.norm.running_mean * 0.9 + x.mean(0) * 0.1
+    assert session.check(x, states={"norm.running_mean": exact + 0.9 * error}) == ""
+    assert "buffer norm.running_mean" in session.check(torch.randn(256, 64), states={"norm.running_mean": exact + 1.0})
+
+
+def test_a_state_that_was_never_large_has_no_such_tolerance(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return self.norm(x)", "torch.randn(256, 64)", BATCH_NORM)
+    x = torch.randn(256, 64)
+    mean = 0.1 * x.mean(0) + 2e-3
+    assert "buffer norm.running_mean" in session.check(x, states={"norm.running_mean": mean})
+
+
+@pytest.mark.parametrize("channels", [1, 4, 64])
+@pytest.mark.parametrize("calls", [1, 3])
+def test_a_biased_variance_is_wrong(tmp_path: Path, channels: int, calls: int) -> None:
+    session = Session(
+        tmp_path, "return self.norm(x)", f"torch.randn(256, {channels})", f"self.norm = nn.BatchNorm1d({channels})")
+    for call in range(1, calls + 1):
+        x = torch.randn(256, channels)
+        variance = 0.9 * session.reference.norm.running_var + 0.1 * x.var(0, correction=0)
+        wrong = session.check(x, states={"norm.running_var": variance} if call == calls else None)
+    assert "buffer norm.running_var" in wrong
+
+
+def one_by_one(x: torch.Tensor) -> torch.Tensor:
+    """Returns the sum over rows, each added to the sum of those before it in float32."""
+    return torch.from_numpy(numpy.cumsum(x.numpy(), axis=0, dtype=numpy.float32)[-1])
+
+
+def test_a_mean_of_few_channels_may_have_rounding_errors_of_its_summands(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return self.norm(x)", "torch.randn(100_000, 1)", "self.norm = nn.BatchNorm1d(1)")
+    for _ in range(5):
+        x = near_zero_sum(100_000)[:, None]
+        mean = 0.9 * session.reference.norm.running_mean + 0.1 * one_by_one(x) / 100_000
+        assert session.check(x, states={"norm.running_mean": mean}) == ""
+
+
+def test_the_states_after_a_batch_are_computed_from_those_before_it(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return self.norm(x)", "torch.randn(256, 64)", BATCH_NORM)
+    large = torch.full((256, 64), 1e4) + torch.randn(256, 64)
+    error = 2e-3
+    assert session.check(large, states={"norm.running_mean": large.mean(0) * 0.1 + error}) == ""
+    mean = session.reference.norm.running_mean.clone()
+    first = torch.randn(256, 64)
+    assert session.check(first, last=False) == ""
+    mean = mean * 0.9 + first.mean(0) * 0.1
+    second = -9 * mean + torch.randn(256, 64)
+    exact = mean * 0.9 + second.mean(0) * 0.1
+    assert session.check(second, states={"norm.running_mean": exact + 0.81 * error}) == ""

@@ -19,13 +19,14 @@ def test_without_arguments_every_option_has_its_default() -> None:
 
 def test_each_argument_sets_its_option() -> None:
     line = ("a b/c --check --shape small --shape odd --device cuda:1 --calls 7 --tol 0.5 --seed 9 --variants off "
-            "--tf32 --timeout 2.5 --build-timeout 3 --jobs 4 --cache /c --problems /p --solutions /s --out /o "
-            "--junit /j --strict --verbose --quiet")
+            "--tf32 --timeout 2.5 --build-timeout 3 --problem-timeout 5.5 --jobs 4 --cache /c --problems /p "
+            "--solutions /s --out /o --junit /j --strict --verbose --quiet")
     options = parse(line.split(), {})
     assert options == Options(
         names=("a", "b/c"), check=True, shapes=("small", "odd"), device="cuda:1", calls=7, tolerance=0.5, seed=9,
-        variants=False, tf32=True, timeout=2.5, build_timeout=3.0, jobs=4, cache=Path("/c"), problems=Path("/p"),
-        solutions=Path("/s"), out=Path("/o"), junit=Path("/j"), strict=True, verbose=True, quiet=True,
+        variants=False, tf32=True, timeout=2.5, build_timeout=3.0, problem_timeout=5.5, jobs=4, cache=Path("/c"),
+        problems=Path("/p"), solutions=Path("/s"), out=Path("/o"), junit=Path("/j"), strict=True, verbose=True,
+        quiet=True,
     )
 
 
@@ -97,6 +98,7 @@ def test_constants_that_are_not_literals_are_rejected(text: str) -> None:
 
 @pytest.mark.parametrize("arguments", [
     ["--calls", "0"], ["--calls", "x"], ["--timeout", "0"], ["--timeout", "inf"], ["--timeout", "nan"],
+    ["--problem-timeout", "0"], ["--problem-timeout", "inf"],
     ["--tol", "-1"], ["--half-width", "0"], ["--half-width", "1"],
     ["--precision", "fp8"], ["--max-memory", "0"], ["--time-budget", "0"], ["--most-calls", "0"],
     ["--baseline", "fast"], ["--baseline", "solution:"], ["--tol", "nan"], ["--jobs", "0"], ["--variants", "maybe"],

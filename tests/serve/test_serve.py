@@ -22,6 +22,7 @@ from inlinebench.records.result import Result, Verdict
 from inlinebench.serve.endpoint import endpoint
 from inlinebench.wire.processes import descendants
 
+from ..hanging import SOLUTION, write_problem
 from ..running import TESTS
 
 PROBLEM = TESTS / "problems" / "view.py"
@@ -139,6 +140,14 @@ def test_constants_replace_those_of_the_problem_and_paths_may_be_text(cache: Pat
 def test_messages_of_the_server_name_fields_as_well(cache: Path) -> None:
     with pytest.raises(UsageError, match=r"shapes tiny: .* declares no such shape"):
         evaluate(PROBLEM, RIGHT.format(body="x"), device="cpu", cache=cache, shapes=("tiny",))
+
+
+@pytest.mark.slow
+def test_a_problem_that_hangs_in_the_judge_leaves_the_server_usable(cache: Path, tmp_path: Path) -> None:
+    path = write_problem(tmp_path, "hangs", {"forward": "hang() if IN_JUDGE else None"})
+    row = evaluate(path, SOLUTION, device="cpu", check=True, allow_library=True, problem_timeout=2.0, cache=cache)
+    assert row.verdict is Verdict.PROBLEM_ERROR and "the reference's forward takes longer than 2 s" in row.reason
+    assert ask(right_body(), cache, problem_timeout=2.0).verdict is Verdict.PASSED
 
 
 @pytest.mark.slow

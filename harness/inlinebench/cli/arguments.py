@@ -50,7 +50,7 @@ row_sum --solution mine.py --feedback
 --strict --junit out.xml        a gate in CI""")
 BUILD = Command(
     "build", "Builds solutions and evaluates nothing. With --arch this needs no GPU.",
-    ("what to build", "shapes", "device", "builds", "build results"), "build_only",
+    ("what to build", "shapes", "device", "limits", "builds", "build results"), "build_only",
     examples="""\
                                 everything, for the GPU of this machine
 --arch 90                       everything, for compute capability 9.0

@@ -15,15 +15,17 @@ import torch
 from inlinebench.compare.fingerprint import Fingerprint, same_bits
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.buffer_rotation import BufferRotation
-from inlinebench.evaluation.checks import CallCheck, Checker
+from inlinebench.evaluation.checks import Checker
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity.batches import Batch
 from inlinebench.evaluation.integrity.checks import IntegrityChecks
+from inlinebench.evaluation.recomputing import CallCheck
 from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.timings import LEAST_MS, Timings, slowed_down
 from inlinebench.messages import Evaluate
 from inlinebench.problem.secret_random import SecretRandom
+from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import Called
@@ -62,6 +64,7 @@ class Calls:
         self._secret_random = SecretRandom(tools.settings.seed, name)
         # The candidate gets values from a separate random source, so that it can infer nothing about the inputs.
         self._public = SecretRandom(tools.settings.seed, f"{name}/public")
+        self._variants = workload.source.variants(self._secret_random)
         self._buffer_rotation = BufferRotation(len(workload.sets), self._secret_random)
         workload.clear()
         self._fingerprint = Fingerprint(workload.arena.bytes.device, self._secret_random.getrandbits(62))
@@ -69,6 +72,7 @@ class Calls:
         self._requests = Requests(workload, job, candidate)
         self._timings = _timings(workload, tools, candidate)
         self._checker: Checker
+        self._matched_as_drawn = False
 
     def run(self, transfer: bool) -> None:
         """Loads the solution, makes all calls, runs the integrity checks, and fills in the attempt.
@@ -82,7 +86,7 @@ class Calls:
         self._attempt.weights_changed = loaded.weights_changed
         if settings.timing:
             self._tools.candidates.settle()
-        self._checker = Checker(self._workload, loaded.own_names, settings.tolerance, self._secret_random)
+        self._checker = Checker(self._workload, loaded.own_names, settings.tolerance)
         on_gpu = self._workload.device.type == "cuda"
         try:
             self._sample(settings.sampling if settings.timing and on_gpu else settings.sampling.fixed)
@@ -135,13 +139,14 @@ class Calls:
         if isinstance(watch := self._tools.watch, GpuWatch):
             self._timings.other_processes = watch.other_processes(descendants(os.getpid(), unburied=True))
 
-    def _call(self, number: int, *, counted: bool, profile: bool = False) -> Called:
+    def _call(self, number: int, *, counted: bool, profile: bool = False, variant: Variant | None = None) -> Called:
         """Makes one call of the solution and one of the reference on the same inputs, and compares them.
 
-        Raises Failed if the solution changed inputs that the reference does not change, or if values differ.
+        `variant` is drawn if it is None. Raises Failed if the solution changed inputs that the reference does not
+        change, or if values differ.
         """
         workload, secret_random = self._workload, self._secret_random
-        variant = workload.source.choose_variant(secret_random)
+        variant = next(self._variants) if variant is None else variant
         input_seed, random_seed = secret_random.getrandbits(62), self._public.getrandbits(62)
         buffer_set = self._buffer_rotation.next()
         non_tensors = workload.write_inputs(buffer_set, input_seed, variant)
@@ -156,7 +161,8 @@ class Calls:
         state = self._gpu_state()
         self._candidate.stop()
         what = "a profiled call" if profile else f"call {number}"
-        label = f"{what} ({variant} inputs{', blocks in shuffled order' if order else ''})"
+        change = workload.source.describe(variant, input_seed)
+        label = f"{what} ({change}{', blocks in shuffled order' if order else ''})"
         self._check_inputs(buffer_set, before, label)
         shared = workload.inputs(buffer_set)
         tensors = [originals.get(index, tensor).to(workload.device) for index, tensor in enumerate(shared)]
@@ -168,10 +174,14 @@ class Calls:
             inputs=tensors, non_tensors=non_tensors, random_seed=random_seed, states_before=states_before,
             output=output, states_after=self._reference.states(), plain_outputs=called.non_tensors,
             changed_inputs={index: tensors[index] for index in originals}, buffers=buffer_set,
+            few_are_large=variant is Variant.LARGE,
         ))
         if failure:
             what += ", blocks in shuffled order" if order else ""
-            raise Failed(Verdict.WRONG, f"{label}: {failure}", self._checker.mismatch(what, variant))
+            mismatch = self._checker.mismatch(what, variant)
+            hint = self._hint(variant, number)
+            raise Failed(Verdict.WRONG, f"{label}: {failure}{hint}", mismatch)
+        self._matched_as_drawn = self._matched_as_drawn or variant is Variant.PLAIN
         if not profile:
             self._timings.add_reference(sample, counted)
             if self._tools.baselines is not None:
@@ -180,13 +190,26 @@ class Calls:
             self._timings.add_solution(called.sample, self._requests.synchronises, str(variant), state)
         return called
 
+    def _hint(self, variant: Variant, number: int) -> str:
+        """Returns what to add to the reason of a call that differs: whether only changed inputs are to blame.
+
+        Makes another call on inputs as drawn if there was none yet. Raises Failed if that call fails, too.
+        """
+        if variant is Variant.PLAIN:
+            return ""
+        if not self._matched_as_drawn:
+            self._call(number + 2, counted=False, variant=Variant.PLAIN)
+        return ("; matches on inputs as drawn: if such inputs have no meaning here, set INPUT_VARIANTS = False in the "
+                "problem")
+
     def _time_loops(self) -> None:
         """Measures the wall time of calls in a Python loop. Their outputs are compared as well. Raises Failed."""
         longest = int(LOOP_MS / (self._timings.solution_ms() or LEAST_MS)) + 1
         calls = min(LOOP_CALLS, longest, len(self._workload.sets))
         for number in range(LOOPS):
             self._tools.progress(f"timing loop {number + 1} of {LOOPS}")
-            batch = Batch(self._workload, self._candidate, self._secret_random, self._public, None)
+            batch = Batch(self._workload, self._candidate, self._secret_random, self._public,
+                          variants=self._variants, page=None)
             plain_outputs = batch.loop(calls)
             self._check_batch(batch, plain_outputs)
             if number > 0:  # the first loop allocates memory for all of its outputs
@@ -209,7 +232,8 @@ class Calls:
         is known which inputs the calls read. Raises Failed.
         """
         page = None if self._requests.synchronises else self._candidate.page
-        batch = Batch(self._workload, self._candidate, self._secret_random, self._public, page)
+        batch = Batch(self._workload, self._candidate, self._secret_random, self._public, variants=self._variants,
+                      page=page)
         blocked, plain_outputs = batch.run(calls)
         if batch.known:
             self._check_batch(batch, plain_outputs)
@@ -219,24 +243,26 @@ class Calls:
         mutated = self._workload.probed.mutated
         for number, call in enumerate(batch.calls):
             what = f"call {number + 1} of several"
-            label = f"{what} ({call.variant} inputs)"
+            label = f"{what} ({call.change})"
             kept = [index for index in range(len(call.tensors)) if index not in mutated]
             shared = self._workload.inputs(number)
             if not all(same_bits(shared[index], call.tensors[index]) for index in kept):
                 raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
             states_before = self._reference.states()
             output, _ = self._reference.run(call.tensors, call.non_tensors, call.random_seed, blocked=False)
-            if batch.written_over[number]:
-                continue  # the solution reuses one buffer for its outputs, which holds a later call's output
             failure = self._checker.check(CallCheck(
                 inputs=call.tensors, non_tensors=call.non_tensors, random_seed=call.random_seed,
                 states_before=states_before, output=output, states_after=self._reference.states(),
                 plain_outputs=plain_outputs[number],
                 changed_inputs={index: call.tensors[index] for index in mutated}, buffers=number,
+                # A solution may reuse one buffer for its outputs, which then holds a later call's output.
+                outputs_written=not batch.written_over[number], few_are_large=call.variant is Variant.LARGE,
                 states_written=number == len(batch.calls) - 1, handed_in=batch.outputs[number],
             ))
             if failure:
-                raise Failed(Verdict.WRONG, f"{label}: {failure}", self._checker.mismatch(what, call.variant))
+                mismatch = self._checker.mismatch(what, call.variant)
+                hint = self._hint(call.variant, number + 1)
+                raise Failed(Verdict.WRONG, f"{label}: {failure}{hint}", mismatch)
 
     def _choose_blocked(self, number: int, profile: bool) -> bool:
         """Whether to queue a call behind the blocking kernel."""

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
-from inlinebench.problem.forward import Output
+from inlinebench.problem import own_code
+from inlinebench.problem.forward import Output, Tensors
 from inlinebench.problem.problem_file import ProblemError, describe
-from inlinebench.problem.workload import Tensors, Workload, snapshot
+from inlinebench.problem.workload import Workload, snapshot
 from inlinebench.timing.before_call import BeforeCall
 from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.call import Clock, Sample, timed_call
@@ -50,20 +51,21 @@ class Reference:
         """
         self._last = tensors, non_tensors, random_seed
         arguments = self._workload.probed.input_form.arguments(tensors, non_tensors)
-        if self._before_call is not None:
-            self._before_call.prepare(
-                [(tensor.data_ptr(), tensor.numel() * tensor.element_size()) for tensor in tensors])
         limit = self._blocking.limit_ms if blocked else 0.0
-        seed_all(random_seed)
-        try:
-            with torch.no_grad():
-                output, sample = timed_call(
-                    self._clock, lambda: Output.of(self._model(*arguments)).dense(), lambda _: None, limit
-                )
-        except torch.OutOfMemoryError:
-            raise
-        except Exception as error:
-            raise ProblemError(f"{self._path}: the reference's forward raises {describe(error)}") from error
+        with own_code.step(own_code.FORWARD):  # begins here, so that its message is read before the clock starts
+            if self._before_call is not None:
+                self._before_call.prepare(
+                    [(tensor.data_ptr(), tensor.numel() * tensor.element_size()) for tensor in tensors])
+            seed_all(random_seed)
+            try:
+                with torch.no_grad():
+                    output, sample = timed_call(
+                        self._clock, lambda: Output.of(self._model(*arguments)).dense(), lambda _: None, limit
+                    )
+            except torch.OutOfMemoryError:
+                raise
+            except Exception as error:
+                raise ProblemError(f"{self._path}: the reference's forward raises {describe(error)}") from error
         if limit and not sample.blocked:
             self._blocking.ran_out()
         return output, sample

@@ -35,7 +35,7 @@ from inlinebench.messages import (
     Settings,
     Status,
 )
-from inlinebench.problem import problem_file
+from inlinebench.problem import own_code, problem_file
 from inlinebench.problem.memory import describe_shortage, free_bytes
 from inlinebench.problem.probe import CannotRun, is_sticky
 from inlinebench.problem.probe_process import ProbeProcess
@@ -118,9 +118,6 @@ class Judge:
             return self._judge(job), True
         except ProblemError as error:
             return self._result(job, Verdict.PROBLEM_ERROR, str(error)), "CUDA error" not in str(error)
-        except (torch.OutOfMemoryError, MemoryError):
-            shortage = describe_shortage(None, free_bytes(self._device), self._device)
-            return self._result(job, Verdict.SKIPPED, shortage), True
         except Exception as error:  # noqa: BLE001
             # A bug of the harness in one evaluation must not stop the others.
             reason = f"{problem_file.describe(error)}; please report this with the log"
@@ -133,7 +130,11 @@ class Judge:
         if isinstance(self._runtime_libraries, str):
             return self._result(job, Verdict.BUILD_FAILED, self._runtime_libraries)
         self._candidates.prepare(job.solution)  # the candidate starts while the problem is prepared
-        prepared = self._prepare(job.problem)
+        try:
+            prepared = self._prepare(job.problem)
+        except (torch.OutOfMemoryError, MemoryError):  # no solution runs yet
+            shortage = describe_shortage(None, free_bytes(self._device), self._device)
+            return self._result(job, Verdict.SKIPPED, shortage)
         if isinstance(prepared, CannotRun):
             verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
             return self._result(job, verdict, prepared.reason)
@@ -169,7 +170,7 @@ class Judge:
         settings = self._settings
         self._probe.begin(problem, settings.variants, settings.max_memory)
         self._load_own_kernels()
-        probed = self._probe.finish()
+        probed = self._probe.finish(settings.problem_timeout, self._report_progress)
         if isinstance(probed, CannotRun):
             self._cannot[problem.key] = probed
             return probed
@@ -298,6 +299,7 @@ def serve(connection: Connection, settings: Settings, launcher: Launcher, probe:
         return 1
     probe.use(str(device), settings.tf32)
     exact_arithmetic(tf32=settings.tf32)
+    own_code.report_steps(connection.send, device)
     environment = devices.environment(device, settings.tf32)
     connection.send(Hello(str(device), environment, devices.architectures(device)))
     gc.freeze()  # excludes everything loaded so far from garbage collection, which would take 0.1 s each time

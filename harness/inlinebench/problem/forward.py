@@ -9,9 +9,13 @@ from typing import Any
 
 import torch
 
+from inlinebench.problem import own_code
 from inlinebench.wire.arena import TensorMeta, is_dense
 from inlinebench.wire.arithmetic import seed_all
 from inlinebench.wire.tree import flatten, merge, plain, unflatten
+
+Tensors = dict[str, torch.Tensor]
+"""Tensors by name, such as the buffers of a model."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,13 @@ class Output:
         return tuple(TensorMeta.of(tensor) for tensor in self.tensors)
 
 
-def run(model: torch.nn.Module, arguments: Sequence[Any], random_seed: int) -> Any:
-    """Seeds all random generators, runs `forward` under `no_grad`, and returns its output."""
+def run(model: torch.nn.Module, arguments: Sequence[Any], random_seed: int, step: str = own_code.FORWARD) -> Any:
+    """Seeds all random generators, runs `forward` under `no_grad`, and returns its output.
+
+    `step` is the name under which it is reported as a step of the problem's own code.
+    """
     seed_all(random_seed)
-    with torch.no_grad():
+    with torch.no_grad(), own_code.step(step):
         return model(*arguments)
 
 

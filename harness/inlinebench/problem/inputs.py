@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import time
 import types
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from inlinebench.problem import problem_file
+from inlinebench.problem.input_domains import TraceDomains
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.secret_random import SecretRandom
 from inlinebench.problem.variants import Variant, apply_variant, blur
@@ -23,6 +24,7 @@ SLOW_DRAW_S = 0.3
 """If `get_inputs` takes longer than this, its results are reused."""
 KEPT_SETS = 4
 """The number of results that are kept for reuse."""
+
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,19 @@ def draw(module: types.ModuleType, seed: int, device: torch.device) -> Draw:
     return Draw(skeleton, is_tensor, tensors, non_tensors)
 
 
+def draw_traced(module: types.ModuleType, seed: int, device: torch.device) -> tuple[Draw, tuple[int, ...]]:
+    """Draws inputs as `draw` does. Also returns the positions of the tensors that come straight from a draw.
+
+    If `get_inputs` does not run while it is traced, no position is returned.
+    """
+    try:
+        with TraceDomains() as domains:
+            drawn = draw(module, seed, device)
+        return drawn, tuple(index for index, tensor in enumerate(drawn.tensors) if domains.is_free(tensor))
+    except ProblemError:
+        return draw(module, seed, device), ()
+
+
 class InputSource:
     """Provides the inputs of one problem at one shape for call after call.
 
@@ -66,6 +81,7 @@ class InputSource:
         device: where inputs are drawn.
         metas: the dtype, shape and strides that every drawn tensor must have.
         admitted: for each changing variant, the positions of the tensors that the reference accepts it for.
+        continuous: the positions of the tensors whose values may change a little when a drawn set is used again.
     """
 
     def __init__(
@@ -74,18 +90,24 @@ class InputSource:
         device: torch.device,
         metas: Sequence[TensorMeta],
         admitted: Mapping[Variant, Collection[int]],
+        continuous: Collection[int],
     ) -> None:
         self._module, self._device, self._metas = module, device, tuple(metas)
+        self._continuous = frozenset(continuous)
         self._admitted = {variant: frozenset(positions) for variant, positions in admitted.items() if positions}
         self._kept: list[Draw] = []
         self._slow = False
 
-    def choose_variant(self, secret_random: random.Random) -> Variant:
-        """Draws the variant for one call. With a probability of 0.6 it changes values, if any such variant is admitted.
+    def variants(self, secret_random: random.Random) -> Iterator[Variant]:
+        """Yields the variant for one call after the other, in secret order.
+
+        A block of a few calls has each admitted variant once, so that a check of six calls has all of them. About a
+        third of the calls get inputs as drawn.
         """
-        if not self._admitted or secret_random.random() < 0.4:
-            return Variant.PLAIN
-        return secret_random.choice(sorted(self._admitted))
+        block = [Variant.PLAIN] * max(1, len(self._admitted) // 2) + sorted(self._admitted)
+        while True:
+            secret_random.shuffle(block)
+            yield from block
 
     def write(self, seed: int, variant: Variant, targets: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """Writes one call's inputs to the target tensors. Returns the non-tensor arguments.
@@ -100,12 +122,16 @@ class InputSource:
         positions = self._positions(variant, seed)
         for position, (tensor, target) in enumerate(zip(drawn.tensors, targets, strict=True)):
             target.copy_(tensor)
-            if self._slow and any(position in positions for positions in self._admitted.values()):
+            if self._slow and position in self._continuous:
                 blur(target, generator)
             if position in positions:
                 changed = apply_variant(variant, target, generator)
                 assert changed.data_ptr() == target.data_ptr()
         return drawn.non_tensors
+
+    def describe(self, variant: Variant, seed: int) -> str:
+        """Describes how the inputs that `write` writes differ from those drawn, such as "random signs of input 0"."""
+        return variant.of(sorted(self._positions(variant, seed)))
 
     def _positions(self, variant: Variant, seed: int) -> frozenset[int]:
         """Returns the positions of the tensors that a variant changes.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,9 +20,9 @@ import torch
 from inlinebench.compare.fingerprint import same_bits
 from inlinebench.compare.tolerance import measure_scale
 from inlinebench.messages import ProblemAt
-from inlinebench.problem import problem_file
+from inlinebench.problem import own_code, problem_file
 from inlinebench.problem.forward import InputForm, Output, random_state, run, to_double
-from inlinebench.problem.inputs import Draw, draw
+from inlinebench.problem.inputs import Draw, draw_traced
 from inlinebench.problem.memory import (
     describe_shortage,
     free_bytes,
@@ -32,7 +32,7 @@ from inlinebench.problem.memory import (
     meta_bytes,
 )
 from inlinebench.problem.problem_file import PackageMissing, ProblemError, describe
-from inlinebench.problem.variants import CHANGING, POWERS_OF_TWO, Variant, apply_variant, is_continuous
+from inlinebench.problem.variants import CHANGING, POWERS, Variant, apply_variant, is_continuous
 from inlinebench.problem.work import work_of
 from inlinebench.sandbox.watchdog import available_bytes
 from inlinebench.timing.roofline import Work
@@ -55,10 +55,10 @@ rounding within the reference."""
 NOTHING = 1e-3
 """An output in float64 below this share of the reference's output is zero in theory, so a difference is rounding."""
 
-Trial = tuple[Variant | None, tuple[int, ...]]
-"""A run that might kill the process: a variant and the positions of the inputs that take it. With None for the variant,
-the whole reference in float64."""
-IN_FLOAT64: Trial = (None, ())
+Trial = tuple[str, tuple[int, ...]]
+"""A run that might crash or hang: a variant and the positions of the inputs that take it, or one of the two below."""
+IN_FLOAT64: Trial = ("in float64", ())
+COUNTED: Trial = ("with operations counted", ())
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,8 @@ class ProbeResult:
     """Whether `forward` draws from PyTorch's random generators."""
     float64: bool
     """Whether the reference in float64 can be the oracle."""
+    continuous: tuple[int, ...]
+    """The positions of the inputs whose values may change a little. Empty without variants."""
     variants: dict[Variant, tuple[int, ...]]
     """For each admitted variant, the positions of the inputs that take it."""
     work: Work
@@ -114,7 +116,7 @@ class ProbeDone:
 
 @dataclass(frozen=True)
 class Trying:
-    """Probe to judge: a trial begins that might kill the process."""
+    """Probe to judge: a trial begins that might crash or hang."""
 
     trial: Trial
     """The trial."""
@@ -138,7 +140,7 @@ def run_probe(
         problem: the problem to probe.
         device: where to run the reference.
         variants: whether to try input variants.
-        excluded: trials that are known to kill the process.
+        excluded: trials that are known to crash or hang.
         report: is called before each trial.
         most: the most device memory that the problem may use, in bytes.
     """
@@ -153,14 +155,16 @@ def run_probe(
         with host_refuses_more_than(available_bytes()):
             module = problem_file.load_at(problem)
             model = problem_file.construct(module).to(device)
-            drawn = draw(module, THROW_AWAY_SEED, device)
+            drawn, straight = draw_traced(module, THROW_AWAY_SEED, device)
             probed = _observe(problem, module, model, drawn, device, trials=trials)
             if (needed := least_bytes(probed.inputs, model, probed.outputs)) > allowed:
                 return too_large(needed)
-            admitted = {}
-            if variants and getattr(module, "INPUT_VARIANTS", True):
-                admitted = _admit(model, drawn, probed.mutated, trials, device)
-            return ProbeResult(**{**vars(probed), "variants": admitted})
+            if not variants or not getattr(module, "INPUT_VARIANTS", True):
+                return probed
+            continuous = tuple(index for index, tensor in enumerate(drawn.tensors) if is_continuous(tensor))
+            varied = [index for index in continuous if index in straight]
+            admitted = _admit(model, drawn, probed.mutated, trials, device, varied=varied)
+            return replace(probed, continuous=continuous, variants=admitted)
     except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
         if not is_out_of_memory(error) and not is_out_of_memory(error.__cause__):
             return CannotRun(str(error), own_fault=not isinstance(error, PackageMissing))
@@ -201,7 +205,8 @@ def _observe(
         arguments = form.arguments(tensors, drawn.non_tensors)
         with torch.no_grad():
             before = random_state(device)
-            output = Output.of(model(*arguments))
+            with own_code.step(own_code.FORWARD):
+                output = Output.of(model(*arguments))
         _synchronize(device)
     except torch.OutOfMemoryError:
         raise
@@ -213,6 +218,10 @@ def _observe(
     )
     draws_random = not torch.equal(before, random_state(device))
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
+    work = work_of(
+        module, model, drawn, output, mutated=mutated, storages=storages, device=device,
+        tf32=torch.backends.cudnn.allow_tf32, may_count=lambda: trials.may(COUNTED),
+    )
     return ProbeResult(
         inputs=drawn.metas,
         input_form=form,
@@ -223,11 +232,11 @@ def _observe(
         may_alias=any(tensor.untyped_storage().data_ptr() in storages for tensor in output.tensors),
         written_bytes=_written_bytes(output, storages),
         random=draws_random,
-        float64=(not draws_random and not mutated and trials.may(IN_FLOAT64)
+        float64=(problem.oracle and not draws_random and not mutated and trials.may(IN_FLOAT64)
                  and _runs_in_float64(problem, form, drawn, output, device)),
+        continuous=(),
         variants={},
-        work=work_of(module, model, drawn, output, mutated=mutated, storages=storages, device=device,
-                     tf32=torch.backends.cudnn.allow_tf32),
+        work=work,
     )
 
 
@@ -332,14 +341,14 @@ def _is_rounding(own: torch.Tensor, exact: torch.Tensor, perturbed: torch.Tensor
 
 
 def _admit(
-    model: torch.nn.Module, drawn: Draw, mutated: Collection[int], trials: _Trials, device: torch.device
+    model: torch.nn.Module, drawn: Draw, mutated: Collection[int], trials: _Trials, device: torch.device, *,
+    varied: Sequence[int],
 ) -> dict[Variant, tuple[int, ...]]:
-    """Returns for each variant the positions of the inputs that the reference accepts it for."""
-    continuous = [index for index, tensor in enumerate(drawn.tensors) if is_continuous(tensor)]
+    """Returns for each variant the positions of the inputs, out of `varied`, that the reference accepts it for."""
     form = InputForm(drawn.skeleton, drawn.is_tensor)
 
     def accepts(variant: Variant, positions: tuple[int, ...]) -> bool:
-        powers = (min(POWERS_OF_TWO), max(POWERS_OF_TWO)) if variant is Variant.SCALED else (None,)
+        powers = (min(POWERS[variant]), max(POWERS[variant])) if variant in POWERS else (None,)
         return trials.may((variant, positions)) and all(
             _stays_finite(
                 model, form, drawn, device, variant=variant, power=power, positions=positions, mutated=mutated
@@ -349,7 +358,7 @@ def _admit(
 
     admitted: dict[Variant, tuple[int, ...]] = {}
     for variant in CHANGING:
-        alone = tuple(index for index in continuous if accepts(variant, (index,)))
+        alone = tuple(index for index in varied if accepts(variant, (index,)))
         if len(alone) == 1 or (alone and accepts(variant, alone)):
             admitted[variant] = alone
     return admitted

@@ -22,6 +22,7 @@ def serve_judge(connection: Connection) -> None:
         wake(wanted)
         from torch.utils import flop_counter  # noqa: F401 - imports Triton, which takes time, while CUDA starts
 
+        from inlinebench.problem.own_code import report_steps
         from inlinebench.problem.probe import ProbeDone, run_probe
 
         bytecode.leave()
@@ -30,6 +31,7 @@ def serve_judge(connection: Connection) -> None:
         return
     device = torch.device(name)
     exact_arithmetic(tf32=tf32)
+    report_steps(connection.send, device)
     if device.type == "cuda":
         torch.cuda.synchronize(device)  # waits for CUDA to start while the judge does other work
     while True:

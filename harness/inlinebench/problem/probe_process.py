@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.connection import Pipe as make_pipe
 from typing import TYPE_CHECKING
 
 from inlinebench.messages import ProblemAt
 from inlinebench.process.launcher import Launcher
-from inlinebench.wire.processes import Child
+from inlinebench.process.steps import Receiver, StepTimedOut
+from inlinebench.wire.processes import Child, bury, kill_tree
 
 if TYPE_CHECKING:
     from inlinebench.problem.probe import CannotRun, ProbeDone, ProbeResult, Trial
 
 ENTRY = "inlinebench.problem.probe_main:serve_judge"
 LONGEST_S = 600.0
-"""A probe that sends nothing for longer than this counts as hanging."""
+"""A probe that sends nothing for longer than this between steps of the problem's own code counts as hanging."""
 
 
 class ProbeProcess:
@@ -59,12 +61,20 @@ class ProbeProcess:
 
     def has_answered(self) -> bool:
         """Whether a message from the process is available, so that `finish` need not wait for one."""
-        return self._connection.poll()
+        try:
+            return self._receiver.has_message()
+        except (EOFError, OSError):
+            return True  # `finish` learns the same without waiting
 
-    def finish(self) -> ProbeResult | CannotRun:
+    def finish(self, limit: float, show: Callable[[str], None]) -> ProbeResult | CannotRun:
         """Waits for the outcome of the probe that was begun.
 
-        If a trial kills the process, the probe is repeated without that trial, as if the reference had refused it.
+        If a trial kills the process or exceeds the limit, the probe is repeated without that trial, as if the reference
+        had refused it.
+
+        Args:
+            limit: the most seconds that each step of the problem's own code may take.
+            show: is called with a text about each step that takes longer than a second.
         """
         assert self._request is not None
         (problem, variants, most), self._request = self._request, None
@@ -73,7 +83,11 @@ class ProbeProcess:
         excluded: set[Trial] = set()
         died_before_trials = False
         while True:
-            found = self._await()
+            try:
+                found = self._await(limit, show)
+            except StepTimedOut as error:
+                self._restart()
+                return CannotRun(f"{problem.path}: {error}")
             if isinstance(found, ProbeDone):
                 if not found.healthy:
                     self._restart()
@@ -88,9 +102,11 @@ class ProbeProcess:
             self._ask(problem, variants, excluded, most)
 
     def close(self) -> None:
-        """Ends the process."""
+        """Ends the process and all its descendants, such as compilers that the problem's code started."""
         self._connection.close()
+        below = kill_tree(self._process.pid) if self._process.is_running() else ()
         self._process.end()
+        bury(below)
 
     def _send_setup(self, facts: object) -> None:
         """Sends a message that every replacement of the process gets as well."""
@@ -104,27 +120,34 @@ class ProbeProcess:
             self._restart()
             self._connection.send(request)
 
-    def _await(self) -> ProbeDone | Trial | None:
-        """Returns the outcome, or the trial that killed the process (None: it died before the trials)."""
+    def _await(self, limit: float, show: Callable[[str], None]) -> ProbeDone | Trial | None:
+        """Returns the outcome, or the trial that crashed or hung (None: the process died before the trials).
+
+        Raises StepTimedOut if the problem's code exceeds the limit before the trials.
+        """
         from inlinebench.problem.probe import ProbeDone, Trying
 
         last: Trial | None = None
-        while self._connection.poll(LONGEST_S):
+        while True:
             try:
-                message = self._connection.recv()
+                message = self._receiver.receive(limit, show, LONGEST_S)
             except (EOFError, OSError):
+                return last
+            except StepTimedOut:
+                if last is None:
+                    raise
                 return last
             if not isinstance(message, Trying):
                 assert isinstance(message, ProbeDone)
                 return message
             last = message.trial
-        return last
 
     def _start(self) -> None:
         ours, theirs = make_pipe()
         self._process = Child(self._launcher.serve(ENTRY, theirs.fileno()))
         theirs.close()
         self._connection: Connection = ours
+        self._receiver = Receiver(ours)
 
     def _restart(self) -> None:
         self.close()

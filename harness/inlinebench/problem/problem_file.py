@@ -16,6 +16,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from inlinebench.messages import CONSTRUCTION_SEED, ProblemAt
+from inlinebench.problem import own_code
 from inlinebench.records.catalog import FULL, assigned_names, describe_syntax_error
 from inlinebench.wire.arithmetic import cast, seed_all
 from inlinebench.wire.tree import flatten, unflatten
@@ -99,7 +100,8 @@ def construct(module: types.ModuleType) -> torch.nn.Module:
     arguments, named = init_inputs(module)
     seed_all(CONSTRUCTION_SEED)
     try:
-        model = module.Model(*copy.deepcopy(arguments), **copy.deepcopy(named))
+        with own_code.step(own_code.CONSTRUCTOR):
+            model = module.Model(*copy.deepcopy(arguments), **copy.deepcopy(named))
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
@@ -190,7 +192,8 @@ def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # pickle, dataclasses and inspect look up the module of a class
     try:
-        exec(compile(tree, str(path), "exec"), module.__dict__)
+        with own_code.step(own_code.LOADING):
+            exec(compile(tree, str(path), "exec"), module.__dict__)
     except torch.OutOfMemoryError:
         raise
     except (Exception, SystemExit) as error:
@@ -209,7 +212,8 @@ def _missing_package(error: ModuleNotFoundError) -> str | None:
 
 def _call(module: types.ModuleType, function: str) -> Any:
     try:
-        return getattr(module, function)()
+        with own_code.step(f"{function}()"):
+            return getattr(module, function)()
     except torch.OutOfMemoryError:
         raise
     except (Exception, SystemExit) as error:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 import sys
 import types
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch.nn.parameter import is_lazy
 
-from inlinebench.problem import problem_file
+from inlinebench.problem import own_code, problem_file
 from inlinebench.problem.forward import InputForm, Output, run
 from inlinebench.problem.inputs import Draw
 from inlinebench.problem.memory import free_bytes
@@ -39,7 +39,7 @@ SEED = 3
 
 def work_of(
     module: types.ModuleType, model: torch.nn.Module, drawn: Draw, output: Output, *, mutated: Collection[int],
-    storages: Collection[int], device: torch.device, tf32: bool = False,
+    storages: Collection[int], device: torch.device, tf32: bool = False, may_count: Callable[[], bool] = lambda: True,
 ) -> Work:
     """Returns the work of one call, after a forward of the reference.
 
@@ -56,9 +56,15 @@ def work_of(
         storages: the addresses of the storages of the forward's inputs. An output there needs no further write.
         device: where to run the copy.
         tf32: whether the reference may use TF32.
+        may_count: is asked before the reference runs once more to count its operations.
     """
     counts = stated(module)
-    traced = _Traced() if len(counts) == len(COUNTS) else _trace(module, model, drawn, output, device)
+    if len(counts) == len(COUNTS):
+        traced = _Traced()
+    elif may_count():
+        traced = _trace(module, model, drawn, output, device)
+    else:
+        traced = _Traced(note="operations not counted: the reference crashes or hangs while they are counted")
     weights = _weights(model)
     read = memory_bytes([*drawn.tensors, *weights])
     changed = memory_bytes(drawn.tensors[index] for index in mutated)
@@ -78,7 +84,8 @@ def stated(module: types.ModuleType) -> dict[str, int]:
     if not hasattr(module, "work"):
         return {}
     try:
-        given = module.work()
+        with own_code.step("work()"):
+            given = module.work()
     except torch.OutOfMemoryError:
         raise
     except (Exception, SystemExit) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ import torch
 
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import problem_file
-from inlinebench.problem.forward import Output, run, to_double
+from inlinebench.problem.forward import Tensors
 from inlinebench.problem.inputs import InputSource
 from inlinebench.problem.memory import free_bytes
 from inlinebench.problem.probe import ProbeResult
+from inlinebench.problem.reference_copy import ReferenceCopy
 from inlinebench.problem.variants import Variant
 from inlinebench.timing.before_call import POISON_BYTE
 from inlinebench.timing.call import Clock
@@ -39,9 +40,6 @@ MOST_SETS_BYTES = 2 << 30
 """The most bytes for all sets together."""
 SETS_MEMORY_SHARE = 0.1
 """The largest share of the free device memory for all sets together."""
-
-Tensors = dict[str, torch.Tensor]
-
 
 class Workload:
     """A problem at one shape, with everything that its solutions share. Call `close` to free the shared buffers.
@@ -83,7 +81,7 @@ class Workload:
         """The shared memory that contains all of these buffers."""
         self.costs: Costs | None = None
         """The costs of the harness's own steps. Measured on a GPU with timing."""
-        self.source = InputSource(self.module, device, probed.inputs, probed.variants)
+        self.source = InputSource(self.module, device, probed.inputs, probed.variants, probed.continuous)
         """Draws the inputs."""
 
     @property
@@ -105,9 +103,13 @@ class Workload:
         """Returns a new reference model on the CPU, in its initial state."""
         return problem_file.twin(self.module, self._pristine)
 
-    def oracle(self) -> Oracle | None:
+    def oracle(self) -> ReferenceCopy | None:
         """Returns the reference in float64, or None if it cannot be the oracle."""
-        return Oracle(self) if self.probed.float64 else None
+        return self.copy(double=True) if self.probed.float64 else None
+
+    def copy(self, *, double: bool = False) -> ReferenceCopy:
+        """Returns a copy of the reference that computes calls again, in its own dtypes or in float64."""
+        return ReferenceCopy(self.pristine(), self.probed.input_form, self.device, double=double)
 
     def measure_costs(self, clock: Clock, null_ms: float | None) -> None:
         """Measures `costs` on a GPU. `null_ms` is the time of an empty kernel by CUPTI, or None without CUPTI."""
@@ -192,41 +194,6 @@ def _how_many(set_bytes: int, device: torch.device) -> int:
         return 1
     room = min(MOST_SETS_BYTES, SETS_MEMORY_SHARE * free_bytes(device))
     return max(1, min(MOST_SETS, int(room // max(1, set_bytes))))
-
-
-class Oracle:
-    """The reference in float64. Before each call, it takes over the states of the reference."""
-
-    def __init__(self, workload: Workload) -> None:
-        self._workload = workload
-        self._model = workload.pristine().double().to(workload.device)
-
-    def run(
-        self, states: Tensors, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any], seed: int
-    ) -> Output | None:
-        """Returns the output, or None if the call does not fit in memory. Afterwards `states` returns the new states.
-
-        Args:
-            states: the states that the reference had before the call.
-            tensors: the tensor inputs.
-            non_tensors: the other arguments.
-            seed: the seed that is set before `forward`.
-        """
-        needed = 2 * sum(tensor.numel() * 8 for tensor in tensors)
-        if needed > free_bytes(self._workload.device):
-            return None
-        with torch.no_grad():
-            for name, buffer in self._model.named_buffers():
-                buffer.copy_(states[name])
-        arguments = self._workload.probed.input_form.arguments(to_double(tensors), non_tensors)
-        try:
-            return Output.of(run(self._model, arguments, seed))
-        except torch.OutOfMemoryError:
-            return None
-
-    def states(self) -> Tensors:
-        """Returns the oracle's buffers after the last run, by name."""
-        return dict(self._model.named_buffers())
 
 
 def snapshot(model: torch.nn.Module) -> Tensors:

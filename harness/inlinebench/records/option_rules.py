@@ -101,7 +101,7 @@ _RULES: Mapping[str, _Rule] = {
     "devices": _Rule(f"{ALL_DEVICES}, GPU numbers such as 0,1, or cpu,cpu", _are_devices),
     "calls": _COUNT, "most_calls": _COUNT, "jobs": _COUNT,
     "warmup": _Rule("0 or a positive integer", lambda value: _is_whole(value) and value >= 0),
-    "time_budget": _POSITIVE, "timeout": _POSITIVE, "build_timeout": _POSITIVE,
+    "time_budget": _POSITIVE, "timeout": _POSITIVE, "build_timeout": _POSITIVE, "problem_timeout": _POSITIVE,
     "max_memory": _POSITIVE, "host_memory": _POSITIVE,
     "half_width": _Rule("a number between 0 and 1", lambda value: _is_number(value) and 0 < value < 1),
     "tolerance": _Rule("0 or a positive number", lambda value: _is_number(value) and 0 <= value < math.inf),

@@ -110,6 +110,8 @@ class Options:
     """The device memory that a problem may need, in GiB. None means all that is free."""
     timeout: float = 300.0
     """The time limit of one evaluation, in seconds."""
+    problem_timeout: float = 60.0
+    """The time limit of each step of a problem's own code, such as one call of `get_inputs`, in seconds."""
     build_timeout: float = 600.0
     """The time limit of one build, in seconds."""
     jobs: int | None = None

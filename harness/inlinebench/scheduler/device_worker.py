@@ -1,4 +1,4 @@
-"""Evaluates jobs one after the other on one device, with a judge that is replaced when it dies."""
+"""Evaluates jobs one after the other on one device, with a judge that is replaced when it dies or hangs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inlinebench.messages import Evaluate, Hello, Init, ProblemAt, Settings
+from inlinebench.process.steps import FORWARD_IN_FLOAT64, StepTimedOut
 from inlinebench.records.errors import JudgeDied, NoDevice
 from inlinebench.records.result import Result, Verdict
 from inlinebench.scheduler.judge_client import JudgeClient
@@ -14,6 +15,9 @@ from inlinebench.scheduler.judge_process import Scratch
 
 if TYPE_CHECKING:
     from inlinebench.compile.service import BuildService
+
+Key = tuple[str, str, str]
+"""The key of a problem at a shape."""
 
 
 class DeviceWorker:
@@ -26,6 +30,8 @@ class DeviceWorker:
     def __init__(self, scratch: Scratch, show: Callable[[str], None], gpu: str | None = None, label: str = "") -> None:
         self._scratch, self._show, self._gpu, self._label = scratch, show, gpu, label
         self._now = ""
+        self._timed_out: set[Key] = set()
+        self._given_up: dict[Key, str] = {}
         self._judge = self._start()
 
     def open(self, settings: Settings) -> Hello:
@@ -46,27 +52,49 @@ class DeviceWorker:
 
     def init_arguments(self, problem: ProblemAt) -> Init:
         """Returns the pickled constructor arguments of a problem, or the reason why it has none."""
+        self._now = f"{problem.path.stem} {problem.shape}"
         try:
             return self._judge.init_arguments(problem)
         except JudgeDied as error:
             self._restart()
             return Init(None, f"{problem.path}: {error} while it loaded this file")
+        except StepTimedOut as error:
+            self._restart()
+            self._given_up[problem.key] = f"{problem.path}: {error}"
+            return Init(None, self._given_up[problem.key])
 
     def evaluate(self, job: Evaluate) -> Result:
-        """Returns the result of a job. If the judge dies, this result is an internal error, and a new judge starts."""
-        self._now = f"{job.problem_name}/{job.solution_name} {job.shape_name}"
+        """Returns the result of a job.
+
+        If the judge dies, this result is an internal error; if the problem's own code hangs in it, a problem error. A
+        new judge then starts.
+        """
+        self._now, key = f"{job.problem_name}/{job.solution_name} {job.shape_name}", job.problem.key
         self.show("")
+        if key in self._given_up:
+            return self._failed(job, Verdict.PROBLEM_ERROR, self._given_up[key])
         try:
             result = self._judge.evaluate(job)
             if not self._judge.usable:
                 self._restart()
+            return replace(result, device=self.device)
         except JudgeDied as error:
-            log = self._judge.log()
-            self._restart()
             reason = f"{error} during this evaluation; the log has its last output"
-            return Result(job.problem_name, job.solution_name, job.shape_name, self.device, Verdict.INTERNAL_ERROR,
-                          reason, seed=self._settings.seed, log=log or None)
-        return replace(result, device=self.device)
+            return self._failed(job, Verdict.INTERNAL_ERROR, reason, self._restart())
+        except StepTimedOut as error:
+            log = self._restart()
+            if error.step == FORWARD_IN_FLOAT64:
+                return self.evaluate(replace(job, problem=replace(job.problem, oracle=False)))
+            reason = f"{job.problem.path}: {error}"
+            # A solution can slow down everything on its GPU, so the problem is given up only when this happens again.
+            if key in self._timed_out:
+                self._given_up[key] = reason
+            self._timed_out.add(key)
+            return self._failed(job, Verdict.PROBLEM_ERROR, reason, log)
+
+    def _failed(self, job: Evaluate, verdict: Verdict, reason: str, log: str = "") -> Result:
+        return Result(job.problem_name, job.solution_name, job.shape_name, self.device, verdict, reason,
+                      seed=self._settings.seed, log=log or None)
 
     def show(self, text: str) -> None:
         """Shows the current activity in the progress line."""
@@ -80,8 +108,11 @@ class DeviceWorker:
         more = {} if self._gpu is None else {"CUDA_VISIBLE_DEVICES": self._gpu}
         return JudgeClient(self._scratch, self.show, more)
 
-    def _restart(self) -> None:
+    def _restart(self) -> str:
+        """Replaces the judge. Returns the end of the old one's output."""
+        log = self._judge.log()
         self._judge.kill()
         self._judge = self._start()
         self._judge.hello(self._settings)
         self._judge.use(self._service)
+        return log

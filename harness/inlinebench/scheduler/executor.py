@@ -185,6 +185,7 @@ def settings_for(options: Options) -> Settings:
         defended=not options.trust,
         sanitize=options.sanitize,
         timeout=options.timeout,
+        problem_timeout=options.problem_timeout,
         sandbox=_sandbox(options),
         limits=_limits(options),
         max_memory=None if options.max_memory is None else int(options.max_memory * 2**30),

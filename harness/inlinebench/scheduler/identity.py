@@ -18,7 +18,7 @@ _IMPORT = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
 DECIDING = (
     "check", "calls", "most_calls", "time_budget", "half_width", "warmup", "baselines", "tolerance", "seed", "variants",
     "tf32", "allow_library", "trust", "sanitize", "full_headers", "max_memory", "host_memory", "timeout",
-    "build_timeout", "architectures",
+    "problem_timeout", "build_timeout", "architectures",
 )
 """The options that a result depends on, in addition to the problem's shape and precision."""
 

@@ -18,6 +18,7 @@ from inlinebench.messages import (
     Settings,
     Status,
 )
+from inlinebench.process.steps import Receiver
 from inlinebench.records.build_request import NoRuntimeLibraries, RuntimeLibraries
 from inlinebench.records.errors import JudgeDied, NoDevice
 from inlinebench.records.result import Result
@@ -31,7 +32,7 @@ class JudgeClient:
     """A judge process and the connection to it.
 
     The judge's temporary files are in `scratch`; `more` extends its environment. Methods that talk to the judge raise
-    JudgeDied if the process has ended.
+    JudgeDied if the process has ended, and StepTimedOut if a step of a problem's own code hangs in it.
     """
 
     def __init__(
@@ -41,12 +42,14 @@ class JudgeClient:
         self.usable = True
         self._process = scratch.process()
         self._connection = self._process.connection
+        self._receiver = Receiver(self._connection)
         with suppress(OSError):  # `hello` reports a judge that has ended
             self._connection.send({**environment(scratch.path), **(more or {})})
         self._service: BuildService | None = None
 
     def hello(self, settings: Settings) -> Hello:
         """Sends the settings and returns the judge's reply. Raises NoDevice if its device cannot be used."""
+        self._problem_timeout = settings.problem_timeout
         try:
             self._connection.send(settings)
         except OSError as error:
@@ -104,7 +107,7 @@ class JudgeClient:
 
     def _receive(self) -> Any:
         try:
-            return self._connection.recv()
+            return self._receiver.receive(self._problem_timeout, self._on_progress)
         except (EOFError, OSError) as error:
             raise JudgeDied(self._describe_end()) from error
 

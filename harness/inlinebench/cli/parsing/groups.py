@@ -100,13 +100,20 @@ def _add_times(add: Add, _: Mapping[str, str]) -> None:
         f"write a report of Nsight Compute (ncu), if it is installed, into the folder {PROFILES}")
 
 
-def _add_integrity(add: Add, _: Mapping[str, str]) -> None:
+def _add_limits(add: Add, _: Mapping[str, str]) -> None:
+    add("--problem-timeout", type=types.number, default=Options.problem_timeout, metavar="S", help="seconds for each "
+        "step of a problem's own code: to load the file, or for one call of get_inputs or of the reference (default: "
+        f"{Options.problem_timeout:g})")
+
+
+def _add_integrity(add: Add, environment: Mapping[str, str]) -> None:
     add("--allow-library", action="store_true", default=False, help="let a solution pass without a kernel of its own")
     add("--require-sandbox", action="store_true", default=False, help="fail if this machine does not offer the sandbox")
     add("--trust", action="store_true", default=False, help="leave out sandbox, outside clock and profile: for your "
         "own kernels")
     add("--timeout", type=types.number, default=Options.timeout, metavar="S", help="seconds for one "
         f"evaluation (default: {Options.timeout:g})")
+    _add_limits(add, environment)
     add("--max-memory", type=types.number, metavar="GIB", help="skip problems that need more device memory "
         "(default: the free memory)")
     add("--host-memory", type=types.number, metavar="GIB", help="host memory for one candidate "
@@ -168,6 +175,7 @@ GROUPS: Mapping[str, Callable[[Add, Mapping[str, str]], None]] = {
     "devices": _add_devices,
     "correctness": _add_correctness,
     "times": _add_times,
+    "limits": _add_limits,
     "integrity and limits": _add_integrity,
     "builds": _add_builds,
     "build results": _add_build_results,

@@ -7,6 +7,7 @@ the blocking kernel times out early, the calls run on these, and their outputs m
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +37,8 @@ class BatchCall:
     """The non-tensor arguments."""
     variant: Variant
     """The variant of the inputs."""
+    change: str
+    """How the inputs differ from those drawn, in words."""
     random_seed: int
     """The seed that is set before `forward`."""
 
@@ -48,14 +51,15 @@ class Batch:
         candidate: the process that makes the calls.
         secret_random: draws the inputs.
         public: draws the seeds that the candidate is sent.
+        variants: the variants of the inputs, one call after the other.
         page: the flags of the candidate's blocking kernel. With None, `run` uses no blocking kernel.
     """
 
     def __init__(
-        self, workload: Workload, candidate: CandidateProcess, secret_random: random.Random, public: random.Random,
-        page: FlagPage | None,
+        self, workload: Workload, candidate: CandidateProcess, secret_random: random.Random, public: random.Random, *,
+        variants: Iterator[Variant], page: FlagPage | None,
     ) -> None:
-        self._workload, self._candidate, self._page = workload, candidate, page
+        self._workload, self._candidate, self._page, self._variants = workload, candidate, page, variants
         self._secret_random, self._public = secret_random, public
         self.calls: list[BatchCall] = []
         """The calls, with the inputs that they read."""
@@ -130,17 +134,20 @@ class Batch:
         self._candidate.stop()
 
     def _prepare(self, number: int) -> BatchCall:
-        tensors = [torch.empty_like(tensor) for tensor in self._workload.inputs(number)]
-        variant = self._workload.source.choose_variant(self._secret_random)
-        non_tensors = self._workload.source.write(self._secret_random.getrandbits(62), variant, tensors)
-        return BatchCall(tensors, non_tensors, variant, self._public.getrandbits(62))
+        return self._draw([torch.empty_like(tensor) for tensor in self._workload.inputs(number)],
+                          self._public.getrandbits(62))
 
     def _stand_in(self, call: BatchCall) -> BatchCall:
-        """Returns the same call with other inputs."""
-        tensors = [torch.empty_like(tensor) for tensor in call.tensors]
-        variant = self._workload.source.choose_variant(self._secret_random)
-        self._workload.source.write(self._secret_random.getrandbits(62), variant, tensors)
-        return replace(call, tensors=tensors, variant=variant)
+        """Returns the same call with other input tensors."""
+        drawn = self._draw([torch.empty_like(tensor) for tensor in call.tensors], call.random_seed)
+        return replace(drawn, non_tensors=call.non_tensors)
+
+    def _draw(self, tensors: list[torch.Tensor], random_seed: int) -> BatchCall:
+        """Writes new inputs to the tensors, and returns a call with them."""
+        source = self._workload.source
+        variant, seed = next(self._variants), self._secret_random.getrandbits(62)
+        non_tensors = source.write(seed, variant, tensors)
+        return BatchCall(tensors, non_tensors, variant, source.describe(variant, seed), random_seed)
 
     def _write(self, calls: list[BatchCall]) -> None:
         for number, call in enumerate(calls):

@@ -1,0 +1,38 @@
+"""Reports when a step of a problem's own code begins and ends, so that the parent process can limit its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+from inlinebench.process.steps import Step
+
+LOADING = "loading the file"
+CONSTRUCTOR = "the constructor Model(...)"
+FORWARD = "the reference's forward"
+
+_report: Callable[[Step], None] | None = None
+_device = torch.device("cpu")
+
+
+def report_steps(report: Callable[[Step], None], device: torch.device) -> None:
+    """Sets who receives the steps of this process, and the device that problems run on. Without it nobody does."""
+    global _report, _device
+    _report, _device = report, device
+
+
+@contextmanager
+def step(name: str) -> Iterator[None]:
+    """Runs a step of the problem's own code. Work that it queues on the GPU is part of it. Steps do not nest."""
+    if _report is None:
+        yield
+        return
+    _report(Step(name))
+    try:
+        yield
+        if _device.type == "cuda":
+            torch.cuda.synchronize(_device)
+    finally:
+        _report(Step(""))
