@@ -30,7 +30,6 @@ from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import Called
 from inlinebench.records.result import Timing, Verdict
-from inlinebench.timing.classes import TO_CONFIRM
 from inlinebench.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from inlinebench.timing.overhead import overhead
 from inlinebench.timing.profile import Activity
@@ -44,6 +43,8 @@ join can finish behind the blocking kernel unnoticed; without it, this work is m
 LOOPS, LOOP_CALLS, LOOP_MS = 4, 16, 20.0
 """Loops that measure the wall time (the first one warms up), the most calls in each, and the target time of each in ms.
 """
+TO_CONFIRM = 16
+"""How many more calls are made on a kind of inputs that seems to be slower."""
 BELOW_ROOFLINE = 0.95
 """Pure reads are a few percent faster than the copies that bandwidth is measured with."""
 FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5

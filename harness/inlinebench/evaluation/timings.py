@@ -7,11 +7,10 @@ from statistics import median
 
 from inlinebench.records.result import Baseline, GpuState, InputKind, Roofline, Spread, Timing
 from inlinebench.timing.call import Sample
-from inlinebench.timing.classes import slowest
 from inlinebench.timing.gpu_state import GpuSample, busy, drops, summarize
 from inlinebench.timing.gpu_state import flags as gpu_flags
 from inlinebench.timing.overhead import Overhead
-from inlinebench.timing.statistics import median_interval, paired_ratios, quartiles, widen_by_clock
+from inlinebench.timing.statistics import median_interval, paired_ratios, quartiles, slowest, widen_by_clock
 
 LEAST_MS = 1e-4
 """The lower bound of every time in ms. It keeps ratios finite; no call takes less than 0.1 µs."""

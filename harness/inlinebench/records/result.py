@@ -375,6 +375,28 @@ class Mismatch:
         if self.worst_error is not None and not self.tolerance < self.worst_error < math.inf:
             raise ValueError(f"an error of {self.worst_error} is not beyond the tolerance {self.tolerance}")
 
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a run's work. Raises ValueError for parts that do not exist."""
+
+    part: int
+    """The number of the part, from 1."""
+    parts: int
+    """The number of parts."""
+    rows: int
+    """The number of results of all parts together."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.part <= self.parts or self.rows < 0:
+            raise ValueError(f"there is no part {self.part} of {self.parts} with {self.rows} results")
+
+    @property
+    def span(self) -> slice:
+        """The results of this part, as a slice of the results of all parts."""
+        return slice(self.rows * (self.part - 1) // self.parts, self.rows * self.part // self.parts)
+
+
 @dataclass(frozen=True)
 class Result:
     """The result of one evaluation: one solution of one problem at one shape.
@@ -418,6 +440,10 @@ class Result:
     a result."""
     mismatch: Mismatch | None = None
     """The first differing tensor, if the reason is wrong values."""
+    seconds: float | None = None
+    """Wall time of the evaluation in seconds, with builds that it waited for; absent if nothing was evaluated."""
+    shard: Shard | None = None
+    """The part of the work that the result belongs to; absent without `--shard`."""
 
     def __post_init__(self) -> None:
         passed = self.verdict is Verdict.PASSED
