@@ -180,7 +180,7 @@ class Calls:
             inputs=tensors, non_tensors=non_tensors, random_seed=random_seed, states_before=states_before,
             output=output, states_after=self._reference.states(), plain_outputs=called.non_tensors,
             changed_inputs={index: tensors[index] for index in originals}, buffers=buffer_set,
-            few_are_large=variant is Variant.LARGE,
+            few_are_large=variant.enlarges,
         ))
         if failure:
             what += ", blocks in shuffled order" if order else ""
@@ -262,7 +262,7 @@ class Calls:
                 plain_outputs=plain_outputs[number],
                 changed_inputs={index: call.tensors[index] for index in mutated}, buffers=number,
                 # A solution may reuse one buffer for its outputs, which then holds a later call's output.
-                outputs_written=not batch.written_over[number], few_are_large=call.variant is Variant.LARGE,
+                outputs_written=not batch.written_over[number], few_are_large=call.variant.enlarges,
                 states_written=number == len(batch.calls) - 1, handed_in=batch.outputs[number],
             ))
             if failure:
