@@ -28,6 +28,7 @@ class Files:
 
     def __init__(self, scratch: Path) -> None:
         self.scratch, self._root = scratch, scratch / FILES
+        self._named: list[Path] = []
 
     def copy(self, solution: Path, readable: Iterable[Path]) -> Path:
         """Copies the files and folders that a solution may read, and returns the path of the solution's copy.
@@ -36,6 +37,7 @@ class Files:
         Files next to the folder become links as well, for solutions that share files.
         """
         named = dict.fromkeys(readable)
+        self._named += named
         todo, left = list(named), MOST_BYTES
         for number, path in enumerate(todo):  # the list grows by the contents of folders
             own = self._private(path)
@@ -59,6 +61,11 @@ class Files:
     def is_copy(self, path: Path) -> bool:
         """Whether a path is inside the folder of copies."""
         return path.is_relative_to(self._root)
+
+    def belongs(self, path: Path) -> bool:
+        """Whether a file belongs to the solution: it is in the scratch folder, or in a folder that was copied."""
+        folders = (self.scratch, *self._named)
+        return any(each.is_relative_to(folder) for each in (path, path.resolve()) for folder in folders)
 
     def relative(self, path: Path) -> str | None:
         """Returns a path relative to the folder of copies, or else to the scratch folder. None if it is in neither."""
