@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,9 @@ from torch._inductor.runtime.compile_tasks import _reload_python_module
 
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.provenance import Provenance, triton_kernels
-from inlinebench.timing.profile import torch_tracer
+from inlinebench.process.replies import Provenance as ReportedProvenance
+from inlinebench.process.replies import read_provenance
+from inlinebench.timing.profile import CuptiTracer, Launch, torch_tracer
 
 HEAD = "import triton\nimport triton.language as tl\n"
 BODY = """(x, n: tl.constexpr):
@@ -26,7 +29,7 @@ BODY = """(x, n: tl.constexpr):
 """
 DECORATED = {
     "plain": f"@triton.jit\ndef kernel{BODY}",
-    "arguments on lines of their own": f'@triton.jit(\n    do_not_specialize=[\n        "x"\n    ]\n)\ndef kernel{BODY}',
+    "arguments on own lines": f'@triton.jit(\n    do_not_specialize=[\n        "x",\n    ],\n)\ndef kernel{BODY}',
     "called as a function": f"def inner{BODY}\nkernel = triton.jit(inner)\n",
     "another name": f'def shown(_):\n    return "doubles"\n\n@triton.jit(repr=shown)\ndef kernel{BODY}',
     "heuristics": f'@triton.heuristics({{"n": lambda _: 64}})\n@triton.jit\ndef kernel{BODY}',
@@ -163,3 +166,14 @@ def test_launches_are_unknown_without_cupti(files: Files) -> None:
     provenance = Provenance(files)
     assert provenance.trace_launches(torch_tracer, lambda: 7) == 7
     assert provenance.to_json()["launches"] == []
+
+
+def test_what_is_reported_is_what_the_judge_accepts(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(files.scratch / "triton_cache_dir"))
+    tracer, provenance = CuptiTracer.__new__(CuptiTracer), Provenance(files)
+    own, triton = str(files.scratch / "built_by_nvcc.so"), str(files.scratch / "triton_cache_dir" / "cuda_utils.so")
+    launches = [Launch("rows(float*)", library) for library in (own, triton, "/lib/libffi.so.8")]
+    monkeypatch.setattr(CuptiTracer, "launches", lambda _, work: (work(), launches))
+    assert provenance.trace_launches(tracer, lambda: 7) == 7
+    reply = json.loads(json.dumps({"op": "provenance", "nonce": "n", **provenance.to_json()}))
+    assert read_provenance(reply) == ReportedProvenance(launches=tuple(launches), libraries=frozenset({own}))

@@ -52,6 +52,7 @@ CTYPES = ("/usr/lib/python3.12/lib-dynload/_ctypes.cpython-312-x86_64-linux-gnu.
     *(((file,), OWN) for file in CTYPES),
     (("/env/lib/python3.12/site-packages/cuda/bindings/_bindings/cydriver.so",), OWN),
     (("own.so",), OWN),
+    (("/scratch/built_by_nvcc.so",), OWN),
     (("/env/lib/libtorch_python.so",), LIBRARY),
     (("/env/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so",), LIBRARY),  # jiterator
     (("/env/lib/python3.12/site-packages/nvidia/cudnn/lib/libcudnn_engines_runtime_compiled.so.9",), LIBRARY),
@@ -66,7 +67,8 @@ def test_a_kernel_compiled_at_run_time_is_the_solutions_if_its_code_launches_it(
 ) -> None:
     own = str(built.libraries[0])
     launches = tuple(Launch("rows::combine<float>(float*)", file.replace("own.so", own)) for file in launched_by)
-    origins = Origins(built, Provenance(launches=(*launches, Launch("other", CTYPES[0]))))
+    origins = Origins(built, Provenance(
+        launches=(*launches, Launch("other", CTYPES[0])), libraries=frozenset({"/scratch/built_by_nvcc.so"})))
     assert origins.of("rows::combine<float>(float*)") == origin
 
 

@@ -30,7 +30,7 @@ LOOPED = {"op": "looped", "nonce": "n", "wall_ms": 0.25, "non_tensors": [["1"], 
 CLOCKED = {"op": "clocked", "nonce": "n", "shown_ms": 0.0033}
 REPORTED = {"op": "reported", "nonce": "n", "launches": 3}
 PROVENANCE = {"op": "provenance", "nonce": "n", "triton": ["rows"], "launches": [["gemm", "/lib/libtorch_cuda.so"]],
-              "profiles_itself": False}
+              "libraries": ["/scratch/own.so"], "profiles_itself": False}
 
 
 def read_batch(frame: dict[str, Any]) -> object:
@@ -58,7 +58,8 @@ def test_valid_replies_are_parsed() -> None:
     assert read_launches(dict(REPORTED)) == 3
     assert read_clocked(dict(CLOCKED)) == 0.0033
     launches = (Launch("gemm", "/lib/libtorch_cuda.so"),)
-    assert read_provenance(dict(PROVENANCE)) == Provenance(frozenset({"rows"}), launches, profiles_itself=False)
+    assert read_provenance(dict(PROVENANCE)) == Provenance(
+        frozenset({"rows"}), launches, frozenset({"/scratch/own.so"}), profiles_itself=False)
 
 
 @pytest.mark.parametrize("change", [
@@ -125,7 +126,8 @@ def test_forged_replies_to_report_are_rejected(launches: object) -> None:
     {"op": "called"}, {"triton": None}, {"triton": "rows"}, {"triton": [1]}, {"triton": ["k" * 401]},
     {"triton": ["k"] * 1001}, {"launches": {}}, {"launches": [["gemm"]]}, {"launches": [["gemm", None]]},
     {"launches": ["ab"]}, {"launches": [["k" * 401, "/lib"]]}, {"launches": [["gemm", "/" * 4097]]},
-    {"launches": [["gemm", "/lib"]] * 1001}, {"profiles_itself": 0}, {"profiles_itself": None}, {"own": ["gemm"]},
+    {"launches": [["gemm", "/lib"]] * 1001}, {"libraries": None}, {"libraries": "/lib"}, {"libraries": [1]},
+    {"profiles_itself": 0}, {"profiles_itself": None}, {"own": ["gemm"]},
 ])
 def test_forged_replies_to_provenance_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):

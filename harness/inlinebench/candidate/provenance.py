@@ -7,6 +7,7 @@ the library that launches each kernel, and whether the solution uses a profiler,
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,12 +21,16 @@ from inlinebench.timing.profile import LONGEST_NAME, MOST_KERNELS, CuptiTracer, 
 
 Value = TypeVar("Value")
 
+CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
+"""Variables with folders in which Triton and TorchInductor build libraries that launch kernels."""
+
 
 class Provenance:
     """Collects during calls what the judge asks for after them."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
+        self._caches = [Path(os.environ[name]) for name in CACHES if name in os.environ]
         self._profiles_itself = False
         self._launches: list[Launch] = []
 
@@ -56,7 +61,12 @@ class Provenance:
         return {
             "triton": triton_kernels(self._files), "profiles_itself": self._profiles_itself,
             "launches": [[launch.kernel, launch.library] for launch in self._launches],
+            "libraries": sorted({launch.library for launch in self._launches if self._brought(Path(launch.library))}),
         }
+
+    def _brought(self, library: Path) -> bool:
+        """Whether the solution has brought a library, or has built it without the harness, by calling nvcc itself."""
+        return self._files.belongs(library) and not any(library.is_relative_to(cache) for cache in self._caches)
 
 
 def triton_kernels(files: Files) -> list[str]:

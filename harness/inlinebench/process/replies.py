@@ -79,6 +79,8 @@ class Provenance:
     """The names of the kernels that Triton compiled from functions of the solution's files."""
     launches: tuple[Launch, ...] = ()
     """Which library launches each kernel, if a call was made that recorded it."""
+    libraries: frozenset[str] = frozenset()
+    """Those of these libraries that the solution has brought, or has built without the harness."""
     profiles_itself: bool = False
     """Whether the solution started PyTorch's profiler during a profiled call."""
 
@@ -142,15 +144,18 @@ def read_launches(frame: dict[str, Any]) -> int:
 
 def read_provenance(frame: dict[str, Any]) -> Provenance:
     """Parses the reply to `provenance`. Raises CandidateCheated if it has another form."""
-    _require(frame, "provenance", {"op", "nonce", "triton", "launches", "profiles_itself"})
-    triton, launches = frame["triton"], frame["launches"]
+    _require(frame, "provenance", {"op", "nonce", "triton", "launches", "libraries", "profiles_itself"})
+    triton, launches, libraries = frame["triton"], frame["launches"], frame["libraries"]
     _demand(isinstance(triton, list) and len(triton) <= MOST_KERNELS and all(map(_is_name, triton)))
     _demand(isinstance(launches, list) and len(launches) <= MOST_KERNELS)
     for row in launches:
         _demand(isinstance(row, list) and len(row) == 2 and _is_name(row[0]))
         _demand(isinstance(row[1], str) and len(row[1]) <= LONGEST_PATH)
+    _demand(isinstance(libraries, list) and len(libraries) <= MOST_KERNELS)
+    _demand(all(isinstance(each, str) for each in libraries))
     _demand(isinstance(frame["profiles_itself"], bool))
-    return Provenance(frozenset(triton), tuple(Launch(*row) for row in launches), frame["profiles_itself"])
+    launches = tuple(Launch(*row) for row in launches)
+    return Provenance(frozenset(triton), launches, frozenset(libraries), frame["profiles_itself"])
 
 
 def _plain_outputs(rows: Any, calls: int) -> tuple[tuple[str, ...], ...]:

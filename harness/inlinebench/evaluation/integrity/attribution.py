@@ -69,6 +69,7 @@ class Origins:
 
     def __init__(self, built: BuiltKernels, provenance: Provenance) -> None:
         self._built, self._triton = built, provenance.triton
+        self._libraries = {*map(str, built.libraries), *provenance.libraries}
         self._launched_by: dict[str, set[str]] = {}
         for launch in provenance.launches:
             self._launched_by.setdefault(launch.kernel, set()).add(launch.library)
@@ -87,8 +88,8 @@ class Origins:
         return OWN if launched_by and all(map(self._is_own, launched_by)) else LIBRARY
 
     def _is_own(self, file: str) -> bool:
-        """Whether code of the solution's launches what this file launches: a library built for it, or Python."""
-        return Path(file) in self._built.libraries or bool(_FROM_PYTHON.fullmatch(file))
+        """Whether code of the solution's launches what this file launches: a library of its own, or Python."""
+        return file in self._libraries or bool(_FROM_PYTHON.fullmatch(file))
 
 
 @dataclass(frozen=True)
