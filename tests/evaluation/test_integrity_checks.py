@@ -85,7 +85,7 @@ class Candidate:
         requests: Any = SimpleNamespace(libraries=self._built, provenance=lambda: self._provenance)
         settings = SimpleNamespace(timing=False, allow_library=self._allow_library)
         tools: Any = SimpleNamespace(settings=settings, progress=lambda text: None, tracer=None)
-        workload: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"))
+        workload: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"), computes_nothing=False)
         reference: Any = SimpleNamespace(profile=lambda tracer: self._reference)
         unused: Any = None
         IntegrityChecks(

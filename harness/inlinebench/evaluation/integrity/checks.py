@@ -85,8 +85,14 @@ class IntegrityChecks:
             self._check_outside_clock(reported)
         self._check_kernels(reported)
 
+    @property
+    def _must_own_kernels(self) -> bool:
+        """Whether the solution needs a kernel of its own. An honest one launches none if there is nothing to compute.
+        """
+        return not self._tools.settings.allow_library and not self._workload.computes_nothing
+
     def _check_launches(self) -> None:
-        if not self._tools.settings.allow_library and self._requests.launches() == 0:
+        if self._must_own_kernels and self._requests.launches() == 0:
             raise Failed(Verdict.REJECTED, NONE_OF_ITS_OWN)
 
     def _check_writes(self, reported: float) -> None:
@@ -135,7 +141,7 @@ class IntegrityChecks:
             self._check_order(profile)
         if reported is not None:
             self._check_profiled_time(best.busy_ms, reported)
-        if not self._tools.settings.allow_library:
+        if self._must_own_kernels:
             self._check_ownership(best)
 
     def _profiled_calls(self, number: int) -> list[Sequence[Activity]]:
@@ -157,7 +163,7 @@ class IntegrityChecks:
         note = "which kernels ran is unknown: the profiler recorded none"
         if self._requests.provenance().profiles_itself:
             note += ", because the solution uses a profiler itself"
-        elif not self._tools.settings.allow_library and has_clock(self._reference.profile(self._tools.tracer)):
+        elif self._must_own_kernels and has_clock(self._reference.profile(self._tools.tracer)):
             raise Failed(Verdict.REJECTED, EMPTY)
         self._attempt.notes.add(note)
 
