@@ -26,6 +26,8 @@ extern "C" void {name}(const char* kernel) {{
 }}
 """
 MANGLED, DEMANGLED = b"_Z5scalePKfPfi", "scale(float const*, float*, int)"
+FROM_PYTHON = re.compile(r"(libffi|_ctypes|libpython|python).*")
+RAW = 'extern "C" __global__ void scale_rows(float* x) { x[threadIdx.x] *= 2; }'
 Requested = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -107,7 +109,7 @@ def test_the_library_that_launches_a_kernel_is_found_behind_the_cuda_runtime(
 
 def test_a_launch_through_ctypes_comes_from_python(tracer: CuptiTracer, cupti: ctypes.CDLL) -> None:
     _, (launch,) = tracer.launches(lambda: cupti.fake_launch(b"kernel"))
-    assert re.fullmatch(r"(libffi|_ctypes|libpython|python).*", Path(launch.library).name)
+    assert FROM_PYTHON.fullmatch(Path(launch.library).name)
 
 
 def test_launches_are_forgotten_by_the_next_trace_and_not_recorded_outside(
@@ -134,3 +136,19 @@ def test_a_failing_call_ends_its_trace(tracer: CuptiTracer, cupti: ctypes.CDLL) 
     with pytest.raises(ZeroDivisionError):
         tracer.launches(lambda: 1 // 0)
     assert tracer.launches(lambda: cupti.fake_launch(b"kernel"))[1] != []
+
+
+@pytest.mark.gpu
+def test_what_launches_a_kernel_is_found_on_a_gpu(folder: Path) -> None:
+    x, tracer = torch.ones(64, 64, device="cuda"), CuptiTracer(folder / "trace.so")
+    raw = torch.cuda._compile_kernel(RAW, "scale_rows")
+
+    def work() -> None:
+        raw(grid=(1, 1, 1), block=(64, 1, 1), args=[x])
+        torch.mm(x, x).sin_()
+        torch.cuda.synchronize()
+
+    _, launches = tracer.launches(work)
+    found = {launch.kernel: Path(launch.library).name for launch in launches}
+    assert FROM_PYTHON.fullmatch(found.pop("scale_rows"))
+    assert found and all(name.startswith(("libtorch", "libcublas")) for name in found.values())
