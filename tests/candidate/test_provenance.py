@@ -103,9 +103,10 @@ def test_functions_of_modules_beside_the_solution_and_of_generated_ones_are_its_
     assert triton_kernels(files) == [kernel.name]
 
 
-def test_a_function_of_an_installed_package_is_not_the_solutions(files: Files, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["elsewhere/attention.py", "solutions/p/.venv/lib/site-packages/attention.py"])
+def test_a_function_of_an_installed_package_is_not_the_solutions(files: Files, tmp_path: Path, where: str) -> None:
     pytest.importorskip("triton")
-    kernel = compiled(imported(tmp_path / "site-packages" / "attention.py", HEAD + DECORATED["plain"]).kernel)
+    kernel = compiled(imported(tmp_path / where, HEAD + DECORATED["plain"]).kernel)
     assert kernel.name == "kernel" and triton_kernels(files) == []
 
 

@@ -21,6 +21,8 @@ MOST_BYTES = 64 << 20
 """The most bytes of all copies together. A file that exceeds the rest becomes a link as well."""
 MOST_ENTRIES = 4096
 """The most copies and links. Each takes about 100 µs, in every evaluation."""
+PACKAGES = frozenset({"site-packages", "dist-packages"})
+"""Names of the folders of installed packages. A virtual environment may be beside a solution."""
 
 
 class Files:
@@ -63,7 +65,10 @@ class Files:
         return path.is_relative_to(self._root)
 
     def belongs(self, path: Path) -> bool:
-        """Whether a file belongs to the solution: it is in the scratch folder, or in a folder that was copied."""
+        """Whether a file belongs to the solution: it is in the scratch folder or in a folder that was copied, but not
+        part of a package that is installed there."""
+        if not PACKAGES.isdisjoint(path.parts):
+            return False
         folders = (self.scratch, *self._named)
         return any(each.is_relative_to(folder) for each in (path, path.resolve()) for folder in folders)
 
