@@ -32,7 +32,7 @@ from inlinebench.process.replies import Called
 from inlinebench.records.result import Timing, Verdict
 from inlinebench.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from inlinebench.timing.overhead import overhead
-from inlinebench.timing.profile import Activity
+from inlinebench.timing.profile import Activity, Traced
 from inlinebench.timing.roofline import roofline
 from inlinebench.timing.stopping import Sampling
 from inlinebench.wire.processes import descendants
@@ -145,13 +145,13 @@ class Calls:
         if isinstance(watch := self._tools.watch, GpuWatch):
             self._timings.other_processes = watch.other_processes(descendants(os.getpid(), unburied=True))
 
-    def _call(self, number: int, *, counted: bool, profile: bool = False, variant: Variant | None = None) -> Called:
+    def _call(self, number: int, *, counted: bool, trace: Traced = "nothing", variant: Variant | None = None) -> Called:
         """Makes one call of the solution and one of the reference on the same inputs, and compares them.
 
         `variant` is drawn if it is None. Raises Failed if the solution changed inputs that the reference does not
         change, or if values differ.
         """
-        workload, secret_random = self._workload, self._secret_random
+        workload, secret_random, profiled = self._workload, self._secret_random, trace != "nothing"
         variant = next(self._variants) if variant is None else variant
         input_seed, random_seed = secret_random.getrandbits(62), self._public.getrandbits(62)
         buffer_set = self._buffer_rotation.next()
@@ -160,13 +160,13 @@ class Calls:
         before = self._input_sums(buffer_set)
         order = self._choose_block_order(number)
         called = self._requests.call(
-            buffer_set, non_tensors, random_seed, blocked=self._choose_blocked(number, profile), profile=profile,
+            buffer_set, non_tensors, random_seed, blocked=self._choose_blocked(number, profiled), trace=trace,
             block_order=order,
         )
         self._attempt.notes.update(called.notes)
         state = self._gpu_state()
         self._candidate.stop()
-        what = "a profiled call" if profile else f"call {number}"
+        what = "a profiled call" if profiled else f"call {number}"
         change = workload.source.describe(variant, input_seed)
         label = f"{what} ({change}{', blocks in shuffled order' if order else ''})"
         self._check_inputs(buffer_set, before, label)
@@ -188,7 +188,7 @@ class Calls:
             hint = self._hint(variant, number)
             raise Failed(Verdict.WRONG, f"{label}: {failure}{hint}", mismatch)
         self._matched_as_drawn = self._matched_as_drawn or variant is Variant.PLAIN
-        if not profile:
+        if not profiled:
             self._timings.add_reference(sample, counted)
             if self._tools.baselines is not None:
                 self._timings.add_baselines(self._tools.baselines.time(tensors, non_tensors, random_seed))
@@ -223,13 +223,13 @@ class Calls:
 
     def _check_integrity(self) -> None:
         IntegrityChecks(
-            workload=self._workload, job=self._job, tools=self._tools, attempt=self._attempt, timings=self._timings,
-            requests=self._requests, reference=self._reference, batch=self._batch, profile=self._profile,
+            workload=self._workload, tools=self._tools, attempt=self._attempt, timings=self._timings,
+            requests=self._requests, reference=self._reference, batch=self._batch, trace=self._trace,
         ).run()
 
-    def _profile(self) -> tuple[Activity, ...]:
-        """Makes and compares one call under the profiler. Returns the GPU's activities. Raises Failed."""
-        return self._call(0, counted=False, profile=True).activities
+    def _trace(self, what: Traced) -> tuple[Activity, ...]:
+        """Makes, traces and compares one call. Returns the GPU's activities if it is traced for them. Raises Failed."""
+        return self._call(0, counted=False, trace=what).activities
 
     def _batch(self, calls: int) -> tuple[Batch, bool]:
         """Makes a batch of calls, timed by the judge's own clock.

@@ -255,8 +255,8 @@ class KernelShare:
     name: str
     """The name of the kernel, demangled."""
     origin: str
-    """Who wrote it: `own` (the solution's libraries), `triton` (defined in the solution's file), `library` (PyTorch or
-    NVIDIA) or `copy`."""
+    """Where it comes from: `own` (CUDA source of the solution's, built or compiled at run time), `triton` (a Triton
+    function of the solution's), `library` (PyTorch, NVIDIA or another library) or `copy`."""
     ms: float
     """Its time in ms."""
     share: float

@@ -1,7 +1,8 @@
 """Launches an empty kernel, and calls the library from C++.
 
-Mechanism: where a harness only counts launches, one launch of one thread is one. The kernel reads and writes nothing; the
-result is the library's, by a function of ATen that no mode of Python's sees. Caught on a GPU, by its share of the time.
+Mechanism: where a harness only counts launches, one launch of one thread is one. The kernel reads and writes nothing;
+the result is the library's, by a function of ATen that no mode of Python's sees. Caught on a GPU, by its share of the
+time.
 """
 
 import torch
