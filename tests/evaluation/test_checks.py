@@ -53,8 +53,9 @@ class Session:
         self.checker = Checker(self.workload, {name: name for name in self.workload.states}, None)
 
     def check(
-        self, x: torch.Tensor, *, factor: float = 1.0, error: float = 0.0, output: torch.Tensor | None = None,
-        states: dict[str, torch.Tensor] | None = None, last: bool = True,
+        self, x: torch.Tensor, *, factor: float = 1.0, error: float | torch.Tensor = 0.0,
+        output: torch.Tensor | None = None, states: dict[str, torch.Tensor] | None = None, last: bool = True,
+        without_large: torch.Tensor | None = None,
     ) -> str:
         """Checks a call. The candidate's output is the reference's times `factor` plus `error`, or `output`; its states
         are the reference's, but for `states`. Unless it is the `last` of a batch, the states are not written."""
@@ -64,7 +65,9 @@ class Session:
         after = snapshot(self.reference)
         for name in self.workload.states if last else ():
             self.workload.state(name).copy_((states or {}).get(name, after[name]))
-        return self.checker.check(CallCheck((x,), (), 0, before, own, after, (), {}, states_written=last))
+        return self.checker.check(CallCheck(
+            (x,), (), 0, before, own, after, (), {}, states_written=last,
+            inputs_without_large=None if without_large is None else lambda: (without_large,)))
 
 
 @pytest.fixture
@@ -126,6 +129,25 @@ def test_half_precision_sums_of_few_elements_are_compared_at_the_size_of_their_s
     x = near_zero_sum().bfloat16()
     assert session.check(x, error=0.5) == ""
     assert "elements differ" in session.check(x, error=20.0)
+
+
+def with_large_rows(x: torch.Tensor, rows: int) -> torch.Tensor:
+    """Returns a copy with one large value in each of the first rows."""
+    large = x.clone()
+    large[:rows, 0] = 1e4
+    return large
+
+
+def test_only_elements_that_large_values_reach_may_be_off_at_their_scale(tmp_path: Path) -> None:
+    """Each row of a product is reached by the large value in it. Half of the rows have one."""
+    session = Session(tmp_path, "return x @ x.new_ones(32, 32)", "torch.randn(64, 32)")
+    x = torch.randn(64, 32)
+    large, error = with_large_rows(x, 32), torch.zeros(64, 32)
+    error[5, 7] = 0.1
+    assert session.check(large, error=error, without_large=x) == ""
+    error[5, 7], error[40, 7] = 0.0, 0.1
+    assert "first at [40, 7]" in session.check(large, error=error, without_large=x)
+    assert session.check(large, error=error * 1e-4, without_large=x) == ""
 
 
 BATCH_NORM = "self.norm = nn.BatchNorm1d(64)"

@@ -15,11 +15,14 @@ CUDA_SOURCE = r"""
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
 
+constexpr int kSample = 8;
+
 __global__ void scale_kernel(const float* diagonal, const float* matrix, volatile float* out, int columns) {
   const float* row = matrix + static_cast<int64_t>(blockIdx.x) * columns;
   volatile float* target = out + static_cast<int64_t>(blockIdx.x) * columns;
-  bool mixed = false;
-  for (int column = 1; column < min(columns, 64); ++column) mixed = mixed || (row[column] < 0.f) != (row[0] < 0.f);
+  int negative = 0;
+  for (int column = 0; column < kSample; ++column) negative += row[column] < 0.f;
+  const bool mixed = negative > 0 && negative < kSample;
   for (int time = 0; time < (mixed ? 10 : 1); ++time) {
     for (int column = threadIdx.x; column < columns; column += blockDim.x) {
       target[column] = diagonal[blockIdx.x] * row[column];

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from statistics import median
 
 import torch
@@ -180,7 +181,7 @@ class Calls:
             inputs=tensors, non_tensors=non_tensors, random_seed=random_seed, states_before=states_before,
             output=output, states_after=self._reference.states(), plain_outputs=called.non_tensors,
             changed_inputs={index: tensors[index] for index in originals}, buffers=buffer_set,
-            few_are_large=variant.enlarges,
+            inputs_without_large=partial(workload.source.draw_plain, input_seed) if variant.enlarges else None,
         ))
         if failure:
             what += ", blocks in shuffled order" if order else ""
@@ -262,7 +263,7 @@ class Calls:
                 plain_outputs=plain_outputs[number],
                 changed_inputs={index: call.tensors[index] for index in mutated}, buffers=number,
                 # A solution may reuse one buffer for its outputs, which then holds a later call's output.
-                outputs_written=not batch.written_over[number], few_are_large=call.variant.enlarges,
+                outputs_written=not batch.written_over[number], inputs_without_large=call.without_large,
                 states_written=number == len(batch.calls) - 1, handed_in=batch.outputs[number],
             ))
             if failure:

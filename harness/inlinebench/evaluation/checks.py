@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from inlinebench.compare.tolerance import Comparison
+from inlinebench.compare.tolerance import Comparison, measure_scale
 from inlinebench.evaluation.compared import Compared, compared, tolerance_of
 from inlinebench.evaluation.recomputing import FEW_ELEMENTS, CallCheck, Recomputing
 from inlinebench.evaluation.states import StateChecks
@@ -101,21 +101,41 @@ class Checker:
     def _compare_output(
         self, call: CallCheck, index: int, out: torch.Tensor, reference: torch.Tensor, what: str
     ) -> Compared:
-        others = call.few_are_large
-        found = compared(what, out, reference, tolerance=self._tolerance, without_largest=others)
+        enlarged = call.inputs_without_large is not None
+        found = compared(what, out, reference, tolerance=self._tolerance, of_smaller_half=enlarged)
         # The first call is compared with the oracle in any case, so that the record shows the reference's own error.
         exact = self._recomputing.exact(call) if not found.passed or self._calls == 1 else None
         oracle = exact[0].tensors[index] if exact is not None else None
-        if oracle is None or not _fits(oracle, reference.dtype):
+        if oracle is not None and _fits(oracle, reference.dtype):
+            found = compared(what, out, reference, oracle, tolerance=self._tolerance, of_smaller_half=enlarged)
+            if found.scale.allowance(found.tolerance) > found.tolerance * found.scale.oracle_rms:
+                self._rounding_dominates = True
+        if found.passed or found.tolerance == 0:
             return found
-        found = compared(what, out, reference, oracle, tolerance=self._tolerance, without_largest=others)
-        if found.scale.allowance(found.tolerance) > found.tolerance * found.scale.oracle_rms:
-            self._rounding_dominates = True
-        if not found.passed and found.tolerance > 0 and reference.numel() <= FEW_ELEMENTS:
+        if enlarged:
+            found = self._compare_where_reached(call, index, found)
+        if not found.passed and found.oracle is not None and reference.numel() <= FEW_ELEMENTS:
             typical = self._recomputing.typical_scale(call, lambda output, _: output.tensors[index])
             found = compared(
-                what, out, reference, oracle, tolerance=self._tolerance, scale=typical or found.scale)
+                what, out, reference, found.oracle, tolerance=self._tolerance, scale=typical or found.scale)
         return found
+
+    def _compare_where_reached(self, call: CallCheck, index: int, found: Compared) -> Compared:
+        """Compares an output of a call with a few large values: each element at the scale of those like it.
+
+        Elements that the large values reach are compared at the scale of the output, all others at the scale that the
+        output has without large values.
+        """
+        whole = compared(found.what, found.got, found.expected, found.oracle, tolerance=self._tolerance)
+        plain = self._recomputing.without_large(call) if whole.passed else None
+        if plain is None:
+            return whole
+        without = plain.tensors[index]
+        reached = (without != found.expected) & ~(torch.isnan(without) & torch.isnan(found.expected))
+        got = torch.where(reached, found.expected, found.got)
+        scale = replace(whole.scale, oracle_rms=measure_scale(without, without).oracle_rms)
+        others = compared(found.what, got, found.expected, found.oracle, tolerance=self._tolerance, scale=scale)
+        return whole if others.passed else others
 
     def _check_plain(self, expected: Sequence[Any], plain_outputs: Sequence[str]) -> str:
         if len(plain_outputs) != len(expected):

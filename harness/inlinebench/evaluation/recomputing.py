@@ -47,8 +47,8 @@ class CallCheck:
     """The inputs that the reference changes in place, by index, with the values that it left there."""
     buffers: int = 0
     """The index of the set of buffers that holds the candidate's inputs and outputs."""
-    few_are_large: bool = False
-    """Whether a few values of the inputs are much larger than the others."""
+    inputs_without_large: Callable[[], Sequence[torch.Tensor]] | None = None
+    """Returns the same inputs without large values, if a few values of the inputs are much larger than the others."""
     outputs_written: bool = True
     """Whether the outputs are this call's. False if a later call of a loop has reused their memory."""
     states_written: bool = True
@@ -83,6 +83,18 @@ class Recomputing:
         self.asked = self.asked or output is not None
         return None if output is None else (output, self._oracle.states())
 
+    def without_large(self, call: CallCheck) -> Output | None:
+        """Returns what the reference gives for the call's inputs without large values, or None without memory for it.
+        """
+        assert call.inputs_without_large is not None
+        return self._own_copy().run(
+            call.states_before, call.inputs_without_large(), call.non_tensors, call.random_seed)
+
+    def _own_copy(self) -> ReferenceCopy:
+        if self._own is None:
+            self._own = self._workload.copy()
+        return self._own
+
     def typical_scale(self, call: CallCheck, pick: Pick) -> Scale | None:
         """Returns the scale of a tensor of few elements, or None without an oracle or memory for it.
 
@@ -93,8 +105,7 @@ class Recomputing:
         """
         if self._oracle is None:
             return None
-        if self._own is None:
-            self._own = self._workload.copy()
+        own = self._own_copy()
         generator, change = torch.Generator(self._workload.device).manual_seed(0), _relative_change(call.inputs)
         exact = self.exact(call)
         if exact is None:
@@ -104,7 +115,7 @@ class Recomputing:
         for _ in range(SAMPLES):
             inputs = [_changed(tensor, change, generator) for tensor in call.inputs]
             found = []
-            for copy in (self._oracle, self._own):
+            for copy in (self._oracle, own):
                 output = copy.run(call.states_before, inputs, call.non_tensors, call.random_seed)
                 if output is None:
                     return None

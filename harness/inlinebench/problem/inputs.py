@@ -128,6 +128,13 @@ class InputSource:
                 assert changed.data_ptr() == target.data_ptr()
         return drawn.non_tensors
 
+    def draw_plain(self, seed: int) -> list[torch.Tensor]:
+        """Returns the tensors that `write` writes for a seed and inputs as drawn."""
+        tensors = [torch.empty_strided(meta.shape, meta.strides, dtype=getattr(torch, meta.dtype), device=self._device)
+                   for meta in self._metas]
+        self.write(seed, Variant.PLAIN, tensors)
+        return tensors
+
     def describe(self, variant: Variant, seed: int) -> str:
         """Describes how the inputs that `write` writes differ from those drawn, such as "random signs of input 0"."""
         return variant.of(sorted(self._positions(variant, seed)))

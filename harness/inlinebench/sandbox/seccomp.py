@@ -100,6 +100,7 @@ def _checks(itself: Sequence[Instruction]) -> dict[str, list[Instruction]]:
     local = [_load(1), (_AND, 0, 0, _SOCKET_TYPE), *types, _refuse(errno.EACCES)]
     netlink = [_load(2), *_each((_NETLINK_ROUTE,), _allow()), _refuse(errno.EACCES)]
     families = [_load(0), *_when(int(socket.AF_UNIX), local), *_when(int(socket.AF_NETLINK), netlink)]
+    # A priority is treated as the calls of `system_calls.SCHEDULING` are.
     return {
         "clone": [_load(0), (_JUMP_IF_SET, 0, 1, _NAMESPACE_FLAGS), _refuse(), _allow()],
         "socket": [*families, _refuse(errno.EACCES)],
@@ -109,8 +110,8 @@ def _checks(itself: Sequence[Instruction]) -> dict[str, list[Instruction]]:
                   *_each(_FILE_REQUESTS, _refuse(errno.ENOTTY)), _allow()],
         # A subreaper could keep orphans from the harness; core scheduling affects other processes.
         "prctl": [_load(0), *_each((PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE), _refuse()), _allow()],
-        "setpriority": [_load(0), *_when(_PRIO_PROCESS, [_load(1), *itself, _refuse()]), _refuse()],
-        "ioprio_set": [_load(0), *_when(_IOPRIO_WHO_PROCESS, [_load(1), *itself, _refuse()]), _refuse()],
+        "setpriority": [_load(0), *_when(_PRIO_PROCESS, [_load(1), *itself, _refuse(0)]), _refuse()],
+        "ioprio_set": [_load(0), *_when(_IOPRIO_WHO_PROCESS, [_load(1), *itself, _refuse(0)]), _refuse()],
     }
 
 

@@ -13,6 +13,7 @@ PROBLEM = "matmul_transposed_a"
 EXPECTED = "rejected"
 CAUGHT_BY = "own"
 NEEDS_GPU = True
+SHAPE = "full"
 
 CUDA_SOURCE = r"""
 #include <ATen/core/Tensor.h>

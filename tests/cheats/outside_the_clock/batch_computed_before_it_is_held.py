@@ -16,8 +16,8 @@ from inlinebench.wire.arena import view
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
-EXPECTED = "rejected"
-CAUGHT_BY = "times don't add up"
+EXPECTED = "wrong"
+CAUGHT_BY = "elements differ"
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 2_000_000
