@@ -9,7 +9,7 @@ from .devices import rewrite_devices
 from .launches import rewrite_launches
 from .shared_memory import rewrite_shared
 from .tokens import Code, Token, join, tokenize
-from .unsupported import refuse_device_constructs, refuse_headers, refuse_words
+from .unsupported import drop_library_headers, refuse_device_constructs, refuse_words
 
 # Names that the compiler or torch's headers would misinterpret, and their replacements.
 _RENAMED = {
@@ -35,7 +35,7 @@ def translate(source: str, *, cuda: bool = True) -> str:
 
 
 def _rewrite(code: Code, cuda: bool) -> None:
-    refuse_headers(code)
+    drop_library_headers(code)
     refuse_words(code, device_code=cuda)
     rewrite_devices(code)
     if not cuda:
