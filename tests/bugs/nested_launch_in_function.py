@@ -1,7 +1,6 @@
 """No bug, but not for the CPU either: a kernel that launches another, through a function for host and device.
 
-Such a function may launch kernels on the host, so the source can be translated and built. Found when a thread of a
-kernel gets to the launch; the reason names that kernel.
+Such a function may launch kernels on the host. Found when the source is translated, because a kernel calls it.
 """
 
 import torch
@@ -10,7 +9,7 @@ from torch.utils.cpp_extension import load_inline
 
 PROBLEM = "matmul_diag"
 EXPECTED = "skipped"
-CAUGHT_BY = "unsupported: dynamic parallelism, a launch in kernel multiply_rows_kernel"
+CAUGHT_BY = "a launch inside `multiply_rows_kernel` through `multiply_row`"
 
 CPP_SOURCE = r"""
 #include <ATen/core/Tensor.h>
@@ -42,7 +41,7 @@ __host__ __device__ void multiply_row(float factor, const float* row, float* out
 __global__ void multiply_rows_kernel(const float* diagonal, const float* B, float* out, int columns) {
   const int row = blockIdx.x;
   const int start = row * columns;
-  multiply_row(diagonal[row], B + start, out + start, columns);
+  multiply_row(diagonal[row], B + start, out + start, columns);  // refused
 }
 
 void launch(const float* diagonal, const float* B, float* out, int rows, int columns) {

@@ -316,3 +316,17 @@ def test_8_bit_floats_are_compared() -> None:
     scale = measure_scale(values, values)
     assert compare(values, values, None, default_tolerance(values.dtype), scale).passed
     assert not compare(values.float().mul(2).to(values.dtype), values, None, 0.1, scale).passed
+
+
+def test_elements_that_large_values_do_not_reach_are_compared_at_their_own_scale() -> None:
+    oracle = torch.randn(10_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    plain = measure_scale(oracle, oracle).oracle_rms
+    oracle[::4096] *= 1e6
+    assert measure_scale(oracle, oracle).oracle_rms > 100 * plain
+    assert measure_scale(oracle, oracle, without_largest=True).oracle_rms == pytest.approx(plain, rel=0.1)
+
+
+def test_a_scale_without_the_largest_elements_is_not_zero_for_sparse_outputs() -> None:
+    sparse = torch.zeros(1000, dtype=torch.float64)
+    sparse[0] = 2.0
+    assert measure_scale(sparse, sparse, without_largest=True).oracle_rms == measure_scale(sparse, sparse).oracle_rms

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -189,6 +190,12 @@ def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_with_its_line(service: B
     assert outcome.at == (source, 2) and "inline PTX" in outcome.reason
 
 
+def test_a_malformed_launch_is_a_build_failure_and_not_unsupported(service: BuildService) -> None:
+    outcome = service.build(BuildRequest("small", (), ("void f() {\n  k<<<1, 2;\n}\n",)))
+    assert outcome.library is None and not outcome.unsupported
+    assert "lacks `>>>`" in outcome.reason and outcome.at is not None and outcome.at[1] == 2
+
+
 @pytest.mark.slow
 def test_sources_that_need_more_than_slim_headers_get_full_ones(tmp_path: Path) -> None:
     service = BuildService(tmp_path, (), timeout=600)
@@ -295,18 +302,60 @@ def test_processes_left_by_a_build_are_killed_before_its_library_is_used(
     assert running(seconds) == []
 
 
+HIDES = """
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+int main() {{
+  if (fork()) return 0;
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, 0);
+  setsid();
+  if (fork()) return 0;
+  for (int descriptor = 0; descriptor < 3; ++descriptor) close(descriptor);
+  for (time_t end = time(0) + 20; time(0) < end;) {{ {meanwhile}; }}
+}}
+"""
+"""A program that leaves an orphan in another session, which blocks signals."""
+MEANWHILE = {
+    "waits": "sleep(1)", "moves to a new process each time": "if (fork()) _exit(0)",
+    "multiplies": "fork(); usleep(100000)",
+}
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+@pytest.mark.parametrize("sandboxed", [True, False])
+def test_an_orphan_of_a_build_is_killed_whatever_it_does(
+    sandboxed: bool, meanwhile: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    if not sandboxed and meanwhile != "waits":
+        pytest.skip("without the filter, a process can move faster than it is found")
+    builder = request.getfixturevalue("sandboxed_service" if sandboxed else "service")
+    argument, tools = f"hides-{os.getpid()}", tmp_path / "tools"
+    tools.mkdir()
+    (tools / "hides.c").write_text(HIDES.format(meanwhile=MEANWHILE[meanwhile]))
+    subprocess.run(["cc", str(tools / "hides.c"), "-o", str(tools / "hides")], check=True)
+    outcome = builder.build(wrapped(tools, f'{tools / "hides"} {argument} & sleep 0.2; exec "$@"\n'))
+    assert outcome.library is not None or "more than 256 processes" in outcome.reason, outcome.log
+    assert running(argument) == []
+
+
 SIGNALS_ITS_GROUP = """
 trap '' TERM
 (sleep {seconds} < /dev/null > /dev/null 2>&1 &)
-kill -TERM 0
+(setsid sleep {seconds} < /dev/null > /dev/null 2>&1 &)
+kill -{signal} 0
 exec "$@"
 """
 
 
-def test_a_build_that_signals_its_process_group_leaves_no_processes(service: BuildService, tmp_path: Path) -> None:
-    """The process that kills leftovers is in that group."""
+@pytest.mark.parametrize("number", ["TERM", "KILL"])
+def test_a_build_that_signals_its_process_group_leaves_no_processes(
+    service: BuildService, tmp_path: Path, number: str
+) -> None:
     seconds = f"86380.{os.getpid()}"
-    service.build(wrapped(tmp_path / "tools", SIGNALS_ITS_GROUP.format(seconds=seconds)))
+    service.build(wrapped(tmp_path / "tools", SIGNALS_ITS_GROUP.format(seconds=seconds, signal=number)))
     assert running(seconds) == []
 
 

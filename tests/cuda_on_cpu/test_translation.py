@@ -256,6 +256,8 @@ def test_devices_are_rewritten(source: str, expected: str) -> None:
         ("texture<float, 1> t;", "texture", 1),
         ("CUtensorMap map;", "CUtensorMap", 1),
         ("__global__ void k() {\n  child<<<1, 1>>>();\n}", "a launch inside `k`", 2),
+        ("__host__ __device__ void f() { child<<<1, 1>>>(); }\n__host__ __device__ void g() { f(); }\n"
+         "__global__ void k() {\n  g();\n}", "a launch inside `k` through `g`", 4),
         ("__global__ void k() {\n  auto grid = cg::this_grid();\n  grid.sync(); }", "grid.sync()", 3),
         ("__global__ void k() { cg::this_grid().sync(); }", "grid.sync()", 1),
         ("__device__ void f(cg::grid_group g) { cg::sync(g); }", "grid.sync()", 1),
@@ -293,6 +295,7 @@ def test_unsupported_constructs_are_refused_with_their_line(source: str, constru
 @pytest.mark.parametrize(
     "source",
     [
+        "__host__ __device__ void f() { k<<<1, 1>>>(); }\nvoid g() { f(); }\n__global__ void k() { int f = 1; h(f); }",
         '// asm("x"); #include <cub/cub.cuh>\n/* cublasCreate() */ const char* s = "wgmma asm(1)";',
         '#if 0\nasm volatile("x");\n#include <cub/cub.cuh>\n#endif\n',
         '#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000\nasm("tcgen05");\n#else\nint x;\n#endif\n',

@@ -62,7 +62,7 @@ def check_python() -> None:
     with torch.random.fork_rng():
         torch.rand(2, generator=torch.Generator(device="cuda").manual_seed(1))
     torch.cuda.empty_cache()
-    _raises("inlinebench: unsupported: CUDA graphs", torch.cuda.CUDAGraph)
+    _raises("inlinebench: unsupported on the CPU (run with a CUDA device): CUDA graphs", torch.cuda.CUDAGraph)
     assert repr(x).startswith("tensor(") and torch.isnan(torch.empty(5, device="cuda")).all()
 
 

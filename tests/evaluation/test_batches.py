@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
@@ -22,9 +23,6 @@ class Source:
 
     def __init__(self) -> None:
         self._drawn = 0
-
-    def choose_variant(self, secret_random: random.Random) -> Variant:
-        return Variant.PLAIN
 
     def describe(self, variant: Variant, seed: int) -> str:
         return ""
@@ -84,7 +82,8 @@ def run(page: FlagPage, *, times_out: bool, reports_blocked: bool, sets: int = S
         poison=lambda numbers: None, synchronize=lambda: None, device=torch.device("cpu"),
     )
     candidate: Any = Candidate(page, buffers, times_out, reports_blocked)
-    batch = Batch(workload, candidate, random.Random(0), random.Random(1), page)
+    batch = Batch(workload, candidate, random.Random(0), random.Random(1), variants=itertools.repeat(Variant.PLAIN),
+                  page=page)
     blocked, _ = batch.run(min(CALLS, sets))
     return batch, blocked, candidate.found
 

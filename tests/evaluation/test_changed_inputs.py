@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ SOLUTIONS = {
     "product/right": "return x * gate",
     "product/needs_positive_x": "return x.abs() * gate",
     "product/needs_positive_inputs": "return (x * gate).abs()",
+    "product/needs_small_x": "return x.clamp(-1, 1) * gate",
     "product/wrong": "return x * gate + 1",
     "gated/needs_positive_gate": "return x * gate.abs()",
     "gated/needs_a_gate_below_one": "return x * gate.clamp(max=1)",
@@ -54,7 +56,7 @@ SOLUTIONS = {
     "far/exact": "return nn.functional.layer_norm(x.double(), x.shape[-1:]).float() * gate",
     "far/wrong": "return nn.functional.layer_norm(x, x.shape[-1:], eps=1e-3) * gate",
 }
-ON_CHANGED_INPUTS = "matches as drawn, differs with "
+ADVICE = "matches on inputs as drawn"
 
 
 @pytest.fixture(scope="module")
@@ -81,18 +83,18 @@ def test_inputs_keep_a_range_that_has_a_meaning(run: Run, name: str) -> None:
     assert row.verdict is Verdict.PASSED, row.reason
 
 
-@pytest.mark.parametrize(("name", "change"), [
-    ("product/needs_positive_x", "input"), ("product/needs_positive_inputs", "input"),
-    ("gated/needs_positive_x", "input"),
+@pytest.mark.parametrize("name", [
+    "product/needs_positive_x", "product/needs_positive_inputs", "product/needs_small_x", "gated/needs_positive_x",
 ])
-def test_the_reason_says_if_only_changed_inputs_differ(run: Run, name: str, change: str) -> None:
+def test_the_reason_says_if_only_changed_inputs_differ(run: Run, name: str) -> None:
     row = run.row(*name.split("/"))
     assert row.verdict is Verdict.WRONG
-    assert ON_CHANGED_INPUTS in row.reason and change in row.reason.split(ON_CHANGED_INPUTS)[1]
+    assert re.match(r"call \d+ \((random signs of )?inputs? [01]", row.reason), row.reason
     assert row.reason.endswith("if such inputs have no meaning here, set INPUT_VARIANTS = False in the problem")
 
 
 @pytest.mark.parametrize("name", ["product/wrong", "far/wrong"])
 def test_a_solution_that_is_wrong_on_inputs_as_drawn_is_wrong_without_that_advice(run: Run, name: str) -> None:
     row = run.row(*name.split("/"))
-    assert row.verdict is Verdict.WRONG and ON_CHANGED_INPUTS not in row.reason
+    assert row.verdict is Verdict.WRONG and "(inputs as drawn" in row.reason
+    assert ADVICE not in row.reason

@@ -52,6 +52,16 @@ def test_signs_are_mixed_and_depend_on_the_seed() -> None:
     assert not torch.equal(one, other)
 
 
+@given(st.integers(0, 2**32), st.sampled_from([torch.float32, torch.bfloat16, torch.float64]), st.integers(1, 3))
+def test_a_few_values_exceed_all_others_by_up_to_16_times(seed: int, dtype: torch.dtype, power: int) -> None:
+    tensor = torch.randn(100, 200, generator=torch.Generator().manual_seed(seed)).to(dtype)
+    result = apply_variant(Variant.LARGE, tensor.clone(), torch.Generator().manual_seed(seed), power)
+    top, new = tensor.abs().max(), result[result != tensor]
+    assert 1 <= new.numel() <= 20_000 / 4096
+    assert bool((new.abs() >= top / 2 * 2**(power - 1)).all()) and bool((new.abs() <= 2 * top * 2**power).all())
+    assert bool((new.abs() <= 16 * top).all())
+
+
 def test_the_plain_variant_changes_nothing() -> None:
     tensor = torch.randn(10)
     assert torch.equal(changed(Variant.PLAIN, tensor), tensor)

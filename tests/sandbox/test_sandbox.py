@@ -5,38 +5,18 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from inlinebench.sandbox.policy import REQUIRED, Policy, Sandbox, clean_environment, is_narrow, readable_for
-from inlinebench.sandbox.self_test import available
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PROTECTIONS = tuple(map(str, available()))
+from .running import PROTECTIONS, ROOT, run
 
 pytestmark = pytest.mark.skipif(
     not {str(name) for name in REQUIRED} <= set(PROTECTIONS), reason="this machine does not offer the whole sandbox"
 )
-
-
-def run(code: str, scratch: Path, *, readable: tuple[Path, ...] = (), policy: Policy | None = None) -> str:
-    """Returns the last line that a Python program prints inside the sandbox, or the exception that ended it."""
-    policy = policy or Sandbox(PROTECTIONS, (str(ROOT / "harness"),)).policy(scratch, readable, (os.getpid(),), False)
-    command = [sys.executable, "-m", "inlinebench.sandbox", json.dumps(policy.to_json()), sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=scratch,
-                          start_new_session=True, env={**clean_environment(os.environ), "TMPDIR": str(scratch)})
-    return (done.stdout + done.stderr).strip().rpartition("\n")[2]
-
-
-@pytest.fixture
-def scratch(tmp_path: Path) -> Path:
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    return folder
 
 
 @pytest.fixture

@@ -78,6 +78,12 @@ def test_exceeding_the_disk_limits_kills_the_process(tmp_path: Path, code: str) 
     assert breach_of(code, tmp_path).kind == "files"
 
 
+def test_a_folder_nested_too_deeply_to_be_counted_is_refused(tmp_path: Path) -> None:
+    code = "import os, time\nfor _ in range(40):\n    os.mkdir('x' * 200)\n    os.chdir('x' * 200)\ntime.sleep(20)"
+    found = breach_of(f"exec({code!r})", tmp_path)
+    assert found.kind == "files" and "cannot be counted" in found.text
+
+
 def test_a_program_within_its_limits_is_not_killed(tmp_path: Path) -> None:
     code = "import os, time; [os.fork() for _ in range(2)]; open(f'{os.getpid()}', 'w').write('x'); time.sleep(1)"
     with watched(code, tmp_path) as (process, watchdog):

@@ -12,11 +12,12 @@ With this rule, an output passes if it matches PyTorch or is more accurate than 
 through an absolute tolerance, and one wrong element fails even in a large tensor. An output that is zero in theory but
 rounding error in practice does not fail an honest solution.
 
-There are two exceptions:
+There are three exceptions:
 
 - Clamped elements are those equal to zero or to the smallest or largest value of the reference. If most elements are
   clamped, they say nothing about rounding. With `s1` and `e1` defined as `s` and `e`, but over the other elements, `a`
   becomes `8 * e1` if that is larger, but at most `tol * s1`.
+- On inputs with a few large values, the largest elements of the oracle do not count for `s`.
 - If the smallest or largest value occurs more than once and the root mean square of the other elements is under a tenth
   of `s`, the value is a mark, such as -1e9 for masked elements. Then `s` is over the other elements.
 """
@@ -40,6 +41,8 @@ LARGEST = sys.float_info.max
 
 MARKED = 0.1
 """The smallest or largest value is a mark if the root mean square of the other elements is below this share of `s`."""
+LARGEST_SHARE, SAMPLE = 1 / 64, 1 << 20
+"""The share of the elements that count as the largest, and about how many elements are looked at to find it."""
 ROUNDING_ALLOWANCE = 8.0
 """The factor in `a = 8 * e`."""
 TOLERANCES = {
@@ -129,8 +132,15 @@ def default_tolerance(dtype: torch.dtype) -> float:
     return TOLERANCES.get(dtype, COARSEST)
 
 
-def measure_scale(oracle: torch.Tensor, reference: torch.Tensor) -> Scale:
-    """Returns the scale of a floating-point or complex output. The tensors have one shape and any dtype and layout."""
+def measure_scale(oracle: torch.Tensor, reference: torch.Tensor, *, without_largest: bool = False) -> Scale:
+    """Returns the scale of a floating-point or complex output. The tensors have one shape and any dtype and layout.
+
+    `without_largest` leaves the largest elements out of `s`, for inputs of which a few values are much larger than the
+    others: elements that these do not reach are then compared at their own scale.
+    """
+    if without_largest:
+        scale, size = measure_scale(oracle, reference), _size_without_largest(oracle)
+        return replace(scale, oracle_rms=min(size, scale.oracle_rms)) if size else scale
     ends = _ends(reference)
     every, counts = _Sum(), [0] * len(ends)
     for _, (exact, own) in _chunks(oracle, reference):
@@ -145,6 +155,14 @@ def measure_scale(oracle: torch.Tensor, reference: torch.Tensor) -> Scale:
         return Scale(size, every.error)
     others = _over_others(oracle, reference, ends)
     return Scale(size, every.error, others.size, others.error)
+
+
+def _size_without_largest(oracle: torch.Tensor) -> float:
+    """Returns the root mean square of the finite elements, without the largest ones."""
+    sizes = oracle.reshape(-1)[:: max(1, oracle.numel() // SAMPLE)].abs().double()
+    sizes = sizes[torch.isfinite(sizes)]
+    kept = sizes.sort().values[: sizes.numel() - math.ceil(LARGEST_SHARE * sizes.numel())]
+    return math.sqrt(float(kept.square().mean())) if kept.numel() else 0.0
 
 
 def _over_others(oracle: torch.Tensor, reference: torch.Tensor, ends: Sequence[float]) -> _Sum:

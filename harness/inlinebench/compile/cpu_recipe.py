@@ -35,7 +35,7 @@ from inlinebench.compile.recipe import (
     key_of,
 )
 from inlinebench.compile.slim import SLIM_DIR
-from inlinebench.cuda_on_cpu import Unsupported
+from inlinebench.cuda_on_cpu import Malformed, Unsupported
 from inlinebench.records.build_request import BuildRequest
 
 _BINDING_FLAGS = ["-O0"]
@@ -45,11 +45,12 @@ OPTIMIZATION = "-O2"
 
 
 class CannotTranslate(Exception):
-    """The source cannot run on the CPU. `source` and `line` (from 1) say where; the message says what and why."""
+    """The source cannot run on the CPU, or nowhere if it is `malformed`. `source` and `line` (from 1) say where; the
+    message says what and why."""
 
-    def __init__(self, source: str, line: int, message: str) -> None:
+    def __init__(self, source: str, line: int, message: str, malformed: bool) -> None:
         super().__init__(message)
-        self.source, self.line = source, line
+        self.source, self.line, self.malformed = source, line, malformed
 
 
 def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, precompiled: Path = PRECOMPILED_DIR) -> Recipe:
@@ -102,7 +103,7 @@ def _translated(sources: Sequence[str], *, cuda: bool) -> tuple[str, ...]:
         try:
             translated.append(cuda_on_cpu.translate(source, cuda=cuda))
         except Unsupported as error:
-            raise CannotTranslate(source, error.line, str(error)) from error
+            raise CannotTranslate(source, error.line, str(error), isinstance(error, Malformed)) from error
     return tuple(translated)
 
 

@@ -125,7 +125,7 @@ class BuildService:
         try:
             return self._outcome(lambda: self._recipe(request, slim), precompiled=slim and request.uses_cuda)
         except CannotTranslate as error:
-            return BuildOutcome(None, str(error), unsupported=True, at=(error.source, error.line))
+            return BuildOutcome(None, str(error), unsupported=not error.malformed, at=(error.source, error.line))
         except NoRuntimeLibraries as error:
             return BuildOutcome(None, str(error))
 

@@ -1,6 +1,6 @@
 """Builds unmodified CUDA source with the C++ compiler and runs it on the CPU, to check correctness without a GPU."""
 
-from .errors import Unsupported
+from .errors import Malformed, Unsupported
 from .toolchain import (
     INCLUDE_DIR,
     RUNTIME_SOURCES,
@@ -17,6 +17,7 @@ __all__ = [
     "INCLUDE_DIR",
     "RUNTIME_SOURCES",
     "SOURCE_FLAGS",
+    "Malformed",
     "Unsupported",
     "allocator_library",
     "host_flags",

@@ -13,3 +13,7 @@ class Unsupported(Exception):
         super().__init__(f"{construct} (line {line}): {advice}")
         self.construct = construct
         self.line = line
+
+
+class Malformed(Unsupported):
+    """The source is not CUDA C++, so it cannot be built for a GPU either."""

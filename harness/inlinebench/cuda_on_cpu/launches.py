@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .errors import Unsupported
+from .errors import Malformed
 from .tokens import Code
 
 
@@ -23,10 +23,10 @@ def _rewrite(code: Code, chevron: int) -> int:
     end = _closing_chevron(code, chevron)
     line = code.tokens[chevron].line
     if end < 0:
-        raise Unsupported("<<<", line, "this launch lacks `>>>` or an argument list after it; add it")
+        raise Malformed("<<<", line, "this launch lacks `>>>` or an argument list after it; add it")
     start = callee_start(code, chevron)
     if start == chevron:
-        raise Unsupported("<<<", line, "this launch names no kernel; put the kernel before `<<<`")
+        raise Malformed("<<<", line, "this launch names no kernel; put the kernel before `<<<`")
     name = _name(code, start, chevron)
     parameters, values = _pass_literals(code, code.after(end))
     code.splice(end - 2, end + 1, "))")

@@ -247,7 +247,7 @@ class CUDAGraph:
     """Not supported, because a graph replays work that ran only once here."""
 
     def __init__(self, *_args: Any, **_kwargs: Any) -> None:
-        raise RuntimeError("inlinebench: unsupported: CUDA graphs cannot run on the CPU; run with a CUDA device")
+        raise RuntimeError("inlinebench: unsupported on the CPU (run with a CUDA device): CUDA graphs")
 
 
 def _properties(_device: Any = None) -> SimpleNamespace:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from .conditionals import split_directive
@@ -167,21 +167,41 @@ def _is_libcuxx(code: Code, position: int) -> bool:
 def refuse_device_constructs(code: Code) -> None:
     """Raises Unsupported for a launch inside a kernel, a grid barrier, and a loop that waits for another block."""
     _refuse_grid_barrier(code)
-    for function in find_functions(code):
-        if function.on_device:
-            _refuse_nested_launch(code, function)
-            _refuse_waiting(code, function)
+    functions = [function for function in find_functions(code) if function.on_device]
+    launching = _launching_on_both(code, functions)
+    for function in functions:
+        if not _is_also_for_host(code, function):
+            _refuse_nested_launch(code, function, launching)
+        _refuse_waiting(code, function)
 
 
-def _refuse_nested_launch(code: Code, function: Function) -> None:
-    header = [code.text(here) for here in range(function.header, function.opening)]
-    if "__host__" in header:
-        return
+def _launching_on_both(code: Code, functions: Sequence[Function]) -> set[str]:
+    """Returns the functions for host and device that launch kernels, themselves or through each other."""
+    both = [function for function in functions if _is_also_for_host(code, function)]
+    launching: set[str] = set()
+    while found := {function.name for function in both if _first_launch(code, function, launching)} - launching:
+        launching |= found
+    return launching
+
+
+def _is_also_for_host(code: Code, function: Function) -> bool:
+    return any(code.text(here) == "__host__" for here in range(function.header, function.opening))
+
+
+def _refuse_nested_launch(code: Code, function: Function, launching: Collection[str]) -> None:
+    if position := _first_launch(code, function, launching):
+        through = "" if code.text(position) == "<<<" else f" through `{code.text(position)}`"
+        raise Unsupported(f"a launch inside `{function.name}`{through}", code.tokens[position].line,
+                          "dynamic parallelism cannot run on the CPU; run with a CUDA device")
+
+
+def _first_launch(code: Code, function: Function, launching: Collection[str]) -> int | None:
+    """Returns the position of a launch in a function, or of a call of a function in `launching`."""
     for position in range(function.opening, function.closing):
-        if code.text(position) == "<<<":
-            construct = f"a launch inside `{function.name}`"
-            raise Unsupported(construct, code.tokens[position].line,
-                              "dynamic parallelism cannot run on the CPU; run with a CUDA device")
+        calls = code.text(position) in launching and code.text(code.after(position)) in ("(", "<")
+        if calls or code.text(position) == "<<<":
+            return position
+    return None
 
 
 def _refuse_grid_barrier(code: Code) -> None:

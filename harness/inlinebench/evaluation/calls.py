@@ -64,6 +64,7 @@ class Calls:
         self._secret_random = SecretRandom(tools.settings.seed, name)
         # The candidate gets values from a separate random source, so that it can infer nothing about the inputs.
         self._public = SecretRandom(tools.settings.seed, f"{name}/public")
+        self._variants = workload.source.variants(self._secret_random)
         self._buffer_rotation = BufferRotation(len(workload.sets), self._secret_random)
         workload.clear()
         self._fingerprint = Fingerprint(workload.arena.bytes.device, self._secret_random.getrandbits(62))
@@ -145,7 +146,7 @@ class Calls:
         change, or if values differ.
         """
         workload, secret_random = self._workload, self._secret_random
-        variant = workload.source.choose_variant(secret_random) if variant is None else variant
+        variant = next(self._variants) if variant is None else variant
         input_seed, random_seed = secret_random.getrandbits(62), self._public.getrandbits(62)
         buffer_set = self._buffer_rotation.next()
         non_tensors = workload.write_inputs(buffer_set, input_seed, variant)
@@ -160,7 +161,8 @@ class Calls:
         state = self._gpu_state()
         self._candidate.stop()
         what = "a profiled call" if profile else f"call {number}"
-        label = f"{what} ({variant} inputs{', blocks in shuffled order' if order else ''})"
+        change = workload.source.describe(variant, input_seed)
+        label = f"{what} ({change}{', blocks in shuffled order' if order else ''})"
         self._check_inputs(buffer_set, before, label)
         shared = workload.inputs(buffer_set)
         tensors = [originals.get(index, tensor).to(workload.device) for index, tensor in enumerate(shared)]
@@ -172,11 +174,12 @@ class Calls:
             inputs=tensors, non_tensors=non_tensors, random_seed=random_seed, states_before=states_before,
             output=output, states_after=self._reference.states(), plain_outputs=called.non_tensors,
             changed_inputs={index: tensors[index] for index in originals}, buffers=buffer_set,
+            few_are_large=variant is Variant.LARGE,
         ))
         if failure:
             what += ", blocks in shuffled order" if order else ""
             mismatch = self._checker.mismatch(what, variant)
-            hint = self._hint(variant, workload.source.describe(variant, input_seed), number)
+            hint = self._hint(variant, number)
             raise Failed(Verdict.WRONG, f"{label}: {failure}{hint}", mismatch)
         self._matched_as_drawn = self._matched_as_drawn or variant is Variant.PLAIN
         if not profile:
@@ -187,7 +190,7 @@ class Calls:
             self._timings.add_solution(called.sample, self._requests.synchronises, str(variant), state)
         return called
 
-    def _hint(self, variant: Variant, change: str, number: int) -> str:
+    def _hint(self, variant: Variant, number: int) -> str:
         """Returns what to add to the reason of a call that differs: whether only changed inputs are to blame.
 
         Makes another call on inputs as drawn if there was none yet. Raises Failed if that call fails, too.
@@ -195,9 +198,9 @@ class Calls:
         if variant is Variant.PLAIN:
             return ""
         if not self._matched_as_drawn:
-            self._call(number + 1, counted=False, variant=Variant.PLAIN)
-        return (f"; matches as drawn, differs with {change}; if such inputs have no meaning here, set INPUT_VARIANTS = "
-                "False in the problem")
+            self._call(number + 2, counted=False, variant=Variant.PLAIN)
+        return ("; matches on inputs as drawn: if such inputs have no meaning here, set INPUT_VARIANTS = False in the "
+                "problem")
 
     def _time_loops(self) -> None:
         """Measures the wall time of calls in a Python loop. Their outputs are compared as well. Raises Failed."""
@@ -205,7 +208,8 @@ class Calls:
         calls = min(LOOP_CALLS, longest, len(self._workload.sets))
         for number in range(LOOPS):
             self._tools.progress(f"timing loop {number + 1} of {LOOPS}")
-            batch = Batch(self._workload, self._candidate, self._secret_random, self._public, None)
+            batch = Batch(self._workload, self._candidate, self._secret_random, self._public,
+                          variants=self._variants, page=None)
             plain_outputs = batch.loop(calls)
             self._check_batch(batch, plain_outputs)
             if number > 0:  # the first loop allocates memory for all of its outputs
@@ -228,7 +232,8 @@ class Calls:
         is known which inputs the calls read. Raises Failed.
         """
         page = None if self._requests.synchronises else self._candidate.page
-        batch = Batch(self._workload, self._candidate, self._secret_random, self._public, page)
+        batch = Batch(self._workload, self._candidate, self._secret_random, self._public, variants=self._variants,
+                      page=page)
         blocked, plain_outputs = batch.run(calls)
         if batch.known:
             self._check_batch(batch, plain_outputs)
@@ -238,7 +243,7 @@ class Calls:
         mutated = self._workload.probed.mutated
         for number, call in enumerate(batch.calls):
             what = f"call {number + 1} of several"
-            label = f"{what} ({call.variant} inputs)"
+            label = f"{what} ({call.change})"
             kept = [index for index in range(len(call.tensors)) if index not in mutated]
             shared = self._workload.inputs(number)
             if not all(same_bits(shared[index], call.tensors[index]) for index in kept):
@@ -251,12 +256,12 @@ class Calls:
                 plain_outputs=plain_outputs[number],
                 changed_inputs={index: call.tensors[index] for index in mutated}, buffers=number,
                 # A solution may reuse one buffer for its outputs, which then holds a later call's output.
-                outputs_written=not batch.written_over[number],
+                outputs_written=not batch.written_over[number], few_are_large=call.variant is Variant.LARGE,
                 states_written=number == len(batch.calls) - 1, handed_in=batch.outputs[number],
             ))
             if failure:
                 mismatch = self._checker.mismatch(what, call.variant)
-                hint = self._hint(call.variant, call.change, number + 1)
+                hint = self._hint(call.variant, number + 1)
                 raise Failed(Verdict.WRONG, f"{label}: {failure}{hint}", mismatch)
 
     def _choose_blocked(self, number: int, profile: bool) -> bool:

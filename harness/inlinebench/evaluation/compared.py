@@ -50,7 +50,7 @@ class Compared:
 
 def compared(
     what: str, got: torch.Tensor, expected: torch.Tensor, oracle: torch.Tensor | None = None, *,
-    tolerance: float | None, scale: Scale | None = None, strictness: float = 1.0,
+    tolerance: float | None, scale: Scale | None = None, strictness: float = 1.0, without_largest: bool = False,
 ) -> Compared:
     """Compares a tensor.
 
@@ -62,11 +62,13 @@ def compared(
         tolerance: replaces the default tolerance of a floating-point dtype, unless None.
         scale: the scale, or None to measure it.
         strictness: a factor for the tolerance.
+        without_largest: whether a measured scale leaves out the largest elements.
     """
     allowed = tolerance_of(expected.dtype, tolerance) * strictness
     if scale is None:
         inexact = expected.is_floating_point() or expected.is_complex()
-        scale = measure_scale(expected if oracle is None else oracle, expected) if inexact else Scale(0.0, 0.0)
+        exact = expected if oracle is None else oracle
+        scale = measure_scale(exact, expected, without_largest=without_largest) if inexact else Scale(0.0, 0.0)
     return Compared(what, got, expected, oracle, allowed, scale, compare(got, expected, oracle, allowed, scale))
 
 

@@ -104,19 +104,21 @@ def _failure(
         reason = (f"the problem's constructor arguments or non-tensor inputs are too large ({error}); pass large data "
                   "as tensors that get_inputs() returns")
         raise ProblemError(reason) from None
-    except (CandidateTimedOut, CandidateOverran, torch.OutOfMemoryError) as error:
+    except (CandidateTimedOut, CandidateOverran, torch.OutOfMemoryError, MemoryError) as error:
         return _exceeded_limit(error, settings)
     return None
 
 
-def _exceeded_limit(error: CandidateTimedOut | CandidateOverran | torch.OutOfMemoryError, settings: Settings) -> Failed:
+def _exceeded_limit(
+    error: CandidateTimedOut | CandidateOverran | torch.OutOfMemoryError | MemoryError, settings: Settings
+) -> Failed:
     """Returns the failure of a candidate that took too much time or memory."""
     if isinstance(error, CandidateTimedOut):
         return Failed(Verdict.TIMED_OUT, f"no answer within {settings.timeout:g} s (--timeout raises the limit)")
     if isinstance(error, CandidateOverran):
         return Failed(Verdict.OUT_OF_MEMORY if error.breach.kind == "memory" else Verdict.REJECTED, str(error))
     # The judge ran out of memory. The solution is at fault, because the probe fitted and the buffers are allocated.
-    return Failed(Verdict.OUT_OF_MEMORY, "the solution leaves the judge too little device memory to check its outputs")
+    return Failed(Verdict.OUT_OF_MEMORY, "the solution leaves the judge too little memory to check its outputs")
 
 
 def _prefer_build_failure(failure: Failed, candidate: CandidateProcess, solution: Path | None) -> Failed:
@@ -124,9 +126,8 @@ def _prefer_build_failure(failure: Failed, candidate: CandidateProcess, solution
     broken = [outcome for outcome in candidate.builds if outcome.library is None]
     if not broken or failure.verdict not in (Verdict.INVALID, Verdict.CRASHED):
         return failure
-    if broken[0].unsupported:
-        return Failed(Verdict.SKIPPED, _with_line_in_file(broken[0], solution))
-    return Failed(Verdict.TIMED_OUT if broken[0].timed_out else Verdict.BUILD_FAILED, broken[0].reason)
+    verdict = Verdict.TIMED_OUT if broken[0].timed_out else Verdict.BUILD_FAILED
+    return Failed(Verdict.SKIPPED if broken[0].unsupported else verdict, _with_line_in_file(broken[0], solution))
 
 
 def _cpu_runtime_message(candidate: CandidateProcess) -> str:

@@ -25,10 +25,9 @@ CPU_FINDINGS = {
     "inlinebench: barrier divergence": Verdict.WRONG,
     "inlinebench: invalid warp mask": Verdict.WRONG,
     "inlinebench: too much static shared memory": Verdict.BUILD_FAILED,
-    "inlinebench: unsupported": Verdict.SKIPPED,
 }
-"""The verdict for each message of the CPU runtime when it stops a kernel. A solution that prints one itself only makes
-itself fail."""
+"""The verdict for each message of the CPU runtime when it stops a kernel. A solution can print or raise such a message
+itself, so none of the verdicts may be better than a failure."""
 
 
 class Failed(Exception):
@@ -59,8 +58,7 @@ def raise_failure(reply: dict[str, Any], device: torch.device) -> None:
 def verdict_of(message: str, otherwise: Verdict, device: torch.device) -> Verdict:
     """Returns the verdict for a message of the CPU runtime, and `otherwise` for any other message.
 
-    On a GPU it always returns `otherwise`: there is no CPU runtime, and a solution must not get itself skipped by
-    claiming to be unsupported.
+    On a GPU, where there is no CPU runtime, it always returns `otherwise`.
     """
     if device.type != "cpu":
         return otherwise

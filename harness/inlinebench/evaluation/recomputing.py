@@ -47,6 +47,8 @@ class CallCheck:
     """The inputs that the reference changes in place, by index, with the values that it left there."""
     buffers: int = 0
     """The index of the set of buffers that holds the candidate's inputs and outputs."""
+    few_are_large: bool = False
+    """Whether a few values of the inputs are much larger than the others."""
     outputs_written: bool = True
     """Whether the outputs are this call's. False if a later call of a loop has reused their memory."""
     states_written: bool = True

@@ -118,9 +118,6 @@ class Judge:
             return self._judge(job), True
         except ProblemError as error:
             return self._result(job, Verdict.PROBLEM_ERROR, str(error)), "CUDA error" not in str(error)
-        except (torch.OutOfMemoryError, MemoryError):
-            shortage = describe_shortage(None, free_bytes(self._device), self._device)
-            return self._result(job, Verdict.SKIPPED, shortage), True
         except Exception as error:  # noqa: BLE001
             # A bug of the harness in one evaluation must not stop the others.
             reason = f"{problem_file.describe(error)}; please report this with the log"
@@ -133,7 +130,11 @@ class Judge:
         if isinstance(self._runtime_libraries, str):
             return self._result(job, Verdict.BUILD_FAILED, self._runtime_libraries)
         self._candidates.prepare(job.solution)  # the candidate starts while the problem is prepared
-        prepared = self._prepare(job.problem)
+        try:
+            prepared = self._prepare(job.problem)
+        except (torch.OutOfMemoryError, MemoryError):  # no solution runs yet
+            shortage = describe_shortage(None, free_bytes(self._device), self._device)
+            return self._result(job, Verdict.SKIPPED, shortage)
         if isinstance(prepared, CannotRun):
             verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
             return self._result(job, verdict, prepared.reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 import types
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ SLOW_DRAW_S = 0.3
 """If `get_inputs` takes longer than this, its results are reused."""
 KEPT_SETS = 4
 """The number of results that are kept for reuse."""
+
 
 
 @dataclass(frozen=True)
@@ -97,12 +98,16 @@ class InputSource:
         self._kept: list[Draw] = []
         self._slow = False
 
-    def choose_variant(self, secret_random: random.Random) -> Variant:
-        """Draws the variant for one call. With a probability of 0.6 it changes values, if any such variant is admitted.
+    def variants(self, secret_random: random.Random) -> Iterator[Variant]:
+        """Yields the variant for one call after the other, in secret order.
+
+        A block of a few calls has each admitted variant once, so that a check of six calls has all of them. About a
+        third of the calls get inputs as drawn.
         """
-        if not self._admitted or secret_random.random() < 0.4:
-            return Variant.PLAIN
-        return secret_random.choice(sorted(self._admitted))
+        block = [Variant.PLAIN] * max(1, len(self._admitted) // 2) + sorted(self._admitted)
+        while True:
+            secret_random.shuffle(block)
+            yield from block
 
     def write(self, seed: int, variant: Variant, targets: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """Writes one call's inputs to the target tensors. Returns the non-tensor arguments.

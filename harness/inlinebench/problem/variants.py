@@ -16,8 +16,8 @@ SAMPLE = 4096
 """The number of elements that are sampled to distinguish continuous values from masks and labels."""
 FEWEST_DISTINCT = 16
 """A sample with fewer distinct values than this is a mask, a constant or a code, not a continuous quantity."""
-POWERS_OF_TWO = (-2, -1, 1, 2)
-"""The exponents of the factors of SCALED."""
+LARGE_EVERY = 4096
+"""LARGE enlarges one of this many values, and at least one."""
 
 
 class Variant(str, Enum):
@@ -27,12 +27,15 @@ class Variant(str, Enum):
     NEGATED = "negated"
     SCALED = "scaled by a power of two"
     SIGNS = "random signs"
+    LARGE = "with a few large values"
 
     def __str__(self) -> str:
         return self.value
 
     def of(self, positions: Sequence[int]) -> str:
         """Describes this variant of the inputs at these positions, such as "random signs of inputs 0 and 1"."""
+        if not positions:
+            return "inputs as drawn"
         inputs = f"input{'s' * (len(positions) > 1)} {' and '.join(map(str, positions))}"
         return f"{self} of {inputs}" if self is Variant.SIGNS else f"{inputs} {self}"
 
@@ -41,8 +44,11 @@ FEWEST_SORTED, SORTED_ROWS = 8, 64
 """The length of the shortest rows that can count as sorted, and how many rows are examined."""
 BLUR = 2.0**-7
 """The largest share by which `blur` reduces a value. The relative step of bfloat16 is half of it."""
-CHANGING = (Variant.NEGATED, Variant.SCALED, Variant.SIGNS)
+CHANGING = (Variant.NEGATED, Variant.SCALED, Variant.SIGNS, Variant.LARGE)
 """The variants that change values."""
+POWERS = {Variant.SCALED: (-2, -1, 1, 2), Variant.LARGE: (1, 2, 3)}
+"""The exponents of the factors of two: for SCALED those of all values, for LARGE how much the chosen values exceed the
+largest one (a power of 3 makes them 4 to 16 times as large)."""
 
 
 def is_continuous(tensor: torch.Tensor) -> bool:
@@ -79,18 +85,37 @@ def apply_variant(
         variant: the variant to apply.
         tensor: the tensor. Its shape, dtype and layout stay the same.
         generator: the source of random choices.
-        power: the exponent of the factor for SCALED. None: chosen at random.
+        power: one of the variant's `POWERS`. None: chosen at random.
     """
+    if power is None and variant in POWERS:
+        choice = int(torch.randint(len(POWERS[variant]), (), generator=generator, device=generator.device))
+        power = POWERS[variant][choice]
     if variant is Variant.NEGATED:
         return tensor.neg_()
-    if variant is Variant.SCALED:
-        choice = int(torch.randint(len(POWERS_OF_TWO), (), generator=generator, device=generator.device))
-        return tensor.mul_(2.0 ** (POWERS_OF_TWO[choice] if power is None else power))
+    if variant is Variant.SCALED and power is not None:
+        return tensor.mul_(2.0**power)
+    if variant is Variant.LARGE and power is not None:
+        return _enlarge(tensor, generator, power)
     if variant is Variant.SIGNS:
         if _is_symmetric(tensor):
             signs = _signs(tensor.shape[-1:], tensor, generator)
             return tensor.mul_(signs).mul_(signs.unsqueeze(-1))
         return tensor.mul_(_signs(tensor.shape, tensor, generator))
+    return tensor
+
+
+def _enlarge(tensor: torch.Tensor, generator: torch.Generator, power: int) -> torch.Tensor:
+    """Multiplies a few values at random positions by powers of two, so that they exceed all others."""
+    count = max(1, tensor.numel() // LARGE_EVERY)
+    flat = torch.randint(tensor.numel(), (count,), generator=generator, device=generator.device).to(tensor.device)
+    positions = torch.unravel_index(flat, tensor.shape)
+    values = tensor[positions].double()
+    exponent = torch.frexp(tensor.abs().amax().double()).exponent - torch.frexp(values).exponent + power
+    enlarged = (values * torch.exp2(exponent.double())).to(tensor.dtype)
+    symmetric = _is_symmetric(tensor)
+    tensor[positions] = enlarged
+    if symmetric:
+        tensor[(*positions[:-2], positions[-1], positions[-2])] = enlarged
     return tensor
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import signal
 import tempfile
 import time
@@ -20,6 +19,7 @@ from inlinebench.candidate import FILES
 from inlinebench.process.launcher import PACKAGE, Launcher, Start
 from inlinebench.records.build_request import BadRequest, BuildOutcome, BuildRequest
 from inlinebench.sandbox.policy import Sandbox, clean_environment
+from inlinebench.sandbox.removal import remove
 from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog
 from inlinebench.timing.flags import FlagPage
 from inlinebench.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed
@@ -101,11 +101,13 @@ class CandidateProcess:
         policy = sandbox.policy(self.scratch, readable, protected, gpus)
         descriptors = (theirs_in, theirs_out, self._log.fileno())
         given = {**(shared or {}), **({} if page is None else {"page": page.fd})}
-        start = Start(self.scratch, _environment(self.scratch, gpus), policy, descriptors, given)
+        # Opened again, because candidates with the same open file would share its position and flags.
+        opened = {name: os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR) for name, descriptor in given.items()}
+        start = Start(self.scratch, _environment(self.scratch, gpus), policy, descriptors, opened)
         self._forks_before = forks_so_far()
         self._pid = launcher.launch(start, under)
-        os.close(theirs_in)
-        os.close(theirs_out)
+        for descriptor in (theirs_in, theirs_out, *opened.values()):
+            os.close(descriptor)
         self._channel = Channel(ours_in, ours_out)
         self._watchdog = Watchdog(self._pid, self.scratch, limits, self._forks_before)
 
@@ -207,6 +209,7 @@ class CandidateProcess:
         self._watchdog.close()
         self._killed |= kill_tree(self._pid)
         self._wait(None)
+        bury([self._pid])
         if self._keep is not None:
             kill_stray_children(self._keep())
         bury(self._killed)
@@ -214,7 +217,7 @@ class CandidateProcess:
         if self.page is not None:
             self.page.close()
         self._log.close()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        remove(self.scratch)
 
     def _send(self, frame: dict[str, Any]) -> None:
         self._timed(lambda: self._channel.send(frame, self.budget))
@@ -257,13 +260,14 @@ class CandidateProcess:
     def _wait(self, patience: float | None) -> int | None:
         """Waits for at most `patience` seconds (None: forever). Returns the exit status, or None if it still runs.
 
-        A negative status is the number of the signal that killed it.
+        A negative status is the number of the signal that killed it. The process stays unburied, so that nothing else
+        gets its PID before its group is killed.
         """
         deadline = None if patience is None else time.monotonic() + patience
         while self._status is None:
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
-            if pid:
-                self._status = os.waitstatus_to_exitcode(status)
+            end = os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if end is not None:
+                self._status = end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
             elif deadline is not None and time.monotonic() > deadline:
                 return None
             else:

@@ -126,9 +126,9 @@ def become_candidate(request: dict[str, Any], descriptors: list[int]) -> None:
     if parent is not None:
         await_parent(parent)
     policy = Policy.from_json(request["policy"])
+    become_subreaper()  # orphaned descendants stay below this process, so that they can be found and killed
     enter(policy)
     die_with_parent(parent)
-    become_subreaper()  # orphaned descendants stay below this process, so that they can be found and killed
     from inlinebench.candidate.candidate import Candidate
     from inlinebench.candidate.files import Files
 

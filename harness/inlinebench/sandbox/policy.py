@@ -50,9 +50,11 @@ class Protection(str, Enum):
     NETWORK = "network"
     """No connections. By the network namespace or the system call filter."""
     PROCESSES = "processes"
-    """No signals to processes outside and no access to their memory. By Landlock or the system call filter."""
+    """No signals to processes outside, no access to their memory, no change to their limits, priority or affinity. By
+    Landlock and the system call filter."""
     SYSTEM_CALLS = "system calls"
-    """System calls that no solution needs are refused: mounts, namespaces, tracing, kernel modules. By seccomp."""
+    """System calls that no solution needs are refused: mounts, namespaces, tracing, kernel modules, and queues that
+    outlive a process. By seccomp."""
     PRIVILEGES = "privileges"
     """None of root's capabilities, and no way to regain them."""
 

@@ -1,6 +1,6 @@
 """A seccomp filter: system calls that neither kernels nor honest solutions need fail with an error.
 
-The filter is a program of a few dozen instructions for the kernel's classic BPF
+The filter is a program of a few hundred instructions for the kernel's classic BPF
 (https://docs.kernel.org/userspace-api/seccomp_filter.html).
 """
 
@@ -8,56 +8,41 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import platform
 import socket
 import struct
+import termios
 from collections.abc import Iterable, Sequence
 
-_LOAD_WORD, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _JUMP_IF_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+from inlinebench.sandbox import system_calls
+from inlinebench.wire.processes import PR_SET_CHILD_SUBREAPER
+
+_LOAD_WORD, _AND, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _JUMP_IF_SET, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 _X32_BIT = 0x40000000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
 _NAMESPACE_FLAGS = 0x7E020000
 """The CLONE_NEW* flags of clone, which also starts threads and processes."""
-
-_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_CALLS: dict[str, dict[str, int]] = {
-    "x86_64": {
-        "socket": 41, "connect": 42, "clone": 56, "kill": 62, "tkill": 200, "tgkill": 234, "rt_sigqueueinfo": 129,
-        "rt_tgsigqueueinfo": 297, "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312,
-        "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "unshare": 272, "setns": 308, "bpf": 321,
-        "userfaultfd": 323, "add_key": 248, "request_key": 249, "keyctl": 250, "kexec_load": 246,
-        "kexec_file_load": 320, "init_module": 175, "finit_module": 313, "delete_module": 176, "reboot": 169,
-        "swapon": 167, "swapoff": 168, "acct": 163, "settimeofday": 164, "clock_settime": 227, "sethostname": 170,
-        "open_by_handle_at": 304, "quotactl": 179, "shmget": 29, "semget": 64, "msgget": 68, "setpgid": 109,
-        "setsid": 112,
-    },
-    "aarch64": {
-        "socket": 198, "connect": 203, "clone": 220, "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138,
-        "rt_tgsigqueueinfo": 240, "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
-        "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51, "unshare": 97, "setns": 268, "bpf": 280,
-        "userfaultfd": 282, "add_key": 217, "request_key": 218, "keyctl": 219, "kexec_load": 104,
-        "kexec_file_load": 294, "init_module": 105, "finit_module": 273, "delete_module": 106, "reboot": 142,
-        "swapon": 224, "swapoff": 225, "acct": 89, "settimeofday": 170, "clock_settime": 112, "sethostname": 161,
-        "open_by_handle_at": 265, "quotactl": 60, "shmget": 194, "semget": 190, "msgget": 186, "setpgid": 154,
-        "setsid": 157,
-    },
-}
-_COMMON_CALLS = {
-    "pidfd_send_signal": 424, "io_uring_setup": 425, "open_tree": 428, "move_mount": 429, "fsopen": 430,
-    "fsconfig": 431, "fsmount": 432, "pidfd_open": 434, "clone3": 435, "pidfd_getfd": 438, "process_madvise": 440,
-    "mount_setattr": 442,
-}
-"""Newer calls have the same number on every architecture."""
-_CONDITIONAL = ("socket", "clone", "kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "clone3")
-_IGNORED = ("setpgid", "setsid")
-"""These calls return success without an effect, so that a process and its descendants stay in one process group and can
-be stopped at once. Signalling processes one by one misses processes that keep forking."""
-_SIGNALLING = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
-_ALLOWED_FAMILIES = (socket.AF_UNIX, socket.AF_NETLINK)
-"""For socket pairs between a solution's own processes, and for the C library's lookup of network interfaces."""
+_PRIO_PROCESS, _IOPRIO_WHO_PROCESS = 0, 1
+_PR_SCHED_CORE = 62
+_F_SETOWN_EX = 15
+_OWNING = (fcntl.F_SETOWN, _F_SETOWN_EX, fcntl.F_SETLEASE, fcntl.F_NOTIFY)
+"""Commands of fcntl that send a signal to a process of the caller's choice, or delay and observe those who open a
+file."""
+_SOCKET_TYPE = 0xF
+"""The bits of a socket's type without its flags."""
+_NETLINK_ROUTE = 0
+_REQUEST_KIND = 0xFF00
+_FILE_REQUESTS = tuple(kind << 8 for kind in (ord("f"), ord("X"), ord("v"), 0x94))
+"""Kinds of ioctl requests that change attributes of files, which Landlock does not cover."""
+_FIOSETOWN, _SIOCSPGRP, _TIOCLINUX = 0x8901, 0x8902, 0x541C
+_FOREIGN_REQUESTS = (_FIOSETOWN, _SIOCSPGRP, termios.TIOCSTI, _TIOCLINUX)
+"""ioctl requests that send a signal to a process of the caller's choice, or type into a terminal."""
 
 Instruction = tuple[int, int, int, int]
 """Code, offset if true, offset if false, operand."""
@@ -68,17 +53,17 @@ def install(protected: Iterable[int]) -> None:
 
     Needs `no_new_privs`. Raises OSError if the kernel refuses the filter.
     """
-    program = b"".join(struct.pack("=HBBI", *step) for step in _program(platform.machine(), sorted(set(protected))))
-    steps = ctypes.create_string_buffer(program)
-    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(steps))
+    steps = _program(platform.machine(), sorted(set(protected)), os.getpid())
+    program = b"".join(struct.pack("=HBBI", *step) for step in steps)
+    buffer = ctypes.create_string_buffer(program)
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.c_char_p(header), 0, 0):
         number = ctypes.get_errno()
         raise OSError(number, f"seccomp: {os.strerror(number)}")
 
 
-def _program(machine: str, protected: Sequence[int]) -> list[Instruction]:
-    calls = {**_CALLS[machine], **_COMMON_CALLS}
+def _program(machine: str, protected: Sequence[int], own: int) -> list[Instruction]:
     program = [
         (_LOAD_WORD, 0, 0, _ARCHITECTURE_AT),
         (_JUMP_IF_EQUAL, 1, 0, _ARCHITECTURES[machine]),
@@ -87,30 +72,56 @@ def _program(machine: str, protected: Sequence[int]) -> list[Instruction]:
         (_JUMP_IF_AT_LEAST, 0, 1, _X32_BIT),
         _refuse(errno.ENOSYS),
     ]
-    # With ENOSYS the C library falls back to clone, whose flags the filter can read.
-    program += _when(calls["clone3"], [_refuse(errno.ENOSYS)])
-    program += _when(calls["clone"], [_load(0), (_JUMP_IF_SET, 0, 1, _NAMESPACE_FLAGS), _refuse(), _allow()])
-    family_checks = [(_JUMP_IF_EQUAL, 0, 1, int(family)) for family in _ALLOWED_FAMILIES]
-    program += _when(calls["socket"], [_load(0), *_each(family_checks, _allow()), _refuse(errno.EACCES)])
     # kill(-1) signals every process, kill(-n) a process group.
-    targets = [(_JUMP_IF_EQUAL, 0, 1, value & 0xFFFFFFFF) for pid in protected for value in (pid, -pid)]
-    targets.append((_JUMP_IF_EQUAL, 0, 1, 0xFFFFFFFF))
-    for name in _SIGNALLING:
-        program += _when(calls[name], [_load(0), *_each(targets, _refuse()), _allow()])
-    for name, number in calls.items():
-        if name in _IGNORED:
-            program += _when(number, [_refuse(0)])
-        elif name not in _CONDITIONAL:
-            program += _when(number, [_refuse(errno.ENOSYS if name == "io_uring_setup" else errno.EPERM)])
+    targets = [value & 0xFFFFFFFF for pid in protected for value in (pid, -pid)] + [0xFFFFFFFF]
+    itself = _each((0, own), _allow())  # 0 means the caller in each of these calls
+    checked = system_calls.of(system_calls.CHECKED, machine)
+    for name, body in _checks(itself).items():
+        program += _when(checked[name], body)
+    bodies = [
+        (system_calls.UNKNOWN, [_refuse(errno.ENOSYS)]),
+        (system_calls.REFUSED, [_refuse()]),
+        (system_calls.IGNORED, [_refuse(0)]),
+        (system_calls.SIGNALLING, [_load(0), *_each(targets, _refuse()), _allow()]),
+        (system_calls.OF_ITSELF, [_load(0), *itself, _refuse()]),
+        (system_calls.SCHEDULING, [_load(0), *itself, _refuse(0)]),
+    ]
+    for numbers, body in bodies:
+        for number in system_calls.of(numbers, machine).values():
+            program += _when(number, body)
     return [*program, _allow()]
 
 
-def _when(number: int, body: Sequence[Instruction]) -> list[Instruction]:
-    return [(_JUMP_IF_EQUAL, 0, len(body), number), *body]
+def _checks(itself: Sequence[Instruction]) -> dict[str, list[Instruction]]:
+    """Returns what the filter does with each call whose arguments it reads. `itself` allows the caller's own id."""
+    # Datagrams need no connection: a process could send them to any socket in the file system. Of netlink, only the
+    # C library's lookup of network interfaces is left.
+    types = _each((socket.SOCK_STREAM, socket.SOCK_SEQPACKET), _allow())
+    local = [_load(1), (_AND, 0, 0, _SOCKET_TYPE), *types, _refuse(errno.EACCES)]
+    netlink = [_load(2), *_each((_NETLINK_ROUTE,), _allow()), _refuse(errno.EACCES)]
+    families = [_load(0), *_when(int(socket.AF_UNIX), local), *_when(int(socket.AF_NETLINK), netlink)]
+    return {
+        "clone": [_load(0), (_JUMP_IF_SET, 0, 1, _NAMESPACE_FLAGS), _refuse(), _allow()],
+        "socket": [*families, _refuse(errno.EACCES)],
+        "socketpair": [*families, _refuse(errno.EACCES)],
+        "fcntl": [_load(1), *_each(_OWNING, _refuse()), _allow()],
+        "ioctl": [_load(1), *_each(_FOREIGN_REQUESTS, _refuse()), (_AND, 0, 0, _REQUEST_KIND),
+                  *_each(_FILE_REQUESTS, _refuse(errno.ENOTTY)), _allow()],
+        # A subreaper could keep orphans from the harness; core scheduling affects other processes.
+        "prctl": [_load(0), *_each((PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE), _refuse()), _allow()],
+        "setpriority": [_load(0), *_when(_PRIO_PROCESS, [_load(1), *itself, _refuse()]), _refuse()],
+        "ioprio_set": [_load(0), *_when(_IOPRIO_WHO_PROCESS, [_load(1), *itself, _refuse()]), _refuse()],
+    }
 
 
-def _each(checks: Sequence[Instruction], action: Instruction) -> list[Instruction]:
-    return [step for check in checks for step in (check, action)]
+def _when(value: int, body: Sequence[Instruction]) -> list[Instruction]:
+    """Runs the body, which returns, if the loaded word has this value."""
+    return [(_JUMP_IF_EQUAL, 0, len(body), value), *body]
+
+
+def _each(values: Iterable[int], action: Instruction) -> list[Instruction]:
+    """Takes the action if the loaded word is one of the values."""
+    return [step for value in values for step in ((_JUMP_IF_EQUAL, 0, 1, int(value)), action)]
 
 
 def _load(argument: int) -> Instruction:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import tempfile
@@ -83,8 +84,10 @@ def _privileges_work(_: Path) -> bool:
 
 
 def _system_calls_work(_: Path) -> bool:
-    # The filter refuses even this socket, which a network namespace alone allows.
-    return _refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).close())
+    # The filter refuses even this socket, which a network namespace alone allows, and the limits of another process.
+    return _refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()) and _refused(
+        lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE)
+    )
 
 
 _WORKS: dict[Protection, Callable[[Path], bool]] = {

@@ -98,10 +98,13 @@ class Watchdog:
         if in_memory > self._limits.memory_bytes:
             return self._memory_breach()
         count = 0
-        for count, entry in enumerate(_files(self._scratch), 1):
-            total += _size(entry)
-            if count > self._limits.files or total > self._limits.scratch_bytes:
-                break
+        try:
+            for count, entry in enumerate(_files(self._scratch), 1):
+                total += _size(entry)
+                if count > self._limits.files or total > self._limits.scratch_bytes:
+                    break
+        except OSError as error:
+            return Breach("files", f"it made a folder whose files cannot be counted: {error.strerror}")
         if count <= self._limits.files and total <= self._limits.scratch_bytes:
             return None
         return Breach("files", f"it wrote more than {self._limits.scratch_bytes >> 30} GiB or "
@@ -127,7 +130,10 @@ def _resident(pid: int) -> tuple[int, int]:
 
 
 def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Iterates over all readable entries below a folder. Does not follow links."""
+    """Iterates over all entries below a folder. Does not follow links.
+
+    Raises OSError for a folder that is unreadable or whose path is too long.
+    """
     folders = [str(folder)]
     while folders:
         try:
@@ -136,8 +142,8 @@ def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
                     yield entry
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
-        except OSError:
-            continue  # deleted, or made unreadable by the process
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # deleted in the meantime
 
 
 def _hidden_bytes(pids: Iterable[int]) -> tuple[int, int]:

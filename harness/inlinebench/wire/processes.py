@@ -171,6 +171,7 @@ def kill_tree(root: int) -> set[int]:
         found.update(below)
         for pid in reversed(below):  # children first: the end of a parent would give them to another process
             _send(pid, signal.SIGKILL)
+    _send_to_group(root, signal.SIGKILL)  # if the root has ended by itself, its orphans are not below it any more
     _send(root, signal.SIGKILL)
     return found
 

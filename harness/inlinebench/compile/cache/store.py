@@ -16,6 +16,7 @@ from inlinebench.compile.cache.contents import BUILDING, ENTRY, FACTS, NOTES, it
 from inlinebench.compile.cache.folder import PRIVATE, is_closed, is_own, make_cache_folder
 from inlinebench.compile.cache.prune import TRIES, hold, mark_used, prune, take_away
 from inlinebench.records.errors import UsageError
+from inlinebench.sandbox.removal import remove
 
 _CHUNK = 1 << 20
 
@@ -57,7 +58,7 @@ class Cache:
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
 
     def store(self, key: str, library: Path) -> Path:
         """Copies a built library into its entry and returns its path. If another process stored it first, uses that

@@ -199,7 +199,7 @@ void report(const std::string& error) {
 
 void launch(const LaunchInfo& info, Body body, const void* closure) {
   if (Worker* worker = Worker::existing(); worker && worker->job())
-    trap("unsupported: dynamic parallelism, a launch");
+    trap("unsupported on the CPU (run with a CUDA device): dynamic parallelism, a launch");
   if (int code = check_configuration(info)) {
     set_last_error(code);
     return;

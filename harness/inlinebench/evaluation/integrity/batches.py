@@ -7,6 +7,7 @@ the blocking kernel times out early, the calls run on these, and their outputs m
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,14 +51,15 @@ class Batch:
         candidate: the process that makes the calls.
         secret_random: draws the inputs.
         public: draws the seeds that the candidate is sent.
+        variants: the variants of the inputs, one call after the other.
         page: the flags of the candidate's blocking kernel. With None, `run` uses no blocking kernel.
     """
 
     def __init__(
-        self, workload: Workload, candidate: CandidateProcess, secret_random: random.Random, public: random.Random,
-        page: FlagPage | None,
+        self, workload: Workload, candidate: CandidateProcess, secret_random: random.Random, public: random.Random, *,
+        variants: Iterator[Variant], page: FlagPage | None,
     ) -> None:
-        self._workload, self._candidate, self._page = workload, candidate, page
+        self._workload, self._candidate, self._page, self._variants = workload, candidate, page, variants
         self._secret_random, self._public = secret_random, public
         self.calls: list[BatchCall] = []
         """The calls, with the inputs that they read."""
@@ -143,7 +145,7 @@ class Batch:
     def _draw(self, tensors: list[torch.Tensor], random_seed: int) -> BatchCall:
         """Writes new inputs to the tensors, and returns a call with them."""
         source = self._workload.source
-        variant, seed = source.choose_variant(self._secret_random), self._secret_random.getrandbits(62)
+        variant, seed = next(self._variants), self._secret_random.getrandbits(62)
         non_tensors = source.write(seed, variant, tensors)
         return BatchCall(tensors, non_tensors, variant, source.describe(variant, seed), random_seed)
 
