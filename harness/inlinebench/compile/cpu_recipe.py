@@ -25,6 +25,7 @@ from inlinebench.compile.ninja_syntax import (
 )
 from inlinebench.compile.precompiled import BINDING, KERNEL, PRECOMPILED_DIR
 from inlinebench.compile.recipe import (
+    NVCC_FLAGS,
     Recipe,
     common_flags,
     common_places,
@@ -114,7 +115,7 @@ def _cpp_flags(request: BuildRequest) -> list[str]:
 
 
 def _kernel_flags(own: Sequence[str]) -> list[str]:
-    return [*cuda_on_cpu.host_flags(own), *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION]
+    return [*cuda_on_cpu.host_flags([*NVCC_FLAGS, *own]), *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION]
 
 
 def _ninja_file(
