@@ -21,6 +21,7 @@ from .conditionals import CUDA_ARCH
 
 _CAPABILITY = (CUDA_ARCH // 100, CUDA_ARCH // 10 % 10)
 _MEMORY = 8 << 30
+_LONGEST_TEXT = 1000
 _real_device = torch.device
 _real_generator = torch.Generator
 _real_fork_rng = torch.random.fork_rng
@@ -60,6 +61,14 @@ def set_block_order(runtime: Path, seed: int) -> None:
 def launches(runtime: Path) -> int:
     """Returns how many kernels this process has launched."""
     return int(ctypes.CDLL(str(runtime)).inlinebench_launches())
+
+
+def refused_launch(runtime: Path) -> str:
+    """Returns the kernel, configuration and limit of the first launch since the last call that a GPU would refuse, or
+    ""."""
+    text = ctypes.create_string_buffer(_LONGEST_TEXT)
+    ctypes.CDLL(str(runtime)).inlinebench_take_refused_launch(text, ctypes.c_size_t(len(text)))
+    return text.value.decode(errors="replace")
 
 
 def on_cpu(value: Any) -> Any:
