@@ -67,7 +67,9 @@ ACCEPTED = [
     "atomicAdd(&f, h)", "atomicAdd(&f, (float)h)", "atomicAdd(&i, 1u)", "atomicAdd(&d, f)", "atomicCAS(&i, 1, 2)",
     "atomicExch(&f, 1.0f)", "atomicAdd(&u, 1)", "atomicAdd(&ull, 1)", "atomicMax(&i, i)",
     "f2 = make_float2(h, f); f4 = make_float4(1, 2, 3, 4); i2 = make_int2(f, i)", "f2 = {h, f}", "f4 = {f, f, f, f}",
-    "f4.x += h", "i = min(i, 3)", "u = max(u, 3u)", "ll = min(ll, ll)", "d = max(d, f)", "i = min(u, i)",
+    "f4.x += h",
+    "const int k = 3; float v[k]; v[0] = f",
+    "i = min(i, 3)", "u = max(u, 3u)", "ll = min(ll, ll)", "d = max(d, f)", "i = min(u, i)",
 ]
 """nvcc compiles these."""
 REFUSED = [

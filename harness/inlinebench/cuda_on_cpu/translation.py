@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from .conditionals import drop_inactive, split_directive
+from .device_arrays import refuse_variable_lengths
 from .devices import rewrite_devices
 from .launches import rewrite_launches
 from .shared_memory import rewrite_shared
@@ -30,6 +31,8 @@ def translate(source: str, *, cuda: bool = True) -> str:
     """
     code = Code(drop_inactive(tokenize(source)))
     _rewrite(code, cuda)
+    if cuda:
+        refuse_variable_lengths(code)
     code.tokens = [_rewrite_directive(token, cuda) for token in code.tokens]
     return join(code.tokens)
 
