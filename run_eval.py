@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks and times CUDA kernels against their PyTorch references: `inlinebench run`, from this checkout."""
 
+import os
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "harness"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "harness"))
 
 from inlinebench.cli.arguments import RUN
 from inlinebench.cli.run import run

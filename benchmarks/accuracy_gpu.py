@@ -16,13 +16,13 @@ from accuracy_bars import Flushed, Spun, Traced, middle, spin_for
 
 from inlinebench.compile import toolchain
 from inlinebench.compile.service import BuildService
-from inlinebench.evaluation.integrity.attribution import HARNESS, HOLD, STOP
+from inlinebench.evaluation.integrity.attribution import HOLD, STOP
 from inlinebench.judge.device import architectures
 from inlinebench.timing.call import Clock, timed_call
 from inlinebench.timing.flags import FlagPage
 from inlinebench.timing.gpu import GpuClock
 from inlinebench.timing.overhead import null_ms, shown_ms
-from inlinebench.timing.profile import Activity, CuptiTracer
+from inlinebench.timing.profile import HARNESS, Activity, CuptiTracer
 from inlinebench.wire.arithmetic import exact_arithmetic
 
 BLOCK_MS = 50.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,15 @@ def test_baselines_and_kernels_are_shown(cache: Path, tmp_path: Path) -> None:
     (compiled,) = row.timing.baselines
     assert compiled.name == "compile" and compiled.speedup.median > 25
     assert "over compile" in compared.out and "matmul_diag/naive (full), one call:" in compared.out
+
+
+def test_the_slowest_kind_of_inputs_decides_the_time(cache: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "solutions" / "matmul_diag"
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "tests" / "honest" / "slow_on_mixed_signs.py", folder)
+    run = run_eval("matmul_diag/slow_on_mixed_signs", "--solutions", folder.parent, "--device", "cuda",
+                   "--cache", cache, out=tmp_path / "out.jsonl")
+    timing = run.results[0].timing
+    assert timing is not None and timing.inputs[0].inputs == "random signs"
+    assert timing.solution_ms == timing.inputs[0].solution_ms and timing.solution_ms.calls >= 16
+    assert all(timing.solution_ms.median > 3 * kind.solution_ms.median for kind in timing.inputs[1:])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import difflib
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-from inlinebench.records import catalog
+from inlinebench.records import catalog, option_rules
+from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
 from inlinebench.records.options import Options
 from inlinebench.records.result import Result
 
@@ -23,20 +26,45 @@ def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Resu
     same settings share the cache and the judges. A server keeps the judges ready until a minute after the last call
     (see `inlinebench.serve`). Builds run in parallel; evaluations on the same GPU run one after the other.
 
-    Raises UsageError if the arguments cannot be evaluated, NoDevice if the device cannot be used, NoSandbox if a
-    required sandbox is not available, and ServerDied if the server ends before it replies.
+    Raises TypeError for other settings, UsageError if the arguments cannot be evaluated, NoDevice if the device cannot
+    be used, NoSandbox if a required sandbox is not available, and ServerDied if the server ends before it replies.
     """
     from inlinebench.serve.client import ask
     from inlinebench.serve.messages import Request
 
+    _check_names(settings)
     source = _source(solution)
+    paths = {name: Path(settings[name]) for name in _PATHS if isinstance(settings.get(name), str)}
+    shapes = {} if settings.get("constants") else {"shapes": (catalog.FULL,)}
     options = Options(names=(_name(problem),), solution_file=Path(solution).absolute() if source is None else _ANY,
-                      quiet=True, **{"shapes": (catalog.FULL,), **settings})
-    return ask(Request(_absolute(options), source))
+                      quiet=True, **{**shapes, **settings, **paths})
+    try:
+        option_rules.check(options, lambda field, value: f"{field}={value!r}")
+        return ask(Request(_absolute(option_rules.settled(options)), source))
+    except (UsageError, NoDevice, NoSandbox) as error:
+        raise type(error)(option_rules.in_fields(str(error))) from error
 
 
 _ANY = Path("solution.py")
 """Stands for the file that the server writes the source text to."""
+_PATHS = ("problems", "solutions", "cache")
+_OF_A_RUN = frozenset({
+    "names", "solution_file", "response", "all_blocks", "responses", "list_only", "levels", "tags", "profile",
+    "build_only", "executor", "ray_address", "out", "resume", "shard", "junit", "strict", "feedback", "verbose",
+    "quiet", "fail_fast", "last_failed",
+})
+"""The options of a run that one evaluation does not have."""
+_SETTINGS = tuple(each.name for each in fields(Options) if each.name not in _OF_A_RUN)
+
+
+def _check_names(settings: Mapping[str, Any]) -> None:
+    """Raises TypeError, as for any unexpected argument."""
+    for name in settings:
+        if name not in _SETTINGS:
+            nearest = difflib.get_close_matches(name, _SETTINGS, n=1)
+            hint = "it is an option of `inlinebench run`" if name in _OF_A_RUN else "see inlinebench.records.options"
+            raise TypeError(f"evaluate() has no setting {name!r}; "
+                            + (f"did you mean {nearest[0]!r}?" if nearest and name not in _OF_A_RUN else hint))
 
 
 def _source(solution: str | Path) -> str | None:

@@ -38,6 +38,17 @@ def test_the_whole_folder_is_copied(files: Files, folder: Path) -> None:
     assert own.is_relative_to(files.scratch) and str(own).endswith(str(folder))
 
 
+def test_files_of_the_folder_its_copy_and_the_scratch_folder_belong_to_the_solution(
+    files: Files, folder: Path
+) -> None:
+    own = copied(files, folder)
+    (folder.parent / "link").symlink_to(folder)
+    for path in (own / "fast.py", folder / "sub" / "a.py", files.scratch / "new.so", folder.parent / "link" / "a.py"):
+        assert files.belongs(path)
+    for path in (folder.parent / "q" / "fast.py", Path("/usr/lib/libcublas.so"), folder / "site-packages" / "a.py"):
+        assert not files.belongs(path)
+
+
 def test_the_copy_of_a_read_only_file_is_writable(files: Files, folder: Path) -> None:
     (folder / "sub" / "kernel.cu").chmod(0o444)
     own = copied(files, folder)

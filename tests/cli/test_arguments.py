@@ -146,7 +146,7 @@ BAD_PROBLEMS = {
 BAD_SOLUTIONS = {
     "syntax_error": ("def f(:", Verdict.INVALID, "line 1"),
     "missing_import": ("import no_such_module", Verdict.INVALID, "No module named 'no_such_module'"),
-    "no_model_new": ("class Model: pass", Verdict.INVALID, "no class ModelNew; a solution file must define"),
+    "no_model_new": ("class Model: pass", Verdict.INVALID, "no class ModelNew; define a torch.nn.Module"),
     "no_module": ("class ModelNew: pass", Verdict.INVALID, "ModelNew is not a torch.nn.Module"),
     "other_signature": (SOLUTION.replace("    def forward", "    def __init__(self, size): pass\n    def forward"),
                         Verdict.INVALID, "0 arguments of get_init_inputs()"),
@@ -351,6 +351,7 @@ def test_an_interrupt_keeps_what_is_written_and_leaves_no_process(
     said, complained = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "Traceback" not in said + complained and "interrupted" in complained.splitlines()[-1]
+    assert "passed" in said  # the table of what is done
     assert [from_json(line).solution for line in out.read_text().splitlines()] == ["a"]
     assert junit.exists()
     wait_until(lambda: not processes_with(f"sleep {mark}"), 5)
@@ -441,3 +442,11 @@ def test_results_are_lines_of_json_that_later_runs_add_to(place: Place, tmp_path
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [(line["schema"], line["verdict"]) for line in lines] == [(2, "passed")] * 2
     assert all(value is not None for line in lines for value in line.values()), "absent facts are absent"
+
+
+@pytest.mark.slow
+def test_a_run_in_a_pipe_says_what_takes_long(place: Place) -> None:
+    slow = PROBLEM.replace("return x * 2", "import time; time.sleep(3); return x * 2")
+    run = run_eval("slow/@reference", *place({"problems/slow.py": slow}), "--timeout", "30")
+    said = [line for line in run.err.splitlines() if line.endswith(" s)")]
+    assert said and all(line.startswith("slow/@reference full ") for line in said), run.err

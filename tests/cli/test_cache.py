@@ -12,6 +12,7 @@ import pytest
 
 from inlinebench.cli.arguments import parse
 from inlinebench.cli.cache import main, size_text
+from inlinebench.cli.exits import ended
 from inlinebench.compile.cache import Cache
 from inlinebench.compile.cache.prune import IN_USE_S
 from inlinebench.records.errors import UsageError
@@ -39,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0, **environment: str) -> str:
     """What the command prints, after a look at its exit status; a refusal is one line."""
-    assert main(list(map(str, arguments)), environment) == status
+    assert ended("inlinebench cache", lambda: main(list(map(str, arguments)), environment)) == status
     out, error = capsys.readouterr()
     assert (out == "") == bool(status) and (error == "") == (not status)
     assert not status or error.count("\n") == 1
@@ -129,10 +130,7 @@ def test_folders_that_cannot_be_a_cache(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize("arguments", [[], ["burn"], ["prune", "--limit", "-1"], ["prune", "--limit", "nan"],
                                        ["clear", "--limit", "1"]])
 def test_what_cannot_be_meant_leaves_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(arguments, {})
-    assert left.value.code == 2
-    assert "inlinebench cache" in capsys.readouterr().err
+    assert said(capsys, *arguments, status=2).startswith("inlinebench cache: ")
 
 
 def test_as_a_command_it_answers_without_torch(folder: Path) -> None:
@@ -169,10 +167,8 @@ def test_a_run_s_limit_is_the_option_s_or_the_environment_s(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "nan"])
-def test_a_limit_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_limit_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=f"INLINEBENCH_CACHE_LIMIT: '{text}' is no size in GiB"):
         parse([], {"INLINEBENCH_CACHE_LIMIT": text})
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(UsageError, match=f"--cache-limit {float(text) if text == '-1' else text}: write a size in GiB"):
         parse(["--cache-limit", text], {})
-    assert left.value.code == 2
-    assert f"'{text}' is no size in GiB" in capsys.readouterr().err

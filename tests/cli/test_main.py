@@ -10,7 +10,7 @@ import pytest
 
 from inlinebench.cli.main import COMMANDS
 from inlinebench.records.jsonl import read
-from inlinebench.records.result import Environment, Result, Verdict, to_json
+from inlinebench.records.result import Environment, Result, Shard, Verdict, to_json
 
 from ..report.samples import result
 from ..running import ROOT
@@ -32,12 +32,14 @@ def test_every_command_explains_itself(name: str) -> None:
     assert done.returncode == 0 and "usage:" in done.stdout
 
 
-@pytest.mark.parametrize(("arguments", "status"), [([], 2), (["--help"], 0), (["--version"], 0), (["fly"], 2)])
+@pytest.mark.parametrize(("arguments", "status"), [
+    ([], 2), (["--help"], 0), (["--version"], 0), (["-V"], 0), (["fly"], 2),
+])
 def test_without_a_command_there_is_a_list_of_them(arguments: list[str], status: int) -> None:
     done = inlinebench(*arguments)
     assert done.returncode == status
     assert "compare" in done.stdout + done.stderr or "inlinebench 0" in done.stdout
-    assert ("unknown command 'fly'" in done.stderr) is (arguments == ["fly"])
+    assert ("there is no command 'fly'" in done.stderr) is (arguments == ["fly"])
 
 
 def test_list_shows_problems_of_a_level_and_a_tag() -> None:
@@ -48,10 +50,28 @@ def test_list_shows_problems_of_a_level_and_a_tag() -> None:
     assert "matmul_diag" in everything and "matmul_diag" not in chosen
 
 
+def test_list_shows_the_problems_that_names_select() -> None:
+    one = inlinebench("list", "row_sum")
+    assert one.returncode == 0 and "row_sum" in one.stdout and "matmul_diag" not in one.stdout
+    assert one.stdout == inlinebench("run", "--list", "row_sum").stdout
+    several = inlinebench("list", "matmul_*").stdout
+    assert "matmul_diag" in several and "row_sum" not in several
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["row_sun"], "no problem 'row_sun'; did you mean row_sum"),
+    (["--tag", "none_such"], "no problem of tag none_such"),
+    (["--level", "77"], "no problem of level 77; there are levels"),
+])
+def test_list_refuses_what_selects_nothing(arguments: list[str], said: str) -> None:
+    done = inlinebench("list", *arguments)
+    assert done.returncode == 2 and said in done.stderr and done.stdout == ""
+
+
 @pytest.mark.parametrize(("command", "option"), [("check", "--baseline"), ("build", "--out"), ("list", "--calls")])
 def test_a_command_refuses_the_options_of_another(command: str, option: str) -> None:
     done = inlinebench(command, option, "x")
-    assert done.returncode == 2 and f"unrecognized arguments: {option}" in done.stderr
+    assert done.returncode == 2 and f"there is no option {option}; it is an option of inlinebench run" in done.stderr
 
 
 def test_compare_is_a_gate(tmp_path: Path) -> None:
@@ -63,6 +83,30 @@ def test_compare_is_a_gate(tmp_path: Path) -> None:
     assert inlinebench("compare", old, old).returncode == 0
     better = write(tmp_path / "better.jsonl", result("a/b", speedup=3.0), result("a/c", speedup=2.0))
     assert inlinebench("compare", old, better).returncode == 0
+
+
+def test_compare_fails_if_rows_are_gone_unless_they_may_be(tmp_path: Path) -> None:
+    old = write(tmp_path / "old.jsonl", result("a/b"), result("a/c"))
+    empty = write(tmp_path / "empty.jsonl")
+    gone = inlinebench("compare", old, empty)
+    assert gone.returncode == 1 and "2 gone" in gone.stdout
+    assert inlinebench("compare", old, empty, "--allow-gone").returncode == 0
+    worse = write(tmp_path / "worse.jsonl", result("a/b", Verdict.WRONG))
+    assert inlinebench("compare", old, worse, "--allow-gone").returncode == 1
+
+
+@pytest.mark.parametrize(("verdict", "status"), [(Verdict.PASSED, 0), (Verdict.SKIPPED, 0), (Verdict.WRONG, 1)])
+def test_compare_fails_if_a_new_row_fails(tmp_path: Path, verdict: Verdict, status: int) -> None:
+    old = write(tmp_path / "old.jsonl", result("a/b"))
+    new = write(tmp_path / "new.jsonl", result("a/b"), result("a/c", verdict))
+    done = inlinebench("compare", old, new)
+    assert done.returncode == status and ("1 new, failing" in done.stdout) is bool(status)
+
+
+def test_compare_refuses_two_files_without_results(tmp_path: Path) -> None:
+    empty = write(tmp_path / "empty.jsonl")
+    done = inlinebench("compare", empty, empty)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "name files written by --out" in done.stderr
 
 
 @pytest.mark.parametrize(("text", "said"), [(None, "No such file"), ("nonsense\n", "line 1"), ("{}\n", "line 1")])
@@ -96,6 +140,30 @@ def test_merged_shards_are_one_file_with_every_row_once(tmp_path: Path) -> None:
     done = inlinebench("merge", first, second, "-o", tmp_path / "all")
     assert done.returncode == 0 and "3 results" in done.stdout and "half-written" in done.stderr
     assert list(read(tmp_path / "all")) == [rows[0], rows[2], rows[1]]
+
+
+def shards(*counts: int) -> list[list[Result]]:
+    """The results of the shards of a run with five results, of which only so many are there."""
+    found = []
+    for part, count in enumerate(counts, 1):
+        shard = Shard(part, len(counts), 5)
+        names = [f"p/{number}" for number in range(5)][shard.span]
+        found.append([result(name, key=name, shard=shard) for name in names[:count]])
+    return found
+
+
+@pytest.mark.parametrize(("counts", "said"), [
+    ((2, 0, 2), ["shard 2/3 has 0 of 2 results; run it again with --shard 2/3"]),
+    ((1, 1, 2), ["shard 2/3 has 1 of 2 results; run it again with --shard 2/3 --resume"]),
+    ((1, 2, 0), ["shard 3/3 has 0 of 2 results; run it again with --shard 3/3"]),
+    ((1, 2, 2), []),
+    ((0, 1, 0, 1, 1, 0, 1, 1), []),  # more shards than results
+])
+def test_merge_names_missing_and_incomplete_shards(tmp_path: Path, counts: tuple[int, ...], said: list[str]) -> None:
+    files = [write(tmp_path / str(part), *rows) for part, rows in enumerate(shards(*counts), 1)]
+    done = inlinebench("merge", *files, "-o", tmp_path / "all")
+    assert [line.removeprefix("inlinebench merge: ") for line in done.stderr.splitlines()] == said
+    assert done.returncode == int(bool(said)) and (tmp_path / "all").exists()
 
 
 def test_merging_overwrites_nothing(tmp_path: Path) -> None:

@@ -6,31 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.evaluation.integrity.attribution import COPY, LIBRARY, OWN, TRITON, Origins, read_profile
-from inlinebench.timing.profile import Activity
-
-TEXT = '''
-@triton.jit
-def add_rows(x, y, n: tl.constexpr):
-    pass
-
-@triton.autotune(configs=[], key=["n"])
-@triton.jit
-def scale_rows(x, n):
-    pass
-
-def not_a_kernel(x):
-    pass
-
-SOURCE = "extern __global__ void __launch_bounds__(256) late_compiled(float* x) {}"
-'''
+from inlinebench.evaluation.integrity.attribution import (
+    COPY,
+    LIBRARY,
+    OWN,
+    TRITON,
+    BuiltKernels,
+    Origins,
+    has_clock,
+    read_profile,
+)
+from inlinebench.process.replies import Provenance
+from inlinebench.timing.profile import Activity, Launch
 
 
 @pytest.fixture
-def origins(tmp_path: Path) -> Origins:
+def built(tmp_path: Path) -> BuiltKernels:
     library = tmp_path / "own.so"
     library.write_bytes(b"\x7fELF\0_ZN12_GLOBAL__N_17softmaxIfLi4EEEvPKfPfl\0plain_c_kernel\0_ZN5ScaleclEPf\0rest")
-    return Origins([library], TEXT)
+    return BuiltKernels([library])
 
 
 @pytest.mark.parametrize(("name", "origin"), [
@@ -41,15 +35,53 @@ def origins(tmp_path: Path) -> Origins:
     ("Other::operator()(float*)", LIBRARY),
     ("void (anonymous namespace)::softmax<float, 8>(float const*, float*, long)", LIBRARY),
     ("add_rows", TRITON),
-    ("scale_rows", TRITON),
-    ("late_compiled(float*)", TRITON),
-    ("not_a_kernel", LIBRARY),
+    ("never_compiled", LIBRARY),
     ("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)", LIBRARY),
     ("Memcpy DtoD (Device -> Device)", COPY),
     ("Memset (Device)", COPY),
 ])
-def test_the_origin_of_a_kernel(origins: Origins, name: str, origin: str) -> None:
-    assert origins.of(name) == origin
+def test_the_origin_of_a_kernel(built: BuiltKernels, name: str, origin: str) -> None:
+    assert Origins(built, Provenance(triton=frozenset({"add_rows"}))).of(name) == origin
+
+
+CTYPES = ("/usr/lib/python3.12/lib-dynload/_ctypes.cpython-312-x86_64-linux-gnu.so", "/lib/libffi.so.8",
+          "/opt/python/lib/libpython3.12.so.1.0", "/usr/bin/python3.12", "python")
+
+
+@pytest.mark.parametrize(("launched_by", "origin"), [
+    *(((file,), OWN) for file in CTYPES),
+    (("/env/lib/python3.12/site-packages/cuda/bindings/_bindings/cydriver.so",), OWN),
+    (("own.so",), OWN),
+    (("/scratch/built_by_nvcc.so",), OWN),
+    (("/env/lib/libtorch_python.so",), LIBRARY),
+    (("/env/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so",), LIBRARY),  # jiterator
+    (("/env/lib/python3.12/site-packages/nvidia/cudnn/lib/libcudnn_engines_runtime_compiled.so.9",), LIBRARY),
+    (("/env/lib/python3.12/site-packages/flash_attn_2_cuda.so",), LIBRARY),
+    (("/scratch/triton_cache_dir/ABC/__triton_launcher.so",), LIBRARY),  # TorchInductor's
+    ((CTYPES[0], "/env/lib/libtorch_cuda.so"), LIBRARY),
+    ((CTYPES[0], "own.so"), OWN),
+    ((), LIBRARY),
+])
+def test_a_kernel_compiled_at_run_time_is_the_solutions_if_its_code_launches_it(
+    built: BuiltKernels, launched_by: tuple[str, ...], origin: str
+) -> None:
+    own = str(built.libraries[0])
+    launches = tuple(Launch("rows::combine<float>(float*)", file.replace("own.so", own)) for file in launched_by)
+    origins = Origins(built, Provenance(
+        launches=(*launches, Launch("other", CTYPES[0])), libraries=frozenset({"/scratch/built_by_nvcc.so"})))
+    assert origins.of("rows::combine<float>(float*)") == origin
+
+
+@pytest.mark.parametrize(("launched_by", "origin"), [
+    ("/scratch/triton_cache_dir/ABC/__triton_launcher.so", TRITON),
+    ("/usr/local/cuda/lib64/libcublasLt.so.13", LIBRARY),
+])
+def test_a_triton_function_does_not_take_the_name_of_a_kernel_that_a_library_launches(
+    built: BuiltKernels, launched_by: str, origin: str
+) -> None:
+    launches = (Launch("ampere_sgemm_128x64_nt", launched_by),)
+    origins = Origins(built, Provenance(frozenset({"ampere_sgemm_128x64_nt"}), launches))
+    assert origins.of("ampere_sgemm_128x64_nt") == origin
 
 
 def origin(name: str) -> str:
@@ -109,6 +141,8 @@ def test_the_copies_to_the_judge_are_not_late() -> None:
 
 
 def test_activities_without_the_clocks_own_kernels_give_no_profile() -> None:
+    assert has_clock(call(("own", 101, 131)))
+    assert not has_clock([Activity("own", 0, 1)])
     assert read_profile([], origin) is None
     assert read_profile([Activity("own", 0, 1)], origin) is None
     assert read_profile([Activity("inlinebench_block", 0, 1), Activity("own", 1, 2)], origin) is None

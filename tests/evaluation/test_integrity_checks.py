@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,9 +9,12 @@ import pytest
 
 from inlinebench.evaluation.attempt import Attempt
 from inlinebench.evaluation.failures import Failed
+from inlinebench.evaluation.integrity.attribution import LIBRARY, OWN, TRITON
 from inlinebench.evaluation.integrity.checks import IntegrityChecks, leaves_work_to_library
+from inlinebench.process.replies import Provenance
 from inlinebench.records.result import Verdict
 from inlinebench.timing.lower_bounds import Surroundings
+from inlinebench.timing.profile import Activity, Launch, Traced
 
 REFERENCE = {"gemm": 2.68, "scale": 0.02, "normalise": 0.02}
 
@@ -40,8 +45,111 @@ def test_implausible_times_are_rejected_and_the_reason_mentions_other_processes(
     tools: Any = SimpleNamespace(settings=SimpleNamespace(timing=True), progress=lambda text: None)
     with pytest.raises(Failed) as failure:
         IntegrityChecks(
-            workload=workload, job=unused, tools=tools, attempt=Attempt(), timings=timings, requests=requests,
-            reference=unused, batch=batch, profile=unused,  # type: ignore[arg-type]
+            workload=workload, tools=tools, attempt=Attempt(), timings=timings, requests=requests,
+            reference=unused, batch=batch, trace=unused,  # type: ignore[arg-type]
         ).run()
     assert failure.value.verdict is Verdict.REJECTED
     assert reason in failure.value.reason and failure.value.reason.endswith("; or not")
+
+
+EMPTY: list[Activity] = []
+FFI = "/lib/x86_64-linux-gnu/libffi.so.8"
+
+
+def profile(*names: str) -> list[Activity]:
+    """Returns the activities of a call that runs kernels of these names for 1 µs each."""
+    work = [Activity(name, 10.0 + number, 11.0 + number) for number, name in enumerate(names)]
+    return [Activity("inlinebench_block", 0.0, 10.0), *work, Activity("inlinebench_stop", 100.0, 101.0)]
+
+
+class Candidate:
+    """Stands in for a candidate: gives one profile after the other, the last one again, and reports `provenance`."""
+
+    def __init__(
+        self, *profiles: list[Activity], built: Sequence[Path] = (), provenance: Provenance | None = None,
+        reference: list[Activity] | None = None, allow_library: bool = False,
+    ) -> None:
+        self._profiles, self._built, self._allow_library = profiles, built, allow_library
+        self._provenance = provenance or Provenance()
+        self._reference = profile("gemm") if reference is None else reference
+        self.traced: list[Traced] = []
+        self.attempt = Attempt()
+
+    def _trace(self, what: Traced) -> list[Activity]:
+        number = self.traced.count("activities")
+        self.traced.append(what)
+        return self._profiles[min(number, len(self._profiles) - 1)] if what == "activities" else []
+
+    def check(self) -> dict[str, str]:
+        """Checks the kernels of a run without times. Returns the origins of the kernels by their names."""
+        requests: Any = SimpleNamespace(libraries=self._built, provenance=lambda: self._provenance)
+        settings = SimpleNamespace(timing=False, allow_library=self._allow_library)
+        tools: Any = SimpleNamespace(settings=settings, progress=lambda text: None, tracer=None)
+        workload: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"), computes_nothing=False)
+        reference: Any = SimpleNamespace(profile=lambda tracer: self._reference)
+        unused: Any = None
+        IntegrityChecks(
+            workload=workload, tools=tools, attempt=self.attempt, timings=unused, requests=requests,
+            reference=reference, batch=unused, trace=self._trace,
+        ).run()
+        kernels = self.attempt.kernels
+        return {share.name: share.origin for share in kernels.top} if kernels else {}
+
+
+def rejection(candidate: Candidate) -> str:
+    with pytest.raises(Failed) as failure:
+        candidate.check()
+    assert failure.value.verdict is Verdict.REJECTED
+    return failure.value.reason
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    path = tmp_path / "own.so"
+    path.write_bytes(b"\x7fELF\0rows\0")
+    return path
+
+
+def test_a_solution_with_a_built_kernel_passes_after_one_profiled_call(library: Path) -> None:
+    candidate = Candidate(profile("rows"), built=[library])
+    assert candidate.check() == {"rows": OWN}
+    assert candidate.traced == ["activities"]
+
+
+def test_an_empty_profile_is_tried_again(library: Path) -> None:
+    candidate = Candidate(EMPTY, EMPTY, profile("rows"), built=[library])
+    assert candidate.check() == {"rows": OWN} and not candidate.attempt.notes
+    assert candidate.traced == ["activities"] * 3
+
+
+@pytest.mark.parametrize("empty", [EMPTY, [Activity("rows", 10.0, 11.0)]])
+def test_profiles_that_stay_empty_are_rejected(library: Path, empty: list[Activity]) -> None:
+    candidate = Candidate(empty, built=[library])
+    reason = rejection(candidate)
+    assert "the profiler recorded none" in reason and "remove what uses CUPTI" in reason
+    assert candidate.traced == ["activities"] * 3
+
+
+@pytest.mark.parametrize(("options", "note"), [
+    ({"provenance": Provenance(profiles_itself=True)}, "uses a profiler itself"),
+    ({"reference": EMPTY}, "recorded none"),  # the judge's profiles are empty, too
+    ({"allow_library": True}, "recorded none"),
+])
+def test_profiles_that_stay_empty_for_another_reason_are_noted(options: dict[str, Any], note: str) -> None:
+    candidate = Candidate(EMPTY, **options)
+    assert candidate.check() == {}
+    assert len(candidate.attempt.notes) == 1 and note in candidate.attempt.notes.pop()
+
+
+def test_library_kernels_alone_are_rejected_after_a_look_at_what_launches_them() -> None:
+    launches = (Launch("gemm", "/lib/libcublas.so.13"),)
+    candidate = Candidate(profile("gemm"), provenance=Provenance(frozenset({"unused"}), launches))
+    assert "no kernel of its own ran" in rejection(candidate)
+    assert candidate.traced == ["activities", "launches"]
+
+
+@pytest.mark.parametrize(("provenance", "origin"), [
+    (Provenance(triton=frozenset({"rows"})), TRITON), (Provenance(launches=(Launch("rows", FFI),)), OWN),
+])
+def test_a_kernel_compiled_at_run_time_passes(provenance: Provenance, origin: str) -> None:
+    assert Candidate(profile("gemm", "rows"), provenance=provenance).check() == {"gemm": LIBRARY, "rows": origin}

@@ -73,13 +73,44 @@ def test_there_is_no_summary_of_an_evaluation_that_was_cut_short() -> None:
     assert found.summary(False, False) is None
 
 
-def test_times_that_depend_on_the_values_are_flagged() -> None:
-    uneven = [sample(2.0 if index % 2 else 2.2) for index in range(20)]
-    summary = timings(uneven).summary(False, False)
-    assert summary is not None and "depends on the input values" in summary.flags[0]
+def test_the_slowest_kind_of_inputs_decides() -> None:
+    found = timings([sample(2.0 if index % 2 else 4.0) for index in range(20)])
+    assert found.solution_ms() == 4.0
+    summary = found.summary(False, False)
+    assert summary is not None
+    assert (summary.solution_ms.median, summary.solution_ms.calls, summary.speedup.median) == (4.0, 10, 1.0)
+    assert summary.flags == (
+        "the times depend on the inputs: those of the slowest inputs count (negated), 4 ms; 2 ms on the others",)
+    assert [(each.inputs, each.solution_ms.median, each.speedup.median) for each in summary.inputs] == [
+        ("negated", 4.0, 1.0), ("as drawn", 2.0, 2.0)]
+
+
+def test_the_baselines_are_compared_on_the_inputs_that_decide() -> None:
+    found = Timings()
+    found.add_reference(sample(8.0), counted=False)
+    found.add_baselines({"compile": sample(6.0)})
+    for index in range(20):
+        found.add_reference(sample(8.0), counted=True)
+        found.add_baselines({"compile": sample(6.0)})
+        found.add_solution(sample(2.0 if index % 2 else 4.0), False, "as drawn" if index % 2 else "negated")
+    summary = found.summary(False, False)
+    assert summary is not None and summary.baselines[0].speedup.median == 1.5
+
+
+def test_a_reference_that_is_slower_on_the_same_inputs_changes_nothing() -> None:
+    found = Timings()
+    found.add_reference(sample(4.0), counted=False)
+    for index in range(20):
+        found.add_reference(sample(4.0 if index % 2 else 8.0), counted=True)
+        found.add_solution(sample(2.0 if index % 2 else 4.0), False, "as drawn" if index % 2 else "negated")
+    summary = found.summary(False, False)
+    assert summary is not None and summary.inputs == () and summary.flags == ()
+
+
+def test_times_that_hardly_depend_on_the_inputs_count_together() -> None:
     even = timings([sample(2.0 if index % 2 else 2.05) for index in range(20)]).summary(False, False)
-    assert even is not None and even.flags == ()
-    few = timings(uneven[:8]).summary(False, False)
+    assert even is not None and even.flags == () and even.inputs == () and even.solution_ms.calls == 20
+    few = timings([sample(2.0 if index % 2 else 4.0) for index in range(4)]).summary(False, False)
     assert few is not None and few.flags == ()
 
 

@@ -107,6 +107,8 @@ def test_the_error_of_an_unknown_shape_or_constant_names_it(write: Write) -> Non
         load(path, "tiny")
     with pytest.raises(ProblemError, match="no constant Q"):
         load(path, "bad")
+    with pytest.raises(ProblemError, match=r"SHAPES\['bad'\] must be a dictionary of constants"):
+        load(write('N = 4\nSHAPES = {"bad": 3}' + TAIL), "bad")
     with pytest.raises(ProblemError, match="no constant Q"):
         load(path, constants={"Q": 1})
 

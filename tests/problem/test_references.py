@@ -142,8 +142,8 @@ def test_if_float64_is_slow_the_reference_is_repeated_in_its_own_dtype_to_find_k
 
 
 @pytest.mark.parametrize(("name", "variants"), [
-    ("plain", {Variant.NEGATED, Variant.SCALED, Variant.SIGNS, Variant.LARGE}),
-    ("changes_negatives", {Variant.SCALED, Variant.LARGE}),
+    ("plain", {Variant.NEGATED, Variant.SCALED, Variant.SIGNS, Variant.LARGE, Variant.ONE_LARGE}),
+    ("changes_negatives", {Variant.SCALED, Variant.LARGE, Variant.ONE_LARGE}),
     ("changes_large", {Variant.NEGATED, Variant.SIGNS}),
 ])
 def test_variants_for_which_the_reference_changes_more_inputs_are_not_admitted(

@@ -11,14 +11,16 @@ from inlinebench.process.candidate_process import CandidateCheated
 from inlinebench.process.replies import (
     LONGEST_NOTE,
     MOST_NOTES,
+    Provenance,
     read_batched,
     read_called,
     read_clocked,
     read_launches,
     read_looped,
+    read_provenance,
     read_ready,
 )
-from inlinebench.timing.profile import Activity
+from inlinebench.timing.profile import Activity, Launch
 
 READY = {"op": "ready", "nonce": "n", "weights": "by name", "changed": False, "buffers": {"own": "theirs"}}
 CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "blocked": True, "non_tensors": ["1"],
@@ -27,6 +29,8 @@ BATCHED = {"op": "batched", "nonce": "n", "blocked": True, "non_tensors": [["1"]
 LOOPED = {"op": "looped", "nonce": "n", "wall_ms": 0.25, "non_tensors": [["1"], ["2"]], "written_over": [True, False]}
 CLOCKED = {"op": "clocked", "nonce": "n", "shown_ms": 0.0033}
 REPORTED = {"op": "reported", "nonce": "n", "launches": 3}
+PROVENANCE = {"op": "provenance", "nonce": "n", "triton": ["rows"], "launches": [["gemm", "/lib/libtorch_cuda.so"]],
+              "libraries": ["/scratch/own.so"], "profiles_itself": False}
 
 
 def read_batch(frame: dict[str, Any]) -> object:
@@ -38,7 +42,7 @@ def read_loop(frame: dict[str, Any]) -> object:
 
 
 READERS = {"ready": read_ready, "called": read_called, "batched": read_batch, "looped": read_loop,
-           "clocked": read_clocked, "reported": read_launches}
+           "clocked": read_clocked, "reported": read_launches, "provenance": read_provenance}
 
 
 def test_valid_replies_are_parsed() -> None:
@@ -53,6 +57,9 @@ def test_valid_replies_are_parsed() -> None:
     assert (looped.wall_ms, looped.written_over, looped.non_tensors) == (0.25, (True, False), (("1",), ("2",)))
     assert read_launches(dict(REPORTED)) == 3
     assert read_clocked(dict(CLOCKED)) == 0.0033
+    launches = (Launch("gemm", "/lib/libtorch_cuda.so"),)
+    assert read_provenance(dict(PROVENANCE)) == Provenance(
+        frozenset({"rows"}), launches, frozenset({"/scratch/own.so"}), profiles_itself=False)
 
 
 @pytest.mark.parametrize("change", [
@@ -115,7 +122,19 @@ def test_forged_replies_to_report_are_rejected(launches: object) -> None:
         read_launches({**REPORTED, "launches": launches})
 
 
-@pytest.mark.parametrize("frame", [READY, CALLED, BATCHED, REPORTED])
+@pytest.mark.parametrize("change", [
+    {"op": "called"}, {"triton": None}, {"triton": "rows"}, {"triton": [1]}, {"triton": ["k" * 401]},
+    {"triton": ["k"] * 1001}, {"launches": {}}, {"launches": [["gemm"]]}, {"launches": [["gemm", None]]},
+    {"launches": ["ab"]}, {"launches": [["k" * 401, "/lib"]]}, {"launches": [["gemm", "/" * 4097]]},
+    {"launches": [["gemm", "/lib"]] * 1001}, {"libraries": None}, {"libraries": "/lib"}, {"libraries": [1]},
+    {"profiles_itself": 0}, {"profiles_itself": None}, {"own": ["gemm"]},
+])
+def test_forged_replies_to_provenance_are_rejected(change: dict[str, Any]) -> None:
+    with pytest.raises(CandidateCheated):
+        read_provenance({**PROVENANCE, **change})
+
+
+@pytest.mark.parametrize("frame", [READY, CALLED, BATCHED, REPORTED, PROVENANCE])
 def test_a_reply_without_a_field_is_rejected(frame: dict[str, Any]) -> None:
     for name in frame:
         with pytest.raises(CandidateCheated):
@@ -134,7 +153,7 @@ _json = st.recursive(
 )
 
 
-@given(st.sampled_from([READY, CALLED, BATCHED, REPORTED]), st.data())
+@given(st.sampled_from([READY, CALLED, BATCHED, REPORTED, PROVENANCE]), st.data())
 def test_no_value_of_a_field_raises_another_exception(frame: dict[str, Any], data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(frame)))
     forged = {**frame, name: json.loads(json.dumps(data.draw(_json)))}

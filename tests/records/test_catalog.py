@@ -82,7 +82,7 @@ def test_the_path_of_a_problem_file_selects_the_problem(known: Catalog) -> None:
 @pytest.mark.parametrize(("wanted", "said"), [
     ("matmu", "no problem 'matmu'; did you mean matmul?"),
     ("matmul/navie", "no solution 'matmul/navie'; did you mean matmul/naive"),
-    ("zzz", "use --list to see all names"),
+    ("zzz", "`inlinebench list` shows all names"),
     ("matmu/@reference", "did you mean matmul?"),
     ("broken", "has no solution yet; use --solution FILE, or broken/@reference to evaluate its own reference"),
     ("no/such/file.py", "no problem"),

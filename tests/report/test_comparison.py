@@ -56,19 +56,29 @@ def test_verdicts_decide_between_passing_and_failing(old: str, new: str, expecte
 
 
 @pytest.mark.parametrize("verdict", ["invalid", "problem_error"])
+def test_a_row_of_an_unreadable_file_is_not_gone_when_the_file_can_be_read(verdict: str) -> None:
+    old = [result("a/b", Verdict(verdict), shape="full")]
+    new = [result("a/b", shape="odd"), result("a/b", shape="small")]
+    found = {each.row[2]: each.change for each in compare(old, new)}
+    assert found == {"full": Change.NOW_PASSING, "odd": Change.NEW, "small": Change.NEW}
+    other = {each.row[1]: each.change for each in compare(old, [result("a/c")])}
+    assert other == {"b": Change.GONE, "c": Change.NEW}
+
+
+@pytest.mark.parametrize("verdict", ["invalid", "problem_error"])
 def test_an_unreadable_solution_now_fails_at_every_earlier_shape(verdict: str) -> None:
     old = [result("a/b", shape="odd"), result("a/b", shape="small"), result("a/c", shape="odd")]
     new = [result("a/b", Verdict(verdict), shape="full"), result("a/c", shape="odd")]
     found = compare(old, new)
     assert [(each.row, each.change) for each in found] == [
         (("a", "b", "odd"), Change.NOW_FAILING), (("a", "b", "small"), Change.NOW_FAILING),
-        (("a", "b", "full"), Change.NEW), (("a", "c", "odd"), Change.SAME),
+        (("a", "b", "full"), Change.NEW_FAILING), (("a", "c", "odd"), Change.SAME),
     ]
 
 
 def test_a_failure_at_another_shape_does_not_count_for_a_shape_that_was_not_run() -> None:
     found = compare([result("a/b", shape="odd")], [result("a/b", Verdict.WRONG, shape="full")])
-    assert {each.change for each in found} == {Change.NEW, Change.GONE}
+    assert {each.change for each in found} == {Change.NEW_FAILING, Change.GONE}
 
 
 def test_rows_are_matched_by_name_and_shape_and_the_worst_changes_come_first() -> None:
@@ -77,8 +87,8 @@ def test_rows_are_matched_by_name_and_shape_and_the_worst_changes_come_first() -
     new = [timed("a/b", 1, 1.1), result("a/d", Verdict.WRONG), result("a/e"), timed("z/s", 0.5, 0.6),
            timed("z/s", 1.5, 1.6, shape="odd")]
     assert [(str(each.change), each.row) for each in compare(old, new)] == [
-        ("now failing", ("a", "d", "full")), ("slower", ("z", "s", "full")), ("faster", ("z", "s", "odd")),
-        ("new", ("a", "e", "full")), ("gone", ("a", "c", "full")), ("same", ("a", "b", "full")),
+        ("now failing", ("a", "d", "full")), ("gone", ("a", "c", "full")), ("slower", ("z", "s", "full")),
+        ("faster", ("z", "s", "odd")), ("new", ("a", "e", "full")), ("same", ("a", "b", "full")),
     ]
 
 

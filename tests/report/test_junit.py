@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.errors import UsageError
+from inlinebench.records.errors import CannotWrite, UsageError
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.formats.junit import check_place, write
 
@@ -24,9 +24,9 @@ def suite_of(path: Path) -> ElementTree.Element:
 
 def test_each_result_is_a_test_case_with_its_outcome(tmp_path: Path) -> None:
     path = tmp_path / "out.xml"
-    write([result("p/naive")] + [result("p/naive", verdict, shape="odd") for verdict in FAILURES], path)
+    write([result("p/naive", seconds=1.25)] + [result("p/naive", verdict, shape="odd") for verdict in FAILURES], path)
     passed, *others = suite_of(path)
-    assert passed.attrib == {"classname": "p", "name": "naive[full]"}
+    assert passed.attrib == {"classname": "p", "name": "naive[full]", "time": "1.250"}
     assert len(passed) == 0
     outcomes = {case[0].get("type"): case[0].tag for case in others}
     expected = {str(verdict): "failure" for verdict in FAILURES} | {"skipped": "skipped", "internal_error": "error"}
@@ -36,7 +36,7 @@ def test_each_result_is_a_test_case_with_its_outcome(tmp_path: Path) -> None:
 def test_the_suite_counts_its_cases(tmp_path: Path) -> None:
     verdicts = (Verdict.PASSED, Verdict.WRONG, Verdict.CRASHED, Verdict.SKIPPED, Verdict.INTERNAL_ERROR)
     write([result(verdict=verdict) for verdict in verdicts], tmp_path / "out.xml")
-    counts = {"name": "inlinebench", "tests": "5", "failures": "2", "errors": "1", "skipped": "1"}
+    counts = {"name": "inlinebench", "time": "0.000", "tests": "5", "failures": "2", "errors": "1", "skipped": "1"}
     assert suite_of(tmp_path / "out.xml").attrib == counts
 
 
@@ -70,12 +70,12 @@ def test_an_existing_file_is_replaced_and_no_other_file_is_left(tmp_path: Path) 
 
 def test_a_failed_write_leaves_the_existing_file_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **named: object) -> None:
-        raise OSError("disk full")
+        raise OSError(28, "disk full")
 
     path = tmp_path / "out.xml"
     path.write_text("old")
     monkeypatch.setattr(ElementTree.ElementTree, "write", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(CannotWrite, match="disk full"):
         write([result()], path)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["out.xml"]

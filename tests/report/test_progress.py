@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import io
 import sys
+import time
+from queue import Queue
 
 import pytest
 
@@ -14,6 +16,22 @@ from .samples import result
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+class Waited(io.StringIO):
+    """A stream that a test can wait for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._written: Queue[str] = Queue()
+
+    def write(self, text: str) -> int:
+        self._written.put(text)
+        return super().write(text)
+
+    def wait_for(self, text: str) -> None:
+        while self._written.get(timeout=60) != text:
+            pass
 
 
 def run(progress: Progress) -> None:
@@ -100,3 +118,27 @@ def test_tqdm_is_imported_only_for_a_bar() -> None:
     code = "import sys, inlinebench.report.terminal.progress as p; p.Progress().line('x'); print('tqdm' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("False\n", "x\n")
+
+
+def test_without_a_terminal_a_long_silence_ends_with_the_current_activity() -> None:
+    stream = Waited()
+    with Progress(stream=stream, silence=0.05) as progress:
+        stream.wait_for("starting PyTorch (for 0 s)\n")
+        progress.start(1)
+        progress.update("p/s full checking")
+        stream.wait_for("p/s full checking (for 0 s)\n")
+        stream.wait_for("p/s full checking (for 0 s)\n")
+    before = stream.getvalue()
+    time.sleep(0.2)
+    assert stream.getvalue() == before
+
+
+def test_on_a_terminal_there_is_a_line_at_once_which_the_bar_replaces() -> None:
+    stream = Terminal()
+    with Progress(stream=stream) as progress:
+        assert stream.getvalue() == "starting PyTorch"
+        progress.start(1)
+        assert stream.getvalue().startswith("starting PyTorch\r\x1b[K")
+    quiet = Terminal()
+    with Progress(quiet=True, stream=quiet):
+        assert quiet.getvalue() == ""

@@ -50,5 +50,5 @@ def test_device_and_devices_exclude_each_other() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "0,0", "cpu,0", "all,0", "-1"])
 def test_an_invalid_list_of_devices_is_rejected(text: str) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(UsageError, match="--devices"):
         parse(["--devices", text], {})

@@ -88,7 +88,7 @@ NOT_DECIDING = {
     "constants",
     "precision", "device", "devices", "profile", "require_sandbox", "jobs", "build_only", "executor", "ray_address",
     "cache", "cache_limit", "problems", "solutions", "out", "resume", "shard", "junit", "strict", "feedback", "verbose",
-    "quiet",
+    "quiet", "fail_fast", "last_failed",
 }
 """Options that select what is evaluated, which the key has from the job, and options for where and how it runs."""
 

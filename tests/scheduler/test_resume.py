@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.cli.merge import merge
+from inlinebench.cli.merge import merge, missing
 from inlinebench.records.jsonl import read
 from inlinebench.records.result import Result, Verdict
 
@@ -80,11 +80,12 @@ def test_the_shards_together_are_a_whole_run(cache: Path, tmp_path: Path, plain:
     assert rows(union) == rows(plain) and rows(merge(union)) == rows(plain)
     assert {(row.problem, row.shape, row.solution): row.key for row in union} == {
         (row.problem, row.shape, row.solution): row.key for row in plain}
+    assert missing(merge(union)) == [] and missing(merge(parts[0] + parts[2]))
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (("--resume",), "--resume needs --out"), (("--shard", "3/2"), "is not a shard"),
-    (("--shard", "1"), "is not a shard"),
+    (("--resume",), "--resume needs --out"), (("--shard", "3/2"), "--shard 3/2: write I/N"),
+    (("--shard", "1"), "--shard 1: write I/N"),
     (("--shard", "1/2", "--baseline", "solution:naive"), "exclude each other"),
 ])
 def test_contradictory_options_are_rejected(arguments: tuple[str, ...], said: str) -> None:

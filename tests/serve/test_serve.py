@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,6 +101,45 @@ def test_a_source_text_without_a_model_is_an_invalid_solution(cache: Path, text:
 def test_a_missing_file_is_an_error_and_not_a_source_text(cache: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         evaluate(PROBLEM, "no_such_solution.py", device="cpu", cache=cache)
+
+
+@pytest.mark.parametrize(("settings", "said"), [
+    ({"calls": "many"}, "calls='many': write a positive integer"),
+    ({"calls": -1}, "calls=-1: write a positive integer"),
+    ({"calls": True}, "calls=True: write a positive integer"),
+    ({"check": "yes"}, "check='yes': write True or False"),
+    ({"shapes": "small"}, "shapes='small': write names"),
+    ({"precision": "fp8"}, "precision='fp8': write one of fp32, fp16, bf16"),
+    ({"device": "gpu"}, "device='gpu': write auto, cuda, cuda:N or cpu"),
+    ({"timeout": float("nan")}, "timeout=nan: write a positive number"),
+    ({"constants": {"N": 3}, "shapes": ("small",)}, "constants and shapes exclude each other"),
+    ({"sanitize": "memcheck"}, "sanitize needs a GPU"),
+])
+def test_unusable_settings_are_named_before_a_server_starts(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)) as raised:
+        evaluate(PROBLEM, RIGHT.format(body="x"), **{"device": "cpu", **settings})
+    assert "--" not in str(raised.value) and servers() == []
+
+
+@pytest.mark.parametrize(("name", "said"), [
+    ("cals", "did you mean 'calls'"), ("out", "it is an option of `inlinebench run`"), ("zzz", "has no setting 'zzz'"),
+])
+def test_a_setting_that_there_is_not_is_an_unexpected_argument(name: str, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        evaluate(PROBLEM, RIGHT.format(body="x"), **{name: 1})
+
+
+@pytest.mark.slow
+def test_constants_replace_those_of_the_problem_and_paths_may_be_text(cache: Path) -> None:
+    result = evaluate("axpy", TESTS / "solutions/axpy/stock.py", device="cpu", check=True, calls=2, cache=str(cache),
+                      problems=str(TESTS / "problems"), constants={"N": 5}, allow_library=True)
+    assert (result.verdict, result.shape) == (Verdict.PASSED, "N=5"), result.reason
+
+
+@pytest.mark.slow
+def test_messages_of_the_server_name_fields_as_well(cache: Path) -> None:
+    with pytest.raises(UsageError, match=r"shapes tiny: .* declares no such shape"):
+        evaluate(PROBLEM, RIGHT.format(body="x"), device="cpu", cache=cache, shapes=("tiny",))
 
 
 @pytest.mark.slow

@@ -29,6 +29,14 @@ def test_durations_keep_nanosecond_resolution(spans: list[tuple[int, int]]) -> N
     assert [round((each.end_us - each.begin_us) * 1e3) for each in found] == [taken for _, taken in spans]
 
 
+def test_a_call_with_very_many_kernels_keeps_the_clocks_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile, "MOST_ACTIVITIES", 4)
+    names = ["inlinebench_block", "a", "b", "c", "d", "inlinebench_stop"]
+    activities = [Activity(name, float(number), float(number)) for number, name in enumerate(names)]
+    kept = profile._in_order(activities[::-1])
+    assert [activity.name for activity in kept] == ["inlinebench_block", "a", "b", "inlinebench_stop"]
+
+
 def test_a_late_tracer_is_opened_once_at_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Path] = []
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import base64
 import gc
 import pickle
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -17,6 +18,7 @@ from inlinebench.candidate import load_inline, solution, weights
 from inlinebench.candidate.calls import Caller, CallForm, OutputMismatch
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import for_build
+from inlinebench.candidate.provenance import Provenance
 from inlinebench.cuda_on_cpu import python_side
 from inlinebench.sandbox import refusal
 from inlinebench.sandbox.policy import Policy
@@ -25,11 +27,13 @@ from inlinebench.timing.cpu import CpuClock
 from inlinebench.timing.flags import FlagPage
 from inlinebench.timing.gpu import GpuClock
 from inlinebench.timing.overhead import shown_ms
-from inlinebench.timing.profile import Tracer, open_tracer, torch_tracer
+from inlinebench.timing.profile import Activity, Traced, Tracer, open_tracer, torch_tracer
 from inlinebench.wire.arena import BufferSet, TensorSpec, open_arena
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
 from inlinebench.wire.channel import Channel, ChannelClosed
 from inlinebench.wire.launch_errors import CUDA_REPORTS, PendingError
+
+Value = TypeVar("Value")
 
 LONGEST_MESSAGE = 4000
 """Characters of an error message that are sent to the judge."""
@@ -50,7 +54,7 @@ class Candidate:
         self, channel: Channel, policy: Policy, files: Files, page_fd: int | None, arena_fd: int | None
     ) -> None:
         self._channel, self._page_fd, self._arena_fd = channel, page_fd, arena_fd
-        self._policy, self._files = policy, files
+        self._policy, self._files, self._provenance = policy, files, Provenance(files)
         self._path = Path()
         self._model: torch.nn.Module | None = None
         self._caller: Caller | None = None
@@ -65,7 +69,7 @@ class Candidate:
         """Serves requests until the judge closes the channel."""
         operations = {"prebuild": self._prebuild, "start": self._start, "clock": self._measure_clock,
                       "load": self._load, "map": self._map, "call": self._call, "batch": self._batch,
-                      "loop": self._loop, "report": self._report}
+                      "loop": self._loop, "report": self._report, "provenance": self._report_provenance}
         while True:
             try:
                 request = self._channel.receive()
@@ -169,7 +173,7 @@ class Candidate:
         def call() -> tuple[Sample, list[Any]]:
             return caller.call(non_tensors, request["random_seed"], request["blocking_ms"], request["set"])
 
-        (sample, plain), activities = self._tracer(call) if request["profile"] else (call(), [])
+        (sample, plain), activities = self._traced(call, request["trace"])
         gc.collect()
         return {
             "op": "called", "device_ms": sample.device_ms, "drain_ms": sample.drain_ms, "blocked": sample.blocked,
@@ -181,6 +185,14 @@ class Candidate:
         refused = python_side.refused_launch(self._runtime) if self._runtime else ""
         pending = self._pending_error.describe() if self._pending_error else ""
         return [f"{CUDA_REPORTS}{error}" for error in (refused, pending) if error]
+
+    def _traced(self, call: Callable[[], Value], what: Traced) -> tuple[Value, list[Activity]]:
+        """Makes a call and traces it. Returns its value, and the GPU's activities if it is traced for them."""
+        if what == "launches":
+            return self._provenance.trace_launches(self._tracer, call), []
+        if what == "activities":
+            return self._tracer(self._provenance.watching_profilers()(call))
+        return call(), []
 
     def _batch(self, request: dict[str, Any]) -> dict[str, Any]:
         """Makes several calls behind one blocking kernel, which the judge releases when they are queued."""
@@ -205,6 +217,10 @@ class Candidate:
         """Returns how many kernels the CPU runtime has run in calls."""
         launched = python_side.launches(self._runtime) if self._runtime else 0
         return {"op": "reported", "launches": launched - self._launched_before}
+
+    def _report_provenance(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Returns where the kernels of this process come from."""
+        return {"op": "provenance", **self._provenance.to_json()}
 
     def _build(self, facts: dict[str, Any]) -> str:
         """Asks the judge to build a library and returns its path. Raises RuntimeError if the build fails."""

@@ -21,6 +21,8 @@ MOST_BYTES = 64 << 20
 """The most bytes of all copies together. A file that exceeds the rest becomes a link as well."""
 MOST_ENTRIES = 4096
 """The most copies and links. Each takes about 100 µs, in every evaluation."""
+PACKAGES = frozenset({"site-packages", "dist-packages"})
+"""Names of the folders of installed packages. A virtual environment may be beside a solution."""
 
 
 class Files:
@@ -28,6 +30,7 @@ class Files:
 
     def __init__(self, scratch: Path) -> None:
         self.scratch, self._root = scratch, scratch / FILES
+        self._named: list[Path] = []
 
     def copy(self, solution: Path, readable: Iterable[Path]) -> Path:
         """Copies the files and folders that a solution may read, and returns the path of the solution's copy.
@@ -36,6 +39,7 @@ class Files:
         Files next to the folder become links as well, for solutions that share files.
         """
         named = dict.fromkeys(readable)
+        self._named += named
         todo, left = list(named), MOST_BYTES
         for number, path in enumerate(todo):  # the list grows by the contents of folders
             own = self._private(path)
@@ -59,6 +63,14 @@ class Files:
     def is_copy(self, path: Path) -> bool:
         """Whether a path is inside the folder of copies."""
         return path.is_relative_to(self._root)
+
+    def belongs(self, path: Path) -> bool:
+        """Whether a file belongs to the solution: it is in the scratch folder or in a folder that was copied, but not
+        part of a package that is installed there."""
+        if not PACKAGES.isdisjoint(path.parts):
+            return False
+        folders = (self.scratch, *self._named)
+        return any(each.is_relative_to(folder) for each in (path, path.resolve()) for folder in folders)
 
     def relative(self, path: Path) -> str | None:
         """Returns a path relative to the folder of copies, or else to the scratch folder. None if it is in neither."""

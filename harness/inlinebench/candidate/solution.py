@@ -41,7 +41,8 @@ def import_class(path: Path, class_name: str) -> type[torch.nn.Module]:
     found = getattr(module, class_name, None)
     if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
         what = f"no class {class_name}" if found is None else f"{class_name} is not a torch.nn.Module"
-        raise UnusableSolution("import", f"{path}: {what}; a solution file must define a torch.nn.Module of this name")
+        raise UnusableSolution("import", f"{path}: {what}; define a torch.nn.Module of this name at the "
+                               "top level of the file")
     return found
 
 
@@ -53,7 +54,8 @@ def construct(
         inspect.signature(kind).bind(*arguments, **named)
     except TypeError as error:
         raise UnusableSolution("signature", f"{path}: {kind.__name__}{inspect.signature(kind)} can't take the "
-                       f"{len(arguments)} arguments of get_init_inputs(): {error}") from error
+                       f"{len(arguments)} arguments of get_init_inputs(): {error}; take those that Model takes"
+                       ) from error
     seed_all(seed)
     try:
         return kind(*arguments, **named)
@@ -73,4 +75,5 @@ def failure(error: Exception, kind: str, path: Path) -> UnusableSolution:
     if isinstance(error, NotLinked):
         return UnusableSolution("not_linked", f"{first}{where}")
     kind = "out_of_memory" if is_out_of_memory(error) else kind
-    return UnusableSolution(kind, f"{type(error).__name__}: {first}{where}")
+    advice = "; install it, or do without it" if isinstance(error, ModuleNotFoundError) else ""
+    return UnusableSolution(kind, f"{type(error).__name__}: {first}{where}{advice}")

@@ -1,1 +1,5 @@
-"""The commands of `inlinebench`, each a module with a function `main`."""
+"""The command `inlinebench`: its dispatcher, its options, and a module for each command with a function `main`."""
+
+from inlinebench.wire.own_python import prefer_standard_library
+
+prefer_standard_library()  # before any other module of this package is imported

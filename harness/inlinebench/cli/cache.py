@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from tabulate import tabulate
 
+from inlinebench.cli.exits import show
+from inlinebench.cli.parsing.parser import Parser
 from inlinebench.compile.cache import contents
 from inlinebench.compile.cache.contents import Item
 from inlinebench.compile.cache.folder import cache_folder
@@ -19,6 +20,13 @@ from inlinebench.records.errors import UsageError
 from inlinebench.records.options import CACHE_LIMIT_GIB, default_cache, default_cache_limit, gib
 
 PROGRAM = "inlinebench cache"
+COMMANDS = ("show", "prune", "clear")
+EXAMPLES = """\
+show                   contents with sizes and ages
+show --cache DIR       those of another folder
+prune                  remove the least recently used libraries beyond the limit
+prune --limit 5        until the rest is within 5 GiB
+clear                  remove everything, without asking"""
 GIB = 2**30
 LARGEST = 5
 KINDS = {
@@ -26,41 +34,35 @@ KINDS = {
     "CUDA on the CPU": contents.cpu_libraries,
     "Python modules, compiled": contents.bytecode,
     "records of builds": contents.notes,
+    "last failures": contents.failures,
     "peaks of GPUs": contents.peaks,
     "unfinished builds": contents.leftovers,
 }
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
-    """Runs the command and returns its exit status: 0, or 2 for a usage error."""
+    """Runs the command and returns its exit status, 0. Raises UsageError."""
+    given = _parser(environment).parse_args(arguments)
+    if given.limit is not None and given.command != "prune":
+        raise UsageError("--limit is for prune")
     try:
-        given = _parser(environment).parse_args(arguments)
-        folder = given.cache.expanduser().absolute()
-        print(_run(given, folder, environment), flush=True)
-        return 0
-    except UsageError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
-    except BrokenPipeError:  # the reader is gone: Python shall not complain at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        text = _run(given, given.cache.expanduser().absolute(), environment)
     except OSError as error:
-        print(f"{PROGRAM}: {error.filename or given.cache}: {error.strerror}; name the cache's folder with --cache",
-              file=sys.stderr)
-    return 2
+        raise UsageError(f"{error.filename or given.cache}: {error.strerror}; name the cache's folder with --cache"
+                         ) from error
+    show(text)
+    return 0
 
 
-def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
-    root = argparse.ArgumentParser(add_help=False)
-    root.add_argument("--cache", type=Path, default=default_cache(environment), metavar="DIR",
-                       help="the cache's folder (default: INLINEBENCH_CACHE, or ~/.cache/inlinebench)")
-    parser = argparse.ArgumentParser(prog=PROGRAM, description="Shows, prunes or clears the cache of built libraries.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("show", parents=[root], help="list the contents with sizes and ages")
-    pruning = commands.add_parser("prune", parents=[root], help="remove the least recently used libraries until the "
-                                  "rest is within the limit, and leftovers of killed runs")
-    pruning.add_argument("--limit", type=gib, metavar="GIB", help="the size to keep "
-                         f"(default: INLINEBENCH_CACHE_LIMIT, or {CACHE_LIMIT_GIB:g})")
-    commands.add_parser("clear", parents=[root], help="remove everything, without asking")
+def _parser(environment: Mapping[str, str]) -> Parser:
+    parser = Parser(PROGRAM, "Shows, prunes or clears the cache of built libraries.", examples=EXAMPLES)
+    add = parser.add_argument
+    add("command", choices=COMMANDS, help="list the contents with sizes and ages; remove the least recently used "
+        "libraries beyond the limit, and leftovers of killed runs; or remove everything, without asking")
+    add("--cache", type=Path, default=default_cache(environment), metavar="DIR",
+        help="the cache's folder (default: INLINEBENCH_CACHE, or ~/.cache/inlinebench)")
+    add("--limit", type=gib, metavar="GIB", help="with prune: the size to keep "
+        f"(default: INLINEBENCH_CACHE_LIMIT, or {CACHE_LIMIT_GIB:g})")
     return parser
 
 
@@ -71,7 +73,7 @@ def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]
         raise UsageError(f"{folder} is not a folder: name the cache's folder with --cache")
     root = cache_folder(folder)
     if given.command == "show":
-        return show(root)
+        return _contents(root)
     if found := contents.strangers(root):
         raise UsageError(f"{root} holds {found[0]!r}, which is not part of a cache, so nothing is removed: move it "
                          "away, or name the cache's folder with --cache")
@@ -80,7 +82,7 @@ def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]
     return _prune(root, GIB * (default_cache_limit(environment) if given.limit is None else given.limit))
 
 
-def show(root: Path) -> str:
+def _contents(root: Path) -> str:
     """A table of the contents of a cache, and one of its largest libraries."""
     held = {kind: found for kind, find in KINDS.items() if (found := find(root))}
     if not held:

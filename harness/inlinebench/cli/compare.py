@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from inlinebench.cli.exits import show
 from inlinebench.cli.files import read, write
+from inlinebench.cli.parsing.parser import Parser
+from inlinebench.records.errors import UsageError
 from inlinebench.report import changes
-from inlinebench.report.comparison import WORSE, compare
+from inlinebench.report.comparison import WORSE, Change, compare
 
-EPILOG = """\
-A row is slower or faster if the intervals of its speedups do not overlap. Exit status: 0 if nothing got worse, 1 if a
-row is slower or now failing, 2 if the files cannot be compared.
+END = """\
+A row is slower or faster if the intervals of its speedups do not overlap. Exit status: 0 if nothing got worse; 1 if a
+row is slower, now failing, new and failing, or gone; 2 if the files cannot be compared.
 """
+EXAMPLES = """\
+old.jsonl new.jsonl                      what changed
+old.jsonl new.jsonl --all                every row
+old.jsonl new.jsonl --markdown t.md      also a table for a pull request
+old.jsonl new.jsonl --allow-gone         solutions were removed on purpose
+old.jsonl new.jsonl --any-gpu            times of different GPUs"""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the comparison and returns the exit status. Raises UsageError."""
-    parser = argparse.ArgumentParser(prog="inlinebench compare", epilog=EPILOG,
-                                     description="Compares two files of results. Its exit status is a gate in CI.")
+    parser = Parser("inlinebench compare", "Compares two files of results. Its exit status is a gate in CI.",
+                    end=END, examples=EXAMPLES)
     add = parser.add_argument
     add("before", type=Path, help="results written by --out: the state to compare with")
     add("after", type=Path, help="results written by --out: the new state")
     add("--all", action="store_true", help="also show unchanged rows")
+    add("--allow-gone", action="store_true", help="let rows be gone: they do not change the exit status")
     add("--any-gpu", action="store_true", help="compare times of different GPUs")
     add("--any-version", action="store_true", help="compare times of versions with different meanings of times")
     add("--markdown", type=Path, metavar="FILE", help="also write the table to FILE, for a comment on a pull request")
     given = parser.parse_args(arguments)
     found = compare(read(given.before), read(given.after), any_gpu=given.any_gpu, any_version=given.any_version)
+    if not found:
+        raise UsageError(f"neither {given.before} nor {given.after} has results; name files written by --out")
     if given.markdown:
         write(given.markdown, changes.markdown(found, everything=given.all))
-    print(changes.text(found, everything=given.all))
-    return int(any(each.change in WORSE for each in found))
+    show(changes.text(found, everything=given.all))
+    worse = WORSE - {Change.GONE} if given.allow_gone else WORSE
+    return int(any(each.change in worse for each in found))

@@ -34,6 +34,7 @@ def read_all(paths: Iterable[Path]) -> list[Result]:
 
 def write(path: Path, text: str) -> None:
     """Writes a file atomically. Raises UsageError if that fails."""
+    name = None
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", text=True)
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
@@ -41,6 +42,8 @@ def write(path: Path, text: str) -> None:
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, path)
     except OSError as error:
+        if name is not None:
+            os.unlink(name)
         raise UsageError(f"{path}: cannot be written ({error.strerror}); name a file in a writable folder"
                          ) from error
 

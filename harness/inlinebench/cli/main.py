@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 
-from inlinebench.records.errors import UsageError
+from inlinebench.cli.arguments import EVALUATING
+from inlinebench.cli.exits import UNUSABLE, ended
+from inlinebench.cli.run import run
 from inlinebench.version import __version__
 
 COMMANDS = {
     "run": "check and time solutions",
     "check": "check correctness only",
+    "init": "write a problem and a solution to begin with",
     "list": "list problems, shapes and solutions",
     "build": "build solutions and evaluate nothing",
     "compare": "compare two files of results",
@@ -19,29 +23,35 @@ COMMANDS = {
     "report": "write results as HTML, Markdown, CSV or JUnit XML",
     "cache": "show, prune or clear built libraries",
 }
-"""Each command is a module of this package with a function `main`, which takes its arguments."""
+"""A command is one of `EVALUATING`, or a module of this package with a function `main`, which takes its arguments."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status: 2 for a usage error."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["--version"]:
+    if given[:1] in (["-V"], ["--version"]):
         print(f"inlinebench {__version__}")
         return 0
     if given[:1] in (["-h"], ["--help"]):
         print(usage())
         return 0
-    if not given or given[0] not in COMMANDS:
-        if given:
-            print(f"inlinebench: unknown command {given[0]!r}", file=sys.stderr)
+    if not given:
         print(usage(), file=sys.stderr)
-        return 2
-    command: Callable[[Sequence[str]], int] = import_module(f"inlinebench.cli.{given[0]}").main
-    try:
-        return command(given[1:])
-    except UsageError as error:
-        print(f"inlinebench {given[0]}: {error}", file=sys.stderr)
-        return 2
+        return UNUSABLE
+    if given[0] not in COMMANDS:
+        nearest = get_close_matches(given[0], COMMANDS, n=1)
+        hint = f"did you mean {nearest[0]}?" if nearest else f"choose from {', '.join(COMMANDS)}"
+        print(f"inlinebench: there is no command {given[0]!r}; {hint}", file=sys.stderr)
+        return UNUSABLE
+    prog = f"inlinebench {given[0]}"
+    return ended(prog, lambda: _command(given[0])(given[1:]))
+
+
+def _command(name: str) -> Callable[[Sequence[str]], int]:
+    if name in EVALUATING:
+        return lambda arguments: run(arguments, EVALUATING[name], f"inlinebench {name}")
+    command: Callable[[Sequence[str]], int] = import_module(f"inlinebench.cli.{name}").main
+    return command
 
 
 def usage() -> str:

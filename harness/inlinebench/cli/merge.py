@@ -1,22 +1,26 @@
-"""`inlinebench merge`: joins the results of several shards into one file, as a single run would have written it."""
+"""`inlinebench merge`: joins the results of several shards into one file, as a single run would have written it.
+
+Each result of a shard says which part of how many results it belongs to, so missing parts are known.
+"""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from inlinebench.cli.exits import show
 from inlinebench.cli.files import read_all, write
+from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Result, to_json
+from inlinebench.records.result import Result, Shard, to_json
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Writes the joined file and returns the exit status. Raises UsageError."""
-    parser = argparse.ArgumentParser(prog="inlinebench merge",
-                                     description="Joins the results of several shards into one file.")
+    """Writes the joined file and returns the exit status: 1 if results of a shard are missing. Raises UsageError."""
+    parser = Parser("inlinebench merge", "Joins the results of several shards into one file. The exit status is 1 if "
+                    "results of a shard are missing.", examples="part*.jsonl -o results.jsonl")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="results written by --out")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="a new file")
     given = parser.parse_args(arguments)
@@ -24,11 +28,14 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(f"{given.out} already exists: name another file, or remove it")
     merged = merge(read_all(given.files))
     write(given.out, "".join(to_json(result) + "\n" for result in merged))
-    print(f"{len(merged)} results in {given.out}")
+    show(f"{len(merged)} results in {given.out}")
     if doubles := several(merged):
         print(f"{len(doubles)} rows have several results, from different sources or devices: {', '.join(doubles[:5])}",
               file=sys.stderr)
-    return 0
+    gaps = missing(merged)
+    for gap in gaps:
+        print(f"inlinebench merge: {gap}", file=sys.stderr)
+    return int(bool(gaps))
 
 
 def merge(results: Iterable[Result]) -> list[Result]:
@@ -36,6 +43,26 @@ def merge(results: Iterable[Result]) -> list[Result]:
     """
     found = {(result.problem, result.shape, result.solution, result.device, result.key): result for result in results}
     return sorted(found.values(), key=lambda each: (natural(each.problem), each.shape, natural(each.solution)))
+
+
+def missing(results: Sequence[Result]) -> list[str]:
+    """Describes the shards whose results are missing; empty if there are all results of every sharded run."""
+    runs: dict[tuple[int, int], set[tuple[str, str, str]]] = {}
+    found: dict[Shard, set[tuple[str, str, str]]] = {}
+    for result in results:
+        if (shard := result.shard) is not None:
+            row = (result.problem, result.solution, result.shape)
+            found.setdefault(shard, set()).add(row)
+            runs.setdefault((shard.parts, shard.rows), set()).add(row)
+    gaps = []
+    for parts, rows in (run for run, seen in runs.items() if len(seen) < run[1]):
+        for shard in (Shard(part, parts, rows) for part in range(1, parts + 1)):
+            there, wanted = len(found.get(shard, ())), len(range(rows)[shard.span])
+            if there < wanted:
+                name = f"{shard.part}/{shard.parts}"
+                gaps.append(f"shard {name} has {there} of {wanted} results; run it again with --shard {name}"
+                            + (" --resume" if there else ""))
+    return gaps
 
 
 def several(results: Iterable[Result]) -> list[str]:

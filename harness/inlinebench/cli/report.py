@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from inlinebench.cli.exits import show
 from inlinebench.cli.files import read_all, write
+from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records.errors import UsageError
 from inlinebench.records.result import Result
 from inlinebench.report.comparison import latest
 from inlinebench.report.formats import csv_file, html, junit, markdown
 from inlinebench.report.terminal.outputs import report as as_text
+from inlinebench.report.terminal.screen import Screen
 
 TITLE = "inlinebench"
+EXAMPLES = """\
+results.jsonl                                        the table of a run
+results.jsonl -o report.html                         a page; also .md, .csv, .xml (JUnit)
+results.jsonl -o report.html --sources solutions     with the sources of the solutions
+monday.jsonl tuesday.jsonl -o report.md              the last result of each row
+results.jsonl -o r.md --title 'H100, nightly'        with a title"""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Writes the report, or prints it. Raises UsageError."""
     what = "Writes results as HTML, Markdown, CSV or JUnit XML, or prints a table."
-    parser = argparse.ArgumentParser(prog="inlinebench report", description=what)
+    parser = Parser("inlinebench report", what, examples=EXAMPLES)
     add = parser.add_argument
     add("files", nargs="+", type=Path, metavar="FILE", help="results written by --out; the last result of "
         "a row counts")
@@ -27,17 +37,17 @@ def main(arguments: Sequence[str]) -> int:
         "table)")
     add("--title", default=TITLE, help="title of an HTML or Markdown report")
     add("--sources", type=Path, metavar="DIR", help="folder of solutions, to show their sources in an HTML report")
-    add("--verbose", action="store_true", help="also show times on the CPU")
+    add("-v", "--verbose", action="store_true", help="also show times on the CPU")
     given = parser.parse_args(arguments)
     kind = None if given.out is None else KINDS.get(given.out.suffix)
     if given.out is not None and kind is None:
         raise UsageError(f"{given.out}: unknown kind of report; choose from {', '.join(KINDS)}")
     results = latest(read_all(given.files))
     if kind is None:
-        print(as_text(results, verbose=given.verbose))
+        show(as_text(results, Screen.of(sys.stdout), verbose=given.verbose))
     else:
         kind(results, given)
-        print(f"{len(results)} results in {given.out}")
+        show(f"{len(results)} results in {given.out}")
     return 0
 
 

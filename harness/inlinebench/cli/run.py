@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from inlinebench.cli import arguments as command_line
 from inlinebench.cli.arguments import RUN, Command
+from inlinebench.cli.exits import ended, show
 from inlinebench.cli.responses import with_responses
-from inlinebench.records import catalog, options
-from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
+from inlinebench.records import catalog, option_rules, options
+from inlinebench.records.errors import CannotWrite, NoDevice
 
 if TYPE_CHECKING:
     from inlinebench.report.terminal.progress import Progress
@@ -26,37 +27,25 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(arguments: Sequence[str], command: Command, prog: str) -> int:
-    """Runs a command under a program's name and returns its exit status.
+    """Runs a command under a program's name and returns its exit status."""
+    return ended(prog, lambda: _run(arguments, command, prog))
 
-    0: everything passed; 1: something did not; 2: a usage error; 3: no device or no sandbox; 130: interrupted.
-    """
-    try:
-        wanted = command_line.parse(arguments, command=command, prog=prog)
-        known = catalog.read(wanted.problems, wanted.solutions)
-        if wanted.list_only:
-            return show_list(known, wanted)
-        _say_folders(wanted)
-        with with_responses(wanted) as wanted:
-            return build(wanted, known) if wanted.build_only else start(wanted, known)
-    except UsageError as error:
-        _complain(prog, str(error))
-        return 2
-    except (NoDevice, NoSandbox) as error:
-        _complain(prog, str(error))
-        return 3
-    except KeyboardInterrupt:
-        _complain(prog, "interrupted; the results written so far are complete")
-        return 130
-    except BrokenPipeError:  # the reader is gone, so nobody waits for the rest
-        _forget_readers()
-        return 1
+
+def _run(arguments: Sequence[str], command: Command, prog: str) -> int:
+    wanted = command_line.parse(arguments, command=command, prog=prog)
+    known = catalog.read(wanted.problems, wanted.solutions)
+    if wanted.list_only:
+        return show_list(known, wanted)
+    _say_folders(wanted)
+    with with_responses(wanted) as wanted:
+        return build(wanted, known) if wanted.build_only else start(wanted, known)
 
 
 def show_list(known: catalog.Catalog, wanted: options.Options) -> int:
     """Prints the problems and solutions that the options select."""
     from inlinebench.cli.listing import listing
 
-    show(listing(known, wanted.levels, wanted.tags))
+    show(listing(known, wanted))
     return 0
 
 
@@ -83,24 +72,40 @@ def start(wanted: options.Options, known: catalog.Catalog) -> int:
 
 
 def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch | None) -> int:
-    """Evaluates the chosen solutions and prints a report."""
+    """Evaluates the chosen solutions and prints a report, also if the run is interrupted or cannot go on."""
+    from inlinebench.cli import github
+    from inlinebench.cli.last_failed import only_failed, remember
     from inlinebench.report.terminal.outputs import Outputs
     from inlinebench.report.terminal.progress import Progress
+    from inlinebench.report.terminal.screen import Screen
     from inlinebench.scheduler.plan import choose
     from inlinebench.scheduler.session import Session, exit_status
 
-    choices = choose(wanted, known)
-    with (
-        Outputs(wanted.out, wanted.junit, verbose=wanted.verbose, kernels=wanted.profile is not None) as outputs,
-        Progress(wanted.quiet) as progress,
-        Session(wanted, choices, progress, executor(wanted, progress, scratch)) as session,
-    ):
-        for result in session.recalled:
-            outputs.recall(result)
-        for result in session.results():
-            outputs.add(result)
-            progress.finished(result)
-    show(outputs.feedback() if wanted.feedback else outputs.report())
+    choices = only_failed(choose(wanted, known), wanted) if wanted.last_failed else choose(wanted, known)
+    with Outputs(wanted.out, wanted.junit, verbose=wanted.verbose, kernels=wanted.profile is not None) as outputs:
+        try:
+            with (
+                Progress(wanted.quiet) as progress,
+                Session(wanted, choices, progress, executor(wanted, progress, scratch)) as session,
+            ):
+                if idle := option_rules.without_effect(wanted, session.device):
+                    progress.line(f"{', '.join(idle)}: no effect on the CPU, where no speedup is measured")
+                for result in session.recalled:
+                    outputs.recall(result)
+                for result in session.results():
+                    outputs.add(result)
+                    progress.finished(result)
+                    if wanted.fail_fast and exit_status([result], wanted.strict):
+                        progress.line("stopped after the first failure (--fail-fast)")
+                        break
+        except (KeyboardInterrupt, CannotWrite, NoDevice):
+            if outputs.results:
+                show(outputs.feedback() if wanted.feedback else outputs.report(Screen.of(sys.stdout)))
+            raise
+        finally:
+            remember(outputs.results, wanted)
+            github.report(outputs.results, {str(solution): solution.path for _, solution in choices})
+        show(outputs.feedback() if wanted.feedback else outputs.report(Screen.of(sys.stdout)))
     return exit_status(outputs.results, wanted.strict)
 
 
@@ -115,31 +120,9 @@ def executor(wanted: options.Options, progress: Progress, scratch: Scratch | Non
     return LocalExecutor(wanted, progress, scratch)
 
 
-def show(text: str) -> None:
-    """Prints on stdout. A closed pipe (`| head`) is not an error."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        _forget_readers()
-
-
 def _say_folders(wanted: options.Options) -> None:
     """Says which folders are used, except in the checkout's own, where that is plain."""
     if not wanted.quiet and Path.cwd() != options.ROOT:
         files = wanted.names and all(Path(name).suffix == ".py" for name in wanted.names)
-        problems = "as named" if files else wanted.problems.resolve()
-        print(f"problems: {problems}; solutions: {wanted.solutions.resolve()}", file=sys.stderr)
-
-
-def _complain(prog: str, message: str) -> None:
-    print(f"{prog}: {message}", file=sys.stderr)
-
-
-def _forget_readers() -> None:
-    """Discards what is still to be written, so that Python does not complain at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            os.dup2(nowhere, stream.fileno())
+        problems = "as named" if files else os.path.realpath(wanted.problems)
+        print(f"problems: {problems}; solutions: {os.path.realpath(wanted.solutions)}", file=sys.stderr)

@@ -10,9 +10,9 @@ import ctypes
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent.parent.parent
+from inlinebench.wire.own_python import own_python
+
 PATIENCE_S = 60.0
 MAJOR, MINOR = 75, 76
 """CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR."""
@@ -24,7 +24,7 @@ class NoGpu(Exception):
 
 def ask(index: int) -> str:
     """Returns the compute capability of a GPU as nvcc names it (`90`). Raises NoGpu."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")])}
+    environment = {**os.environ, **own_python()}
     try:
         done = subprocess.run([sys.executable, "-m", "inlinebench.compile.driver", str(index)], env=environment,
                               capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)

@@ -35,11 +35,11 @@ from inlinebench.records.build_request import (
 )
 from inlinebench.sandbox.policy import Sandbox, clean_environment
 from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
+from inlinebench.wire.own_python import own_python
 from inlinebench.wire.processes import forks_so_far, kill_tree
 
 TIMING = Path(__file__).resolve().parent.parent / "timing"
 CLOCK_SOURCE, TRACE_SOURCE = TIMING / "gpu_clock.cu", TIMING / "gpu_trace.cpp"
-PACKAGE = Path(__file__).resolve().parent.parent.parent
 BUILD_BYTES = 4 << 30
 """Limit of the files of one build while it runs."""
 LOG_BYTES = 4 << 20
@@ -299,7 +299,7 @@ def _environment(folder: Path) -> dict[str, str]:
     """Returns the variables that compilers get, with temporary files in the build's folder and messages in English."""
     here = {name: str(folder) for name in ("HOME", "TMPDIR")}
     english = {"LC_ALL": "C.UTF-8", "LANGUAGE": ""}
-    return {**clean_environment(os.environ), **here, **english, "PYTHONPATH": str(PACKAGE)}
+    return {**clean_environment(os.environ), **here, **english, **own_python()}
 
 
 def default_jobs(judges: int = 0) -> int:

@@ -32,7 +32,7 @@ from inlinebench.process.replies import Called
 from inlinebench.records.result import Timing, Verdict
 from inlinebench.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from inlinebench.timing.overhead import overhead
-from inlinebench.timing.profile import Activity
+from inlinebench.timing.profile import Activity, Traced
 from inlinebench.timing.roofline import roofline
 from inlinebench.timing.stopping import Sampling
 from inlinebench.wire.launch_errors import CUDA_REPORTS
@@ -44,6 +44,8 @@ join can finish behind the blocking kernel unnoticed; without it, this work is m
 LOOPS, LOOP_CALLS, LOOP_MS = 4, 16, 20.0
 """Loops that measure the wall time (the first one warms up), the most calls in each, and the target time of each in ms.
 """
+TO_CONFIRM = 16
+"""How many more calls are made on a kind of inputs that seems to be slower."""
 BELOW_ROOFLINE = 0.95
 """Pure reads are a few percent faster than the copies that bandwidth is measured with."""
 FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
@@ -137,16 +139,20 @@ class Calls:
             self._call(warmup + counted, counted=True)
             stop = sampling.stop(counted, time.monotonic() - begin, self._timings.ratios)
         self._timings.stopped_by = stop
+        if self._tools.settings.timing and (kind := self._timings.slowest_inputs()) is not None:
+            for more in range(1, TO_CONFIRM + 1):
+                self._tools.progress(f"call {counted + more} ({kind})")
+                self._call(warmup + counted + more, counted=True, variant=Variant(kind))
         if isinstance(watch := self._tools.watch, GpuWatch):
             self._timings.other_processes = watch.other_processes(descendants(os.getpid(), unburied=True))
 
-    def _call(self, number: int, *, counted: bool, profile: bool = False, variant: Variant | None = None) -> Called:
+    def _call(self, number: int, *, counted: bool, trace: Traced = "nothing", variant: Variant | None = None) -> Called:
         """Makes one call of the solution and one of the reference on the same inputs, and compares them.
 
         `variant` is drawn if it is None. Raises Failed if the solution changed inputs that the reference does not
         change, or if values differ.
         """
-        workload, secret_random = self._workload, self._secret_random
+        workload, secret_random, profiled = self._workload, self._secret_random, trace != "nothing"
         variant = next(self._variants) if variant is None else variant
         input_seed, random_seed = secret_random.getrandbits(62), self._public.getrandbits(62)
         buffer_set = self._buffer_rotation.next()
@@ -155,13 +161,13 @@ class Calls:
         before = self._input_sums(buffer_set)
         order = self._choose_block_order(number)
         called = self._requests.call(
-            buffer_set, non_tensors, random_seed, blocked=self._choose_blocked(number, profile), profile=profile,
+            buffer_set, non_tensors, random_seed, blocked=self._choose_blocked(number, profiled), trace=trace,
             block_order=order,
         )
         self._attempt.notes.update(called.notes)
         state = self._gpu_state()
         self._candidate.stop()
-        what = "a profiled call" if profile else f"call {number}"
+        what = "a profiled call" if profiled else f"call {number}"
         change = workload.source.describe(variant, input_seed)
         label = f"{what} ({change}{', blocks in shuffled order' if order else ''})"
         self._check_inputs(buffer_set, before, label)
@@ -175,7 +181,7 @@ class Calls:
             inputs=tensors, non_tensors=non_tensors, random_seed=random_seed, states_before=states_before,
             output=output, states_after=self._reference.states(), plain_outputs=called.non_tensors,
             changed_inputs={index: tensors[index] for index in originals}, buffers=buffer_set,
-            few_are_large=variant is Variant.LARGE,
+            few_are_large=variant.enlarges,
         ))
         if failure:
             what += ", blocks in shuffled order" if order else ""
@@ -184,7 +190,7 @@ class Calls:
             hint = "" if errors else self._hint(variant, number)
             raise Failed(Verdict.WRONG, f"{label}: {failure}{errors}{hint}", mismatch)
         self._matched_as_drawn = self._matched_as_drawn or variant is Variant.PLAIN
-        if not profile:
+        if not profiled:
             self._timings.add_reference(sample, counted)
             if self._tools.baselines is not None:
                 self._timings.add_baselines(self._tools.baselines.time(tensors, non_tensors, random_seed))
@@ -219,13 +225,13 @@ class Calls:
 
     def _check_integrity(self) -> None:
         IntegrityChecks(
-            workload=self._workload, job=self._job, tools=self._tools, attempt=self._attempt, timings=self._timings,
-            requests=self._requests, reference=self._reference, batch=self._batch, profile=self._profile,
+            workload=self._workload, tools=self._tools, attempt=self._attempt, timings=self._timings,
+            requests=self._requests, reference=self._reference, batch=self._batch, trace=self._trace,
         ).run()
 
-    def _profile(self) -> tuple[Activity, ...]:
-        """Makes and compares one call under the profiler. Returns the GPU's activities. Raises Failed."""
-        return self._call(0, counted=False, profile=True).activities
+    def _trace(self, what: Traced) -> tuple[Activity, ...]:
+        """Makes, traces and compares one call. Returns the GPU's activities if it is traced for them. Raises Failed."""
+        return self._call(0, counted=False, trace=what).activities
 
     def _batch(self, calls: int) -> tuple[Batch, bool]:
         """Makes a batch of calls, timed by the judge's own clock.
@@ -258,7 +264,7 @@ class Calls:
                 plain_outputs=plain_outputs[number],
                 changed_inputs={index: call.tensors[index] for index in mutated}, buffers=number,
                 # A solution may reuse one buffer for its outputs, which then holds a later call's output.
-                outputs_written=not batch.written_over[number], few_are_large=call.variant is Variant.LARGE,
+                outputs_written=not batch.written_over[number], few_are_large=call.variant.enlarges,
                 states_written=number == len(batch.calls) - 1, handed_in=batch.outputs[number],
             ))
             if failure:

@@ -15,11 +15,12 @@ from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.packing import pack
-from inlinebench.process.replies import Called, read_called, read_launches, read_ready
+from inlinebench.process.replies import Called, Provenance, read_called, read_launches, read_provenance, read_ready
 from inlinebench.records.build_request import RuntimeLibraries
 from inlinebench.records.catalog import REFERENCE
 from inlinebench.sandbox.policy import readable_for
 from inlinebench.timing.blocking_kernel import BlockingLimit
+from inlinebench.timing.profile import Traced
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Requests:
         return Loaded(own_names, ready.weights, ready.changed)
 
     def call(
-        self, buffer_set: int, non_tensors: tuple[Any, ...], random_seed: int, *, blocked: bool, profile: bool,
+        self, buffer_set: int, non_tensors: tuple[Any, ...], random_seed: int, *, blocked: bool, trace: Traced,
         block_order: int,
     ) -> Called:
         """Makes one call on a set of buffers. The candidate keeps running afterwards.
@@ -85,14 +86,14 @@ class Requests:
             non_tensors: the non-tensor arguments of `forward`.
             random_seed: the seed that the candidate sets before `forward`.
             blocked: whether to queue the call behind the blocking kernel.
-            profile: whether to record the GPU's activities.
+            trace: what to trace the call for.
             block_order: the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
         """
         limit = self._blocking.limit_ms if blocked else 0.0
         self._candidate.resume()
         reply = self._candidate.ask(
             "call", set=buffer_set, non_tensors=pack(non_tensors), random_seed=random_seed, blocking_ms=limit,
-            block_order=block_order, profile=profile,
+            block_order=block_order, trace=trace,
         )
         raise_failure(reply, self._workload.device)
         called = read_called(reply)
@@ -106,6 +107,14 @@ class Requests:
         reply = self._candidate.ask("report")
         raise_failure(reply, self._workload.device)
         return read_launches(reply)
+
+    def provenance(self) -> Provenance:
+        """Returns where the candidate's kernels come from. The candidate is stopped afterwards."""
+        self._candidate.resume()
+        reply = self._candidate.ask("provenance")
+        self._candidate.stop()
+        raise_failure(reply, self._workload.device)
+        return read_provenance(reply)
 
     def _map(self, own_names: Mapping[str, str]) -> None:
         workload = self._workload

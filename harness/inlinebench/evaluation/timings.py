@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from inlinebench.records.result import Baseline, GpuState, Roofline, Spread, Timing
+from inlinebench.records.result import Baseline, GpuState, InputKind, Roofline, Spread, Timing
 from inlinebench.timing.call import Sample
 from inlinebench.timing.gpu_state import GpuSample, busy, drops, summarize
 from inlinebench.timing.gpu_state import flags as gpu_flags
 from inlinebench.timing.overhead import Overhead
-from inlinebench.timing.statistics import median_interval, paired_ratios, quartiles, widen_by_clock
+from inlinebench.timing.statistics import median_interval, paired_ratios, quartiles, slowest, widen_by_clock
 
 LEAST_MS = 1e-4
 """The lower bound of every time in ms. It keeps ratios finite; no call takes less than 0.1 µs."""
-VARIANT_NOISE = 0.05
-"""The share by which the medians of inputs as drawn and of variants may differ without a flag."""
-FEWEST_TO_COMPARE = 8
-"""The fewest calls of each kind for this comparison."""
 OUTSIDE_TOLERANCE = 0.10
 """The share by which the judge's clock may exceed the reported time before the judge's clock counts."""
 LAUNCH_BOUND = 2.0
@@ -101,13 +97,35 @@ class Timings:
         self._walls.append(ms)
 
     def solution_ms(self) -> float | None:
-        """Returns the solution's median time so far in ms, or None without a usable time."""
-        used = self._used()
+        """Returns the solution's median time so far in ms, or None without a usable time.
+
+        It is that of the slowest kind of inputs, if the times depend on the inputs.
+        """
+        kind = self.slowest_inputs()
+        used = self._used() if kind is None else self._by_inputs()[kind][0]
         return median(used) if used else None
 
     def ratios(self) -> list[float]:
         """Returns the paired speedups so far."""
         return paired_ratios(self._references, self._usable())
+
+    def slowest_inputs(self) -> str | None:
+        """Returns the kind of inputs with the lowest speedups, or None if they do not depend on the inputs."""
+        return slowest({kind: ratios for kind, (_, ratios) in self._by_inputs().items()})
+
+    def _by_inputs(self) -> dict[str, tuple[list[float], list[float]]]:
+        """Returns the times and the speedups for each kind of inputs.
+
+        Each call is paired with the reference's call on the same inputs only, because the reference's time may depend
+        on them, too.
+        """
+        found: dict[str, tuple[list[float], list[float]]] = {}
+        for reference, time, variant in zip(self._references[1:], self._usable(), self._variants, strict=True):
+            if time is not None:
+                times, ratios = found.setdefault(variant, ([], []))
+                times.append(time)
+                ratios.append(reference / time)
+        return found
 
     def _used(self) -> list[float]:
         return [time for time in self._usable() if time is not None]
@@ -128,8 +146,11 @@ class Timings:
         used = self._used()
         if not used or len(self._references) != len(self._solutions) + 1:
             return None
-        interval = median_interval(self.ratios())
-        low, middle, high = widen_by_clock(interval, median(self._references), median(used))
+        by_inputs, deciding = self._by_inputs(), self.slowest_inputs()
+        ratios = self.ratios()
+        if deciding is not None:
+            used, ratios = by_inputs[deciding]
+        solution, speedup = _spread(used), self._speedup(ratios, median(used))
         flags = []
         if reference_synchronises:
             flags.append("the reference waits for the device: its time includes kernel launches")
@@ -138,7 +159,10 @@ class Timings:
         if self._overhead is not None and self._overhead.doubtful:
             flags.append("the clock's overhead in the solution's process could not be measured: the judge's overhead "
                          "was subtracted")
-        flags += self._variant_flags()
+        if deciding is not None:
+            others = median([time for kind, (times, _) in by_inputs.items() if kind != deciding for time in times])
+            flags.append(f"the times depend on the inputs: those of the slowest inputs count ({deciding}), "
+                         f"{solution.median:.4g} ms; {others:.4g} ms on the others")
         if self.least_ms > median(used):
             flags.append(f"faster than its bytes can be moved ({self.least_ms:.4g} ms): if the problem needs fewer "
                          "bytes, define work() in its file")
@@ -148,7 +172,6 @@ class Timings:
         if wall and wall.median > LAUNCH_BOUND * median(used):
             flags.append(f"launch-bound: {wall.median:.4g} ms a call in a loop in Python, {median(used):.4g} ms on the "
                          "device")
-        solution, speedup = _spread(used), Spread(middle, low, high)
         if self.outside_ms is not None and self.outside_ms > solution.median * (1 + OUTSIDE_TOLERANCE):
             factor = self.outside_ms / solution.median
             flags.append(f"timed by the judge's clock: the solution's process reported {solution.median:.4g} ms")
@@ -159,7 +182,10 @@ class Timings:
             solution_ms=solution,
             speedup=speedup,
             wall_ms=wall,
-            baselines=self._compare(used),
+            baselines=self._compare(deciding),
+            inputs=() if deciding is None else tuple(
+                InputKind(kind, _spread(times), self._speedup(ratios, median(times)))
+                for kind, (times, ratios) in sorted(by_inputs.items(), key=lambda item: median(item[1][1]))),
             roofline=self.roofline,
             empty_ms=known.empty_ms if known else None,
             reference_overhead_ms=known.of_reference_ms if known else None,
@@ -179,28 +205,25 @@ class Timings:
         known = [state for state in self._states if state is not None]
         return summarize(known, self.other_processes) if known and len(known) == len(self._states) else None
 
-    def _compare(self, used: list[float]) -> tuple[Baseline, ...]:
-        """Returns the baselines that ran with every call, with the paired speedups over them."""
+    def _speedup(self, ratios: list[float], solution_ms: float) -> Spread:
+        low, middle, high = widen_by_clock(median_interval(ratios), median(self._references), solution_ms)
+        return Spread(middle, low, high)
+
+    def _compare(self, deciding: str | None) -> tuple[Baseline, ...]:
+        """Returns the baselines that ran with every call, with the paired speedups over them.
+
+        If one kind of inputs decides, only its calls count.
+        """
         found = []
+        usable = [None if deciding not in (None, variant) else time
+                  for time, variant in zip(self._usable(), self._variants, strict=True)]
+        used = median([time for time in usable if time is not None])
         for name, times in self._baselines.items():
             if len(times) == len(self._references):
-                interval = median_interval(paired_ratios(times, self._usable()))
-                low, middle, high = widen_by_clock(interval, median(times), median(used))
+                interval = median_interval(paired_ratios(times, usable))
+                low, middle, high = widen_by_clock(interval, median(times), used)
                 found.append(Baseline(name, _spread(times[1:]), Spread(middle, low, high)))
         return tuple(found)
-
-    def _variant_flags(self) -> list[str]:
-        groups: dict[bool, list[float]] = {True: [], False: []}
-        for time, variant in zip(self._usable(), self._variants, strict=True):
-            if time is not None:
-                groups[variant == "as drawn"].append(time)
-        if min(map(len, groups.values())) < FEWEST_TO_COMPARE:
-            return []
-        plain, changed = median(groups[True]), median(groups[False])
-        if abs(plain - changed) <= VARIANT_NOISE * max(plain, changed):
-            return []
-        return [f"the solution's time depends on the input values: {plain:.4g} ms as drawn, {changed:.4g} ms on "
-                "variants"]
 
 
 def slowed_down(with_candidate_ms: float, alone_ms: float) -> bool:

@@ -101,10 +101,9 @@ class InputSource:
     def variants(self, secret_random: random.Random) -> Iterator[Variant]:
         """Yields the variant for one call after the other, in secret order.
 
-        A block of a few calls has each admitted variant once, so that a check of six calls has all of them. About a
-        third of the calls get inputs as drawn.
+        Each block of at most six calls has inputs as drawn and each admitted variant once, so that a check has all.
         """
-        block = [Variant.PLAIN] * max(1, len(self._admitted) // 2) + sorted(self._admitted)
+        block = [Variant.PLAIN, *sorted(self._admitted)]
         while True:
             secret_random.shuffle(block)
             yield from block

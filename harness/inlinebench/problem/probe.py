@@ -32,7 +32,7 @@ from inlinebench.problem.memory import (
     meta_bytes,
 )
 from inlinebench.problem.problem_file import PackageMissing, ProblemError, describe
-from inlinebench.problem.variants import CHANGING, POWERS, Variant, apply_variant, is_continuous
+from inlinebench.problem.variants import CHANGING, POWERS_OF_TWO, Variant, apply_variant, is_continuous
 from inlinebench.problem.work import work_of
 from inlinebench.sandbox.watchdog import available_bytes
 from inlinebench.timing.roofline import Work
@@ -348,7 +348,7 @@ def _admit(
     form = InputForm(drawn.skeleton, drawn.is_tensor)
 
     def accepts(variant: Variant, positions: tuple[int, ...]) -> bool:
-        powers = (min(POWERS[variant]), max(POWERS[variant])) if variant in POWERS else (None,)
+        powers = (min(POWERS_OF_TWO), max(POWERS_OF_TWO)) if variant is Variant.SCALED else (None,)
         return trials.may((variant, positions)) and all(
             _stays_finite(
                 model, form, drawn, device, variant=variant, power=power, positions=positions, mutated=mutated

@@ -165,6 +165,8 @@ def _shape_constants(path: Path, tree: ast.Module, shape: str) -> dict[str, Any]
     if not isinstance(shapes, Mapping) or shape not in shapes:
         known = ", ".join([FULL, *shapes]) if isinstance(shapes, Mapping) else FULL
         raise ProblemError(f"{path}: no shape {shape!r}; the shapes are {known}")
+    if not isinstance(shapes[shape], Mapping):
+        raise ProblemError(f"{path}: SHAPES[{shape!r}] must be a dictionary of constants, such as {{\"N\": 16}}")
     return dict(shapes[shape])
 
 

@@ -18,6 +18,9 @@ FEWEST_DISTINCT = 16
 """A sample with fewer distinct values than this is a mask, a constant or a code, not a continuous quantity."""
 LARGE_EVERY = 4096
 """LARGE enlarges one of this many values, and at least one."""
+LARGER = 3
+"""The power of two by which LARGE and ONE_LARGE move values above the largest one, so that they are 4 to 16 times as
+large."""
 
 
 class Variant(str, Enum):
@@ -28,9 +31,15 @@ class Variant(str, Enum):
     SCALED = "scaled by a power of two"
     SIGNS = "random signs"
     LARGE = "with a few large values"
+    ONE_LARGE = "with one large value"
 
     def __str__(self) -> str:
         return self.value
+
+    @property
+    def enlarges(self) -> bool:
+        """Whether a few values become much larger than the others."""
+        return self in (Variant.LARGE, Variant.ONE_LARGE)
 
     def of(self, positions: Sequence[int]) -> str:
         """Describes this variant of the inputs at these positions, such as "random signs of inputs 0 and 1"."""
@@ -44,11 +53,10 @@ FEWEST_SORTED, SORTED_ROWS = 8, 64
 """The length of the shortest rows that can count as sorted, and how many rows are examined."""
 BLUR = 2.0**-7
 """The largest share by which `blur` reduces a value. The relative step of bfloat16 is half of it."""
-CHANGING = (Variant.NEGATED, Variant.SCALED, Variant.SIGNS, Variant.LARGE)
+CHANGING = (Variant.NEGATED, Variant.SCALED, Variant.SIGNS, Variant.LARGE, Variant.ONE_LARGE)
 """The variants that change values."""
-POWERS = {Variant.SCALED: (-2, -1, 1, 2), Variant.LARGE: (1, 2, 3)}
-"""The exponents of the factors of two: for SCALED those of all values, for LARGE how much the chosen values exceed the
-largest one (a power of 3 makes them 4 to 16 times as large)."""
+POWERS_OF_TWO = (-2, -1, 1, 2)
+"""The exponents of the factors of SCALED."""
 
 
 def is_continuous(tensor: torch.Tensor) -> bool:
@@ -85,17 +93,15 @@ def apply_variant(
         variant: the variant to apply.
         tensor: the tensor. Its shape, dtype and layout stay the same.
         generator: the source of random choices.
-        power: one of the variant's `POWERS`. None: chosen at random.
+        power: the exponent of the factor for SCALED. None: chosen at random.
     """
-    if power is None and variant in POWERS:
-        choice = int(torch.randint(len(POWERS[variant]), (), generator=generator, device=generator.device))
-        power = POWERS[variant][choice]
     if variant is Variant.NEGATED:
         return tensor.neg_()
-    if variant is Variant.SCALED and power is not None:
-        return tensor.mul_(2.0**power)
-    if variant is Variant.LARGE and power is not None:
-        return _enlarge(tensor, generator, power)
+    if variant is Variant.SCALED:
+        choice = int(torch.randint(len(POWERS_OF_TWO), (), generator=generator, device=generator.device))
+        return tensor.mul_(2.0 ** (POWERS_OF_TWO[choice] if power is None else power))
+    if variant.enlarges:
+        return _enlarge(tensor, generator, 1 if variant is Variant.ONE_LARGE else -(-tensor.numel() // LARGE_EVERY))
     if variant is Variant.SIGNS:
         if _is_symmetric(tensor):
             signs = _signs(tensor.shape[-1:], tensor, generator)
@@ -104,14 +110,16 @@ def apply_variant(
     return tensor
 
 
-def _enlarge(tensor: torch.Tensor, generator: torch.Generator, power: int) -> torch.Tensor:
-    """Multiplies a few values at random positions by powers of two, so that they exceed all others."""
-    count = max(1, tensor.numel() // LARGE_EVERY)
+def _enlarge(tensor: torch.Tensor, generator: torch.Generator, count: int) -> torch.Tensor:
+    """Multiplies values at random positions by powers of two, so that they exceed all others.
+
+    A sum over a sample of the values is wrong with many of them, and a sample does not show that there is a single one.
+    """
     flat = torch.randint(tensor.numel(), (count,), generator=generator, device=generator.device).to(tensor.device)
     positions = torch.unravel_index(flat, tensor.shape)
     values = tensor[positions].double()
-    exponent = torch.frexp(tensor.abs().amax().double()).exponent - torch.frexp(values).exponent + power
-    enlarged = (values * torch.exp2(exponent.double())).to(tensor.dtype)
+    exponents = torch.frexp(tensor.abs().amax().double()).exponent - torch.frexp(values).exponent + LARGER
+    enlarged = (values * torch.exp2(exponents.double())).to(tensor.dtype)
     symmetric = _is_symmetric(tensor)
     tensor[positions] = enlarged
     if symmetric:

@@ -84,6 +84,13 @@ class Workload:
         self.source = InputSource(self.module, device, probed.inputs, probed.variants, probed.continuous)
         """Draws the inputs."""
 
+    @property
+    def computes_nothing(self) -> bool:
+        """Whether a call has no effect: its outputs have no elements, and it changes neither inputs nor states."""
+        outputs = self.probed.outputs
+        empty = bool(outputs) and all(0 in output.shape for output in outputs) and all(self.probed.output_is_tensor)
+        return empty and not self.probed.mutated and not self.states
+
     def close(self) -> None:
         """Frees the shared buffers."""
         self.arena.close()

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from inlinebench.candidate import FILES
-from inlinebench.process.launcher import PACKAGE, Launcher, Start
+from inlinebench.process.launcher import Launcher, Start
 from inlinebench.records.build_request import BadRequest, BuildOutcome, BuildRequest
 from inlinebench.sandbox.policy import Sandbox, clean_environment
 from inlinebench.sandbox.removal import remove
 from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog
 from inlinebench.timing.flags import FlagPage
 from inlinebench.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed
+from inlinebench.wire.own_python import python_of_solutions
 from inlinebench.wire.processes import bury, forks_so_far, kill_stray_children, kill_tree, resume_tree, stop_tree
 
 LOG_TAIL_BYTES = 8192
@@ -282,6 +283,5 @@ def _environment(scratch: Path, gpus: bool) -> dict[str, str]:
     caches = {name: str(scratch / name.lower()) for name in own}
     # With CUDA_LAUNCH_BLOCKING, a launch would wait for the blocking kernel.
     kept = {name: value for name, value in clean_environment(os.environ).items() if name != "CUDA_LAUNCH_BLOCKING"}
-    path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
     hidden = {} if gpus else {"CUDA_VISIBLE_DEVICES": ""}
-    return {**kept, **folders, **caches, **hidden, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+    return {**kept, **folders, **caches, **hidden, **python_of_solutions(), "PYTHONUNBUFFERED": "1"}

@@ -17,9 +17,8 @@ from typing import Any
 
 from inlinebench.candidate import NVML_CHECK
 from inlinebench.sandbox.policy import Policy, Sandbox, clean_environment
+from inlinebench.wire.own_python import own_python
 from inlinebench.wire.processes import Child, become_subreaper, close_all_but
-
-PACKAGE = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class Launcher:
         # CandidateProcess waits for the process, so this object must not.
         process = subprocess.Popen(
             command, pass_fds=descriptors, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            env={**environment, **own}, cwd=request["folder"],
+            env={**environment, **own_python(), **own}, cwd=request["folder"],
         )
         process.returncode = 0
         return process.pid
@@ -128,11 +127,10 @@ class Launcher:
 
     def _spawn(self, requests: socket.socket) -> int:
         """Starts a forkserver as a new program and returns its process id."""
-        path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
         process = subprocess.Popen(
             [sys.executable, "-m", "inlinebench.process.forkserver", str(requests.fileno())],
             pass_fds=[requests.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,
-            env={**clean_environment(os.environ), "PYTHONPATH": path, **self._compiled},
+            env={**clean_environment(os.environ), **own_python(), **self._compiled},
         )
         process.returncode = 0  # `Child` waits for the process, so this object must not
         return process.pid

@@ -7,7 +7,14 @@ from typing import Any
 
 from inlinebench.process.candidate_process import CandidateCheated
 from inlinebench.timing.call import Sample
-from inlinebench.timing.profile import LONGEST_NAME, MOST_ACTIVITIES, Activity
+from inlinebench.timing.profile import (
+    LONGEST_NAME,
+    LONGEST_PATH,
+    MOST_ACTIVITIES,
+    MOST_KERNELS,
+    Activity,
+    Launch,
+)
 
 LONGEST_NOTE = 300
 MOST_NOTES = 16
@@ -62,6 +69,20 @@ class Looped:
     """For each call, whether a later one reused the memory of its output."""
     non_tensors: tuple[tuple[str, ...], ...]
     """For each call, the non-tensor outputs as Python literals."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a candidate's kernels come from, as far as only its process knows."""
+
+    triton: frozenset[str] = frozenset()
+    """The names of the kernels that Triton compiled from functions of the solution's files."""
+    launches: tuple[Launch, ...] = ()
+    """Which library launches each kernel, if a call was made that recorded it."""
+    libraries: frozenset[str] = frozenset()
+    """Those of these libraries that the solution has brought, or has built without the harness."""
+    profiles_itself: bool = False
+    """Whether the solution started PyTorch's profiler during a profiled call."""
 
 
 def read_ready(frame: dict[str, Any]) -> Ready:
@@ -121,6 +142,22 @@ def read_launches(frame: dict[str, Any]) -> int:
     return int(frame["launches"])
 
 
+def read_provenance(frame: dict[str, Any]) -> Provenance:
+    """Parses the reply to `provenance`. Raises CandidateCheated if it has another form."""
+    _require(frame, "provenance", {"op", "nonce", "triton", "launches", "libraries", "profiles_itself"})
+    triton, launches, libraries = frame["triton"], frame["launches"], frame["libraries"]
+    _demand(isinstance(triton, list) and len(triton) <= MOST_KERNELS and all(map(_is_name, triton)))
+    _demand(isinstance(launches, list) and len(launches) <= MOST_KERNELS)
+    for row in launches:
+        _demand(isinstance(row, list) and len(row) == 2 and _is_name(row[0]))
+        _demand(isinstance(row[1], str) and len(row[1]) <= LONGEST_PATH)
+    _demand(isinstance(libraries, list) and len(libraries) <= MOST_KERNELS)
+    _demand(all(isinstance(each, str) for each in libraries))
+    _demand(isinstance(frame["profiles_itself"], bool))
+    launches = tuple(Launch(*row) for row in launches)
+    return Provenance(frozenset(triton), launches, frozenset(libraries), frame["profiles_itself"])
+
+
 def _plain_outputs(rows: Any, calls: int) -> tuple[tuple[str, ...], ...]:
     _demand(isinstance(rows, list) and len(rows) == calls)
     for row in rows:
@@ -131,9 +168,13 @@ def _plain_outputs(rows: Any, calls: int) -> tuple[tuple[str, ...], ...]:
 def _activities(rows: Any) -> tuple[Activity, ...]:
     _demand(isinstance(rows, list) and len(rows) <= MOST_ACTIVITIES)
     for row in rows:
-        _demand(isinstance(row, list) and len(row) == 3 and isinstance(row[0], str) and len(row[0]) <= LONGEST_NAME)
+        _demand(isinstance(row, list) and len(row) == 3 and _is_name(row[0]))
         _demand(all(type(time) in (int, float) and abs(time) <= LONGEST_US for time in row[1:]) and row[1] <= row[2])
     return tuple(Activity(name, float(begin), float(end)) for name, begin, end in rows)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_NAME
 
 
 def _require(frame: dict[str, Any], operation: str, fields: set[str]) -> None:

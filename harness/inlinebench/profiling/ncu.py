@@ -13,9 +13,9 @@ import subprocess
 import sys
 
 from inlinebench.messages import Evaluate
-from inlinebench.process.launcher import PACKAGE
 from inlinebench.records.options import Options
 from inlinebench.records.result import Result
+from inlinebench.wire.own_python import own_python
 
 PROGRAM = "ncu"
 PATIENCE_S = 300.0
@@ -40,10 +40,9 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> str:
     }
     command = [ncu, "--profile-from-start", "off", "--set", "full", "--force-overwrite", "--export", str(target),
                sys.executable, "-m", "inlinebench.profiling.one_call", json.dumps(request)]
-    path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
     try:
         done = subprocess.run(
-            command, env={**os.environ, "PYTHONPATH": path}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            command, env={**os.environ, **own_python()}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=PATIENCE_S, check=False, text=True, errors="replace",
         )
     except (OSError, subprocess.TimeoutExpired) as error:

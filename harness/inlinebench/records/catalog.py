@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import stat
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +96,7 @@ def read(problems: Path, solutions: Path) -> Catalog:
             raise UsageError(f"{found[path.stem].path} and {path} have the same name; use --problems {path.parent} to "
                              "read only one of them")
         found[path.stem] = read_problem(path)
-    own = [Solution(path.parent.name, path.stem, path) for path in _in_order(solutions.glob("*/*.py"))]
+    own = [_solution(path.parent.name, path.stem, path) for path in _in_order(solutions.glob("*/*.py"))]
     return Catalog(found, (*own, *_samples(solutions, found.values())))
 
 
@@ -117,8 +118,16 @@ def _samples(folder: Path, problems: Collection[Problem]) -> list[Solution]:
         match = _SAMPLE.fullmatch(path.name)
         if match and int(match[1]) in levels:
             problem = names.get((int(match[1]), int(match[2])), f"level_{match[1]}_problem_{match[2]}")
-            found.append(Solution(problem, f"sample_{match[3]}", path))
+            found.append(_solution(problem, f"sample_{match[3]}", path))
     return found
+
+
+def _solution(problem: str, name: str, path: Path) -> Solution:
+    try:
+        error = "" if stat.S_ISREG(path.stat().st_mode) else f"{path}: not a regular file"
+    except OSError as failure:  # a broken link, or links in a circle
+        error = f"{path}: {failure.strerror}"
+    return Solution(problem, name, path, error)
 
 
 def read_problem(path: Path) -> Problem:
@@ -128,11 +137,10 @@ def read_problem(path: Path) -> Problem:
     except (OSError, SyntaxError, ValueError) as error:
         return Problem(path.stem, path, error=describe_syntax_error(path, error))
     assigned = {name: node for node in tree.body for name in assigned_names(node)}
-    shapes: tuple[str, ...] = ()
-    declared = getattr(assigned.get("SHAPES"), "value", None)
-    if isinstance(declared, ast.Dict):
-        keys = (key.value for key in declared.keys if isinstance(key, ast.Constant))
-        shapes = tuple(key for key in keys if isinstance(key, str))
+    try:
+        shapes = _shapes(getattr(assigned.get("SHAPES"), "value", None))
+    except ValueError as error:
+        return Problem(path.stem, path, error=f"{path}, {error}")
     constants = tuple(name for name in assigned if name not in ABOUT)
     level, tags = _literal(assigned.get("LEVEL")), _literal(assigned.get("TAGS"))
     return Problem(
@@ -140,6 +148,18 @@ def read_problem(path: Path) -> Problem:
         level=level if isinstance(level, int) else _level_of_folder(path),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),
     )
+
+
+def _shapes(declared: ast.expr | None) -> tuple[str, ...]:
+    """Returns the names of the shapes that a file declares. Raises ValueError if they cannot be known from its text."""
+    if declared is None:
+        return ()
+    keys = declared.keys if isinstance(declared, ast.Dict) else [None]
+    names = [key.value if isinstance(key, ast.Constant) else None for key in keys]
+    if all(isinstance(name, str) for name in names):
+        return tuple(map(str, names))
+    raise ValueError(f"line {declared.lineno}: SHAPES must be a dictionary of the constants of each shape by its name, "
+                     'such as SHAPES = {"small": {"N": 16}}')
 
 
 def _level_of_folder(path: Path) -> int | None:

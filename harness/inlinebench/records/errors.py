@@ -7,6 +7,10 @@ class UsageError(Exception):
     """A run cannot start with these arguments or files (exit status 2)."""
 
 
+class CannotWrite(Exception):
+    """A file can no longer be written, for example because the disk is full (exit status 2)."""
+
+
 class NoDevice(Exception):
     """The requested device cannot be used (exit status 3)."""
 

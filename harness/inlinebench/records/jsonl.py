@@ -1,6 +1,6 @@
 """Reads and writes results as JSON Lines.
 
-Each result is flushed as soon as it is written, so an interrupted run keeps all results up to then.
+Each result is written as soon as it is known, so an interrupted run keeps all results up to then.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, final
+from typing import final
 
-from inlinebench.records.errors import UsageError
+from inlinebench.records.errors import CannotWrite, UsageError
 from inlinebench.records.result import Result, from_json, to_json
 
 _START = '{"schema": '
@@ -25,7 +26,7 @@ class JsonLines:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
 
     def __enter__(self) -> JsonLines:
         """Opens the file, and ends a half-written last line of an interrupted run.
@@ -33,7 +34,7 @@ class JsonLines:
         Raises UsageError if the file cannot be written.
         """
         try:
-            self._file = self.path.open("ab")
+            self._file = self.path.open("ab", buffering=0)  # after a failure nothing is left that is written later
             if _unfinished(self.path):
                 self._append(b"\n")
         except OSError as error:
@@ -49,11 +50,15 @@ class JsonLines:
         self.close()
 
     def write(self, result: Result) -> None:
-        """Appends one result and flushes it.
+        """Appends one result.
 
-        Raises ValueError if the result contains NaN or infinity, OSError if the disk is full.
+        Raises ValueError if the result contains NaN or infinity, CannotWrite if the disk is full.
         """
-        self._append(to_json(result).encode() + b"\n")
+        try:
+            self._append(to_json(result).encode() + b"\n")
+        except OSError as error:
+            raise CannotWrite(f"--out {self.path}: can't be written ({error.strerror}); make room there, then use "
+                              "--resume to continue") from error
 
     def close(self) -> None:
         """Closes the file. Further calls do nothing."""
@@ -64,8 +69,9 @@ class JsonLines:
     def _append(self, line: bytes) -> None:
         if self._file is None:
             raise ValueError(f"{self.path} is not open: use JsonLines in a `with` statement")
-        self._file.write(line)
-        self._file.flush()
+        rest = memoryview(line)
+        while rest:
+            rest = rest[self._file.write(rest) :]
 
 
 def read(path: Path) -> Iterator[Result]:

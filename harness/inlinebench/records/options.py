@@ -140,6 +140,10 @@ class Options:
     """Whether to skip evaluations whose results are in `out` already."""
     shard: tuple[int, int] | None = None
     """The part of the work to do, counted from 1, and the number of parts."""
+    fail_fast: bool = False
+    """Whether to stop after the first evaluation that did not pass."""
+    last_failed: bool = False
+    """Whether to evaluate only what did not pass when it was last evaluated."""
     junit: Path | None = None
     """The file that results are written to as JUnit XML."""
     strict: bool = False

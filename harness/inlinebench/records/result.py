@@ -198,6 +198,18 @@ class Baseline:
 
 
 @dataclass(frozen=True)
+class InputKind:
+    """The times on one kind of inputs."""
+
+    inputs: str
+    """`as drawn`, or the variant of the drawn inputs."""
+    solution_ms: Spread
+    """Device time of the solution, in ms."""
+    speedup: Spread
+    """Reference over solution, each pair on the same inputs."""
+
+
+@dataclass(frozen=True)
 class Timing:
     """Times of a solution that passed.
 
@@ -214,6 +226,9 @@ class Timing:
     """Wall time of a call in a Python loop that does not wait for the device, in ms, by the candidate's clock."""
     baselines: tuple[Baseline, ...] = ()
     """The baselines that `--baseline` names, as far as they have times."""
+    inputs: tuple[InputKind, ...] = ()
+    """The times by kind of inputs, if they depend on the inputs. The first one decides: `solution_ms`, `speedup` and
+    the baselines are those of its calls."""
     roofline: Roofline | None = None
     """The least time that the device needs for a call; absent where it is not known."""
     empty_ms: float | None = None
@@ -240,8 +255,8 @@ class KernelShare:
     name: str
     """The name of the kernel, demangled."""
     origin: str
-    """Who wrote it: `own` (the solution's libraries), `triton` (defined in the solution's file), `library` (PyTorch or
-    NVIDIA) or `copy`."""
+    """Where it comes from: `own` (CUDA source of the solution's, built or compiled at run time), `triton` (a Triton
+    function of the solution's), `library` (PyTorch, NVIDIA or another library) or `copy`."""
     ms: float
     """Its time in ms."""
     share: float
@@ -360,6 +375,28 @@ class Mismatch:
         if self.worst_error is not None and not self.tolerance < self.worst_error < math.inf:
             raise ValueError(f"an error of {self.worst_error} is not beyond the tolerance {self.tolerance}")
 
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a run's work. Raises ValueError for parts that do not exist."""
+
+    part: int
+    """The number of the part, from 1."""
+    parts: int
+    """The number of parts."""
+    rows: int
+    """The number of results of all parts together."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.part <= self.parts or self.rows < 0:
+            raise ValueError(f"there is no part {self.part} of {self.parts} with {self.rows} results")
+
+    @property
+    def span(self) -> slice:
+        """The results of this part, as a slice of the results of all parts."""
+        return slice(self.rows * (self.part - 1) // self.parts, self.rows * self.part // self.parts)
+
+
 @dataclass(frozen=True)
 class Result:
     """The result of one evaluation: one solution of one problem at one shape.
@@ -403,6 +440,10 @@ class Result:
     a result."""
     mismatch: Mismatch | None = None
     """The first differing tensor, if the reason is wrong values."""
+    seconds: float | None = None
+    """Wall time of the evaluation in seconds, with builds that it waited for; absent if nothing was evaluated."""
+    shard: Shard | None = None
+    """The part of the work that the result belongs to; absent without `--shard`."""
 
     def __post_init__(self) -> None:
         passed = self.verdict is Verdict.PASSED

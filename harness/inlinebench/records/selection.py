@@ -33,6 +33,46 @@ def select(catalog: Catalog, names: Sequence[str]) -> tuple[tuple[Problem | None
     return tuple(chosen[key] for key in sorted(chosen, key=lambda key: (order.get(key, len(order)), key)))
 
 
+def problems(
+    catalog: Catalog, names: Sequence[str], levels: Collection[int], tags: Collection[str]
+) -> tuple[Problem, ...]:
+    """Returns the problems that names select, of one of the levels and with one of the tags, if any are given.
+
+    Raises UsageError for a name that matches no problem, and if there is no problem of these levels and tags.
+    """
+    chosen = {problem.name: problem for name in names for problem in _problems(catalog, name)} or catalog.problems
+    found = tuple(problem for problem in chosen.values() if is_kind(problem, levels, tags))
+    if not found and (levels or tags):
+        raise UsageError(no_such_kind(catalog, levels, tags))
+    return found
+
+
+def _problems(catalog: Catalog, name: str) -> list[Problem]:
+    path = Path(name)
+    if path.suffix == ".py" and path.is_file():
+        return [read_problem(path)]
+    wanted = name.partition("/")[0]
+    named = _named(catalog, wanted)
+    found = [problem for problem in catalog.problems.values() if problem.name in named]
+    if not found:
+        raise UsageError(_unknown("problem", wanted, catalog.problems))
+    return found
+
+
+def is_kind(problem: Problem, levels: Collection[int], tags: Collection[str]) -> bool:
+    """Whether a problem has one of these levels and one of these tags, if any are given."""
+    return (not levels or problem.level in levels) and (not tags or not set(tags).isdisjoint(problem.tags))
+
+
+def no_such_kind(catalog: Catalog, levels: Collection[int], tags: Collection[str]) -> str:
+    """Says that there is no problem of these levels and tags, and which ones there are."""
+    asked = [f"level {level}" for level in levels] + [f"tag {tag}" for tag in tags]
+    known = sorted({problem.level for problem in catalog.problems.values() if problem.level is not None})
+    named = sorted({tag for problem in catalog.problems.values() for tag in problem.tags})
+    return (f"no problem of {' and '.join(asked)}; there are levels {', '.join(map(str, known)) or 'none'} and tags "
+            f"{', '.join(named) or 'none'}")
+
+
 def find_problem(catalog: Catalog, name: str) -> Problem:
     """Returns the problem with this name, number or path. Raises UsageError if there is not exactly one."""
     path = Path(name)
@@ -92,5 +132,5 @@ def _nothing_found(catalog: Catalog, problem: str, name: str, named: Collection[
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(name, list(known), n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(nearest)}?" if nearest else "use --list to see all names"
+    hint = f"did you mean {' or '.join(nearest)}?" if nearest else "`inlinebench list` shows all names"
     return f"no {kind} {name!r}; {hint}"

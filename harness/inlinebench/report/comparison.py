@@ -25,6 +25,10 @@ class Change(str, Enum):
 
     NOW_FAILING = "now failing"
     """It passed before, and does not pass now, for any reason."""
+    NEW_FAILING = "new, failing"
+    """It is only in the new results, and does not pass there."""
+    GONE = "gone"
+    """It is only in the old results."""
     SLOWER = "slower"
     """Its whole interval is below the earlier one."""
     FASTER = "faster"
@@ -34,9 +38,7 @@ class Change(str, Enum):
     STILL_FAILING = "still failing"
     """It passes neither before nor now."""
     NEW = "new"
-    """It is only in the new results."""
-    GONE = "gone"
-    """It is only in the old results."""
+    """It is only in the new results, where it passes or is skipped."""
     SAME = "same"
     """It passes before and now, and the intervals overlap or there are no times to compare."""
 
@@ -46,8 +48,8 @@ class Change(str, Enum):
 
 TIMES_CHANGED_IN = ("0.2.0",)
 """Versions of the harness in which times changed their meaning. Since 0.2.0 a time excludes the launch overhead."""
-WORSE = frozenset({Change.NOW_FAILING, Change.SLOWER})
-"""The changes that make `inlinebench compare` exit with status 1."""
+WORSE = frozenset({Change.NOW_FAILING, Change.NEW_FAILING, Change.GONE, Change.SLOWER})
+"""The changes that make `inlinebench compare` exit with status 1. `--allow-gone` takes `GONE` out."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class ComparedRow:
     """The new speedup over the old one, with its interval, if both have times."""
 
     def __post_init__(self) -> None:
-        if (self.change is Change.NEW) != (self.before is None) or (self.change is Change.GONE) != (self.after is None):
+        new = self.change in (Change.NEW, Change.NEW_FAILING)
+        if new != (self.before is None) or (self.change is Change.GONE) != (self.after is None):
             raise ValueError(f"{self.change} with {self.before} and {self.after}")
         if self.change in (Change.SLOWER, Change.FASTER) and self.ratio is None:
             raise ValueError(f"{self.change} without a ratio")
@@ -85,7 +88,7 @@ def compare(
         _check_gpus(old.values(), new.values())
     if not any_version:
         _check_versions(old.values(), new.values())
-    standing = _standing_for_others(old, new)
+    standing = {**_standing_for_others(old, new), **_standing_for_unreadable(old, new)}
     found = [_compared(row, old.get(row, []), new.get(standing.get(row, row), [])) for row in {**old, **new}]
     order = list(Change)
     return tuple(sorted(found, key=lambda each: (order.index(each.change), *map(natural, each.row))))
@@ -110,9 +113,21 @@ def _standing_for_others(old: Mapping[Row, Sequence[Result]], new: Mapping[Row, 
 
     An unreadable file has no known shapes, so it has only one row.
     """
-    unreadable = {row[:2]: row for row, results in new.items()
-                  if row not in old and results[-1].verdict in (Verdict.PROBLEM_ERROR, Verdict.INVALID)}
+    unreadable = {row[:2]: row for row, results in new.items() if row not in old and _is_unreadable(results)}
     return {row: unreadable[row[:2]] for row in old if row not in new and row[:2] in unreadable}
+
+
+def _standing_for_unreadable(
+    old: Mapping[Row, Sequence[Result]], new: Mapping[Row, Sequence[Result]]
+) -> dict[Row, Row]:
+    """Maps rows that are gone because their problem or solution can be read now to one of its new rows."""
+    readable = {row[:2]: row for row in new if row not in old}
+    return {row: readable[row[:2]] for row, results in old.items()
+            if row not in new and row[:2] in readable and _is_unreadable(results)}
+
+
+def _is_unreadable(results: Sequence[Result]) -> bool:
+    return results[-1].verdict in (Verdict.PROBLEM_ERROR, Verdict.INVALID)
 
 
 def _check_gpus(before: Iterable[Sequence[Result]], after: Iterable[Sequence[Result]]) -> None:
@@ -149,18 +164,22 @@ def _named(names: Iterable[str | None]) -> str:
 
 
 def _compared(row: Row, old: Sequence[Result], new: Sequence[Result]) -> ComparedRow:
-    if not old or not new:
-        change = Change.GONE if old else Change.NEW
-        return ComparedRow(row, change, old[-1] if old else None, new[-1] if new else None)
-    passed = [all(each.verdict is Verdict.PASSED for each in results) for results in (old, new)]
     shown = [next((each for each in reversed(results) if each.verdict is not Verdict.PASSED), results[-1])
-             for results in (old, new)]
+             if results else None for results in (old, new)]
+    if not old or not new:
+        return ComparedRow(row, Change.GONE if old else _of_a_new_row(new), shown[0], shown[1])
+    passed = [all(each.verdict is Verdict.PASSED for each in results) for results in (old, new)]
     if not all(passed):
         change = {(True, False): Change.NOW_FAILING, (False, True): Change.NOW_PASSING}.get(
             (passed[0], passed[1]), Change.STILL_FAILING)
         return ComparedRow(row, change, shown[0], shown[1])
     ratio = _ratio(_speedup(old), _speedup(new))
     return ComparedRow(row, _by_interval(ratio), shown[0], shown[1], ratio)
+
+
+def _of_a_new_row(results: Sequence[Result]) -> Change:
+    fine = all(each.verdict in (Verdict.PASSED, Verdict.SKIPPED) for each in results)
+    return Change.NEW if fine else Change.NEW_FAILING
 
 
 def _speedup(results: Sequence[Result]) -> Spread | None:

@@ -46,6 +46,11 @@ def _fit(line: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def visible_length(line: str) -> int:
+    """Returns the number of characters of a line without terminal control sequences."""
+    return len(_ESCAPES.sub("", line))
+
+
 def significant(value: float, digits: int = 3) -> str:
     """Formats `value` with this many significant digits, with an exponent only below 1e-6 and from 1e7 on.
 

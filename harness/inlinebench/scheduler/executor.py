@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -95,7 +96,9 @@ class LocalExecutor:
     def evaluate(self, worker: DeviceWorker, job: Evaluate) -> Result:
         """Returns the result of a job. Failures of the job are results, not exceptions."""
         key = self.key(job, worker)  # before the evaluation: the files may change during it
-        result = replace(worker.evaluate(job), level=job.level, key=key)
+        begin = time.monotonic()
+        result = worker.evaluate(job)
+        result = replace(result, level=job.level, key=key, seconds=round(time.monotonic() - begin, 3))
         if self._options.verbose and result.log:
             self._say(f"--- {job.problem_name}/{job.solution_name} {job.shape_name}\n{result.log}")
         self._profile(worker, job, result)
@@ -157,7 +160,7 @@ def _sandbox(options: Options) -> Sandbox:
         raise NoSandbox(f"--require-sandbox: this machine doesn't offer {', '.join(missing)}; use Linux 6.12 or "
                         "newer on x86-64 or 64-bit Arm, with Landlock enabled")
     hidden = (ROOT, options.cache, options.problems, options.solutions)
-    return Sandbox(tuple(map(str, protections)), tuple(str(folder.resolve()) for folder in hidden))
+    return Sandbox(tuple(map(str, protections)), tuple(map(os.path.realpath, hidden)))
 
 
 def _limits(options: Options) -> Limits:

@@ -14,6 +14,7 @@ from pathlib import Path
 from inlinebench.records.options import RAY, Options
 from inlinebench.sandbox.policy import clean_environment
 from inlinebench.scheduler import bytecode
+from inlinebench.wire.own_python import own_python
 from inlinebench.wire.processes import become_subreaper, bury, kill_tree
 
 LOG_TAIL_BYTES = 4096
@@ -32,7 +33,7 @@ class JudgeProcess:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "inlinebench.judge", str(theirs.fileno())],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
-            env=clean_environment(environment(scratch)) | {"TMPDIR": str(scratch)} | bytecode.environment(cache),
+            env=clean_environment(os.environ) | own_python() | {"TMPDIR": str(scratch)} | bytecode.environment(cache),
             start_new_session=True,
         )
         theirs.close()
@@ -97,7 +98,6 @@ def head_start(options: Options) -> Iterator[Scratch | None]:
 
 
 def environment(scratch: Path) -> dict[str, str]:
-    """Returns this process's environment, extended so that a judge finds the package and its scratch folder."""
-    package = str(Path(__file__).resolve().parent.parent.parent)
-    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, "PYTHONPATH": path, "TMPDIR": str(scratch)}
+    """Returns this process's environment with a judge's scratch folder, and without the import path of a judge's start.
+    """
+    return {**os.environ, "PYTHONPATH": os.environ.get("PYTHONPATH", ""), "TMPDIR": str(scratch)}

@@ -11,7 +11,7 @@ from inlinebench.records.catalog import FULL, REFERENCE, Catalog, Problem, Solut
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.options import SOLUTION_BASELINE, Options
-from inlinebench.records.result import Result, Verdict
+from inlinebench.records.result import Result, Shard, Verdict
 from inlinebench.scheduler.rivals import rival_names
 
 SMALL = "small"
@@ -29,6 +29,8 @@ class Plan:
     """The evaluations to make."""
     known: tuple[Result, ...]
     """Results that are known without an evaluation."""
+    shard: Shard | None = None
+    """The part of the work that this is; None if it is all of it."""
 
 
 def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
@@ -36,9 +38,10 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
     given = _given(options)
     chosen = _against_one(options, known, given) if given else selection.select(known, options.names)
     if options.levels or options.tags:
-        chosen = tuple(choice for choice in chosen if _is_kind(choice[0], options))
+        chosen = tuple(choice for choice in chosen if choice[0] is not None
+                       and selection.is_kind(choice[0], options.levels, options.tags))
         if not chosen:
-            raise UsageError(f"nothing to evaluate: no problem of {_kind(options)}; {_kinds(known)}")
+            raise UsageError(f"nothing to evaluate: {selection.no_such_kind(known, options.levels, options.tags)}")
     if not chosen:
         raise UsageError(f"nothing to evaluate: no solution files in {options.solutions}; use --solutions for another "
                          f"folder, or '*/{REFERENCE}' to evaluate the references")
@@ -59,12 +62,13 @@ def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
         elif problem.error:
             known.append(_row(solution, device, Verdict.PROBLEM_ERROR, problem.error))
         elif solution.error:
-            known.append(_row(solution, device, Verdict.INVALID, solution.error))
+            known += [_row(solution, device, Verdict.INVALID, solution.error, _named(shape, options))
+                      for shape in shapes(problem, options, device)]
         else:
             jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
     rivals = rival_names(options.baselines)  # first, because other results wait for them
     jobs.sort(key=lambda job: (natural(job.problem_name), job.shape_name, job.solution_name not in rivals))
-    return _part(jobs, known, *(options.shard or (1, 1)))
+    return Plan(tuple(jobs), tuple(known)) if options.shard is None else _part(jobs, known, *options.shard)
 
 
 def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: int) -> Plan:
@@ -73,9 +77,10 @@ def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: i
     Jobs of a problem mostly stay together, because preparing a problem takes time.
     """
     whole: list[Evaluate | Result] = [*known, *jobs]
-    own = whole[len(whole) * (part - 1) // parts : len(whole) * part // parts]
+    shard = Shard(part, parts, len(whole))
+    own = whole[shard.span]
     return Plan(tuple(each for each in own if isinstance(each, Evaluate)),
-                tuple(each for each in own if isinstance(each, Result)))
+                tuple(replace(each, shard=shard) for each in own if isinstance(each, Result)), shard)
 
 
 def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
@@ -100,7 +105,7 @@ def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> 
         solution_name=solution.name,
         problem=ProblemAt(problem.path.resolve(), shape, dict(options.constants), options.precision),
         solution=None if solution.name == REFERENCE else solution.path.resolve(),
-        shape_name=",".join(f"{name}={value}" for name, value in options.constants.items()) or shape,
+        shape_name=_named(shape, options),
         level=problem.level,
     )
 
@@ -118,26 +123,6 @@ def _given(options: Options) -> tuple[Solution, ...]:
 def _against_one(options: Options, known: Catalog, given: Sequence[Solution]) -> tuple[Choice, ...]:
     problem = selection.find_problem(known, options.names[0])
     return tuple((problem, replace(solution, problem=problem.name)) for solution in given)
-
-
-def _is_kind(problem: Problem | None, options: Options) -> bool:
-    """Whether a problem has one of the options' levels and one of their tags, if they name any."""
-    if problem is None:
-        return False
-    return (not options.levels or problem.level in options.levels) and (
-        not options.tags or not set(options.tags).isdisjoint(problem.tags)
-    )
-
-
-def _kind(options: Options) -> str:
-    asked = [f"level {level}" for level in options.levels] + [f"tag {tag}" for tag in options.tags]
-    return " and ".join(asked)
-
-
-def _kinds(known: Catalog) -> str:
-    levels = sorted({problem.level for problem in known.problems.values() if problem.level is not None})
-    tags = sorted({tag for problem in known.problems.values() for tag in problem.tags})
-    return f"there are levels {', '.join(map(str, levels)) or 'none'} and tags {', '.join(tags) or 'none'}"
 
 
 def _rivals(options: Options, known: Catalog, chosen: Sequence[Choice]) -> list[Choice]:
@@ -171,5 +156,10 @@ def _without_problem(solution: Solution, device: str) -> Result:
     return _row(solution, device, Verdict.INVALID, reason)
 
 
-def _row(solution: Solution, device: str, verdict: Verdict, reason: str) -> Result:
-    return Result(solution.problem, solution.name, FULL, device, verdict, reason)
+def _row(solution: Solution, device: str, verdict: Verdict, reason: str, shape: str = FULL) -> Result:
+    return Result(solution.problem, solution.name, shape, device, verdict, reason)
+
+
+def _named(shape: str, options: Options) -> str:
+    """Returns the name of a shape, or of the constants that replace those of the file."""
+    return ",".join(f"{name}={value}" for name, value in options.constants.items()) or shape

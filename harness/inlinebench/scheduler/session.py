@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from queue import Queue
 from threading import Thread
@@ -74,6 +75,11 @@ class Session:
     ) -> None:
         self._executor.__exit__(kind, error, trace)
 
+    @property
+    def device(self) -> str:
+        """The device of the first worker."""
+        return self._executor.device
+
     def _plan(self) -> None:
         """Splits the work into jobs to evaluate, results known without an evaluation, and results of an earlier run."""
         options, executor = self._options, self._executor
@@ -83,6 +89,7 @@ class Session:
             earlier.recall(job, [executor.key(job, worker) for worker in executor.workers]) if options.resume else None
             for job in todo.jobs
         ]
+        self._shard = todo.shard
         self._jobs = [job for job, result in zip(todo.jobs, recalled, strict=True) if result is None]
         self._known = [result for result in todo.known if result not in earlier]
         self.recalled = [result for result in todo.known if result in earlier] + list(filter(None, recalled))
@@ -94,7 +101,7 @@ class Session:
         rivals = Rivals(self._options.baselines, self._jobs, self.recalled)
         work = self._start_builds()
         for result in self._evaluations(work):
-            yield from rivals.release(result)
+            yield from rivals.release(replace(result, shard=self._shard))
         if left := len(work):
             raise NoDevice(f"all workers were lost with {left} evaluations to go; use --resume to continue")
 

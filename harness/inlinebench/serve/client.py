@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import sys
 import time
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection
-from pathlib import Path
 
 from inlinebench.records.errors import ServerDied
 from inlinebench.records.result import Result
 from inlinebench.serve.endpoint import Endpoint, endpoint
 from inlinebench.serve.messages import Reply, Request
+from inlinebench.wire.own_python import PACKAGE, own_python
 
-PACKAGE = Path(__file__).resolve().parent.parent.parent
 START_S = 60.0
 STEP_S = 0.05
 ATTEMPTS = 3
@@ -77,7 +77,8 @@ def _start(where: Endpoint) -> Connection:
     with where.log.open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "inlinebench.serve.server", str(where.folder), where.name], cwd=PACKAGE,
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+            env={**os.environ, **own_python()}, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and process.poll() is None:

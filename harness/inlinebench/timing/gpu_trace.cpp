@@ -2,17 +2,24 @@
 // process. Needs neither torch nor linking with CUPTI: the copy that fits torch's CUDA is already loaded, and is found
 // by name.
 //
+// Also finds which library launches each kernel. The driver's functions that launch a kernel call back here, on the
+// thread that called them, so the nearest library on the stack that is not CUDA's own is the one that launches.
+//
 // Reads only fields that are at the start of every version of these records, so an older header works too.
 
 #include <cupti.h>
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <unwind.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -20,6 +27,12 @@ namespace {
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                                          CUPTI_ACTIVITY_KIND_MEMSET};
+constexpr CUpti_CallbackId kLaunches[] = {
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,            CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,          CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz};
+// Libraries between a launch and the library that asked for it, by the beginnings of their names.
+constexpr const char* kCuda[] = {"libcuda.", "libcudart", "libcupti", "libnvidia-"};
 
 struct Activity {
   std::string name;
@@ -34,12 +47,17 @@ struct Library {
   decltype(&cuptiActivityFlushAll) flush;
   decltype(&cuptiActivityGetNextRecord) next;
   decltype(&cuptiActivityGetNumDroppedRecords) dropped;
+  decltype(&cuptiSubscribe) subscribe;
+  decltype(&cuptiUnsubscribe) unsubscribe;
+  decltype(&cuptiEnableCallback) enable_callback;
 };
 
 Library cupti;
 std::mutex lock;  // CUPTI may return buffers on a thread of its own
 std::vector<Activity> activities;
 size_t lost = 0;
+CUpti_SubscriberHandle subscriber = nullptr;
+std::set<std::pair<std::string, std::string>> launches;  // the name of a kernel, and the file of what launches it
 
 std::string demangled(const char* name) {
   if (!name) return "?";
@@ -78,6 +96,33 @@ void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t* buffer, s
   free(buffer);
 }
 
+bool is_cuda(const std::string& file) {
+  const std::string name = file.substr(file.rfind('/') + 1);
+  for (const char* beginning : kCuda) {
+    if (name.rfind(beginning, 0) == 0) return true;
+  }
+  return false;
+}
+
+_Unwind_Reason_Code visit(_Unwind_Context* context, void* file) {
+  static const char anchor = 0;  // its address is in this library
+  Dl_info frame, own;
+  if (!dladdr(reinterpret_cast<void*>(_Unwind_GetIP(context) - 1), &frame) || !frame.dli_fname) return _URC_NO_REASON;
+  if (dladdr(&anchor, &own) && own.dli_fbase == frame.dli_fbase) return _URC_NO_REASON;
+  if (is_cuda(frame.dli_fname)) return _URC_NO_REASON;
+  *static_cast<std::string*>(file) = frame.dli_fname;
+  return _URC_NORMAL_STOP;
+}
+
+void CUPTIAPI on_launch(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
+  const auto* call = static_cast<const CUpti_CallbackData*>(data);
+  if (call->callbackSite != CUPTI_API_ENTER || !call->symbolName) return;
+  std::string file;
+  _Unwind_Backtrace(visit, &file);
+  std::lock_guard<std::mutex> guard(lock);
+  if (!file.empty()) launches.emplace(demangled(call->symbolName), file);
+}
+
 }  // namespace
 
 extern "C" {
@@ -95,12 +140,17 @@ int trace_open(const char* library) {
   FIND(flush, "cuptiActivityFlushAll");
   FIND(next, "cuptiActivityGetNextRecord");
   FIND(dropped, "cuptiActivityGetNumDroppedRecords");
+  FIND(subscribe, "cuptiSubscribe");
+  FIND(unsubscribe, "cuptiUnsubscribe");
+  FIND(enable_callback, "cuptiEnableCallback");
 #undef FIND
   return cupti.register_callbacks(give_buffer, take_buffer);
 }
 
 int trace_begin() {
-  int worst = cupti.flush(1);  // drops earlier records
+  int worst = cupti.flush(1);  // drops earlier records, and returns buffers to whoever gave them
+  // Each time, because a profiler that ran since then, such as PyTorch's, has registered its own callbacks.
+  if (const int status = cupti.register_callbacks(give_buffer, take_buffer)) worst = status;
   std::lock_guard<std::mutex> guard(lock);
   activities.clear();
   lost = 0;
@@ -129,6 +179,37 @@ void trace_get(size_t index, char* name, size_t size, uint64_t* begin, uint64_t*
   snprintf(name, size, "%s", activity.name.c_str());
   *begin = activity.begin;
   *end = activity.end;
+}
+
+// Begins to record which library launches each kernel. Fails if the process has another subscriber: CUPTI allows one.
+int launches_begin() {
+  {
+    std::lock_guard<std::mutex> guard(lock);
+    launches.clear();
+  }
+  if (const int status = cupti.subscribe(&subscriber, on_launch, nullptr)) return status;
+  int worst = 0;
+  for (const CUpti_CallbackId launch : kLaunches) {
+    if (const int status = cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, launch)) worst = status;
+  }
+  if (worst) cupti.unsubscribe(subscriber);
+  return worst;
+}
+
+// Gives the number of launches with different names or launching libraries.
+int launches_end(size_t* found) {
+  const int status = cupti.unsubscribe(subscriber);
+  std::lock_guard<std::mutex> guard(lock);
+  *found = launches.size();
+  return status;
+}
+
+// Gives the name of a kernel and the file of a library that launched it, each cut to `size` with the terminating zero.
+void launches_get(size_t index, char* name, char* file, size_t size) {
+  std::lock_guard<std::mutex> guard(lock);
+  const auto& launch = *std::next(launches.begin(), static_cast<std::ptrdiff_t>(index));
+  snprintf(name, size, "%s", launch.first.c_str());
+  snprintf(file, size, "%s", launch.second.c_str());
 }
 
 }  // extern "C"

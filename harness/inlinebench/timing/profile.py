@@ -6,16 +6,22 @@ import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import torch
 from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 Value = TypeVar("Value")
+Traced = Literal["nothing", "activities", "launches"]
+"""What a call is traced for: the GPU's activities, or which library launches each kernel."""
 
+HARNESS = "inlinebench_"
+"""How the names of the harness's own kernels begin. Those of the clock delimit a call."""
 MOST_ACTIVITIES = 20_000
-LONGEST_NAME = 400
+MOST_KERNELS = 1_000
+"""The most kernels of different names, or launched by different libraries, that are listed."""
+LONGEST_NAME, LONGEST_PATH = 400, 4096
 
 
 @dataclass(frozen=True)
@@ -30,13 +36,23 @@ class Activity:
     """End in µs since the same moment."""
 
 
+@dataclass(frozen=True)
+class Launch:
+    """A library that launches a kernel."""
+
+    kernel: str
+    """The demangled name of the kernel, cut at 400 characters."""
+    library: str
+    """The path of the library."""
+
+
 class TraceError(RuntimeError):
     """CUPTI failed or lost activities."""
 
 
 class Tracer(Protocol):
     """Runs `work`, which must wait for the GPU itself. Returns its value and the GPU's activities in order of their
-    begins, at most the first 20,000."""
+    begins, at most 20,000."""
 
     def __call__(self, work: Callable[[], Value], /) -> tuple[Value, list[Activity]]: ...
 
@@ -52,6 +68,7 @@ class CuptiTracer:
         self._library.trace_get.argtypes = [
             ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p
         ]
+        self._library.launches_get.argtypes = [ctypes.c_size_t, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
         assert torch.version.cuda is not None
         major = torch.version.cuda.partition(".")[0]
         self._check(self._library.trace_open(f"libcupti.so.{major}".encode()))
@@ -67,6 +84,26 @@ class CuptiTracer:
         if dropped.value:
             raise TraceError(f"CUPTI lost {dropped.value} activities")
         return value, _in_order(in_microseconds([self._get(index) for index in range(found.value)]))
+
+    def launches(self, work: Callable[[], Value]) -> tuple[Value, list[Launch]]:
+        """Runs `work`. Returns its value and which library launches each kernel, without repetitions, at most 1,000.
+
+        Kernels of a CUDA graph are launched when the graph is captured. The list is empty if something else in the
+        process has subscribed to CUPTI, because CUPTI allows one subscriber.
+        """
+        if self._library.launches_begin():
+            return work(), []
+        found = ctypes.c_size_t()
+        try:
+            value = work()
+        finally:
+            self._library.launches_end(ctypes.byref(found))
+        return value, [self._launch(index) for index in range(min(found.value, MOST_KERNELS))]
+
+    def _launch(self, index: int) -> Launch:
+        name, file = (ctypes.create_string_buffer(LONGEST_PATH) for _ in range(2))
+        self._library.launches_get(index, name, file, LONGEST_PATH)
+        return Launch(name.value.decode(errors="replace")[:LONGEST_NAME], file.value.decode(errors="replace"))
 
     def _get(self, index: int) -> tuple[str, int, int]:
         name = ctypes.create_string_buffer(LONGEST_NAME + 1)
@@ -123,4 +160,6 @@ def in_microseconds(found: Sequence[tuple[str, int, int]]) -> list[Activity]:
 
 
 def _in_order(activities: list[Activity]) -> list[Activity]:
-    return sorted(activities, key=lambda activity: activity.begin_us)[:MOST_ACTIVITIES]
+    """Returns the activities in order of their begins: the harness's own, and the first others, at most 20,000."""
+    first = sorted(activities, key=lambda each: (not each.name.startswith(HARNESS), each.begin_us))[:MOST_ACTIVITIES]
+    return sorted(first, key=lambda each: each.begin_us)

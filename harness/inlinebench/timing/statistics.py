@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 RESAMPLES = 2000
@@ -18,6 +18,12 @@ cudaEventElapsedTime gives events a resolution of about half a microsecond. A re
 REPEATABILITY = 5e-4
 """Relative difference of the same work between processes. Over 30 evaluations of references against themselves on H100s
 (2.6 to 2.8 ms) the medians were between 0.9989 and 1.0006, and narrower intervals missed 1 by up to 0.02 %."""
+
+
+CLEARLY = 0.05
+"""The share by which the speedups on one kind of inputs must lie below those on another to be clearly lower."""
+FEWEST = 3
+"""The fewest calls on a kind of inputs to compare it."""
 
 
 def quantile(samples: Sequence[float], share: float) -> float:
@@ -105,3 +111,19 @@ def widen_by_clock(
     share = min(1.0, RESOLUTION_MS / min(reference_ms, solution_ms) + REPEATABILITY)
     low, middle, high = interval
     return low * (1 - share), middle, high * (1 + share)
+
+
+def slowest(ratios: Mapping[str, Sequence[float]]) -> str | None:
+    """Returns the kind of inputs with the lowest speedups, if they are clearly lower than those of another kind.
+
+    A kernel may take a shortcut where it recognizes its inputs, such as half precision where no signs are mixed; the
+    median over all calls would hide its time on others. `ratios` has the speedups of the calls on each kind of inputs,
+    each paired with the reference on the same inputs.
+    Intervals are those of the median by ranks, which are the least and the largest value for few calls.
+    """
+    known = {kind: values for kind, values in ratios.items() if len(values) >= FEWEST}
+    if len(known) < 2:
+        return None
+    ordered = sorted(known, key=lambda kind: median(known[kind]))
+    high, low = rank_interval(known[ordered[0]])[2], rank_interval(known[ordered[-1]])[0]
+    return ordered[0] if high < (1 - CLEARLY) * low else None

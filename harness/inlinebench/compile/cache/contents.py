@@ -5,6 +5,7 @@
     cuda_on_cpu/prefix-*/       precompiled headers, for the CPU and for GPUs
     built/<hash>                notes of the libraries that a solution was built into
     bytecode/                   compiled Python modules, if the installation does not store them
+    failed/<hash>               the solutions that failed last, for --last-failed
     peaks/*.json                measured peaks of GPUs
     building-* entry-* gone-*   work in progress, or leftovers of a process that was killed
 """
@@ -23,12 +24,12 @@ from pathlib import Path
 FACTS = "facts.json"
 PREFIXES = r"prefix-[0-9a-f]{16}"
 BUILDING, ENTRY, GONE = "building-", "entry-", "gone-"
-NOTES, CPU_LIBRARIES, PEAKS, BYTECODE = "built", "cuda_on_cpu", "peaks", "bytecode"
+NOTES, CPU_LIBRARIES, PEAKS, BYTECODE, FAILED = "built", "cuda_on_cpu", "peaks", "bytecode", "failed"
 
 _SHELF, _HASH, _REST_OF_KEY = "[0-9a-f]{2}", "[0-9a-f]{64}", "[0-9a-f]{62}"
 _RANDOM = "[a-z0-9_]{8}"
 _WORK, _TEMPORARY, _GONE = f"({BUILDING}|{ENTRY}|{GONE}){_RANDOM}", f"tmp{_RANDOM}", GONE + _RANDOM
-_OF_A_CACHE = re.compile(f"{_SHELF}|{NOTES}|{CPU_LIBRARIES}|{PEAKS}|{BYTECODE}|{_WORK}")
+_OF_A_CACHE = re.compile(f"{_SHELF}|{NOTES}|{CPU_LIBRARIES}|{PEAKS}|{BYTECODE}|{FAILED}|{_WORK}")
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,16 @@ def notes(root: Path) -> list[Item]:
     return list(_files(root / NOTES, _HASH))
 
 
+def failures(root: Path) -> list[Item]:
+    """Returns the files with the solutions that failed last."""
+    return list(_files(root / FAILED, _HASH))
+
+
 def leftovers(root: Path) -> list[Item]:
     """Returns work in progress and leftovers of killed processes. `used` is the time of the last change."""
     return [
-        *_folders(root, _WORK), *_files(root / NOTES, _TEMPORARY), *_folders(root / CPU_LIBRARIES, _TEMPORARY),
+        *_folders(root, _WORK), *_files(root / NOTES, _TEMPORARY), *_files(root / FAILED, rf"{_HASH}\.[0-9]+"),
+        *_folders(root / CPU_LIBRARIES, _TEMPORARY),
         *_files(root / CPU_LIBRARIES, _GONE), *_folders(root / CPU_LIBRARIES, _GONE),
         *(item for shelf in shelves(root) for item in _folders(shelf, _GONE)),
     ]

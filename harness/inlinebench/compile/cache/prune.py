@@ -59,7 +59,7 @@ def clear(root: Path) -> Removed:
     """Removes all of the cache's own contents except items that runs hold, and builds of the last hour."""
     now = time.time()
     libraries = [item for item in contents.libraries(root) if take_away(item.path, lambda moved: not _is_held(moved))]
-    notes, peaks = _delete_all(contents.notes(root)), _delete_all(contents.peaks(root))
+    notes, peaks = _delete_all([*contents.notes(root), *contents.failures(root)]), _delete_all(contents.peaks(root))
     left = _delete_all(contents.leftovers(root), before=now - IN_USE_S)
     for shelf in contents.shelves(root):
         with suppress(OSError):  # not empty; storing an entry creates a missing shelf

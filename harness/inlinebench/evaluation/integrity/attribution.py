@@ -1,7 +1,8 @@
 """Reads the profile of a call: which kernels ran, where they come from, and whether they ran between the time stamps.
 
-The profile comes from the candidate's process, so a solution could hide work from it. A clean profile therefore proves
-nothing about times. If a solution leaves hidden work out of its reported times, the outside clock finds them too short.
+The profile comes from the candidate's process, so a solution could hide work from it, or forge where a kernel comes
+from. A clean profile therefore proves nothing about times. If a solution leaves hidden work out of its reported times,
+the outside clock finds them too short.
 """
 
 from __future__ import annotations
@@ -12,18 +13,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from inlinebench.process.replies import Provenance
 from inlinebench.records.result import KernelShare
-from inlinebench.timing.profile import LONGEST_NAME, Activity
+from inlinebench.timing.profile import HARNESS, LONGEST_NAME, Activity
 
 OWN, TRITON, LIBRARY, COPY = "own", "triton", "library", "copy"
-"""Origins of GPU activities: libraries built for the solution, kernels defined in its file (Triton, or CUDA compiled at
-run time), kernels of PyTorch and NVIDIA's libraries, and copies."""
+"""Origins of GPU activities: kernels of the solution's CUDA source, built or compiled at run time; Triton functions of
+its files; kernels of PyTorch and other libraries; and copies."""
 
 SLACK_US = 5.0
 """The blocks of the blocking kernel end one after the other, so a kernel on a side stream may begin this long before
 the last of them ends."""
-HARNESS = "inlinebench_"
-"""How the names of the harness's own kernels begin."""
 HOLD, STOP = "inlinebench_block", "inlinebench_stop"
 """The blocking kernel, and the kernel that runs at the second time stamp."""
 COPIES = ("Memcpy", "Memset")
@@ -31,36 +31,65 @@ MOST_SHOWN = 8
 """Kernels of a call that a result lists."""
 
 _MANGLED = re.compile(rb"_Z[\w$.]+")
-_DEFINED = re.compile(
-    r"@(?:\w+\.)*jit\b[^\n]*\n(?:\s*@[^\n]*\n)*\s*def\s+(\w+)"
-    r"|__global__(?:\s+__launch_bounds__\s*\([^)]*\)|[^;{(])*?(\w+)\s*\("
-)
-"""Finds kernels that a Python file defines: Triton functions, and CUDA source that it compiles at run time."""
+_FROM_PYTHON = re.compile(r"(?:.*/)?(?:_ctypes|libffi|(?:lib)?python)[^/]*|.*/cuda/bindings/.*")
+"""Matches what launches a kernel if Python code calls the CUDA driver: ctypes (a part of Python's own library in some
+builds) and cuda-python. PyTorch's `torch.cuda._compile_kernel` uses ctypes."""
+_FROM_LIBRARY = re.compile(r"(?:.*/)?(?:libtorch|libcu)[^/]*")
+"""Matches PyTorch's and NVIDIA's libraries."""
+
+
+class BuiltKernels:
+    """The kernels in the libraries that were built for a solution."""
+
+    def __init__(self, libraries: Iterable[Path]) -> None:
+        self.libraries = tuple(libraries)
+        self._contents = [library.read_bytes() for library in self.libraries]
+        self._mangled = {name for data in self._contents for name in _MANGLED.findall(data)}
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a library contains a kernel of this name: its mangled name, or the name itself if it is not C++."""
+        # A library has thousands of names, most of them torch's. Mangling keeps the base name, so only names that
+        # contain it are demangled.
+        base = _base(name)
+        contained = base.encode() if base.isidentifier() and "operator" not in name else b""
+        if any(_demangle(mangled)[:LONGEST_NAME] == name for mangled in self._mangled if contained in mangled):
+            return True
+        return any(b"\0" + name.encode() + b"\0" in data for data in self._contents)
 
 
 class Origins:
-    """Finds the origin of a kernel from the `libraries` built for a solution and the `text` of its file."""
+    """Finds the origin of a kernel by what it came from, never by a name in a text.
 
-    def __init__(self, libraries: Iterable[Path], text: str) -> None:
-        self._contents = [library.read_bytes() for library in libraries]
-        self._mangled = {name for data in self._contents for name in _MANGLED.findall(data)}
-        self._defined = {name for match in _DEFINED.findall(text) for name in match if name}
+    Args:
+        built: the kernels that were built for the solution. They are its own.
+        provenance: what the candidate reports about kernels that were compiled at run time. Those that Triton compiled
+            from functions of the solution's files are its own, and those that its code launches through the CUDA
+            driver. What PyTorch's and NVIDIA's libraries compile at run time is launched by them, and is theirs.
+    """
+
+    def __init__(self, built: BuiltKernels, provenance: Provenance) -> None:
+        self._built, self._triton = built, provenance.triton
+        self._libraries = {*map(str, built.libraries), *provenance.libraries}
+        self._launched_by: dict[str, set[str]] = {}
+        for launch in provenance.launches:
+            self._launched_by.setdefault(launch.kernel, set()).add(launch.library)
 
     def of(self, name: str) -> str:
         """Returns the origin of an activity, by its name."""
         if name.startswith(COPIES):
             return COPY
-        if self._has(name) or any(b"\0" + name.encode() + b"\0" in data for data in self._contents):
+        if name in self._built:
             return OWN
-        return TRITON if _base(name) in self._defined else LIBRARY
+        launched_by = self._launched_by.get(name, set())
+        if any(map(_FROM_LIBRARY.fullmatch, launched_by)):
+            return LIBRARY  # even if Triton has compiled a function of this name
+        if name in self._triton:
+            return TRITON
+        return OWN if launched_by and all(map(self._is_own, launched_by)) else LIBRARY
 
-    def _has(self, name: str) -> bool:
-        """Whether a library contains the mangled name of this kernel."""
-        # A library has thousands of names, most of them torch's. Mangling keeps the base name, so only names that
-        # contain it are demangled.
-        base = _base(name)
-        contained = base.encode() if base.isidentifier() and "operator" not in name else b""
-        return any(_demangle(mangled)[:LONGEST_NAME] == name for mangled in self._mangled if contained in mangled)
+    def _is_own(self, file: str) -> bool:
+        """Whether code of the solution's launches what this file launches: a library of its own, or Python."""
+        return file in self._libraries or bool(_FROM_PYTHON.fullmatch(file))
 
 
 @dataclass(frozen=True)
@@ -86,11 +115,10 @@ def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -
 
     `origin` returns the origin of an activity by its name.
     """
-    block = next((activity for activity in reversed(activities) if activity.name == HOLD), None)
-    stop = next((activity for activity in activities if block and activity.name == STOP
-                 and activity.begin_us >= block.end_us), None)
-    if block is None or stop is None:
+    clock = _clock(activities)
+    if clock is None:
         return None
+    block, stop = clock
     foreign = [activity for activity in activities if not activity.name.startswith(HARNESS)]
     kernels = [activity for activity in foreign if not activity.name.startswith(COPIES)]
     within = [activity for activity in foreign if block.end_us - SLACK_US <= activity.begin_us < stop.begin_us]
@@ -113,6 +141,19 @@ def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -
         early=early[0].name if early else "",
         late=late[0].name if late else "",
     )
+
+
+def has_clock(activities: Sequence[Activity]) -> bool:
+    """Whether the activities of a call contain the clock's own kernels, as every profile that is not empty does."""
+    return _clock(activities) is not None
+
+
+def _clock(activities: Sequence[Activity]) -> tuple[Activity, Activity] | None:
+    """Returns the blocking kernel and the kernel at the second time stamp, or None if one of them is missing."""
+    block = next((activity for activity in reversed(activities) if activity.name == HOLD), None)
+    stop = next((activity for activity in activities if block and activity.name == STOP
+                 and activity.begin_us >= block.end_us), None)
+    return None if block is None or stop is None else (block, stop)
 
 
 def _union_us(activities: Iterable[Activity]) -> float:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.failures import Failed
-from inlinebench.evaluation.integrity.attribution import LIBRARY, Origins, Profile, read_profile
+from inlinebench.evaluation.integrity.attribution import (
+    LIBRARY,
+    BuiltKernels,
+    Origins,
+    Profile,
+    has_clock,
+    read_profile,
+)
 from inlinebench.evaluation.integrity.batches import Batch
 from inlinebench.evaluation.integrity.outside_clock import calls_in_batch, most_plausible_ms, outside_ms
 from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.timings import Timings
-from inlinebench.messages import Evaluate
 from inlinebench.problem.workload import Costs, Workload
 from inlinebench.records.result import Kernels, Verdict
-from inlinebench.timing.profile import Activity
+from inlinebench.timing.profile import Activity, Traced
 
 BATCHES = 4
 """Batches that are tried before times count as implausible. The host is sometimes late, so one long batch proves
 nothing."""
 PROFILED_CALLS = 3
+REPEATED_CALLS = 2
+"""How many more calls are profiled if profiles are empty."""
 PROFILE_TOLERANCE, PROFILE_SLACK_MS = 0.10, 0.005
 """How far the profiled time may exceed the reported time: the larger of a share and ms."""
 WRITE_MARGIN = 0.9
@@ -33,6 +41,8 @@ REFERENCES_OWN = 0.5
 library kernels that it ran."""
 NONE_OF_ITS_OWN = ("no kernel of its own ran, only kernels of PyTorch and its libraries (--allow-library lets such a "
                    "solution pass)")
+EMPTY = ("which kernels ran is unknown: the profiler recorded none of its calls, but does record the reference's; "
+         "remove what uses CUPTI or a profiler from the solution (--allow-library lets such a solution pass)")
 
 
 class IntegrityChecks:
@@ -40,25 +50,24 @@ class IntegrityChecks:
 
     Args:
         workload: the problem at its shape, with the shared buffers.
-        job: the evaluation, for the text of the solution file.
         tools: what the judge provides.
         attempt: gets the record of the kernels and notes.
         timings: the reported times.
-        requests: the candidate's requests, for its libraries and its number of launches.
+        requests: the candidate's requests, for where its kernels come from and its number of launches.
         reference: is profiled if the solution's own kernels take little time.
         batch: makes a number of calls back to back, timed by the judge's clock. Returns the batch, and whether the
             blocking kernel lasted until it was released.
-        profile: makes one call under the profiler and returns the GPU's activities.
+        trace: makes one traced call and returns the GPU's activities if it is traced for them.
     """
 
     def __init__(
-        self, *, workload: Workload, job: Evaluate, tools: Tools, attempt: Attempt, timings: Timings,
-        requests: Requests, reference: Reference, batch: Callable[[int], tuple[Batch, bool]],
-        profile: Callable[[], Sequence[Activity]],
+        self, *, workload: Workload, tools: Tools, attempt: Attempt, timings: Timings, requests: Requests,
+        reference: Reference, batch: Callable[[int], tuple[Batch, bool]],
+        trace: Callable[[Traced], Sequence[Activity]],
     ) -> None:
-        self._workload, self._job, self._tools, self._attempt = workload, job, tools, attempt
+        self._workload, self._tools, self._attempt = workload, tools, attempt
         self._timings, self._requests, self._reference = timings, requests, reference
-        self._batch, self._profile = batch, profile
+        self._batch, self._trace = batch, trace
 
     @property
     def _costs(self) -> Costs:
@@ -76,8 +85,14 @@ class IntegrityChecks:
             self._check_outside_clock(reported)
         self._check_kernels(reported)
 
+    @property
+    def _must_own_kernels(self) -> bool:
+        """Whether the solution needs a kernel of its own. An honest one launches none if there is nothing to compute.
+        """
+        return not self._tools.settings.allow_library and not self._workload.computes_nothing
+
     def _check_launches(self) -> None:
-        if not self._tools.settings.allow_library and self._requests.launches() == 0:
+        if self._must_own_kernels and self._requests.launches() == 0:
             raise Failed(Verdict.REJECTED, NONE_OF_ITS_OWN)
 
     def _check_writes(self, reported: float) -> None:
@@ -114,23 +129,53 @@ class IntegrityChecks:
 
     def _check_kernels(self, reported: float | None) -> None:
         self._tools.progress("profiling")
-        solution = self._job.solution
-        text = "" if solution is None else solution.read_text(encoding="utf-8", errors="replace")
-        origins = Origins(self._requests.libraries, text)
-        number = 1 if reported is None else PROFILED_CALLS
-        found = [read_profile(self._profile(), origins.of) for _ in range(number)]
-        profiles = [profile for profile in found if profile is not None]
-        if not profiles:
-            self._attempt.notes.add("which kernels ran is unknown: the profiler recorded none")
+        calls = self._profiled_calls(1 if reported is None else PROFILED_CALLS)
+        if not calls:
+            self._check_empty_profile()
             return
+        origins = self._origins({activity.name for activities in calls for activity in activities})
+        profiles = [profile for each in calls if (profile := read_profile(each, origins.of)) is not None]
         best = min(profiles, key=lambda profile: profile.busy_ms)
         self._attempt.kernels = Kernels(best.own_share, best.top)
         for profile in profiles:
             self._check_order(profile)
         if reported is not None:
             self._check_profiled_time(best.busy_ms, reported)
-        if not self._tools.settings.allow_library:
+        if self._must_own_kernels:
             self._check_ownership(best)
+
+    def _profiled_calls(self, number: int) -> list[Sequence[Activity]]:
+        """Returns the activities of that many calls, or of fewer if some profiles stay empty."""
+        found: list[Sequence[Activity]] = []
+        for _ in range(number + REPEATED_CALLS):
+            activities = self._trace("activities")
+            if has_clock(activities):
+                found.append(activities)
+            if len(found) == number:
+                break
+        return found
+
+    def _check_empty_profile(self) -> None:
+        """Raises Failed if the solution must be the cause, and does not use PyTorch's profiler itself.
+
+        A process has one profiler. It records nothing anywhere if another tool uses the GPU's.
+        """
+        note = "which kernels ran is unknown: the profiler recorded none"
+        if self._requests.provenance().profiles_itself:
+            note += ", because the solution uses a profiler itself"
+        elif self._must_own_kernels and has_clock(self._reference.profile(self._tools.tracer)):
+            raise Failed(Verdict.REJECTED, EMPTY)
+        self._attempt.notes.add(note)
+
+    def _origins(self, names: Iterable[str]) -> Origins:
+        """Returns what tells the origin of kernels of these names.
+
+        Only if no library of the solution's has one of them, another call finds which libraries launch the kernels.
+        """
+        built = BuiltKernels(self._requests.libraries)
+        if not any(name in built for name in names):
+            self._trace("launches")
+        return Origins(built, self._requests.provenance())
 
     def _check_order(self, profile: Profile) -> None:
         if profile.early:

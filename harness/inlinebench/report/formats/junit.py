@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from inlinebench.records.errors import UsageError
+from inlinebench.records.errors import CannotWrite, UsageError
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.text import one_line
 
@@ -39,25 +39,29 @@ def check_place(path: Path) -> None:
 def write(results: Sequence[Result], path: Path) -> None:
     """Writes all results to `path`, replacing an existing file atomically.
 
-    Raises OSError if the file cannot be written; an existing file is then unchanged.
+    Raises CannotWrite if the file cannot be written; an existing file is then unchanged.
     """
     part = _part(path)
     try:
         ElementTree.ElementTree(_document(results)).write(part, encoding="utf-8", xml_declaration=True)
-        part.replace(path.resolve())
+        part.replace(os.path.realpath(path))
+    except OSError as error:
+        raise CannotWrite(f"--junit {path}: can't be written ({error.strerror}); make room there, or name another file"
+                          ) from error
     finally:
         part.unlink(missing_ok=True)
 
 
 def _part(path: Path) -> Path:
     """Returns the path of the temporary file, in the same folder as the final file, so that it can be renamed."""
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     return target.with_name(f".{target.name}.{os.getpid()}.part")
 
 
 def _document(results: Sequence[Result]) -> ElementTree.Element:
     outcomes = [_OUTCOMES.get(result.verdict, "failure") for result in results if result.verdict is not Verdict.PASSED]
     counts = {
+        "time": _seconds(sum(result.seconds or 0.0 for result in results)),
         "tests": str(len(results)),
         "failures": str(outcomes.count("failure")),
         "errors": str(outcomes.count("error")),
@@ -73,12 +77,17 @@ def _document(results: Sequence[Result]) -> ElementTree.Element:
 
 def _add_case(suite: ElementTree.Element, result: Result) -> None:
     name = f"{result.solution}[{result.shape}]"
-    case = ElementTree.SubElement(suite, "testcase", {"classname": _clean(result.problem), "name": _clean(name)})
+    case = ElementTree.SubElement(suite, "testcase", {
+        "classname": _clean(result.problem), "name": _clean(name), "time": _seconds(result.seconds or 0.0)})
     if result.verdict is not Verdict.PASSED:
         facts = {"type": str(result.verdict), "message": f"{result.verdict}: {one_line(result.reason)}"}
         ElementTree.SubElement(case, _OUTCOMES.get(result.verdict, "failure"), facts).text = _clean(result.reason)
     if result.log:
         ElementTree.SubElement(case, "system-out").text = _clean(result.log)
+
+
+def _seconds(time: float) -> str:
+    return f"{time:.3f}"
 
 
 def _clean(text: str) -> str:

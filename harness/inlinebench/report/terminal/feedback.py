@@ -22,9 +22,6 @@ _NEXT = {
     Verdict.REJECTED:
         "What to do: compute the outputs inside forward, in the solution's own kernels, on the current stream. Run "
         "nothing before, after or parallel to the call. docs/threat-model.md explains what is rejected and why.",
-    Verdict.INVALID:
-        "What to do: define ModelNew at the top level of the file. Its constructor and forward must take the same "
-        "arguments as those of the problem's Model.",
     Verdict.SKIPPED: "This says nothing about the solution: it was not run.",
     Verdict.PROBLEM_ERROR: "This says nothing about the solution: the problem itself fails.",
     Verdict.INTERNAL_ERROR: "This says nothing about the solution: the harness failed.",

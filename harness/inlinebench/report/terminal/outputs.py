@@ -11,6 +11,7 @@ from inlinebench.records.jsonl import JsonLines
 from inlinebench.records.result import Result
 from inlinebench.report.formats import junit
 from inlinebench.report.terminal import samples
+from inlinebench.report.terminal.screen import PLAIN, Screen
 from inlinebench.report.terminal.summary import render, summary
 from inlinebench.report.terminal.table import table
 from inlinebench.report.text import grid, one_line, significant
@@ -56,9 +57,9 @@ class Outputs:
         """Adds a result that an earlier run wrote to the file already."""
         self.results.append(result)
 
-    def report(self) -> str:
+    def report(self, screen: Screen) -> str:
         """Returns the text for the terminal at the end of the run."""
-        return report(self.results, verbose=self._verbose, kernels=self._kernels)
+        return report(self.results, screen, verbose=self._verbose, kernels=self._kernels)
 
     def feedback(self) -> str:
         """Returns the feedback on each result."""
@@ -67,11 +68,11 @@ class Outputs:
         return "\n\n".join(feedback(result) for result in self.results)
 
 
-def report(results: Sequence[Result], *, verbose: bool = False, kernels: bool = False) -> str:
+def report(results: Sequence[Result], screen: Screen = PLAIN, *, verbose: bool = False, kernels: bool = False) -> str:
     """Returns the table, the failures, the kernels (with `kernels`), and the summaries of solutions and of samples."""
     named = [each for each in results if not samples.is_sample(each)]
-    parts = [table(results, verbose), kernel_tables(results) if kernels else "", render(summary(named)),
-             samples.render(samples.summary(results))]
+    parts = [table(results, verbose, screen), kernel_tables(results) if kernels else "",
+             render(summary(named), screen.width), samples.render(samples.summary(results))]
     return "\n\n".join(filter(None, parts))
 
 

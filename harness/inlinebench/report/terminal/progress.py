@@ -1,9 +1,14 @@
-"""Shows progress on stderr: a bar on a terminal, plain lines elsewhere, nothing if quiet."""
+"""Shows progress on stderr: a bar on a terminal, plain lines elsewhere, nothing if quiet.
+
+Where there is no bar, a line about the current activity follows each long silence.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, TextIO, final
 
@@ -11,71 +16,108 @@ from inlinebench.records.result import Result
 from inlinebench.report.text import one_line, significant
 
 _BAR = "[{n_fmt}/{total_fmt}] {bar:20} {desc}"
+_CLEAR = "\r\x1b[K"
+"""Erases a line of a terminal."""
+STARTING = "starting PyTorch"
+SILENCE_S = 15.0
+"""Seconds without a line after which one says what goes on."""
 
 
 @final
 class Progress:
     """The progress display of a run. A context manager, which removes the bar on exit.
 
-    It writes to `stream`, by default the current `sys.stderr`. Not thread-safe.
+    It writes to `stream`, by default the current `sys.stderr`. Thread-safe.
     """
 
-    def __init__(self, quiet: bool = False, stream: TextIO | None = None) -> None:
-        self._quiet = quiet
+    def __init__(self, quiet: bool = False, stream: TextIO | None = None, silence: float = SILENCE_S) -> None:
+        self._quiet, self._silence = quiet, silence
         self._stream = stream if stream is not None else sys.stderr
+        self._terminal = not quiet and self._stream.isatty()
         self._bar: Any = None
         self._total = 0
         self._done = 0
+        self._lock = threading.RLock()
+        self._activity, self._since = STARTING, time.monotonic()
+        self._last = self._since
+        """When the last line was printed."""
+        self._closed = threading.Event()
 
     def __enter__(self) -> Progress:
+        if self._terminal:
+            self._stream.write(STARTING)
+            self._stream.flush()
+        elif not self._quiet:
+            threading.Thread(target=self._watch, daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close()
+        self._closed.set()
+        with self._lock:
+            self._close()
 
     def start(self, total: int) -> None:
         """Resets the count to 0 of `total` results."""
-        self._close()
-        self._total, self._done = total, 0
-        if not self._quiet and self._stream.isatty():
-            self._bar = _bar(total, self._stream)
+        with self._lock:
+            self._close()
+            self._total, self._done = total, 0
+            if self._terminal:
+                self._bar = _bar(total, self._stream)
 
     def phase(self, text: str) -> None:
         """Shows that a part of the run begins (`building 3 solutions`), on the bar or as a line."""
-        if self._bar is not None:
-            self.update(text)
-        else:
+        self.update(text)
+        if self._bar is None:
             self.line(text)
 
     def update(self, text: str) -> None:
-        """Shows the current activity, on the bar only."""
-        if self._bar is not None:
-            self._bar.set_description_str(one_line(text))
+        """Shows the current activity on the bar; elsewhere only after a long silence."""
+        with self._lock:
+            activity = one_line(text)
+            if activity != self._activity:
+                self._activity, self._since = activity, time.monotonic()
+            if self._bar is not None:
+                self._bar.set_description_str(activity)
 
     def finished(self, result: Result) -> None:
         """Counts a result: advances the bar, or prints a line with the verdict."""
-        self._done += 1
-        if self._bar is not None:
-            self._bar.update()
-        else:
-            self.line(f"[{self._done}/{self._total}] {_brief(result)}")
+        with self._lock:
+            self._done += 1
+            if self._bar is not None:
+                self._bar.update()
+            else:
+                self.line(f"[{self._done}/{self._total}] {_brief(result)}")
 
     def line(self, text: str) -> None:
         """Prints a message, above the bar if there is one. The lines of a message stay together."""
         if self._quiet:
             return
-        if self._bar is not None:
-            self._bar.write(text, file=self._stream)
-        else:
-            self._stream.write(text + "\n")
-            self._stream.flush()
+        with self._lock:
+            self._last = time.monotonic()
+            if self._bar is not None:
+                self._bar.write(text, file=self._stream)
+            else:
+                self._stream.write(f"{_CLEAR if self._terminal else ''}{text}\n")
+                self._stream.flush()
+
+    def _watch(self) -> None:
+        """Prints a line after each long silence, until the display is closed."""
+        while not self._closed.wait(max(0.0, self._last + self._silence - time.monotonic())):
+            with self._lock:
+                now = time.monotonic()
+                if now >= self._last + self._silence and not self._closed.is_set():
+                    with suppress(OSError):  # the reader is gone, which the main thread notices
+                        self.line(f"{self._activity} (for {now - self._since:.0f} s)")
 
     def _close(self) -> None:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+        elif self._terminal:
+            self._stream.write(_CLEAR)
+            self._stream.flush()
 
 
 def _bar(total: int, stream: TextIO) -> Any:

@@ -82,22 +82,35 @@ def summary(results: Iterable[Result]) -> tuple[SolutionSummary, ...]:
     return tuple(found)
 
 
-def render(summaries: Sequence[SolutionSummary]) -> str:
-    """Returns the summaries as a table with a legend; empty without summaries."""
+_DROPPED_FIRST = (0.5, 0.8, 1.5, 0.0, 2.0)
+"""The p of fast_p that are left out one by one, in this order, if the table is wider than the terminal."""
+
+
+def render(summaries: Sequence[SolutionSummary], width: int | None = None) -> str:
+    """Returns the summaries as a table with a legend; empty without summaries. Thresholds are left out to fit a width.
+    """
     if not summaries:
         return ""
-    headers = ["solution", "tried", "passed", "mean speedup", *(f"fast_{p:g}" for p in THRESHOLDS)]
+    for count in range(len(_DROPPED_FIRST) + 1):
+        text = _rendered(summaries, [p for p in THRESHOLDS if p not in _DROPPED_FIRST[:count]])
+        if width is None or max(map(len, text.splitlines())) <= width:
+            break
+    return text + "\n" + _LEGEND
+
+
+def _rendered(summaries: Sequence[SolutionSummary], thresholds: Sequence[float]) -> str:
+    headers = ["solution", "tried", "passed", "mean speedup", *(f"fast_{p:g}" for p in thresholds)]
     rows = [
         [
             one_line(entry.solution) if entry.level is None else f"  level {entry.level}",
             str(entry.tried),
             str(entry.passed),
             ABSENT if entry.speedup is None else significant(entry.speedup),
-            *(percent(entry.fast[p]) for p in THRESHOLDS),
+            *(percent(entry.fast[p]) for p in thresholds),
         ]
         for entry in summaries
     ]
-    return grid(headers, rows, ["left", *["right"] * (len(headers) - 1)]) + "\n" + _LEGEND
+    return grid(headers, rows, ["left", *["right"] * (len(headers) - 1)])
 
 
 def _summarize(solution: str, problems: Iterable[Sequence[Result]]) -> SolutionSummary:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.result import Check, Result, Timing, Verdict
-from inlinebench.report.text import ABSENT, grid, interval, one_line, quoted, significant
+from inlinebench.report.terminal.screen import PLAIN, Screen
+from inlinebench.report.text import ABSENT, grid, interval, one_line, quoted, significant, visible_length
 
 NO_SPEEDUP = "No speedup on the CPU: times on the CPU do not predict a GPU's."
 
@@ -28,13 +29,19 @@ _ONLY_IF_KNOWN = ("reference ms", "solution ms", "wall ms", "speedup", "% of roo
 """Columns that are left out if no row has a value."""
 
 
-def table(results: Sequence[Result], verbose: bool = False) -> str:
+_DROPPED_FIRST = ("own kernels", "wall ms", "% of roofline", "error / tolerance", "reference ms", "solution ms")
+"""The columns that are left out one by one, in this order, if the table is wider than the terminal. Further baselines
+are left out after `own kernels`, the last one first."""
+
+
+def table(results: Sequence[Result], verbose: bool = False, screen: Screen = PLAIN) -> str:
     """Returns a table with a row for each result, sorted by problem, solution and shape, then remarks, then failures.
 
     Times are medians in ms: on the device, and of a call in a Python loop (`wall`). A speedup is followed by its
     interval. `% of roofline` is the roofline time over the solution's time. `own kernels` is the share of the GPU's
     time in kernels of the solution. Shapes have a column if there are several; a single shape other than `full` is
-    named below the table. With `verbose`, times on the CPU are shown, which do not predict a GPU's.
+    named below the table. With `verbose`, times on the CPU are shown, which do not predict a GPU's. A table that is
+    wider than the screen loses columns; a remark says which.
     """
     if not results:
         return "Nothing was evaluated."
@@ -44,20 +51,47 @@ def table(results: Sequence[Result], verbose: bool = False) -> str:
     known = columns_of(ordered)
     silent = {name for name in _ONLY_IF_KNOWN if all(row[name] == ABSENT for row in cells)}
     columns = [name for name in known if name not in silent and (name != "shape" or len(shapes) > 1)]
-    rows = [[row.get(name, ABSENT) for name in columns] for row in cells]
+    for row, result in zip(cells, ordered, strict=True):
+        row["verdict"] = screen.paint(result.verdict)
+    columns, left_out = _fitting(columns, cells, screen.width)
     blocks = [
-        grid(columns, rows, [known[name] for name in columns]),
-        "\n".join(_notes(ordered, shapes)),
+        _grid(columns, cells),
+        "\n".join([*_notes(ordered, shapes), *_missing(left_out)]),
         "\n".join(line for result in ordered for line in remarks(result, len(shapes) > 1)),
-        "\n".join(failure(result, len(shapes) > 1) for result in ordered if result.verdict is not Verdict.PASSED),
+        "\n".join(failure(result, len(shapes) > 1, screen) for result in ordered
+                  if result.verdict is not Verdict.PASSED),
     ]
     return "\n\n".join(filter(None, blocks))
 
 
-def failure(result: Result, with_shape: bool) -> str:
+def _grid(columns: Sequence[str], cells: Sequence[Mapping[str, str]]) -> str:
+    rows = [[row.get(name, ABSENT) for name in columns] for row in cells]
+    return grid(columns, rows, [_COLUMNS.get(name, "left") for name in columns])
+
+
+def _fitting(
+    columns: Sequence[str], cells: Sequence[Mapping[str, str]], width: int | None
+) -> tuple[list[str], list[str]]:
+    """Returns the columns that fit into a width, and those that are left out for it."""
+    kept, left_out = list(columns), list[str]()
+    baselines = [name for name in columns if name not in _COLUMNS]
+    for name in (_DROPPED_FIRST[0], *reversed(baselines), *_DROPPED_FIRST[1:]):
+        if width is None or max(map(visible_length, _grid(kept, cells).splitlines())) <= width:
+            break
+        if name in kept:
+            kept.remove(name)
+            left_out.append(name)
+    return kept, left_out
+
+
+def _missing(left_out: Sequence[str]) -> list[str]:
+    return [f"Left out, because the terminal is narrow: {', '.join(left_out)}"] if left_out else []
+
+
+def failure(result: Result, with_shape: bool, screen: Screen = PLAIN) -> str:
     """Returns `problem/solution (shape): verdict: reason`, with the first line of the reason and what it quotes."""
     lines = quoted(result.reason) or ["no reason given"]
-    return "\n".join([f"{_name(result, with_shape)}: {result.verdict}: {lines[0]}", *lines[1:]])
+    return "\n".join([f"{_name(result, with_shape)}: {screen.paint(result.verdict)}: {lines[0]}", *lines[1:]])
 
 
 def remarks(result: Result, with_shape: bool) -> list[str]:

@@ -1,0 +1,56 @@
+"""How a command ends: its exit status, one line on stderr for an error, and no complaint about a closed pipe."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from inlinebench.records.errors import CannotWrite, NoDevice, NoSandbox, UsageError
+
+OK, NOT_PASSED, UNUSABLE, NO_DEVICE, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def ended(prog: str, command: Callable[[], int]) -> int:
+    """Runs a command and returns its exit status.
+
+    0: everything passed; 1: something did not; 2: unusable arguments or files; 3: no device or no sandbox; 130:
+    interrupted. An error is one line on stderr, after the name of the program.
+    """
+    try:
+        return command()
+    except (UsageError, CannotWrite) as error:
+        return _complain(prog, str(error), UNUSABLE)
+    except (NoDevice, NoSandbox) as error:
+        return _complain(prog, str(error), NO_DEVICE)
+    except KeyboardInterrupt:
+        return _complain(prog, "interrupted; the results written so far are complete", INTERRUPTED)
+    except BrokenPipeError:  # the reader is gone, so nobody waits for the rest
+        for stream in (sys.stdout, sys.stderr):
+            _discard(stream)
+        return NOT_PASSED
+
+
+def show(text: str) -> None:
+    """Prints on stdout. A closed pipe (`| head`) is not an error. Raises CannotWrite if the text cannot be written."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _discard(sys.stdout)
+    except OSError as error:
+        _discard(sys.stdout)
+        raise CannotWrite(f"standard output can't be written ({error.strerror})") from error
+
+
+def _complain(prog: str, message: str, status: int) -> int:
+    print(f"{prog}: {message}", file=sys.stderr)
+    return status
+
+
+def _discard(stream: TextIO) -> None:
+    """Discards what is still to be written, so that Python does not complain at exit."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
