@@ -28,7 +28,7 @@ MAY_USE = {
     "candidate": "cuda_on_cpu sandbox timing wire",
     "process": "candidate records sandbox timing wire",
     "compile": "cuda_on_cpu records sandbox wire",
-    "problem": "compare messages process records sandbox timing wire",
+    "problem": "compare cuda_on_cpu messages process records sandbox timing wire",
     "evaluation": "compare messages problem process records sandbox timing wire",
     "judge": "compare compile evaluation messages problem process records timing version wire",
     "profiling": "candidate compile judge messages problem records sandbox wire",

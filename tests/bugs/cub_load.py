@@ -1,6 +1,6 @@
 """No bug, but not for the CPU either: a library that has no stand-in there.
 
-Found when the source is translated; the reason names the header and its line in this file.
+Found when the source is translated; the reason names the library and the line in this file that uses it.
 """
 
 import torch
@@ -9,7 +9,7 @@ from torch.utils.cpp_extension import load_inline
 
 PROBLEM = "matmul_diag"
 EXPECTED = "skipped"
-CAUGHT_BY = "#include <cub/cub.cuh>"
+CAUGHT_BY = "cub"
 
 CPP_SOURCE = r"""
 #include <ATen/core/Tensor.h>
@@ -27,10 +27,10 @@ at::Tensor matmul_diag(const at::Tensor& A, const at::Tensor& B) {
 """
 
 CUDA_SOURCE = r"""
-#include <cub/cub.cuh>  // refused
+#include <cub/cub.cuh>
 
 __global__ void multiply_kernel(const float* diagonal, const float* B, float* out, int columns) {
-  using Load = cub::BlockLoad<float, 64, 1, cub::BLOCK_LOAD_DIRECT>;
+  using Load = cub::BlockLoad<float, 64, 1, cub::BLOCK_LOAD_DIRECT>;  // refused
   float values[1];
   const int start = blockIdx.x * columns + blockIdx.y * 64;
   Load().Load(B + start, values, columns - blockIdx.y * 64, 0.0f);

@@ -9,7 +9,8 @@ from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 PROBLEM = "matmul_diag"
-TWINS = ("overrun_by_one", "read_outside", "divergent_barrier", "uninitialised_shared", "block_order", "inline_ptx")
+TWINS = ("overrun_by_one", "read_outside", "divergent_barrier", "uninitialised_shared", "block_order", "inline_ptx",
+         "too_many_threads", "too_much_shared_memory", "empty_grid")
 
 CPP_SOURCE = r"""
 #include <ATen/core/Tensor.h>
@@ -101,6 +102,14 @@ void launch(int twin, const float* diagonal, const float* B, float* out, int row
       block_order<<<blocks, 256>>>(diagonal, B, out, columns, elements);
       break;
     case 5: inline_ptx<<<blocks, 256>>>(diagonal, B, out, columns, elements); break;
+    // The largest blocks, the most shared memory and the smallest grid that are allowed.
+    case 6: inline_ptx<<<(elements + 1023) / 1024, 1024>>>(diagonal, B, out, columns, elements); break;
+    case 7: inline_ptx<<<blocks, 256, 48 << 10>>>(diagonal, B, out, columns, elements); break;
+    case 8:
+      for (int row = 0; row < rows; ++row) {
+        inline_ptx<<<1, columns>>>(diagonal + row, B + row * columns, out + row * columns, columns, columns);
+      }
+      break;
   }
 }
 """

@@ -113,6 +113,11 @@ def thread_order(rng: Rng) -> Given:
     return [blank(30, dtype=Z)], {0: (x | y << 8 | z << 16).astype(Z).ravel()}
 
 
+@case("basics")
+def default_block(rng: Rng) -> Given:
+    return [blank(20, dtype=Z), 20], {0: (10 * np.arange(20) + 1).astype(Z)}
+
+
 @case("basics", 1e-5)
 def constant_memory(rng: Rng) -> Given:
     x = floats(rng, 50)

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from inlinebench.compile.recipe import NVCC_FLAGS
+
 from .cases import CASES, Case
 from .device import KERNELS, Library, build_for_cpu, build_for_gpu
 
@@ -39,6 +41,11 @@ def _check(case: Case, library: Library) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}-{case.launcher}")
 def test_a_kernel_gives_the_expected_result_on_the_cpu(case: Case, build_folder: Path) -> None:
     _check(case, _cpu(case.file, build_folder))
+
+
+@pytest.mark.parametrize("file", sorted({*_FILES} - {"half"}))  # which uses what torch's flags remove
+def test_kernels_compile_with_torchs_flags(file: str, tmp_path: Path) -> None:
+    build_for_cpu(KERNELS / f"{file}.cu", tmp_path, (*NVCC_FLAGS, "-std=c++17", "-O0"))
 
 
 @pytest.mark.gpu

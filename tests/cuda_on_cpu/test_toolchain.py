@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inlinebench.cuda_on_cpu import RUNTIME_SOURCES, host_flags, runtime_library
+from inlinebench.cuda_on_cpu import RUNTIME_SOURCES, host_flags, host_link_flags, runtime_library
 
 from .device import KERNELS, Library, build_for_cpu
 
@@ -27,6 +27,11 @@ from .device import KERNELS, Library, build_for_cpu
 )
 def test_flags_for_gcc_are_taken_from_nvccs(cuda: list[str], host: list[str]) -> None:
     assert host_flags(cuda) == host
+
+
+def test_cudas_libraries_are_not_linked() -> None:
+    cuda = ["-lcublas", "-lcublasLt", "-lcudart", "-lcudart_static", "-lcuda", "-lcudnn", "-lcurand", "-lnvrtc"]
+    assert host_link_flags(["-L/x", *cuda, "-lcurl", "-lm", "-Wl,-z,now"]) == ["-L/x", "-lcurl", "-lm", "-Wl,-z,now"]
 
 
 def test_the_runtime_is_built_once(build_folder: Path) -> None:

@@ -17,7 +17,7 @@
 template <typename scalar_t>
 __global__ void scale_kernel(const scalar_t* __restrict__ x, scalar_t* __restrict__ out, float factor, int64_t n) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = static_cast<scalar_t>(static_cast<float>(x[i]) * factor);
+  if (i < n) out[i] = static_cast<scalar_t>(static_cast<float>(__ldg(&x[i])) * factor);
 }
 
 torch::Tensor scale(torch::Tensor x, double factor) {

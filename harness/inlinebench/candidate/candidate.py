@@ -31,6 +31,7 @@ from inlinebench.timing.profile import Activity, Traced, Tracer, open_tracer, to
 from inlinebench.wire.arena import BufferSet, TensorSpec, open_arena
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
 from inlinebench.wire.channel import Channel, ChannelClosed
+from inlinebench.wire.launch_errors import CUDA_REPORTS, PendingError
 
 Value = TypeVar("Value")
 
@@ -62,6 +63,7 @@ class Candidate:
         self._tracer: Tracer = torch_tracer
         self._runtime: Path | None = None
         self._launched_before = 0
+        self._pending_error: PendingError | None = None
 
     def serve(self) -> None:
         """Serves requests until the judge closes the channel."""
@@ -119,6 +121,7 @@ class Candidate:
                 Path(request["runtime_libraries"]["clock"]), self._device.index, FlagPage(self._page_fd)
             )
             self._tracer = open_tracer(request["runtime_libraries"].get("trace"))
+            self._pending_error = PendingError()
             torch.cuda.synchronize(self._device)
         return {"op": "started"}
 
@@ -174,9 +177,14 @@ class Candidate:
         gc.collect()
         return {
             "op": "called", "device_ms": sample.device_ms, "drain_ms": sample.drain_ms, "blocked": sample.blocked,
-            "non_tensors": [repr(value) for value in plain], "notes": sorted(caller.notes),
+            "non_tensors": [repr(value) for value in plain], "notes": sorted({*caller.notes, *self._launch_errors()}),
             "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
         }
+
+    def _launch_errors(self) -> list[str]:
+        refused = python_side.refused_launch(self._runtime) if self._runtime else ""
+        pending = self._pending_error.describe() if self._pending_error else ""
+        return [f"{CUDA_REPORTS}{error}" for error in (refused, pending) if error]
 
     def _traced(self, call: Callable[[], Value], what: Traced) -> tuple[Value, list[Activity]]:
         """Makes a call and traces it. Returns its value, and the GPU's activities if it is traced for them."""

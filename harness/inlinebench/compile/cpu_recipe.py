@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from inlinebench import cuda_on_cpu
@@ -23,6 +25,7 @@ from inlinebench.compile.ninja_syntax import (
 )
 from inlinebench.compile.precompiled import BINDING, KERNEL, PRECOMPILED_DIR
 from inlinebench.compile.recipe import (
+    NVCC_FLAGS,
     Recipe,
     common_flags,
     common_places,
@@ -112,7 +115,7 @@ def _cpp_flags(request: BuildRequest) -> list[str]:
 
 
 def _kernel_flags(own: Sequence[str]) -> list[str]:
-    return [*cuda_on_cpu.host_flags(own), *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION]
+    return [*cuda_on_cpu.host_flags([*NVCC_FLAGS, *own]), *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION]
 
 
 def _ninja_file(
@@ -132,4 +135,11 @@ def _ninja_file(
         stem = source.removesuffix(".cpp")
         lines += [f"rule {stem}", f"  command = {rules[source]}", "", f"build {stem}.o: {stem} {source}", ""]
     objects = [source.removesuffix(".cpp") + ".o" for source in sources]
-    return "\n".join(lines + link_lines(request, library, objects, runtime_flags, cuda=False))
+    return "\n".join(lines + link_lines(_without_cuda_libraries(request), library, objects, runtime_flags, cuda=False))
+
+
+def _without_cuda_libraries(request: BuildRequest) -> BuildRequest:
+    if not request.uses_cuda:
+        return request
+    kept = cuda_on_cpu.host_link_flags(split(request.extra_ldflags))
+    return replace(request, extra_ldflags=tuple(map(shlex.quote, kept)))

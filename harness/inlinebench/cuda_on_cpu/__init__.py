@@ -7,6 +7,7 @@ from .toolchain import (
     SOURCE_FLAGS,
     allocator_library,
     host_flags,
+    host_link_flags,
     link_flags,
     runtime_library,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "Unsupported",
     "allocator_library",
     "host_flags",
+    "host_link_flags",
     "link_flags",
     "runtime_library",
     "translate",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -54,6 +55,9 @@ _LONG_FORMS = {
 _HOST_OPTIONS = ("-Xcompiler", "--compiler-options")
 # These flags change floating-point results on the CPU in ways that nvcc's flags of similar names do not.
 _NEVER = ("-fmad", "-ffast-math", "-Ofast", "-Werror", "-ftz", "-fatbin", "-forward-")
+_CUDA_LIBRARY = re.compile(
+    r"-l(cuda\w*|cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|nccl|nvrtc|nvToolsExt|nvidia-ml)"
+)
 _VALUE_TAKERS = set(
     [
         "-Xptxas",
@@ -112,6 +116,11 @@ def host_flags(cuda_flags: Sequence[str]) -> list[str]:
         elif flag in _KEPT_EXACTLY or (flag.startswith(_KEPT_PREFIXES) and not flag.startswith(_NEVER)):
             kept.append(flag)
     return [flag for flag in kept if flag]
+
+
+def host_link_flags(flags: Sequence[str]) -> list[str]:
+    """Returns the flags without CUDA's libraries, which a machine without a GPU may lack."""
+    return [flag for flag in flags if not _CUDA_LIBRARY.fullmatch(flag)]
 
 
 def link_flags(library: Path) -> list[str]:

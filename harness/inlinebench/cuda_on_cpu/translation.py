@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from .conditionals import drop_inactive, split_directive
+from .device_arrays import refuse_variable_lengths
 from .devices import rewrite_devices
 from .launches import rewrite_launches
 from .shared_memory import rewrite_shared
 from .tokens import Code, Token, join, tokenize
-from .unsupported import refuse_device_constructs, refuse_headers, refuse_words
+from .unsupported import drop_library_headers, refuse_device_constructs, refuse_words
 
 # Names that the compiler or torch's headers would misinterpret, and their replacements.
 _RENAMED = {
@@ -30,12 +31,14 @@ def translate(source: str, *, cuda: bool = True) -> str:
     """
     code = Code(drop_inactive(tokenize(source)))
     _rewrite(code, cuda)
+    if cuda:
+        refuse_variable_lengths(code)
     code.tokens = [_rewrite_directive(token, cuda) for token in code.tokens]
     return join(code.tokens)
 
 
 def _rewrite(code: Code, cuda: bool) -> None:
-    refuse_headers(code)
+    drop_library_headers(code)
     refuse_words(code, device_code=cuda)
     rewrite_devices(code)
     if not cuda:

@@ -9,54 +9,51 @@ from pathlib import Path
 from .conditionals import split_directive
 from .errors import Unsupported
 from .functions import Function, find_functions
-from .tokens import Code
+from .tokens import Code, Token
 
-_HEADERS = [
-    (r"(cutlass|cute)/.*", "CUTLASS"),
-    (r"cub/.*", "CUB"),
-    (r"thrust/.*", "Thrust"),
-    (r"cuda/.*", "libcu++"),
-    (r"cublas.*|ATen/cuda/CUDABlas\.h", "cuBLAS"),
-    (r"cudnn.*|ATen/cudnn/.*", "cuDNN"),
-    (r"cusparse.*|ATen/cuda/CUDASparse.*", "cuSPARSE"),
-    (r"cusolver.*", "cuSOLVER"),
-    (r"cufft.*", "cuFFT"),
-    (r"curand.*|ATen/cuda/CUDAGenerator.*|ATen/cuda/PhiloxCudaState\.h", "cuRAND"),
-    (r"nccl\.h", "NCCL"),
-    (r"nvrtc\.h|cudaTypedefs\.h|cuda_fp8\.h|cuda_fp4\.h|cuda_fp6\.h", "this header"),
-    (r"texture_.*|cuda_texture_types\.h|surface_.*", "textures"),
-    (r"nvToolsExt\.h|nvtx3/.*", "NVTX"),
-]
+_INCLUDE_DIR = Path(__file__).resolve().parent / "include"
+# Libraries whose names are refused where they are used. Including their headers is harmless.
+_LIBRARY_HEADERS = re.compile(
+    r"(cutlass|cute|cub|thrust|cuda|nvtx3|ATen/cudnn)/.*|(cublas|cudnn|cusparse|cusolver|cufft|curand|texture_|surface_).*"
+    r"|(nccl|nvrtc|cudaTypedefs|cuda_texture_types|cuda_fp[468]|nvToolsExt)\.h"
+    r"|ATen/cuda/(CUDABlas|CUDASparse.*|CUDAGenerator.*|PhiloxCudaState)\.h"
+)
+# Its functions have the names of cublas_v2.h, but other parameters.
+_LEGACY_CUBLAS = "cublas.h"
 # Folders of CUDA's and torch's headers. Only headers with a replacement in include/ are supported.
 _STAND_INS = re.compile(r"(cooperative_groups|c10/cuda|ATen/cuda|ATen/native/cuda|torch/csrc/cuda)/.*")
-_INCLUDE_DIR = Path(__file__).resolve().parent / "include"
+_CUBLAS = frozenset(re.findall(r"\b(?:cublas|getCurrentCUDABlas|CUBLAS_|CUDA_R_)\w+",
+                               (_INCLUDE_DIR / "inlinebench" / "cublas.h").read_text(encoding="utf-8")))
+"""The names of cuBLAS that are supported."""
 
 _WORDS = [
     (r"wgmma\w*", "wgmma"),
     (r"bmma_sync", "tensor cores for numbers of fewer than 8 bits"),
-    (r"cutlass|cute", "CUTLASS"),
+    (r"cutlass|cute|CUTLASS_\w+|CUTE_\w+", "CUTLASS"),
     (r"cub", "CUB"),
     (r"thrust", "Thrust"),
     (r"CUtensorMap\w*|cuTensorMap\w*", "TMA (tensor maps)"),
     (r"cp_async_bulk\w*", "TMA"),
     (r"texture|cudaTextureObject_t|tex[123]D\w*|cudaArray\w*|cudaCreateTextureObject|cudaBindTexture\w*", "textures"),
     (r"cudaSurfaceObject_t|surf\dD(read|write)\w*", "surfaces"),
-    (r"cublas[A-Z]\w*|getCurrentCUDABlas\w*", "cuBLAS"),
+    (r"cublas[A-Z]\w*|getCurrentCUDABlas\w*|CUBLAS(LT|_COMPUTE)_\w+|CUDA_[RC]_\d\w*", "this part of cuBLAS"),
     (r"cudnn[A-Z]\w*|getCudnnHandle", "cuDNN"),
     (r"cusparse[A-Z]\w*|getCurrentCUDASparseHandle", "cuSPARSE"),
     (r"cusolver\w*", "cuSOLVER"),
     (r"cufft[A-Z]\w*", "cuFFT"),
-    (r"curand\w*", "cuRAND"),
+    (r"curand\w*|CUDAGeneratorImpl|PhiloxCudaState|getDefaultCUDAGenerator", "cuRAND"),
+    (r"nvtx[A-Z]\w*", "NVTX"),
     (r"nvrtc[A-Z]\w*", "NVRTC"),
     (r"nccl[A-Z]\w*", "NCCL"),
-    (r"cuModule\w+|cuLaunch\w+|cuCtx\w+|cuMem[A-Z]\w*|cuFunc[A-Z]\w*|cuInit", "the driver API"),
+    (r"cuModule\w+|cuLaunch\w+|cuCtx\w+|cuMem[A-Z]\w*|cuFunc[A-Z]\w*|cuInit|PFN_cu\w+|cudaGetDriverEntryPoint\w*",
+     "the driver API"),
     (r"cudaGraph\w*|cudaStreamBeginCapture|cudaStreamEndCapture|CUDAGraph", "CUDA graphs"),
     (r"cudaLaunchCooperativeKernel|cudaLaunchKernelEx\w*", "cooperative, cluster and extended launches"),
     (r"__cluster_dims__|this_cluster|cluster_group|cluster_dims", "thread block clusters"),
-    (r"__nv_fp8\w*|__nv_fp4\w*|__nv_fp6\w*", "8-bit and smaller floats"),
+    (r"__nv_\w*fp[468]\w*", "8-bit and smaller floats"),
     (r"cudaIpc\w+|cudaDeviceEnablePeerAccess|cudaMemcpyPeer\w*", "access to other devices"),
 ]
-# These words are also ordinary names, so they count only before `::` or `<`.
+# These words are also ordinary names, so they count only before `::` or `<`, and after `using namespace`.
 _QUALIFIERS = {"cub", "thrust", "cute", "cutlass", "texture"}
 _LIBCUXX = set(
     [
@@ -87,24 +84,27 @@ _FENCES = {"__nanosleep", "__threadfence", "__threadfence_block", "__threadfence
 _POLLS = {"atomicAdd", "atomicOr", "atomicSub", "atomicXor"}
 
 
-def refuse_headers(code: Code) -> None:
-    """Raises Unsupported for an #include of a library that is not available on the CPU."""
-    for token in code.tokens:
+def drop_library_headers(code: Code) -> None:
+    """Removes each #include of a library that cannot run on the CPU. Raises Unsupported for headers whose names could
+    not be recognized where they are used."""
+    for position, token in enumerate(code.tokens):
         if token.kind != "directive":
             continue
         name, rest = split_directive(token.text)
         match = re.match(r"""\s*[<"]([^>"]+)[>"]""", rest)
-        if name == "include" and match and (what := _foreign(match.group(1))):
-            construct = f"#include <{match.group(1)}>"
-            raise Unsupported(construct, token.line, f"{what} is not available on the CPU; run with a CUDA device")
+        if name != "include" or not match:
+            continue
+        header = match.group(1)
+        if header == _LEGACY_CUBLAS or (_STAND_INS.fullmatch(header) and not _is_dropped(header)):
+            if not (_INCLUDE_DIR / header).exists():
+                raise Unsupported(f"#include <{header}>", token.line,
+                                  "this header is not available on the CPU; run with a CUDA device")
+        elif _is_dropped(header):
+            code.tokens[position] = Token("space", "\n" * token.text.count("\n"), token.line)
 
 
-def _foreign(header: str) -> str:
-    """Returns the library that an unsupported header belongs to, or "" if the header can be included."""
-    for pattern, what in _HEADERS:
-        if re.fullmatch(pattern, header):
-            return what
-    return "this header" if _STAND_INS.fullmatch(header) and not (_INCLUDE_DIR / header).exists() else ""
+def _is_dropped(header: str) -> bool:
+    return _LIBRARY_HEADERS.fullmatch(header) is not None and not (_INCLUDE_DIR / header).exists()
 
 
 def refuse_words(code: Code, device_code: bool) -> None:
@@ -117,6 +117,8 @@ def refuse_words(code: Code, device_code: bool) -> None:
         elif text == "cuda" and _is_libcuxx(code, position):
             construct = f"cuda::{code.text(code.after(code.after(position)))}"
             raise Unsupported(construct, line, "libcu++ is not available on the CPU; run with a CUDA device")
+        elif text == "blas" and code.text(code.before(code.before(position))) == "cuda":
+            raise Unsupported("at::cuda::blas", line, "it is not available on the CPU; run with a CUDA device")
         elif text == "experimental" and code.text(owner := code.before(code.before(position))) in ("nvcuda", "wmma"):
             construct = f"{code.text(owner)}::experimental"
             raise Unsupported(construct, line, "experimental features are not available on the CPU; run with a CUDA "
@@ -130,9 +132,11 @@ def _refuse_word(code: Code, position: int) -> None:
     for pattern, what in _WORDS:
         if not re.fullmatch(pattern, text):
             continue
-        if text in _QUALIFIERS and code.text(code.after(position)) not in ("::", "<"):
+        before = code.before(position)
+        used = code.text(before) == "namespace" and code.text(code.before(before)) == "using"
+        if text in _QUALIFIERS and not used and code.text(code.after(position)) not in ("::", "<"):
             continue
-        if code.text(code.before(position)) in (".", "->"):
+        if text in _CUBLAS or code.text(before) in (".", "->"):
             continue
         raise Unsupported(text, code.tokens[position].line, f"{what} cannot run on the CPU; run with a CUDA device")
 
@@ -155,8 +159,8 @@ def _refuse_assembly(code: Code, position: int) -> None:
 
 
 def _is_libcuxx(code: Code, position: int) -> bool:
-    joint = code.after(position)
-    outermost = code.text(joint) == "::" and code.text(code.before(position)) != "::"
+    joint, before = code.after(position), code.before(position)
+    outermost = code.text(joint) == "::" and (code.text(before) != "::" or not code.is_word(code.before(before)))
     return outermost and code.text(code.after(joint)) in _LIBCUXX
 
 

@@ -36,6 +36,7 @@ from inlinebench.timing.overhead import overhead
 from inlinebench.timing.profile import Activity, Traced
 from inlinebench.timing.roofline import roofline
 from inlinebench.timing.stopping import Sampling
+from inlinebench.wire.launch_errors import CUDA_REPORTS
 from inlinebench.wire.processes import descendants
 
 UNBLOCKED_SHARE = 0.1
@@ -186,8 +187,9 @@ class Calls:
         if failure:
             what += ", blocks in shuffled order" if order else ""
             mismatch = self._checker.mismatch(what, variant)
-            hint = self._hint(variant, number)
-            raise Failed(Verdict.WRONG, f"{label}: {failure}{hint}", mismatch)
+            errors = "".join(f"; {note}" for note in called.notes if note.startswith(CUDA_REPORTS))
+            hint = "" if errors else self._hint(variant, number)
+            raise Failed(Verdict.WRONG, f"{label}: {failure}{errors}{hint}", mismatch)
         self._matched_as_drawn = self._matched_as_drawn or variant is Variant.PLAIN
         if not profiled:
             self._timings.add_reference(sample, counted)

@@ -23,6 +23,7 @@ from inlinebench.evaluation.baselines import Baselines
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.evaluation import evaluate
 from inlinebench.judge import device as devices
+from inlinebench.judge.triton import LACKS_TRITON, lacks_triton
 from inlinebench.messages import (
     Done,
     Evaluate,
@@ -125,6 +126,8 @@ class Judge:
             return result, not is_sticky(error)
 
     def _judge(self, job: Evaluate) -> Result:
+        if job.solution is not None and lacks_triton(job.solution):
+            return self._result(job, Verdict.SKIPPED, LACKS_TRITON)
         if self._runtime_libraries is None:
             self._runtime_libraries = self._start(job)
         if isinstance(self._runtime_libraries, str):

@@ -1,12 +1,14 @@
-"""Reports when a step of a problem's own code begins and ends, so that the parent process can limit its time."""
+"""Reports when a step of a problem's own code begins and ends, so that the parent process can limit its time. On the
+CPU, "cuda" means the CPU in these steps, as in solutions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 
+from inlinebench.cuda_on_cpu.python_side import cuda_is_cpu
 from inlinebench.process.steps import Step
 
 LOADING = "loading the file"
@@ -31,7 +33,8 @@ def step(name: str) -> Iterator[None]:
         return
     _report(Step(name))
     try:
-        yield
+        with cuda_is_cpu() if _device.type == "cpu" else nullcontext():
+            yield
         if _device.type == "cuda":
             torch.cuda.synchronize(_device)
     finally:

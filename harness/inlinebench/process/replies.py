@@ -16,7 +16,7 @@ from inlinebench.timing.profile import (
     Launch,
 )
 
-LONGEST_NOTE = 200
+LONGEST_NOTE = 300
 MOST_NOTES = 16
 LONGEST_MS = 3.6e9
 LONGEST_US = 1e18
@@ -44,7 +44,7 @@ class Called:
     non_tensors: tuple[str, ...]
     """The non-tensor outputs, as Python literals."""
     notes: tuple[str, ...]
-    """Conversions of outputs."""
+    """Conversions of outputs, and launches that CUDA refused."""
     activities: tuple[Activity, ...] = ()
     """The GPU's activities, if the call was profiled."""
 

@@ -146,7 +146,7 @@ class CudaArena:
 
     def __init__(self, size: int, device: torch.device) -> None:
         size = max(1, -(-size // GPU_PAGE)) * GPU_PAGE
-        self._runtime = _cuda_runtime()
+        self._runtime = cuda_runtime()
         torch.cuda.set_device(device)
         pointer = ctypes.c_void_p()
         status = self._runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(size))
@@ -180,7 +180,7 @@ def open_arena(exported: dict[str, Any], device: torch.device, fd: int | None) -
     handle = _IpcHandle.from_buffer_copy(bytes.fromhex(exported["handle"]))
     pointer = ctypes.c_void_p()
     # 1 is cudaIpcMemLazyEnablePeerAccess, the only flag that CUDA defines.
-    status = _cuda_runtime().cudaIpcOpenMemHandle(ctypes.byref(pointer), handle, ctypes.c_uint(1))
+    status = cuda_runtime().cudaIpcOpenMemHandle(ctypes.byref(pointer), handle, ctypes.c_uint(1))
     _checked(status, "cudaIpcOpenMemHandle")
     return _wrap_pointer(pointer.value, exported["size"], device)
 
@@ -195,7 +195,7 @@ def _map_file(fd: int, size: int) -> torch.Tensor:
     return torch.frombuffer(mmap.mmap(fd, size), dtype=torch.uint8)
 
 
-def _cuda_runtime() -> ctypes.CDLL:
+def cuda_runtime() -> ctypes.CDLL:
     # Torch has loaded the runtime of its CUDA version. The library's name with this version finds the same copy.
     assert torch.version.cuda is not None
     major = torch.version.cuda.partition(".")[0]

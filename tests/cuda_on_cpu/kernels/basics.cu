@@ -182,3 +182,7 @@ __global__ void local_array_kernel(const float* x, float* out, int n) {
   if (i < n) out[i] = values[8];
 }
 extern "C" void local_array(const float* x, float* out, int n) { local_array_kernel<<<(n + 31) / 32, 32>>>(x, out, n); }
+
+// CUDA 13: a block has one thread if the launch does not say.
+__global__ void one_thread_kernel(int* out) { out[blockIdx.x] = 10 * blockIdx.x + blockDim.x * blockDim.y * blockDim.z; }
+extern "C" void default_block(int* out, int n) { one_thread_kernel<<<n>>>(out); }

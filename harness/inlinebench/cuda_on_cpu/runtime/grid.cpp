@@ -35,6 +35,7 @@ std::atomic<std::size_t> dynamic_limit{default_dynamic_limit};
 std::atomic<bool> throw_errors{true};
 std::mutex recorded_mutex;
 std::string recorded_error;
+std::string refused_launch;
 
 // Ascending for seed 0. Otherwise a walk with a stride that has no factor in common with the number of blocks, so that
 // each comes once without a table of them.
@@ -178,14 +179,51 @@ Pool& pool() {
   return *instance;
 }
 
-int check_configuration(const LaunchInfo& info) {
+struct Refusal {
+  int code = 0;  // cudaSuccess if the launch is not refused
+  std::string limit;
+};
+
+Refusal check_configuration(const LaunchInfo& info) {
   const dim3 &grid = info.grid, &block = info.block;
   std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
-  if (!grid.x || !grid.y || !grid.z || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
-    return invalid_configuration;
-  if (threads == 0 || threads > 1024 || block.x > 1024 || block.y > 1024 || block.z > 64) return invalid_configuration;
-  if (info.shared_bytes > dynamic_limit) return invalid_value;
-  return 0;
+  if (!grid.x || !grid.y || !grid.z) return {invalid_configuration, "the grid has no blocks"};
+  if (grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
+    return {invalid_configuration, "a grid has at most (2147483647, 65535, 65535) blocks"};
+  if (threads == 0) return {invalid_configuration, "the block has no threads"};
+  if (threads > 1024 || block.x > 1024 || block.y > 1024 || block.z > 64)
+    return {invalid_configuration, "a block has at most 1024 threads, and (1024, 1024, 64)"};
+  if (info.shared_bytes > dynamic_limit)
+    return {invalid_value, "at most " + std::to_string(dynamic_limit) + " bytes of dynamic shared memory are allowed" +
+                               (dynamic_limit < largest_dynamic_limit ? " without cudaFuncSetAttribute" : "")};
+  return {};
+}
+
+std::string text_of(const dim3& size) {
+  return "(" + std::to_string(size.x) + ", " + std::to_string(size.y) + ", " + std::to_string(size.z) + ")";
+}
+
+// As on a GPU nothing runs, and the error waits for cudaGetLastError. The first refusal is kept as a text, because many
+// sources never ask.
+void refuse(const LaunchInfo& info, const Refusal& refusal) {
+  set_last_error(refusal.code);
+  std::lock_guard lock(recorded_mutex);
+  if (refused_launch.empty())
+    refused_launch = std::string(info.kernel) + "<<<" + text_of(info.grid) + ", " + text_of(info.block) + ", " +
+                     std::to_string(info.shared_bytes) + ">>> was not launched: " + refusal.limit;
+}
+
+// Moves a recorded text into `text`; gives its length, 0 for none.
+std::size_t take(std::string& recorded, char* text, std::size_t size) {
+  std::lock_guard lock(recorded_mutex);
+  std::string taken = std::move(recorded);
+  recorded.clear();
+  if (size) {
+    std::size_t length = std::min(size - 1, taken.size());
+    std::memcpy(text, taken.data(), length);
+    text[length] = 0;
+  }
+  return taken.size();
 }
 
 void report(const std::string& error) {
@@ -200,10 +238,7 @@ void report(const std::string& error) {
 void launch(const LaunchInfo& info, Body body, const void* closure) {
   if (Worker* worker = Worker::existing(); worker && worker->job())
     trap("unsupported on the CPU (run with a CUDA device): dynamic parallelism, a launch");
-  if (int code = check_configuration(info)) {
-    set_last_error(code);
-    return;
-  }
+  if (Refusal refusal = check_configuration(info); refusal.code) return refuse(info, refusal);
   ++launch_count;
   static std::mutex one_at_a_time;
   std::string error;
@@ -258,15 +293,12 @@ void inlinebench_throw_errors(int yes) { inlinebench::throw_errors = yes != 0; }
 
 // Copies the first error since the last call into `text` and forgets it; gives its length, 0 for none.
 std::size_t inlinebench_take_error(char* text, std::size_t size) {
-  std::lock_guard lock(inlinebench::recorded_mutex);
-  std::string error = std::move(inlinebench::recorded_error);
-  inlinebench::recorded_error.clear();
-  if (size) {
-    std::size_t length = std::min(size - 1, error.size());
-    std::memcpy(text, error.data(), length);
-    text[length] = 0;
-  }
-  return error.size();
+  return inlinebench::take(inlinebench::recorded_error, text, size);
+}
+
+// The same for the first launch since the last call that a GPU would refuse.
+std::size_t inlinebench_take_refused_launch(char* text, std::size_t size) {
+  return inlinebench::take(inlinebench::refused_launch, text, size);
 }
 
 }  // extern "C"

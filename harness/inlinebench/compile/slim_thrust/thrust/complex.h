@@ -3,6 +3,8 @@
 // uses it fails to compile, and is built again with torch's headers and CUDA's own.
 #pragma once
 
+#include <cfloat>  // CUDA's header includes it, and sources use FLT_MAX without including it themselves
+
 namespace thrust {
 
 template <typename T>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cassert>
+#include <cfloat>
 #include <climits>
 #include <cstdio>
 
@@ -14,7 +15,6 @@
 #include "inlinebench/math.h"
 #include "inlinebench/loads.h"
 #include "inlinebench/runtime_api.h"
-#include "inlinebench/constants.h"
 #include "inlinebench/clock.h"
 #include "inlinebench/atomics.h"
 #include "inlinebench/torch_types.h"

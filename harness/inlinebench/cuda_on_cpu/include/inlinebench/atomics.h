@@ -89,14 +89,14 @@ inline unsigned short atomicCAS(unsigned short* address, unsigned short compare,
   return inlinebench::atomic_compare_swap(address, compare, value);
 }
 
-#define INLINEBENCH_ATOMIC_ADD(T) \
-  INLINEBENCH_ATOMIC(T, atomicAdd, return inlinebench::atomic_update(address, [value](T old) { return old + value; });)
-INLINEBENCH_ATOMIC_ADD(float)
-INLINEBENCH_ATOMIC_ADD(double)
-INLINEBENCH_ATOMIC_ADD(__half)
-INLINEBENCH_ATOMIC_ADD(__nv_bfloat16)
-INLINEBENCH_ATOMIC_ADD(__half2)
-INLINEBENCH_ATOMIC_ADD(__nv_bfloat162)
+#define INLINEBENCH_ATOMIC_ADD(T, SUM) \
+  INLINEBENCH_ATOMIC(T, atomicAdd, return inlinebench::atomic_update(address, [value](T old) { return SUM; });)
+INLINEBENCH_ATOMIC_ADD(float, old + value)
+INLINEBENCH_ATOMIC_ADD(double, old + value)
+INLINEBENCH_ATOMIC_ADD(__half, __hadd(old, value))
+INLINEBENCH_ATOMIC_ADD(__nv_bfloat16, __hadd(old, value))
+INLINEBENCH_ATOMIC_ADD(__half2, __hadd2(old, value))
+INLINEBENCH_ATOMIC_ADD(__nv_bfloat162, __hadd2(old, value))
 #undef INLINEBENCH_ATOMIC_ADD
 #undef INLINEBENCH_ATOMIC
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "inlinebench/math.h"
 #include "inlinebench/small_float.h"
@@ -11,74 +12,44 @@
 namespace c10 {
 struct Half;
 }
-
-struct alignas(2) __half {
-  unsigned short bits;
-
-  __half() = default;
-  static constexpr __half from_bits(unsigned short bits) { return __half(bits, 0); }
-  __half(float value) : bits(inlinebench::half_bits(value)) {}
-  __half(double value) : __half(inlinebench::round_to_odd(value)) {}
-#define INLINEBENCH_FROM(T) \
-  __half(T value) : __half(static_cast<double>(value)) {}
-  INLINEBENCH_FROM(int)
-  INLINEBENCH_FROM(unsigned)
-  INLINEBENCH_FROM(short)
-  INLINEBENCH_FROM(unsigned short)
-  INLINEBENCH_FROM(long)
-  INLINEBENCH_FROM(unsigned long)
-  INLINEBENCH_FROM(long long)
-  INLINEBENCH_FROM(unsigned long long)
-#undef INLINEBENCH_FROM
-  template <class T, std::enable_if_t<std::is_same_v<T, c10::Half>, int> = 0>
-  __half(const T& value) : bits(value.x) {}
-
-  operator float() const { return inlinebench::half_value(bits); }
-#define INLINEBENCH_TO(T) \
-  explicit operator T() const { return inlinebench::saturate<T>(float(*this)); }
-  INLINEBENCH_TO(signed char)
-  INLINEBENCH_TO(unsigned char)
-  INLINEBENCH_TO(char)
-  INLINEBENCH_TO(short)
-  INLINEBENCH_TO(unsigned short)
-  INLINEBENCH_TO(int)
-  INLINEBENCH_TO(unsigned)
-  INLINEBENCH_TO(long)
-  INLINEBENCH_TO(unsigned long)
-  INLINEBENCH_TO(long long)
-  INLINEBENCH_TO(unsigned long long)
-#undef INLINEBENCH_TO
-  explicit operator bool() const { return (bits & 0x7fff) != 0; }
-  template <class T, std::enable_if_t<std::is_same_v<T, c10::Half>, int> = 0>
-  operator T() const { return T(bits, T::from_bits()); }
-
- private:
-  constexpr __half(unsigned short bits, int) : bits(bits) {}
-};
-
-struct alignas(4) __half2 {
-  __half x, y;
-
-  __half2() = default;
-  __half2(const __half& x, const __half& y) : x(x), y(y) {}
-  __half2(const __half& both) : x(both), y(both) {}
-};
+struct __nv_bfloat16;
 
 #define SCALAR __half
 #define PAIR __half2
+#define SCALAR_RAW __half_raw
+#define PAIR_RAW __half2_raw
+#define ENCODE half_bits
+#define DECODE half_value
+#define OTHER __nv_bfloat16
+#define TORCHS c10::Half
+#define EXPLICIT
+#define CONVERTS !defined(__CUDA_NO_HALF_CONVERSIONS__)
+#define OPERATORS !defined(__CUDA_NO_HALF_OPERATORS__)
+#define PAIR_OPERATORS !defined(__CUDA_NO_HALF2_OPERATORS__)
+#include "inlinebench/small_float_type.h"
 #include "inlinebench/small_float_functions.h"
 #undef SCALAR
 #undef PAIR
+#undef SCALAR_RAW
+#undef PAIR_RAW
+#undef ENCODE
+#undef DECODE
+#undef OTHER
+#undef TORCHS
+#undef EXPLICIT
+#undef CONVERTS
+#undef OPERATORS
+#undef PAIR_OPERATORS
 
 // Conversions between this type and others, under names that carry the type.
-inline __half __float2half(float x) { return x; }
-inline __half __float2half_rn(float x) { return x; }
-inline __half __double2half(double x) { return x; }
-inline float __half2float(__half x) { return x; }
-inline __half2 __float2half2_rn(float x) { return {x, x}; }
-inline __half2 __floats2half2_rn(float x, float y) { return {x, y}; }
-inline __half2 __float22half2_rn(float2 v) { return {v.x, v.y}; }
-inline float2 __half22float2(__half2 v) { return {v.x, v.y}; }
+inline __half __float2half(float x) { return __half::from_float(x); }
+inline __half __float2half_rn(float x) { return __half::from_float(x); }
+inline __half __double2half(double x) { return __half::from_double(x); }
+inline float __half2float(__half x) { return x.to_float(); }
+inline __half2 __float2half2_rn(float x) { return __half2::from_floats(x, x); }
+inline __half2 __floats2half2_rn(float x, float y) { return __half2::from_floats(x, y); }
+inline __half2 __float22half2_rn(float2 v) { return __half2::from_floats(v.x, v.y); }
+inline float2 __half22float2(__half2 v) { return {v.x.to_float(), v.y.to_float()}; }
 inline __half __low2half(__half2 v) { return v.x; }
 inline __half __high2half(__half2 v) { return v.y; }
 inline __half2 __low2half2(__half2 v) { return {v.x, v.x}; }
@@ -94,11 +65,11 @@ inline short __half_as_short(__half x) { return static_cast<short>(x.bits); }
 inline __half __ushort_as_half(unsigned short x) { return __half::from_bits(x); }
 inline __half __short_as_half(short x) { return __half::from_bits(static_cast<unsigned short>(x)); }
 #define INLINEBENCH_WITH(T, NAME)                                                                                     \
-  inline __half __##NAME##2half_rn(T x) { return static_cast<double>(x); }                                            \
-  inline T __half2##NAME##_rn(__half x) { return inlinebench::saturate<T>(nearbyintf(x)); }                           \
-  inline T __half2##NAME##_rz(__half x) { return inlinebench::saturate<T>(truncf(x)); }                               \
-  inline T __half2##NAME##_rd(__half x) { return inlinebench::saturate<T>(floorf(x)); }                               \
-  inline T __half2##NAME##_ru(__half x) { return inlinebench::saturate<T>(ceilf(x)); }
+  inline __half __##NAME##2half_rn(T x) { return __half::from_double(static_cast<double>(x)); } \
+  inline T __half2##NAME##_rn(__half x) { return inlinebench::saturate<T>(nearbyintf(x.to_float())); }                \
+  inline T __half2##NAME##_rz(__half x) { return inlinebench::saturate<T>(truncf(x.to_float())); }                    \
+  inline T __half2##NAME##_rd(__half x) { return inlinebench::saturate<T>(floorf(x.to_float())); }                    \
+  inline T __half2##NAME##_ru(__half x) { return inlinebench::saturate<T>(ceilf(x.to_float())); }
 INLINEBENCH_WITH(int, int)
 INLINEBENCH_WITH(unsigned, uint)
 INLINEBENCH_WITH(short, short)
@@ -110,12 +81,11 @@ INLINEBENCH_WITH(unsigned long long, ull)
 using half = __half;
 using half2 = __half2;
 using nv_half = __half;
+using __nv_half = __half;
+using __nv_half2 = __half2;
+using __nv_half_raw = __half_raw;
+using __nv_half2_raw = __half2_raw;
 using nv_half2 = __half2;
-
-// The bits of a half, as older code keeps them.
-struct __half_raw {
-  unsigned short x;
-};
 
 #define CUDART_INF_FP16 __ushort_as_half(0x7c00)
 #define CUDART_NAN_FP16 __ushort_as_half(0x7fff)

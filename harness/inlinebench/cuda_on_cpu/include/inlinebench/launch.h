@@ -13,7 +13,7 @@ struct Configuration {
   dim3 block;
   std::size_t shared_bytes;
   // A braced list in the chevrons initialises these parameters as it does CUDA's.
-  Configuration(dim3 grid, dim3 block, std::size_t shared_bytes = 0, cudaStream_t = nullptr)
+  Configuration(dim3 grid, dim3 block = 1, std::size_t shared_bytes = 0, cudaStream_t = nullptr)
       : grid(grid), block(block), shared_bytes(shared_bytes) {}
 };
 

@@ -1,30 +1,40 @@
 // Loads and stores with cache hints: the hint is dropped.
 #pragma once
 
-#define INLINEBENCH_LOAD(NAME) \
-  template <class T>           \
-  inline T NAME(const T* address) { return *address; }
-INLINEBENCH_LOAD(__ldg)
-INLINEBENCH_LOAD(__ldca)
-INLINEBENCH_LOAD(__ldcg)
-INLINEBENCH_LOAD(__ldcs)
-INLINEBENCH_LOAD(__ldcv)
-INLINEBENCH_LOAD(__ldlu)
-#undef INLINEBENCH_LOAD
+#include "inlinebench/bfloat16.h"
+#include "inlinebench/half.h"
+#include "inlinebench/vector_types.h"
 
-namespace inlinebench {
-template <class T>
-struct Same { using type = T; };
-}  // namespace inlinebench
+// The types that CUDA has these functions for.
+#define INLINEBENCH_FOR_EACH_LOADED(DO)                                                                    \
+  DO(char) DO(signed char) DO(unsigned char) DO(short) DO(unsigned short) DO(int) DO(unsigned) DO(long)    \
+  DO(unsigned long) DO(long long) DO(unsigned long long) DO(float) DO(double)                              \
+  DO(char2) DO(uchar2) DO(short2) DO(ushort2) DO(int2) DO(uint2) DO(longlong2) DO(ulonglong2) DO(float2) DO(double2) \
+  DO(char4) DO(uchar4) DO(short4) DO(ushort4) DO(int4) DO(uint4) DO(float4)                                \
+  DO(__half) DO(__half2) DO(__nv_bfloat16) DO(__nv_bfloat162)
 
-#define INLINEBENCH_STORE(NAME) \
-  template <class T>            \
-  inline void NAME(T* address, typename inlinebench::Same<T>::type value) { *address = value; }
-INLINEBENCH_STORE(__stwb)
-INLINEBENCH_STORE(__stcg)
-INLINEBENCH_STORE(__stcs)
-INLINEBENCH_STORE(__stwt)
-#undef INLINEBENCH_STORE
+#define INLINEBENCH_ACCESSES(T)                                \
+  inline T __ldg(const T* address) { return *address; }        \
+  inline T __ldca(const T* address) { return *address; }       \
+  inline T __ldcg(const T* address) { return *address; }       \
+  inline T __ldcs(const T* address) { return *address; }       \
+  inline T __ldcv(const T* address) { return *address; }       \
+  inline T __ldlu(const T* address) { return *address; }       \
+  inline void __stwb(T* address, T value) { *address = value; } \
+  inline void __stcg(T* address, T value) { *address = value; } \
+  inline void __stcs(T* address, T value) { *address = value; } \
+  inline void __stwt(T* address, T value) { *address = value; }
+INLINEBENCH_FOR_EACH_LOADED(INLINEBENCH_ACCESSES)
+#undef INLINEBENCH_ACCESSES
+#undef INLINEBENCH_FOR_EACH_LOADED
+
+// torch has __ldg alone for its own types.
+namespace c10 {
+struct Half;
+struct BFloat16;
+template <class T, std::enable_if_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, int> = 0>
+inline T __ldg(const T* address) { return *address; }
+}  // namespace c10
 
 inline bool __isGlobal(const void*) { return true; }
 inline void __builtin_assume(bool) {}

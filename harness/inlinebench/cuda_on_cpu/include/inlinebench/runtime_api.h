@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "inlinebench/launch.h"
+#include "inlinebench/qualifiers.h"
 #include "inlinebench/runtime.h"
 #include "inlinebench/stream.h"
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "inlinebench/bfloat16.h"
+#include "inlinebench/half.h"
 #include "inlinebench/poison.h"
 #include "inlinebench/runtime.h"
 
@@ -154,29 +156,40 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, INLINEBENCH_LINE) {
   inlinebench::warp_collective(mask, &post, &inlinebench::nothing, "__syncwarp", line);
 }
 
-template <class T>
-inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, INLINEBENCH_LINE) {
-  unsigned from = inlinebench::segment_start(width) + (static_cast<unsigned>(source) & (width - 1));
-  return inlinebench::shuffle(mask, value, from, "__shfl_sync", line);
-}
-template <class T>
-inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, INLINEBENCH_LINE) {
-  unsigned me = inlinebench::lane(), start = inlinebench::segment_start(width);
-  return inlinebench::shuffle(mask, value, me - start >= delta ? me - delta : me, "__shfl_up_sync", line);
-}
-template <class T>
-inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, INLINEBENCH_LINE) {
-  unsigned me = inlinebench::lane(), start = inlinebench::segment_start(width);
-  bool inside = me - start + delta < static_cast<unsigned>(width);
-  return inlinebench::shuffle(mask, value, inside ? me + delta : me, "__shfl_down_sync", line);
-}
-// A source lane in a later segment than the caller's gives the caller's own value; an earlier one is allowed.
-template <class T>
-inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, INLINEBENCH_LINE) {
-  unsigned me = inlinebench::lane(), end = inlinebench::segment_start(width) + width;
-  unsigned from = (me ^ static_cast<unsigned>(lane_mask)) & 0xffffu;
-  return inlinebench::shuffle(mask, value, from < end ? from : me, "__shfl_xor_sync", line);
-}
+// For the types that CUDA has these functions for. Others are converted to one of them, or refused.
+#define INLINEBENCH_SHUFFLES(T)                                                                                      \
+  inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, INLINEBENCH_LINE) {                       \
+    unsigned from = inlinebench::segment_start(width) + (static_cast<unsigned>(source) & (width - 1));               \
+    return inlinebench::shuffle(mask, value, from, "__shfl_sync", line);                                             \
+  }                                                                                                                  \
+  inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, INLINEBENCH_LINE) {                \
+    unsigned me = inlinebench::lane(), start = inlinebench::segment_start(width);                                    \
+    return inlinebench::shuffle(mask, value, me - start >= delta ? me - delta : me, "__shfl_up_sync", line);         \
+  }                                                                                                                  \
+  inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, INLINEBENCH_LINE) {              \
+    unsigned me = inlinebench::lane(), start = inlinebench::segment_start(width);                                    \
+    bool inside = me - start + delta < static_cast<unsigned>(width);                                                 \
+    return inlinebench::shuffle(mask, value, inside ? me + delta : me, "__shfl_down_sync", line);                    \
+  }                                                                                                                  \
+  /* A source lane in a later segment than the caller's gives the caller's own value; an earlier one is allowed. */  \
+  inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, INLINEBENCH_LINE) {                \
+    unsigned me = inlinebench::lane(), end = inlinebench::segment_start(width) + width;                              \
+    unsigned from = (me ^ static_cast<unsigned>(lane_mask)) & 0xffffu;                                               \
+    return inlinebench::shuffle(mask, value, from < end ? from : me, "__shfl_xor_sync", line);                       \
+  }
+INLINEBENCH_SHUFFLES(int)
+INLINEBENCH_SHUFFLES(unsigned)
+INLINEBENCH_SHUFFLES(long)
+INLINEBENCH_SHUFFLES(unsigned long)
+INLINEBENCH_SHUFFLES(long long)
+INLINEBENCH_SHUFFLES(unsigned long long)
+INLINEBENCH_SHUFFLES(float)
+INLINEBENCH_SHUFFLES(double)
+INLINEBENCH_SHUFFLES(__half)
+INLINEBENCH_SHUFFLES(__half2)
+INLINEBENCH_SHUFFLES(__nv_bfloat16)
+INLINEBENCH_SHUFFLES(__nv_bfloat162)
+#undef INLINEBENCH_SHUFFLES
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, INLINEBENCH_LINE) {
   inlinebench::Ballot post{predicate, 0};

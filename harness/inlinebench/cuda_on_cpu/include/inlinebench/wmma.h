@@ -90,7 +90,7 @@ inline void load(
 // An element as the multiplier takes it.
 template <class T>
 struct Factor {
-  static float of(T x) { return static_cast<float>(x); }
+  static float of(T x) { return x.to_float(); }  // __half and __nv_bfloat16
 };
 template <>
 struct Factor<precision::tf32> {
@@ -109,12 +109,21 @@ struct Factor<unsigned char> {
   static long long of(unsigned char x) { return x; }
 };
 
-// The sum as the accumulator takes it.
+// An accumulator's element as a number, and the sum as the accumulator takes it.
+template <class Number, class T>
+inline Number addend(T x) {
+  if constexpr (is_small_float<T>)
+    return x.to_float();
+  else
+    return static_cast<Number>(x);
+}
 template <class To, class Sum>
 inline To result(Sum sum, bool saturate) {
   using limits = std::numeric_limits<int>;
   if constexpr (std::is_same_v<To, int>)
     return static_cast<int>(saturate ? std::clamp<Sum>(sum, limits::min(), limits::max()) : sum);
+  else if constexpr (is_small_float<To>)
+    return To::from_float(sum);
   else
     return To(sum);
 }
@@ -147,7 +156,7 @@ struct Product : Meeting {
       auto* post = static_cast<Product*>(posts[lane]);
       for (int i = 0; i < A::distinct; ++i) left[A::place(lane, i)] = Multiplier::of(post->a->x[i]);
       for (int i = 0; i < B::distinct; ++i) right[B::place(lane, i)] = Multiplier::of(post->b->x[i]);
-      for (int i = 0; i < C::distinct; ++i) sum[C::place(lane, i)] = static_cast<Number>(post->c->x[i]);
+      for (int i = 0; i < C::distinct; ++i) sum[C::place(lane, i)] = addend<Number>(post->c->x[i]);
     }
     for (int m = 0; m < M; ++m)
       for (int k = 0; k < K; ++k)

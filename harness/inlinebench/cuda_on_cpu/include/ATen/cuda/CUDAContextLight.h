@@ -3,6 +3,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
+#include <cublas_v2.h>
 
 namespace at::cuda {
 inline int64_t getNumGPUs() { return 1; }
