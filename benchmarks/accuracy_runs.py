@@ -17,7 +17,8 @@ from inlinebench.cli import arguments as command_line
 from inlinebench.problem import problem_file
 from inlinebench.records import catalog
 from inlinebench.records.options import ROOT, Options
-from inlinebench.records.result import Result, from_json
+from inlinebench.records.result import Result
+from inlinebench.records.result_json import from_json
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.plan import Choice, choose

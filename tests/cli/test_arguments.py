@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Verdict, from_json
+from inlinebench.records.result import Verdict
+from inlinebench.records.result_json import from_json
 from inlinebench.sandbox.policy import REQUIRED
 from inlinebench.sandbox.self_test import available
 from inlinebench.wire.processes import descendants, kill_tree

@@ -10,7 +10,8 @@ import pytest
 
 from inlinebench.cli.main import COMMANDS
 from inlinebench.records.jsonl import read
-from inlinebench.records.result import Environment, Result, Shard, Verdict, to_json
+from inlinebench.records.result import Environment, Result, Shard, Verdict
+from inlinebench.records.result_json import to_json
 
 from ..report.samples import result
 from ..running import ROOT

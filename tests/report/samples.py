@@ -17,10 +17,9 @@ from inlinebench.records.result import (
     KernelShare,
     Mismatch,
     Result,
-    Spread,
-    Timing,
     Verdict,
 )
+from inlinebench.records.times import Spread, Timing
 
 FAILURES = tuple(verdict for verdict in Verdict if verdict is not Verdict.PASSED)
 

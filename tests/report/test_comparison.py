@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.records.errors import UsageError
-from inlinebench.records.result import Environment, Result, Spread, Timing, Verdict
+from inlinebench.records.result import Environment, Result, Verdict
+from inlinebench.records.times import Spread, Timing
 from inlinebench.report import changes
 from inlinebench.report.comparison import WORSE, Change, ComparedRow, compare, latest
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.result import Baseline, Check, Environment, Result, Spread, Timing, Verdict
+from inlinebench.records.result import Check, Environment, Result, Verdict
+from inlinebench.records.times import Baseline, Spread, Timing
 from inlinebench.report.formats.csv_file import LONGEST, guarded, table
 from inlinebench.report.text import one_line
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from inlinebench.records.result import Baseline, Check, Element, Kernels, KernelShare, Result, Roofline, Spread, Verdict
+from inlinebench.records.result import Check, Element, Kernels, KernelShare, Result, Verdict
+from inlinebench.records.times import Baseline, Roofline, Spread
 from inlinebench.report.terminal.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
 from inlinebench.report.terminal.log_end import end_of_log
 

@@ -12,18 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inlinebench.records.result import (
-    Baseline,
-    Build,
-    Environment,
-    Kernels,
-    KernelShare,
-    Result,
-    Roofline,
-    Spread,
-    Timing,
-    Verdict,
-)
+from inlinebench.records.result import Build, Environment, Kernels, KernelShare, Result, Verdict
+from inlinebench.records.times import Baseline, Roofline, Spread, Timing
 from inlinebench.report.formats.html import page
 from inlinebench.report.page.foreign import clean
 from inlinebench.report.page.render import render

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.result import Baseline, Environment, Result, Spread, Timing, Verdict
+from inlinebench.records.result import Environment, Result, Verdict
+from inlinebench.records.times import Baseline, Spread, Timing
 from inlinebench.report.formats.markdown import ROOM, code, document, table
 from inlinebench.report.text import one_line
 

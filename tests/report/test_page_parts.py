@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inlinebench.records.result import Environment, Result, Roofline, Spread, Timing, Verdict
+from inlinebench.records.result import Environment, Result, Verdict
+from inlinebench.records.times import Roofline, Spread, Timing
 from inlinebench.report.page import curves, draw, roofline, strips
 from inlinebench.report.page.axes import FEWEST, MARKS, drawable, log_axis
 from inlinebench.report.page.charts import figures

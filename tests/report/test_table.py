@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.result import Baseline, Kernels, Result, Roofline, Spread, Timing, Verdict
+from inlinebench.records.result import Kernels, Result, Verdict
+from inlinebench.records.times import Baseline, Roofline, Spread, Timing
 from inlinebench.report.terminal.table import NO_SPEEDUP, table
 
 from .samples import FAILURES, any_result, check, result

@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from inlinebench.records.result import (
-    Baseline,
-    Build,
-    Check,
-    Environment,
-    GpuState,
-    Kernels,
-    KernelShare,
-    Result,
-    Roofline,
-    Spread,
-    Timing,
-    Verdict,
-    binding,
-)
+from inlinebench.records.result import Build, Check, Environment, Kernels, KernelShare, Result, Verdict
+from inlinebench.records.times import Baseline, GpuState, Roofline, Spread, Timing, binding
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 COPY_BYTES_S = 2.98e12

@@ -44,7 +44,7 @@ def test_files_outside_are_inaccessible(scratch: Path, secret: Path, act: str) -
     "import multiprocessing; open('/dev/null', 'w').write('y'); print('x')",
     "import threading; t = threading.Thread(target=print, args=('x',)); t.start(); t.join()",
     "import os; os.kill(os.getpid(), 0); print('x')",
-    "import multiprocessing as m; p = m.Process(target=print, args=('x',)); p.start(); p.terminate(); print('x')",
+    "import multiprocessing as m, time; p = m.Process(target=time.sleep, args=(9,)); p.start(); p.kill(); print('x')",
     "import socket; a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1).decode())",
     "print('x', end=''); open('/dev/shm/probe', 'w').write('y')",
 ])

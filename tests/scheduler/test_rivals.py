@@ -8,7 +8,8 @@ from inlinebench.cli.arguments import parse
 from inlinebench.messages import Evaluate, ProblemAt
 from inlinebench.records import catalog
 from inlinebench.records.errors import UsageError
-from inlinebench.records.result import Check, Result, Spread, Timing, Verdict
+from inlinebench.records.result import Check, Result, Verdict
+from inlinebench.records.times import Spread, Timing
 from inlinebench.scheduler.plan import choose
 from inlinebench.scheduler.rivals import Rivals, over
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.result import GpuState, Spread
+from inlinebench.records.times import GpuState, Spread
 from inlinebench.timing import gpu_state
 from inlinebench.timing.gpu_state import SLOWDOWNS, GpuSample, GpuWatch, NoGpuState, drops, flags, summarize
 

@@ -14,7 +14,8 @@ from inlinebench.cli.files import read_all, write
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Result, Shard, to_json
+from inlinebench.records.result import Result, Shard
+from inlinebench.records.result_json import to_json
 
 
 def main(arguments: Sequence[str]) -> int:

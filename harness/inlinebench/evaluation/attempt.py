@@ -10,7 +10,8 @@ from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.failures import Failed
 from inlinebench.messages import Settings
 from inlinebench.records.build_request import RuntimeLibraries
-from inlinebench.records.result import Build, Check, Kernels, Timing
+from inlinebench.records.result import Build, Check, Kernels
+from inlinebench.records.times import Timing
 from inlinebench.timing.call import Clock
 from inlinebench.timing.gpu_state import GpuWatch, NoGpuState
 from inlinebench.timing.peaks import Peaks

@@ -30,7 +30,8 @@ from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import Called
-from inlinebench.records.result import Timing, Verdict
+from inlinebench.records.result import Verdict
+from inlinebench.records.times import Timing
 from inlinebench.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from inlinebench.timing.overhead import overhead
 from inlinebench.timing.profile import Activity, Traced

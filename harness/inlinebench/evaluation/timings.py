@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from inlinebench.records.result import Baseline, GpuState, InputKind, Roofline, Spread, Timing
+from inlinebench.records.times import Baseline, GpuState, InputKind, Roofline, Spread, Timing
 from inlinebench.timing.call import Sample
 from inlinebench.timing.gpu_state import GpuSample, busy, drops, summarize
 from inlinebench.timing.gpu_state import flags as gpu_flags

@@ -14,7 +14,8 @@ from enum import Enum
 
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Result, Spread, Verdict
+from inlinebench.records.result import Result, Verdict
+from inlinebench.records.times import Spread
 
 Row = tuple[str, str, str]
 """Problem, solution, shape."""

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Result, Timing
+from inlinebench.records.result import Result
+from inlinebench.records.times import Timing
 from inlinebench.report.terminal.summary import SolutionSummary
 from inlinebench.report.terminal.table import cells_of, columns_of  # the same figures in every report
 from inlinebench.report.text import ABSENT, one_line

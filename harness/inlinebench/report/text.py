@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from inlinebench.records.result import Spread
+from inlinebench.records.times import Spread
 
 ABSENT = "—"
 QUOTED = 4

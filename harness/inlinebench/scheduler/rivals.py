@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from inlinebench.messages import Evaluate
 from inlinebench.records.options import SOLUTION_BASELINE
-from inlinebench.records.result import Baseline, Result, Spread
+from inlinebench.records.result import Result
+from inlinebench.records.times import Baseline, Spread
 
 Key = tuple[str, str, str]
 """Problem, shape, solution."""

@@ -7,7 +7,8 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 
-from inlinebench.records.result import Check, Environment, Result, Roofline, Spread, Timing, Verdict
+from inlinebench.records.result import Check, Environment, Result, Verdict
+from inlinebench.records.times import Roofline, Spread, Timing
 from inlinebench.report.text import one_line
 
 LONGEST = 2000

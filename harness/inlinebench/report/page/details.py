@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inlinebench.records.result import Check, Environment, GpuState, Kernels, Result, Roofline, Spread, Timing
+from inlinebench.records.result import Check, Environment, Kernels, Result
+from inlinebench.records.times import GpuState, Roofline, Spread, Timing
 from inlinebench.report.text import ABSENT, significant
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inlinebench.records.result import Spread
+from inlinebench.records.times import Spread
 from inlinebench.report.page.axes import LogAxis, drawable, log_axis
 from inlinebench.report.page.draw import INK, QUIET, RULE, series
 from inlinebench.report.rows import Row

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from inlinebench.records.result import Kernels, Mismatch, Result, Roofline, Spread, Timing, Verdict
+from inlinebench.records.result import Kernels, Mismatch, Result, Verdict
+from inlinebench.records.times import Roofline, Spread, Timing
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP
 from inlinebench.report.text import interval, laid_out, one_line, significant

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Check, Result, Timing, Verdict
+from inlinebench.records.result import Check, Result, Verdict
+from inlinebench.records.times import Timing
 from inlinebench.report.terminal.screen import PLAIN, Screen
 from inlinebench.report.text import ABSENT, grid, interval, one_line, quoted, significant, visible_length
 

@@ -1,0 +1,173 @@
+"""The records of a solution's times, which are a part of its result. Records reject contradictions with ValueError."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+MEMORY, COMPUTE = "memory", "compute"
+"""The two values of `Roofline.binds`."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of a repeated measurement, with an interval around it.
+
+    The unit is that of the quantity: milliseconds for times, MHz for clocks, a ratio for speedups. The interval is
+
+    - for times, the quartiles;
+    - for clocks, the 5 % and 95 % quantiles;
+    - for speedups, the 95 % bootstrap interval of the median, widened by the error of the clock and by the variation
+      between processes.
+
+    Raises ValueError unless `low <= median <= high`.
+    """
+
+    median: float
+    """The median of the measurements."""
+    low: float
+    """The lower end of the interval."""
+    high: float
+    """The upper end of the interval."""
+    calls: int | None = None
+    """The number of measurements, where it is known."""
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.median <= self.high:
+            raise ValueError(f"the median {self.median} is not between {self.low} and {self.high}")
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The least time that the device needs for a call: the larger of a memory term and a compute term.
+
+    Raises ValueError for negative counts, for terms that are not finite times, and if `binds` contradicts the terms.
+    """
+
+    bytes: int
+    """Bytes that must be read and written."""
+    flops: int
+    """Floating-point operations."""
+    memory_ms: float
+    """The time to move the bytes, in ms."""
+    compute_ms: float
+    """The time to execute the operations, in ms."""
+    binds: str
+    """The larger term, `memory` or `compute`. It is a field, not a property, so that the JSON contains it."""
+
+    def __post_init__(self) -> None:
+        if self.bytes < 0 or self.flops < 0:
+            raise ValueError(f"the counts of work are negative: {self.bytes} bytes, {self.flops} operations")
+        for term in (self.memory_ms, self.compute_ms):
+            if not 0 <= term < math.inf:
+                raise ValueError(f"no time is negative, infinite or NaN: {term} ms")
+        if self.binds != binding(self.memory_ms, self.compute_ms):
+            raise ValueError(f"{self.memory_ms} ms of memory and {self.compute_ms} ms of compute: not {self.binds}")
+
+    @property
+    def ms(self) -> float:
+        """The roofline time in ms: the larger term."""
+        return max(self.memory_ms, self.compute_ms)
+
+
+def binding(memory_ms: float, compute_ms: float) -> str:
+    """Returns which of the two terms of a roofline time is larger: `MEMORY` (also if they are equal) or `COMPUTE`."""
+    return COMPUTE if compute_ms > memory_ms else MEMORY
+
+
+@dataclass(frozen=True)
+class GpuState:
+    """The state of a GPU over the counted calls, sampled after each call.
+
+    Throttled samples are dropped, unless most samples were throttled. Clocks and power are over the samples that are
+    left. Raises ValueError if all samples were dropped, or some without a reason in `throttled`.
+    """
+
+    sm_mhz: Spread
+    """The SM clock in MHz."""
+    memory_mhz: Spread
+    """The memory clock in MHz."""
+    temperature_c: float
+    """The highest temperature of all samples, in °C."""
+    samples: int
+    """The number of samples, dropped ones included."""
+    dropped: int = 0
+    """The number of dropped samples. The times of these calls are not used either."""
+    throttled: tuple[str, ...] = ()
+    """The reasons for throttling in any sample, such as `software power cap`."""
+    power_w: float | None = None
+    """The median power in W; absent where the GPU does not report it."""
+    other_processes: int | None = None
+    """The number of other processes that computed on the GPU; absent where it cannot be known."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dropped < self.samples:
+            raise ValueError(f"{self.dropped} of {self.samples} samples can't have been dropped")
+        if self.dropped and not self.throttled:
+            raise ValueError("samples were dropped without a reason")
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The time of another implementation, and the solution's speedup over it."""
+
+    name: str
+    """The name as given to `--baseline`: `compile`, `compile-max` or `solution:NAME`."""
+    ms: Spread
+    """Device time of the baseline, in ms. `torch.compile`'s is measured on the solution's inputs, another solution's in
+    that solution's own evaluation."""
+    speedup: Spread
+    """Time of the baseline over time of the solution. For `torch.compile` it is the median of paired ratios, as for the
+    reference. For another solution it is the ratio of both speedups over the reference, and the interval covers both
+    of theirs."""
+
+
+@dataclass(frozen=True)
+class InputKind:
+    """The times on one kind of inputs."""
+
+    inputs: str
+    """`as drawn`, or the variant of the drawn inputs."""
+    solution_ms: Spread
+    """Device time of the solution, in ms."""
+    speedup: Spread
+    """Reference over solution, each pair on the same inputs."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Times of a solution that passed.
+
+    On a GPU, device time starts with a flushed L2 cache and excludes launch gaps, unless a flag says otherwise.
+    """
+
+    reference_ms: Spread
+    """Device time of the reference, in ms."""
+    solution_ms: Spread
+    """Device time of the solution, in ms."""
+    speedup: Spread
+    """Median of the paired ratios, reference over solution."""
+    wall_ms: Spread | None = None
+    """Wall time of a call in a Python loop that does not wait for the device, in ms, by the candidate's clock."""
+    baselines: tuple[Baseline, ...] = ()
+    """The baselines that `--baseline` names, as far as they have times."""
+    inputs: tuple[InputKind, ...] = ()
+    """The times by kind of inputs, if they depend on the inputs. The first one decides: `solution_ms`, `speedup` and
+    the baselines are those of its calls."""
+    roofline: Roofline | None = None
+    """The least time that the device needs for a call; absent where it is not known."""
+    empty_ms: float | None = None
+    """Time that the timer shows for an empty call, in ms."""
+    reference_overhead_ms: float | None = None
+    """Overhead of timer and launch that was subtracted from each time of the reference, in ms."""
+    solution_overhead_ms: float | None = None
+    """The same for the solution, measured in the candidate's process."""
+    stopped_by: str | None = None
+    """The stopping criterion that ended the measurement: `precision reached`, `noise settled`, `time budget` or `all
+    calls made`."""
+    gpu: GpuState | None = None
+    """The state of the GPU during the calls; absent on the CPU and where NVML is not available."""
+    gpu_unknown: str | None = None
+    """Why the state of the GPU is not known."""
+    flags: tuple[str, ...] = ()
+    """Warnings that make these times less certain, one sentence each."""
