@@ -149,8 +149,8 @@ def test_the_row_of_a_built_solution_has_seconds_and_headers(first: Run) -> None
     assert row(first, "nothing")[3:] == ["—", "—", "—"]
 
 
-def test_a_solution_whose_problem_needs_a_gpu_for_its_arguments_is_built_later(first: Run) -> None:
-    assert row(first, "any")[:3] == ["drawn", "any", "later"]
+def test_a_solution_whose_problem_makes_its_arguments_on_a_gpu_is_built_without_one(first: Run) -> None:
+    assert row(first, "any")[:3] == ["drawn", "any", "built"]
 
 
 def test_a_failure_gives_exit_status_1_without_a_traceback(first: Run, place: Path) -> None:
