@@ -37,7 +37,8 @@ class ReferenceCopy:
             return None
         with torch.no_grad():
             for name, buffer in self._model.named_buffers():
-                buffer.copy_(states[name])
+                if name in states:  # not a buffer that `forward` makes in its first call
+                    buffer.copy_(states[name])
         given = to_double(tensors) if self._double else [tensor.clone() for tensor in tensors]
         try:
             return Output.of(run(self._model, self._form.arguments(given, non_tensors), seed, self._step))
