@@ -78,7 +78,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
     from inlinebench.report.terminal.outputs import Outputs
     from inlinebench.report.terminal.progress import Progress
     from inlinebench.report.terminal.screen import Screen
-    from inlinebench.scheduler.plan import choose
+    from inlinebench.scheduler.plan import choose, not_applied
     from inlinebench.scheduler.session import Session, exit_status
 
     choices = only_failed(choose(wanted, known), wanted) if wanted.last_failed else choose(wanted, known)
@@ -90,6 +90,8 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
             ):
                 if idle := option_rules.without_effect(wanted, session.device):
                     progress.line(f"{', '.join(idle)}: no effect on the CPU, where no speedup is measured")
+                for remark in not_applied(choices, wanted):
+                    progress.line(remark)
                 for result in session.recalled:
                     outputs.recall(result)
                 for result in session.results():
