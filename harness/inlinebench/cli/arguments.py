@@ -146,7 +146,7 @@ def _folders(problems: Path | None, solutions: Path | None, names: Sequence[str]
 
 
 def parser_of(command: Command, environment: Mapping[str, str], prog: str) -> Parser:
-    """The parser of a command. `environment` has the defaults of some options."""
+    """Returns the parser of a command. `environment` has the defaults of some options."""
     elsewhere = () if command is RUN else parser_of(RUN, environment, prog).options
     parser = Parser(prog, command.description, usage=f"{prog} [options] [NAME ...]", examples=command.examples,
                     elsewhere=elsewhere)
