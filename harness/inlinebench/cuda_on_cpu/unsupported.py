@@ -107,14 +107,12 @@ def _is_dropped(header: str) -> bool:
     return _LIBRARY_HEADERS.fullmatch(header) is not None and not (_INCLUDE_DIR / header).exists()
 
 
-def refuse_words(code: Code, device_code: bool) -> None:
-    """Raises Unsupported for a name of a library or hardware feature, and in `device_code` for inline PTX."""
+def refuse_words(code: Code) -> None:
+    """Raises Unsupported for a name of a library or hardware feature."""
     for position in code.words():
         text = code.text(position)
         line = code.tokens[position].line
-        if device_code and text in ("asm", "__asm__", "__asm"):
-            _refuse_assembly(code, position)
-        elif text == "cuda" and _is_libcuxx(code, position):
+        if text == "cuda" and _is_libcuxx(code, position):
             construct = f"cuda::{code.text(code.after(code.after(position)))}"
             raise Unsupported(construct, line, "libcu++ is not available on the CPU; run with a CUDA device")
         elif text == "blas" and code.text(code.before(code.before(position))) == "cuda":
@@ -139,23 +137,6 @@ def _refuse_word(code: Code, position: int) -> None:
         if text in _CUBLAS or code.text(before) in (".", "->"):
             continue
         raise Unsupported(text, code.tokens[position].line, f"{what} cannot run on the CPU; run with a CUDA device")
-
-
-def _refuse_assembly(code: Code, position: int) -> None:
-    opening = code.after(position)
-    while code.is_word(opening):  # volatile
-        opening = code.after(opening)
-    first = code.after(opening)
-    while code.text(opening) == "(" and code.text(first) == '""':
-        first = code.after(first)
-        if code.text(first) in (":", "::", ")"):
-            return  # no instruction: it only keeps the compiler from reordering memory accesses
-    construct = "inline PTX"
-    if first < len(code) and code.tokens[first].kind == "string":
-        words = code.text(first).strip('"').split()
-        construct += f" `{words[0]}`" if words and words[0].isprintable() else ""
-    raise Unsupported(construct, code.tokens[position].line,
-                      "PTX instructions cannot run on the CPU; run with a CUDA device")
 
 
 def _is_libcuxx(code: Code, position: int) -> bool:

@@ -17,4 +17,5 @@
 #include "inlinebench/runtime_api.h"
 #include "inlinebench/clock.h"
 #include "inlinebench/atomics.h"
+#include "inlinebench/ptx.h"
 #include "inlinebench/torch_types.h"
