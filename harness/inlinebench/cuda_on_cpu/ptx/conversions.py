@@ -43,7 +43,9 @@ def _may_convert(to: str, source: str, integral: str, rounding: str) -> bool:
         return False
     if source in INTEGERS:
         return bool(rounding) and not integral
-    return source in _PLAIN and bool(integral) + bool(rounding) < 2 and bool(integral or rounding or _widens(to, source))
+    if source not in _PLAIN or (integral and rounding):
+        return False
+    return bool(integral or rounding) or _widens(to, source)
 
 
 def _widens(to: str, source: str) -> bool:

@@ -24,8 +24,6 @@ class AsmOperand:
     """Its letter, with `+` or `=` before it if it is an output."""
     expression: str
     """The C++ expression, on one line."""
-    name: str
-    """Its name in brackets, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +111,12 @@ def _operands(section: list[Token]) -> Iterator[AsmOperand]:
     part = Code(section)
     position = 0
     while position < len(part):
-        name = ""
-        if part.text(position) == "[":
-            closing = part.closing(position)
-            name = "".join(token.text for token in section[position + 1 : closing]).strip()
-            position = part.after(closing)
         opening = part.after(position)
         if position >= len(part) or section[position].kind != "string" or part.text(opening) != "(":
             raise PtxError("operands that a macro makes")
         closing = part.closing(opening)
         expression = "".join(_flat(token) for token in section[opening + 1 : closing]).strip()
-        yield AsmOperand(_decode(section[position].text), expression, name)
+        yield AsmOperand(_decode(section[position].text), expression)
         position = part.after(closing)
         if position < len(part) and part.text(position) != ",":
             raise PtxError("operands that a macro makes")

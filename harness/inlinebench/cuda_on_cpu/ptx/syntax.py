@@ -13,7 +13,7 @@ class PtxError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A register, an operand of the asm statement (`%0`, `%[x]`), a special register or a label, without the `%`."""
+    """A register, an operand of the asm statement (`%0`), a special register or a label, without the `%`."""
 
     text: str
     negated: bool = False
@@ -89,7 +89,7 @@ _TOKEN = re.compile(
     (?P<space>      (?: \s | //[^\n]* | /\*.*?\*/ )+ )
   | (?P<number>     0[fF][0-9a-fA-F]{8} | 0[dD][0-9a-fA-F]{16} | 0[xX][0-9a-fA-F]+U?
                   | [0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)? | [0-9]+[eE][+-]?[0-9]+ | [0-9]+U? )
-  | (?P<name>       %\[\w+\] | %%?[A-Za-z_$0-9][\w$]*(?:\.[xyzw]\b)? )
+  | (?P<name>       %%?[A-Za-z_$0-9][\w$]*(?:\.[xyzw]\b)? )
   | (?P<word>       \.?[A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)* )
   | (?P<sign>       [{}\[\],;:@!|+<>-] )
     """,
@@ -240,8 +240,7 @@ def _as_name(operand: Operand) -> Name:
 
 
 def _plain(token: str) -> str:
-    """Returns a name without `%`, and without the brackets of a named operand."""
-    return token.lstrip("%").strip("[]")
+    return token.lstrip("%")
 
 
 def _number(token: str) -> int:

@@ -24,8 +24,6 @@ def to_cpp(text: str, operands: tuple[AsmOperand, ...]) -> str:
     for index, operand in enumerate(operands):
         variable = Variable(f"{_PREFIX}{index}")
         names[str(index)] = variable
-        if operand.name:
-            names[operand.name] = variable
         before.append(_read(operand, variable.name))
         if operand.constraint.startswith(("+", "=")):
             after.append(f"{SPACE}output({variable.name}_target, {variable.name});")
@@ -58,13 +56,13 @@ class _Body:
         self.declarations: list[str] = []
         self.code: list[str] = []
 
-    def walk(self, statements: tuple[Statement, ...], outer: Mapping[str, Variable], targets: Mapping[str, str]) -> None:
-        """Translates the statements of one block, in which the names and labels of the blocks around it hold."""
+    def walk(self, block: tuple[Statement, ...], outer: Mapping[str, Variable], targets: Mapping[str, str]) -> None:
+        """Translates the statements of a block, in which the names and labels of the blocks around it hold."""
         names, jumps = dict(outer), dict(targets)
-        for label in (each for each in statements if isinstance(each, Label)):
+        for label in (each for each in block if isinstance(each, Label)):
             jumps[label.name] = f"{_PREFIX}label_{len(self.labels)}"
             self.labels.append(jumps[label.name])
-        for statement in statements:
+        for statement in block:
             if isinstance(statement, Registers):
                 names.update(self._declare(statement))
             elif isinstance(statement, Label):
