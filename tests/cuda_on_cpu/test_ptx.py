@@ -43,7 +43,8 @@ _OPERANDS = st.one_of(
     st.builds(Pair, _NAMES, _NAMES),
     st.builds(Name, _WORDS, st.just(True)),
 )
-_OPCODES = st.sampled_from(["mov.u32", "ld.shared::cta.v4.f32", "bar.sync", "cp.async.wait_all", "trap", "cvt.rn.f16x2.f32"])
+_OPCODES = st.sampled_from(["mov.u32", "ld.shared::cta.v4.f32", "bar.sync", "cp.async.wait_all", "trap",
+                           "cvt.rn.f16x2.f32"])
 _GUARDS = st.one_of(st.none(), st.builds(Name, _WORDS, st.booleans()))
 _INSTRUCTIONS = st.builds(Instruction, _OPCODES, st.lists(_OPERANDS, max_size=5).map(tuple), _GUARDS)
 _REGISTERS = st.builds(
@@ -88,7 +89,8 @@ def test_statements_are_read_as_they_are_written(statements: list[Statement], sp
 
 
 _PIECES = st.sampled_from(
-    ["mov.u32", "%0", "%1", "%%p", ",", ";", "{", "}", "[", "]", "@", "!", "|", ":", "+", "-", "<", ">", "4", "0x", ".reg",
+    ["mov.u32", "%0", "%1", "%%p", ",", ";", "{", "}", "[", "]", "@", "!", "|", ":", "+", "-", "<", ">", "4", "0x",
+     ".reg",
      ".pred", "p", "bra", "setp.ne.s32", "//", "/*", "\n", " ", "ld.global.v2.u32", "é", "%=", ".", "\\"]
 )
 _ANY_TEXT = st.one_of(st.text(max_size=40), st.lists(_PIECES, max_size=25).map("".join),
@@ -105,8 +107,8 @@ def test_any_text_is_translated_to_one_line_or_refused(text: str) -> None:
     assert cpp.startswith("do {") and cpp.endswith("} while (0)") and "\n" not in cpp
 
 
-@given(st.sampled_from(sorted(HANDLERS)), st.lists(st.sampled_from(["rn", "u32", "f32", "b32", "sync", "x2", "nonsense"]),
-                                                   max_size=5))
+@given(st.sampled_from(sorted(HANDLERS)),
+       st.lists(st.sampled_from(["rn", "u32", "f32", "b32", "sync", "x2", "nonsense"]), max_size=5))
 def test_no_word_of_an_opcode_is_ignored(name: str, words: list[str]) -> None:
     if name in ("nanosleep", "setmaxnreg", "griddepcontrol", "pmevent"):
         return  # which change no value, whatever their words are
@@ -173,7 +175,8 @@ def test_a_macros_parameters_do_not_stand_for_names_in_the_translation() -> None
 
 
 def test_text_may_come_from_macros_that_are_strings() -> None:
-    source = '#define HINT ".L2::128B"\n__device__ void f() { asm("ld.global" HINT ".f32 %0, [%1];" : "=f"(x) : "l"(p)); }'
+    source = '#define HINT ".L2::128B"\n'
+    source += '__device__ void f() { asm("ld.global" HINT ".f32 %0, [%1];" : "=f"(x) : "l"(p)); }'
     assert "load<float, 1, false>" in translate(source)
     with pytest.raises(Unsupported, match="`HINT`"):
         translate('#define HINT ".ca"\n' + source)
