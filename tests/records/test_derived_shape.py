@@ -29,6 +29,8 @@ def derived(constants: str, sizes: str = "N, M") -> tuple[dict[str, Any], ...]:
      {"batch_size": 256, "input_shape": (256,)}),
     ("batch_size = 2048\nsizes = [1024] * 3", "batch_size, 1024", {"batch_size": 256, "sizes": [256, 256, 256]}),
     ("batch_size = 100\nshape = (batch_size, 3, 512, 512)", "shape", {"batch_size": 10, "shape": (10, 3, 64, 64)}),
+    ("dim, heads = 128, 4\nchannels = dim\nwide = 2 * channels", "4, channels, wide, wide", {"dim": 32}),
+    ("height = width = 2048\nheight, width = 32, 32\ndim = 16384", "dim, height, width", {"dim": 256}),
     ("dim = 65535\nbatch_size = 32768", "batch_size, dim", {"dim": 287, "batch_size": 256}),
     ("batch_size, kernel_size, stride, padding = 256, 11, 2, 5\nwidth = 4096", "batch_size, 3, width, width",
      {"batch_size": 64, "width": 64}),

@@ -222,7 +222,11 @@ def _is_small(tree: ast.Module, constants: Mapping[str, Any]) -> bool:
     given = [node for node in tree.body if isinstance(node, ast.FunctionDef)
              and node.name in ("get_inputs", "get_init_inputs")]
     calls = [node for function in given for node in ast.walk(function) if isinstance(node, ast.Call)]
-    elements = max((_product(call.args, constants) for call in calls), default=1)
+    sizes = dict(constants)
+    for name, expression in _assignments(tree):
+        if name not in constants:  # computed from others, such as `channels = dim`
+            sizes[name] = _known(expression, sizes)
+    elements = max((_product(call.args, sizes) for call in calls), default=1)
     single = {abs(value) for value in constants.values() if isinstance(value, int)}
     numbers = [abs(number) for value in constants.values() for number in leaves(value)
                if isinstance(value, int) or abs(number) not in single]  # such as the shape of a bias
