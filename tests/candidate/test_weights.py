@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 import torch
 from torch import Tensor, nn
 
-from inlinebench.candidate.weights import Match, match, transfer
+from inlinebench.candidate.weights import Match, match, materialize, transfer
 
 Tensors = dict[str, Tensor]
 
@@ -123,3 +126,52 @@ def test_transfer_copies_only_matched_tensors_and_in_place() -> None:
     transfer(own, match(own, reference, {"m": torch.ones(2)}), reference, {"m": torch.ones(2)})
     assert own.w is before and torch.equal(own.w, reference["w"])
     assert torch.equal(own.own, a(2, 5)) and torch.equal(own.m, torch.ones(2))
+
+
+class PacksLazily(nn.Module):
+    """Its buffers begin as zeros, and are packed again when one has changed or moved. It may also pack beforehand."""
+
+    def __init__(self, early: bool) -> None:
+        super().__init__()
+        self.register_buffer("codes", torch.zeros(4, dtype=torch.uint8))
+        self.register_buffer("scales", torch.zeros(4, dtype=torch.bfloat16))
+        self.key: object = None
+        if early:
+            self.packed()
+
+    def packed(self) -> Tensor:
+        key = [(tensor.data_ptr(), tensor._version, tensor.device) for tensor in self.buffers()]
+        if key != self.key:
+            self.key, self.result = key, self.get_buffer("codes").float() * self.get_buffer("scales").float()
+        return self.result
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("moves", [lambda model: model, lambda model: model.to("cpu"), lambda model: model.double()])
+def test_a_transfer_shows_in_buffers_that_are_packed_when_they_change(
+    early: bool, moves: Callable[[nn.Module], nn.Module]
+) -> None:
+    reference = {"codes": torch.arange(1, 5, dtype=torch.uint8), "scales": torch.full((4,), 0.5, dtype=torch.bfloat16)}
+    own = PacksLazily(early)
+    transfer(own, match(own, {}, reference), {}, reference)
+    moves(own)
+    assert torch.equal(own.packed(), torch.tensor([0.5, 1.0, 1.5, 2.0]))
+
+
+def test_lazy_parameters_get_the_shapes_and_values_of_the_reference_s_of_their_names() -> None:
+    reference = nn.Linear(3, 2)
+    parameters = {name: tensor.detach() for name, tensor in reference.named_parameters()}
+    own = nn.LazyLinear(2)
+    materialize(own, parameters, {})
+    transfer(own, match(own, parameters, {}), parameters, {})
+    x = torch.randn(4, 3)
+    assert torch.equal(own(x), reference(x))
+
+
+def test_lazy_parameters_without_a_counterpart_stay_lazy() -> None:
+    parameters = {"other.weight": a(1, 2, 3), "other.bias": a(2, 2)}
+    own = nn.LazyLinear(2)
+    materialize(own, parameters, {})
+    found = match(own, parameters, {})
+    assert own.has_uninitialized_params() and found.parameters == {}
+    assert own(a(3, 4, 3)).shape == (4, 2)

@@ -131,9 +131,11 @@ class Candidate:
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
         model = self._construct(request)
+        reference = torch.load(request["weights"], mmap=True)
+        if request["transfer"]:
+            weights.materialize(model, reference["parameters"], reference["buffers"])
         if request["precision"] is not None:
             model = cast(model, request["precision"])
-        reference = torch.load(request["weights"], mmap=True)
         found = weights.match(model, reference["parameters"], reference["buffers"])
         if request["transfer"]:
             weights.transfer(model, found, reference["parameters"], reference["buffers"])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 import torch
+from torch.nn.parameter import is_lazy
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -34,7 +35,8 @@ def match(own: torch.nn.Module, parameters: Tensors, buffers: Tensors) -> Match:
     the order, if the rest has the same shapes and dtypes in the same order. Parameters and buffers are matched
     separately. Shape and dtype must be equal, and only floating-point tensors match by anything but the full name.
     """
-    own_parameters, own_buffers = dict(own.named_parameters()), dict(own.named_buffers())
+    own_parameters = {name: tensor for name, tensor in own.named_parameters() if not is_lazy(tensor)}
+    own_buffers = {name: tensor for name, tensor in own.named_buffers() if not is_lazy(tensor)}
     ways: list[str] = []
     found_parameters = _pair(own_parameters, parameters, ways)
     found_buffers = _pair(own_buffers, buffers, ways)
@@ -46,6 +48,15 @@ def match(own: torch.nn.Module, parameters: Tensors, buffers: Tensors) -> Match:
                for name, theirs in found_parameters.items()]
     differs += [not torch.equal(own_buffers[name].cpu(), buffers[theirs]) for name, theirs in found_buffers.items()]
     return Match(found_parameters, found_buffers, how, any(differs))
+
+
+def materialize(own: torch.nn.Module, parameters: Tensors, buffers: Tensors) -> None:
+    """Gives lazy parameters and buffers the shapes of the reference's of the same names, as loading a state dict does.
+    """
+    for name, tensor in [*own.named_parameters(), *own.named_buffers()]:
+        reference = parameters.get(name, buffers.get(name))
+        if is_lazy(tensor) and reference is not None:
+            tensor.materialize(reference.shape)
 
 
 def transfer(own: torch.nn.Module, found: Match, parameters: Tensors, buffers: Tensors) -> None:

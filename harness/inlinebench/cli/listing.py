@@ -23,8 +23,10 @@ def listing(catalog: Catalog, options: Options) -> str:
         for problem in sorted(chosen, key=lambda each: (each.level or 0, natural(each.name)))
     ]
     text = tabulate(rows, headers=["problem", "level", "tags", "shapes", "solutions"])
+    draws = [f"{problem.name}: may draw random numbers in forward ({', '.join(problem.draws)}); a solution must then "
+             "draw the same ones from torch's generator" for problem in chosen if problem.draws]
     lost = [str(solution) for solution in catalog.solutions if everything and solution.problem not in catalog.problems]
-    return "\n".join([text, *(f"{name}: there is no such problem" for name in lost)])
+    return "\n".join([text, *draws, *(f"{name}: there is no such problem" for name in lost)])
 
 
 def _shapes(problem: Problem) -> tuple[str, ...]:

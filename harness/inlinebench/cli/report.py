@@ -26,11 +26,10 @@ monday.jsonl tuesday.jsonl -o report.md              the last result of each row
 results.jsonl -o r.md --title 'H100, nightly'        with a title"""
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Writes the report, or prints it. Raises UsageError."""
+def parser() -> Parser:
     what = "Writes results as HTML, Markdown, CSV or JUnit XML, or prints a table."
-    parser = Parser("inlinebench report", what, examples=EXAMPLES)
-    add = parser.add_argument
+    found = Parser("inlinebench report", what, examples=EXAMPLES)
+    add = found.add_argument
     add("files", nargs="+", type=Path, metavar="FILE", help="results written by --out; the last result of "
         "a row counts")
     add("-o", "--out", type=Path, metavar="FILE", help=f"the file to write: {', '.join(KINDS)} (default: print the "
@@ -38,7 +37,12 @@ def main(arguments: Sequence[str]) -> int:
     add("--title", default=TITLE, help="title of an HTML or Markdown report")
     add("--sources", type=Path, metavar="DIR", help="folder of solutions, to show their sources in an HTML report")
     add("-v", "--verbose", action="store_true", help="also show times on the CPU")
-    given = parser.parse_args(arguments)
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Writes the report, or prints it. Raises UsageError."""
+    given = parser().parse_args(arguments)
     kind = None if given.out is None else KINDS.get(given.out.suffix)
     if given.out is not None and kind is None:
         raise UsageError(f"{given.out}: unknown kind of report; choose from {', '.join(KINDS)}")

@@ -50,6 +50,9 @@ TO_CONFIRM = 16
 """How many more calls are made on a kind of inputs that seems to be slower."""
 BELOW_ROOFLINE = 0.95
 """Pure reads are a few percent faster than the copies that bandwidth is measured with."""
+DRAWS = ("; the reference's outputs depend on random numbers that it draws in forward: a solution must draw the same "
+         "ones from torch's generator, in the same order (both begin each call with the same seed)")
+"""What is added to the reason of a solution that differs from such a reference."""
 FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
 """Reference calls after the candidate has ended: the fewest, the most, and the seconds after which the fewest suffice.
 """
@@ -201,16 +204,18 @@ class Calls:
         return called
 
     def _hint(self, variant: Variant, number: int) -> str:
-        """Returns what to add to the reason of a call that differs: whether only changed inputs are to blame.
+        """Returns what to add to the reason of a call that differs: whether random numbers or only changed inputs may
+        be to blame.
 
         Makes another call on inputs as drawn if there was none yet. Raises Failed if that call fails, too.
         """
+        draws = DRAWS if self._workload.probed.random else ""
         if variant is Variant.PLAIN:
-            return ""
+            return draws
         if not self._matched_as_drawn:
             self._call(number + 2, counted=False, variant=Variant.PLAIN)
-        return ("; matches on inputs as drawn: if such inputs have no meaning here, set INPUT_VARIANTS = False in the "
-                "problem")
+        return (f"{draws}; matches on inputs as drawn: if such inputs have no meaning here, set INPUT_VARIANTS = False "
+                "in the problem")
 
     def _time_loops(self) -> None:
         """Measures the wall time of calls in a Python loop. Their outputs are compared as well. Raises Failed."""
@@ -228,7 +233,8 @@ class Calls:
     def _check_integrity(self) -> None:
         IntegrityChecks(
             workload=self._workload, tools=self._tools, attempt=self._attempt, timings=self._timings,
-            requests=self._requests, reference=self._reference, batch=self._batch, trace=self._trace,
+            requests=self._requests, reference=self._reference, secret_random=self._secret_random,
+            batch=self._batch, trace=self._trace,
         ).run()
 
     def _trace(self, what: Traced) -> tuple[Activity, ...]:

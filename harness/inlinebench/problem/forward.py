@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import random
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -69,6 +71,16 @@ class Output:
         """Dtype, shape and strides of each tensor."""
         return tuple(TensorMeta.of(tensor) for tensor in self.tensors)
 
+    def why_meaningless(self) -> str:
+        """Returns why nothing can be compared with this output, and what to do; "" if something can."""
+        if not self.tensors and all(value is None for value in self.non_tensors):
+            return "returns no value; it must return its outputs, change an input in place, or update a buffer"
+        values = [_computable(tensor) for tensor in self.tensors if tensor.numel()]
+        if not values or self.non_tensors or any(bool(torch.isfinite(tensor).any()) for tensor in values):
+            return ""
+        what = "NaN" if all(bool(torch.isnan(tensor).all()) for tensor in values) else "infinities and NaN"
+        return f"returns nothing but {what}; change the inputs or the sizes so that it returns finite values"
+
 
 def run(model: torch.nn.Module, arguments: Sequence[Any], random_seed: int, step: str = own_code.FORWARD) -> Any:
     """Seeds all random generators, runs `forward` under `no_grad`, and returns its output.
@@ -80,12 +92,15 @@ def run(model: torch.nn.Module, arguments: Sequence[Any], random_seed: int, step
         return model(*arguments)
 
 
-def random_state(device: torch.device) -> torch.Tensor:
-    """Returns the state of PyTorch's CPU and GPU generators in one tensor, to find out whether `forward` draws."""
-    states = [torch.get_rng_state()]
+def random_state(device: torch.device) -> list[object]:
+    """Returns the states of all generators that `seed_all` seeds, to find out whether `forward` draws."""
+    states: list[object] = [torch.get_rng_state().tolist(), random.getstate()]
     if device.type == "cuda":
-        states.append(torch.cuda.get_rng_state(device))
-    return torch.cat(states)
+        states.append(torch.cuda.get_rng_state(device).tolist())
+    if (numpy := sys.modules.get("numpy")) is not None:
+        _, keys, *rest = numpy.random.get_state()
+        states += [keys.tolist(), *rest]
+    return states
 
 
 def to_double(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
@@ -97,3 +112,10 @@ def _widen(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_complex():
         return tensor.to(torch.complex128)
     return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def _computable(tensor: torch.Tensor) -> torch.Tensor:
+    """Converts a tensor to a dtype that PyTorch can compute with, if its own is too small for that."""
+    if tensor.dtype is torch.complex32:
+        return tensor.to(torch.complex64)
+    return tensor.float() if tensor.is_floating_point() and tensor.element_size() == 1 else tensor

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from inlinebench.problem import problem_file
+from inlinebench.problem.fresh_seeds import fresh_seeds
 from inlinebench.problem.input_domains import TraceDomains
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.secret_random import SecretRandom
@@ -49,10 +50,11 @@ class Draw:
 def draw(module: types.ModuleType, seed: int, device: torch.device) -> Draw:
     """Draws fresh inputs with a seed. Factory functions without a device create tensors on `device`; others are moved.
 
-    Raises ProblemError if `get_inputs` fails, and torch.OutOfMemoryError if the inputs do not fit.
+    Seeds that `get_inputs` sets itself do not make its inputs the same in every call. Raises ProblemError if
+    `get_inputs` fails, and torch.OutOfMemoryError if the inputs do not fit.
     """
     seed_all(seed)
-    with torch.device(device), torch.no_grad():
+    with torch.device(device), torch.no_grad(), fresh_seeds(seed):
         skeleton, leaves = flatten(problem_file.inputs(module))
     is_tensor = tuple(isinstance(leaf, torch.Tensor) for leaf in leaves)
     tensors = tuple(leaf.detach().to(device) for leaf in leaves if isinstance(leaf, torch.Tensor))

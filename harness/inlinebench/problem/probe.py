@@ -37,6 +37,7 @@ from inlinebench.problem.work import work_of
 from inlinebench.sandbox.watchdog import available_bytes
 from inlinebench.timing.roofline import Work
 from inlinebench.wire.arena import TensorMeta
+from inlinebench.wire.arithmetic import seed_all
 from inlinebench.wire.shortage import is_out_of_memory
 
 THROW_AWAY_SEED = 1
@@ -83,7 +84,7 @@ class ProbeResult:
     """The bytes that any solution must write: the largest of the outputs' storages, without those of inputs. Only one
     storage counts, because several outputs may turn out to have equal values."""
     random: bool
-    """Whether `forward` draws from PyTorch's random generators."""
+    """Whether the outputs depend on random numbers that `forward` draws."""
     float64: bool
     """Whether the reference in float64 can be the oracle."""
     continuous: tuple[int, ...]
@@ -206,7 +207,7 @@ def _observe(
     tensors = [tensor.clone() for tensor in drawn.tensors]
     before = None
     try:
-        torch.manual_seed(FORWARD_SEED)
+        seed_all(FORWARD_SEED)
         arguments = form.arguments(tensors, drawn.non_tensors)
         with torch.no_grad():
             before = random_state(device)
@@ -221,7 +222,9 @@ def _observe(
         index for index, (tensor, original) in enumerate(zip(tensors, drawn.tensors, strict=True))
         if not same_bits(tensor, original)
     )
-    draws_random = not torch.equal(before, random_state(device))
+    draws = before != random_state(device)
+    if not mutated and (output.tensors or not any(True for _ in model.buffers())) and output.why_meaningless():
+        raise ProblemError(f"{problem.path}: the reference's forward {output.why_meaningless()}")
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
     work = work_of(
         module, model, drawn, output, mutated=mutated, storages=storages, device=device,
@@ -236,13 +239,29 @@ def _observe(
         mutated=mutated,
         may_alias=any(tensor.untyped_storage().data_ptr() in storages for tensor in output.tensors),
         written_bytes=_written_bytes(output, storages),
-        random=draws_random,
-        float64=(problem.oracle and not draws_random and not mutated and trials.may(IN_FLOAT64)
+        random=draws and _depends_on_draws(module, form, drawn, output, tensors, device=device),
+        float64=(problem.oracle and not draws and not mutated and trials.may(IN_FLOAT64)
                  and _runs_in_float64(problem, form, drawn, output, device)),
         continuous=(),
         variants={},
         work=work,
     )
+
+
+def _depends_on_draws(
+    module: types.ModuleType, form: InputForm, drawn: Draw, output: Output, changed: Sequence[torch.Tensor], *,
+    device: torch.device,
+) -> bool:
+    """Whether a call with another random state than `FORWARD_SEED` gives another output, or changes inputs otherwise.
+
+    `output` and `changed` are the output and the inputs after a call with `FORWARD_SEED`.
+    """
+    tensors = [tensor.clone() for tensor in drawn.tensors]
+    model = problem_file.construct(module).to(device)
+    other = Output.of(run(model, form.arguments(tensors, drawn.non_tensors), FORWARD_SEED + 1))
+    if (other.metas, other.non_tensors) != (output.metas, output.non_tensors):
+        return True
+    return not all(map(same_bits, (*output.dense().tensors, *changed), (*other.dense().tensors, *tensors)))
 
 
 def _written_bytes(output: Output, inputs: Collection[int]) -> int:

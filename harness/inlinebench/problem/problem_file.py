@@ -95,7 +95,7 @@ def inputs(module: types.ModuleType) -> list[Any]:
 def construct(module: types.ModuleType) -> torch.nn.Module:
     """Constructs the reference model on the CPU under the public seed, cast to the module's precision.
 
-    Raises ProblemError.
+    Lazy parameters have got their shapes. Raises ProblemError.
     """
     arguments, named = init_inputs(module)
     seed_all(CONSTRUCTION_SEED)
@@ -108,7 +108,37 @@ def construct(module: types.ModuleType) -> torch.nn.Module:
         raise ProblemError(f"{module.__file__}: Model(...) raises {describe(error)}") from error
     if not isinstance(model, torch.nn.Module):
         raise ProblemError(f"{module.__file__}: Model is not a torch.nn.Module; derive it from torch.nn.Module")
+    if _lazy_names(model):
+        _materialize(module, model)
     return cast(model, vars(module)[_PRECISION]) if _PRECISION in vars(module) else model
+
+
+def _materialize(module: types.ModuleType, model: torch.nn.Module) -> None:
+    """Gives lazy parameters their shapes and values by a call with example inputs, under the public seed.
+
+    Modules are in evaluation mode meanwhile, so that buffers such as running means keep their values.
+    """
+    skeleton, leaves = flatten(list(_call(module, "get_inputs")))
+    device = next(tensor.device for tensor in (*model.parameters(), *model.buffers()))
+    leaves = [leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    modes = [(each, each.training) for each in model.modules()]
+    try:
+        with own_code.step(own_code.FORWARD), torch.no_grad():
+            model.eval()(*unflatten(skeleton, leaves))
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        raise ProblemError(f"{module.__file__}: the call that gives lazy modules their shapes raises {describe(error)}"
+                           ) from error
+    for each, training in modes:
+        each.training = training
+    if lazy := _lazy_names(model):
+        raise ProblemError(f"{module.__file__}: a call of forward gives no shape to the lazy {', '.join(lazy)}; use "
+                           "its module in forward, or one that is not lazy")
+
+
+def _lazy_names(model: torch.nn.Module) -> list[str]:
+    return [name for name, tensor in (*model.named_parameters(), *model.named_buffers()) if is_lazy(tensor)]
 
 
 def twin(module: types.ModuleType, model: torch.nn.Module) -> torch.nn.Module:
@@ -127,7 +157,7 @@ def twin(module: types.ModuleType, model: torch.nn.Module) -> torch.nn.Module:
     known = dict([*model.named_parameters(), *model.named_buffers()])
     with torch.no_grad():
         for name, mine in (*made.named_parameters(), *made.named_buffers()):
-            if name in known and not is_lazy(mine) and not is_lazy(known[name]):
+            if name in known:
                 mine.copy_(known[name])
     return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -14,12 +14,17 @@ from inlinebench.process.steps import FORWARD_IN_FLOAT64
 
 
 class ReferenceCopy:
-    """Computes calls again with a new reference `model`. In float64 (`double`), it is the oracle."""
+    """Computes calls again with a reference of its own. In float64 (`double`), it is the oracle.
 
-    def __init__(self, model: torch.nn.Module, form: InputForm, device: torch.device, *, double: bool) -> None:
-        self._double, self._device, self._form = double, device, form
+    `make` returns a new reference on the CPU, in its initial state.
+    """
+
+    def __init__(
+        self, make: Callable[[], torch.nn.Module], form: InputForm, device: torch.device, *, double: bool
+    ) -> None:
+        self._make, self._double, self._device, self._form = make, double, device, form
         self._step = FORWARD_IN_FLOAT64 if double else own_code.FORWARD
-        self._model = (model.double() if double else model).to(device)
+        self._model = self._new()
 
     def run(
         self, states: Tensors, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any], seed: int
@@ -35,16 +40,28 @@ class ReferenceCopy:
         needed = 2 * sum(tensor.numel() * 8 for tensor in tensors)
         if needed > free_bytes(self._device):
             return None
-        with torch.no_grad():
-            for name, buffer in self._model.named_buffers():
-                if name in states:  # not a buffer that `forward` makes in its first call
-                    buffer.copy_(states[name])
-        given = to_double(tensors) if self._double else [tensor.clone() for tensor in tensors]
-        try:
+
+        def call() -> Output:
+            given = to_double(tensors) if self._double else [tensor.clone() for tensor in tensors]
             return Output.of(run(self._model, self._form.arguments(given, non_tensors), seed, self._step))
+
+        try:
+            if not self.states().keys() <= states.keys():
+                self._model = self._new()  # `forward` makes a buffer in its first call, which this call precedes
+            if not states.keys() <= self.states().keys():
+                call()  # makes the buffers of the first call
+            with torch.no_grad():
+                for name, buffer in self._model.named_buffers():
+                    if name in states:
+                        buffer.copy_(states[name])
+            return call()
         except torch.OutOfMemoryError:
             return None
 
     def states(self) -> Tensors:
         """Returns the copy's buffers after the last run, by name."""
         return dict(self._model.named_buffers())
+
+    def _new(self) -> torch.nn.Module:
+        model = self._make()
+        return (model.double() if self._double else model).to(self._device)

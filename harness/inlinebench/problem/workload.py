@@ -109,7 +109,7 @@ class Workload:
 
     def copy(self, *, double: bool = False) -> ReferenceCopy:
         """Returns a copy of the reference that computes calls again, in its own dtypes or in float64."""
-        return ReferenceCopy(self.pristine(), self.probed.input_form, self.device, double=double)
+        return ReferenceCopy(self.pristine, self.probed.input_form, self.device, double=double)
 
     def measure_costs(self, clock: Clock, null_ms: float | None) -> None:
         """Measures `costs` on a GPU. `null_ms` is the time of an empty kernel by CUPTI, or None without CUPTI."""

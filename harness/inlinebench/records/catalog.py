@@ -17,6 +17,7 @@ from typing import Any
 from inlinebench.records import derived_shape
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
+from inlinebench.records.random_draws import random_draws
 
 FULL = "full"
 DERIVED = "derived"
@@ -47,6 +48,8 @@ class Problem:
     """`LEVEL` (1: a single operator, 2: a fusion, 3: a block), or else the number of the folder `level1`."""
     tags: tuple[str, ...] = ()
     """`TAGS`."""
+    draws: tuple[str, ...] = ()
+    """Names of what may draw random numbers in `forward`; see `inlinebench.records.random_draws`."""
     error: str = ""
     """Why the text cannot be parsed as Python. Such a problem has neither shapes nor constants."""
 
@@ -155,6 +158,7 @@ def read_problem(path: Path) -> Problem:
         derived=() if shapes else derived_shape.derive(tree),
         level=level if isinstance(level, int) else _level_of_folder(path),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),
+        draws=random_draws(tree),
     )
 
 

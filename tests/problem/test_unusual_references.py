@@ -1,0 +1,111 @@
+"""References that draw random numbers, give nothing that can be compared, or have lazy modules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from inlinebench.messages import ProblemAt
+from inlinebench.problem.probe import CannotRun, ProbeResult, run_probe
+from inlinebench.problem.problem_file import ProblemError, construct, load
+
+PROBLEM = """\
+import random
+import numpy
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {init}
+
+    def forward(self, x):
+        {forward}
+
+
+def get_inputs():
+    return [torch.randn(8, 4)]
+
+
+def get_init_inputs():
+    return []
+"""
+LAZY = "self.layers = nn.Sequential(nn.LazyLinear(6), nn.LazyBatchNorm1d(), nn.Linear(6, 2))"
+
+
+def write(folder: Path, forward: str, init: str = "pass") -> Path:
+    path = folder / "problem.py"
+    path.write_text(PROBLEM.format(init=init, forward=forward))
+    return path
+
+
+def probe(path: Path) -> ProbeResult | CannotRun:
+    return run_probe(ProblemAt(path, "full", {}), torch.device("cpu"), False, (), report=lambda trial: None)
+
+
+@pytest.mark.parametrize(("forward", "random"), [
+    ("return nn.functional.dropout(x)", True), ("return x + torch.rand_like(x)", True),
+    ("return x * random.random()", True), ("return x * float(numpy.random.rand())", True),
+    ("x.add_(torch.rand_like(x))", True), ("return x + 1, random.random()", True),
+    ("return nn.functional.dropout(x, 0.0)", False), ("torch.rand(3)\n        return 2 * x", False),
+    ("torch.manual_seed(0)\n        return x + torch.rand_like(x)", False), ("return 2 * x", False),
+])
+def test_the_probe_finds_whether_the_outputs_depend_on_draws(tmp_path: Path, forward: str, random: bool) -> None:
+    found = probe(write(tmp_path, forward))
+    assert isinstance(found, ProbeResult), found
+    assert found.random is random
+
+
+@pytest.mark.parametrize(("forward", "reason"), [
+    ("return x / 0 * 0", "returns nothing but NaN; change the inputs or the sizes"),
+    ("return x.abs() / 0", "returns nothing but infinities and NaN; change the inputs or the sizes"),
+    ("return x.half() / 0, (x.abs() / 0).to(torch.float8_e5m2)", "returns nothing but infinities and NaN"),
+    ("x + 1", "returns no value; it must return its outputs"), ("return ()", "returns no value"),
+])
+def test_a_reference_without_a_meaningful_output_cannot_run(tmp_path: Path, forward: str, reason: str) -> None:
+    found = probe(write(tmp_path, forward))
+    assert isinstance(found, CannotRun) and found.own_fault
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(("forward", "init"), [
+    ("return x / 0 * 0, x", "pass"), ("return x.sqrt()", "pass"), ("return x[:0]", "pass"),
+    ("return x + 1, None", "pass"),
+    ("x.add_(1)", "pass"), ("self.kept.add_(x)", "self.register_buffer('kept', torch.zeros(8, 4))"),
+    ("return x.to(torch.float8_e4m3fn)", "pass"), ("return (x > 0)", "pass"), ("return x.numel()", "pass"),
+])
+def test_a_reference_with_something_to_compare_can_run(tmp_path: Path, forward: str, init: str) -> None:
+    found = probe(write(tmp_path, forward, init))
+    assert isinstance(found, ProbeResult), found
+
+
+def test_lazy_modules_get_the_same_weights_in_every_model(tmp_path: Path) -> None:
+    path = write(tmp_path, "return self.layers(x)", LAZY)
+    one, other = construct(load(path)).state_dict(), construct(load(path)).state_dict()
+    assert one["layers.0.weight"].shape == (6, 4)
+    assert list(one) == list(other) and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_the_call_that_gives_lazy_modules_their_shapes_changes_neither_buffers_nor_modes(tmp_path: Path) -> None:
+    model = construct(load(write(tmp_path, "return self.layers(x)", f"{LAZY}; self.layers[2].eval()")))
+    state = model.state_dict()
+    assert torch.equal(state["layers.1.running_mean"], torch.zeros(6)) and state["layers.1.num_batches_tracked"] == 0
+    assert [each.training for each in model.children()] == [True] and not model.get_submodule("layers.2").training
+
+
+def test_a_reference_with_lazy_modules_has_an_oracle(tmp_path: Path) -> None:
+    found = probe(write(tmp_path, "return self.layers(x)", LAZY))
+    assert isinstance(found, ProbeResult) and found.float64
+
+
+@pytest.mark.parametrize(("forward", "reason"), [
+    ("return self.layers(x) + torch.ones(3)", "the call that gives lazy modules their shapes raises RuntimeError"),
+    ("return x", "gives no shape to the lazy layers.0.weight, layers.0.bias"),
+])
+def test_lazy_modules_without_shapes_are_a_fault_of_the_problem(tmp_path: Path, forward: str, reason: str) -> None:
+    with pytest.raises(ProblemError, match=reason):
+        construct(load(write(tmp_path, forward, LAZY)))

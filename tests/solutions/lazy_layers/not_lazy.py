@@ -1,0 +1,10 @@
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.first, self.bn, self.last = nn.Linear(24, features), nn.BatchNorm1d(features), nn.Linear(features, 4)
+
+    def forward(self, x):
+        return self.last(self.bn(self.first(x)).clamp(min=0))
