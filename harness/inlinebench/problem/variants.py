@@ -62,10 +62,11 @@ POWERS_OF_TWO = (-2, -1, 1, 2)
 def is_continuous(tensor: torch.Tensor) -> bool:
     """Whether a tensor contains a continuous quantity, so that variants of it make sense.
 
-    False for integers, constants, masks (also additive masks with infinities), one-hot rows, labels stored as floats,
-    probabilities (non-negative, with sums of 1 along a dimension), and values sorted along the last dimension.
+    False for floats of 8 bits (PyTorch has no arithmetic for them), integers, constants, masks (also additive masks
+    with infinities), one-hot rows, labels stored as floats, probabilities (non-negative, with sums of 1 along a
+    dimension), and values sorted along the last dimension.
     """
-    if not tensor.is_floating_point() or tensor.numel() < FEWEST_DISTINCT:
+    if not tensor.is_floating_point() or tensor.element_size() == 1 or tensor.numel() < FEWEST_DISTINCT:
         return False
     flat = tensor.reshape(-1)
     sample = flat[:: max(1, flat.numel() // SAMPLE)].double()

@@ -2,8 +2,9 @@
 
 A derived shape replaces whole numbers, and tuples and lists of them, that the file assigns at module level. Relations
 between them are kept, because references and kernels rely on them: a number that divides another still does, a multiple
-of 32 stays one, any other number keeps its remainder by 32, and a smaller number stays the smaller one. Batch sizes are
-only kept as divisors: what else they have in common with other sizes is a coincidence.
+of 32 stays one, any other number keeps its remainder by 32 (or by 8, in the smallest shape) and becomes no multiple of
+32, and a smaller number stays the smaller one. Batch sizes are only kept as divisors: what else they have in common
+with other sizes is a coincidence.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import ast
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ Constants = dict[str, Any]
 SMALL = 16
 """Numbers up to this are kept: sizes of windows, strides, dimensions, groups. Only batch sizes may become smaller."""
 WARP = 32
-"""Numbers keep their remainder by this."""
+"""Multiples of this stay multiples, and other sizes do not become multiples."""
 MOST_ELEMENTS = 1 << 20
 """The most elements of an input at a derived shape."""
 MOST_SIZE = 1 << 12
@@ -31,9 +32,7 @@ MOST_WORK = 1 << 24
 """The largest product of all numbers, those written in `get_inputs` and `get_init_inputs` included. For most operators
 it is an upper bound of the multiplications."""
 MOST_DIGITS = 64
-"""The largest exponent, and the largest number of bits to shift by, that is computed."""
-
-
+"""The largest exponent, number of bits to shift by, and number of repetitions that is computed."""
 _OF_WINDOWS = ("kernel", "stride", "padding", "dilation")
 """Parts of names of sliding windows. That such a number divides a size means nothing."""
 
@@ -48,11 +47,13 @@ class _Step:
     """Sizes that differ become sizes that differ, up to about this one. Larger ones may become equal."""
     batch: float
     """Batch sizes are not reduced below this. If it is below 32, they need not stay multiples of 32."""
+    remainder: int = WARP
+    """Sizes keep their remainder by this."""
 
 
 _STEPS = (
     _Step(256, 1024, 256), _Step(128, 512, 128), _Step(64, 256, 64), _Step(64, 256, 8), _Step(32, 128, 32),
-    _Step(32, 128, 4), _Step(32, 64, 2), _Step(32, 32, 2), _Step(SMALL, SMALL, 2),
+    _Step(32, 128, 4), _Step(32, 64, 2), _Step(32, 32, 2), _Step(SMALL, SMALL, 2), _Step(SMALL, SMALL, 2, 8),
 )
 """From large shapes to small ones."""
 _LARGER = 2
@@ -80,13 +81,21 @@ def derive(tree: ast.Module) -> tuple[Constants, ...]:
     sizes = {number for name, value in written.items() for number in leaves(value) if number > SMALL or _is_batch(name)}
     if not sizes or _is_small(tree, written):
         return ()
-    shapes = [shape for step in _STEPS if (shape := _at(assigned, written, step)) is not None]
+    shapes = _different(_at(assigned, written, step) for step in _STEPS)
+    if not shapes:
+        return ()
     chosen = next((index for index, shape in enumerate(shapes) if _is_small(tree, written | shape)), len(shapes) - 1)
-    found = [*shapes[chosen:chosen + 1], *shapes[-1:], *reversed(shapes[max(0, chosen - _LARGER):max(0, chosen)])]
-    if (only_batch := _at(assigned, written, _ONLY_BATCH)) is not None:
-        found.append(only_batch)
-    changed = [shape for index, shape in enumerate(found) if shape and shape not in found[:index]]
-    return (*changed, {}) if changed else ()
+    larger = reversed(shapes[max(0, chosen - _LARGER):chosen])
+    return (*_different([shapes[chosen], shapes[-1], *larger, _at(assigned, written, _ONLY_BATCH)]), {})
+
+
+def _different(shapes: Iterable[Constants | None]) -> list[Constants]:
+    """Returns the shapes that differ from the file and from each other, in order."""
+    found: list[Constants] = []
+    for shape in shapes:
+        if shape and shape not in found:
+            found.append(shape)
+    return found
 
 
 def is_no_larger(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -136,7 +145,8 @@ def _size(number: int, factor: int, step: _Step, largest: int) -> int | None:
     least = max(int(step.floor), largest + 1 if largest < step.distinct else largest)
     first = -(-least // factor) * factor
     fitting = range(first, min(number, first + factor * WARP) + 1, factor)
-    return next((size for size in fitting if size % WARP == number % WARP), None)
+    return next((size for size in fitting if (size - number) % step.remainder == 0
+                 and (size % WARP == 0) == (number % WARP == 0)), None)
 
 
 def _batch(number: int, step: _Step) -> int:
@@ -222,7 +232,11 @@ def _is_small(tree: ast.Module, constants: Mapping[str, Any]) -> bool:
     given = [node for node in tree.body if isinstance(node, ast.FunctionDef)
              and node.name in ("get_inputs", "get_init_inputs")]
     calls = [node for function in given for node in ast.walk(function) if isinstance(node, ast.Call)]
-    elements = max((_product(call.args, constants) for call in calls), default=1)
+    sizes = dict(constants)
+    for name, expression in _assignments(tree):
+        if name not in constants:  # computed from others, such as `channels = dim`
+            sizes[name] = _known(expression, sizes)
+    elements = max((_product(call.args, sizes) for call in calls), default=1)
     single = {abs(value) for value in constants.values() if isinstance(value, int)}
     numbers = [abs(number) for value in constants.values() for number in leaves(value)
                if isinstance(value, int) or abs(number) not in single]  # such as the shape of a bias
