@@ -3,19 +3,17 @@
     python benchmarks/kernelbench.py FOLDER [-- further arguments of run_eval.py]
 
 All references of levels 1 to 3 must load and pass, except those in EXCEPTIONS, each with its cause. The folder is not
-part of this repository. With --shrink N, integer constants above N are set to N in a copy, so that a small machine can
-at least test whether files load and run.
+part of this repository. On the CPU they are evaluated at derived shapes.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,16 +34,14 @@ def main(arguments: Sequence[str]) -> int:
     add = parser.add_argument
     add("folder", type=Path, help="folder with level1, level2 and level3")
     add("--levels", type=int, nargs="+", default=LEVELS)
-    add("--shrink", type=int, metavar="N")
     add("--out", type=Path, help="file for the results; an existing file is resumed")
     end = arguments.index("--") if "--" in arguments else len(arguments)
     given, more = parser.parse_args(arguments[:end]), arguments[end + 1 :]
     with tempfile.TemporaryDirectory(prefix="inlinebench-kernelbench-") as scratch:
-        folder = given.folder if given.shrink is None else shrunk(given.folder, Path(scratch), given.shrink)
         out = given.out or Path(scratch) / "results.jsonl"
         levels = [word for level in given.levels for word in ("--level", str(level))]
-        subprocess.run([sys.executable, str(ROOT / "run_eval.py"), "*/@reference", "--problems", str(folder), *levels,
-                        "--allow-library", "--out", str(out), "--resume", *more], stdin=subprocess.DEVNULL,
+        subprocess.run([sys.executable, str(ROOT / "run_eval.py"), "*/@reference", "--problems", str(given.folder),
+                        *levels, "--allow-library", "--out", str(out), "--resume", *more], stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, check=False)
         return report(list(read(out)))
 
@@ -64,25 +60,6 @@ def report(results: Sequence[Result]) -> int:
         cause = EXCEPTIONS.get(result.problem, "" if expected else "UNEXPECTED")
         print(f"{result.problem}: {result.verdict}: {one_line(result.reason)} {f'({cause})' if cause else ''}")
     return int(unexpected > 0 or not results)
-
-
-def shrunk(folder: Path, scratch: Path, most: int) -> Path:
-    """Returns a copy of the problems with smaller constants."""
-    for path in folder.glob("level*/*.py"):
-        target = scratch / path.parent.name / path.name
-        target.parent.mkdir(exist_ok=True)
-        target.write_text("\n".join(_smaller(path.read_text(encoding="utf-8"), most)), encoding="utf-8")
-    return scratch
-
-
-def _smaller(text: str, most: int) -> Iterator[str]:
-    lines = text.splitlines()
-    for node in ast.parse(text).body:
-        value = getattr(node, "value", None)
-        if isinstance(node, ast.Assign) and isinstance(value, ast.Constant) and isinstance(value.value, int):
-            assert isinstance(node.targets[0], ast.Name)
-            lines[node.lineno - 1] = f"{node.targets[0].id} = {min(value.value, most)}"
-    yield from lines
 
 
 if __name__ == "__main__":

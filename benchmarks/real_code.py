@@ -5,6 +5,10 @@
     python benchmarks/real_code.py FOLDER --out FILE.jsonl --time-limit 480
                                                                  keep finished builds, start none after 480 s; run the
                                                                  same command again to continue and print the tables
+    python benchmarks/real_code.py FOLDER --check --out FILE.jsonl -- --device cpu --calls 5
+                                                                 evaluate instead, and compare the verdicts with those
+                                                                 of the solutions' source; further arguments are
+                                                                 run_eval.py's
 
 The folder has `problems/<problem>.py`, `solutions/<problem>/<name>.py`, and optionally `verdicts.tsv`: the verdicts of
 the solutions' source, with the columns problem, solution and verdict and a header line. A verdict is `passed`, `failed`
@@ -44,6 +48,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "harness"))
 
 from real_code_builds import Task, by_harness, by_stock, verdicts  # noqa: E402
+from real_code_check import check  # noqa: E402
+from real_code_check import report as check_report  # noqa: E402
 from real_code_rows import Maker, Record, bars, report  # noqa: E402
 
 from inlinebench.compile import driver, toolchain  # noqa: E402
@@ -57,6 +63,8 @@ BUILD_TIMEOUT_S = 300.0
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = read_options(arguments)
+    if given.check:
+        return check_all(given)
     begin = time.monotonic()
     try:
         task = Task(given.folder.resolve(), target(given), given.jobs or default_jobs(), given.timeout,
@@ -76,6 +84,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\n{time.monotonic() - begin:.0f} s")
     if any(bar.met is False for bar in bars(ours, pairs)):
         return 1
+    return 2 if left else 0
+
+
+def check_all(given: argparse.Namespace) -> int:
+    """Evaluates all solutions, or those with a recorded verdict, and prints the tables. Returns 2 if some are left."""
+    recorded = verdicts(given.folder / "verdicts.tsv")
+    try:
+        names = [str(each) for each in catalog.read(given.folder / "problems", given.folder / "solutions").solutions]
+        names = [name for name in names if given.recorded in (None, recorded.get(name))]
+        with tempfile.TemporaryDirectory(prefix="inlinebench-") as folder:
+            results = check(given.folder, names, given.out or Path(folder) / "results.jsonl", given.more)
+    except (UsageError, OSError) as error:
+        print(f"real_code.py: {error}", file=sys.stderr)
+        return 2
+    left = len(names) - len(results)
+    print(check_report(results, recorded, left))
     return 2 if left else 0
 
 
@@ -160,7 +184,11 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "running builds are finished")
     add("--out", type=Path, metavar="FILE", help="append each build to FILE as a line of JSON; skip builds that it has "
         "from the same setup")
-    return parser.parse_args(arguments)
+    add("--check", action="store_true", help="evaluate the solutions instead; arguments after -- are run_eval.py's")
+    add("--recorded", metavar="VERDICT", help="with --check: only solutions with this verdict in verdicts.tsv")
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    end = words.index("--") if "--" in words else len(words)
+    return parser.parse_args(words[:end], argparse.Namespace(more=words[end + 1:]))
 
 
 if __name__ == "__main__":

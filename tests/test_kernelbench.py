@@ -56,7 +56,7 @@ SAMPLES = {
 FILES = {
     "KB/level1/2_Scale.py": PROBLEM.format(imports="", body="x * self.scale", rows=16),
     "KB/level1/10_Relu_.py": PROBLEM.format(imports="", body="torch.relu(x * self.scale)", rows=16),
-    "KB/level1/11_Huge_.py": PROBLEM.format(imports="", body="x * self.scale", rows="1 << 34"),
+    "KB/level1/11_Huge_.py": PROBLEM.format(imports="", body="x * self.scale", rows="int(2e10)"),
     "KB/level2/10_Packages.py": PROBLEM.format(imports="import not_installed.parts", body="x", rows=16),
     "KB/level2/11_Broken.py": PROBLEM.format(imports="import torch.not_there", body="x", rows=16),
     "KB/changelog/notes.py": "raise SystemExit",

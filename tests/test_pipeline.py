@@ -12,8 +12,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from inlinebench.records.result import Verdict
+from inlinebench.records.result_schema import result_schema
 
 from .running import TESTS, Run, run_eval
 
@@ -153,6 +155,14 @@ def test_the_junit_files_contain_the_same_results(run: Run, folder: Path) -> Non
     assert sum(len(list(suite.iter("testcase"))) for suite in suites) == len(run.results)
     failed = sum(len(list(suite.iter(kind))) for suite in suites for kind in ("failure", "error"))
     assert failed == sum(row.verdict is not Verdict.PASSED for row in run.results)
+
+
+def test_every_line_of_results_is_valid_by_the_schema(run: Run, folder: Path) -> None:
+    lines = [line for name in ("building", "plain") for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+    assert len(lines) == len(run.results)
+    valid = Draft202012Validator(result_schema())
+    for line in lines:
+        valid.validate(json.loads(line))
 
 
 def test_the_output_of_a_solution_is_in_its_log_and_not_on_the_screen(run: Run) -> None:

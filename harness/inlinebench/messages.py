@@ -73,9 +73,11 @@ class ProblemAt:
     shape: str
     """The name of a shape: `full`, or a key of the file's `SHAPES`."""
     constants: Mapping[str, Any]
-    """Values that replace the file's module-level constants (`--set`), by name."""
+    """Values that replace the file's module-level constants (`--set`, or a derived shape), by name."""
     precision: str | None = None
     """The dtype that floating-point inputs and weights are cast to: a key of `inlinebench.wire.arithmetic.DTYPES`."""
+    alternatives: tuple[Mapping[str, Any], ...] = ()
+    """Constants of a derived shape to try in turn if the reference does not run with `constants`."""
     oracle: bool = True
     """Whether the reference may run in float64. False to repeat an evaluation in which it took too long there."""
 

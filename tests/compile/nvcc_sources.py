@@ -28,12 +28,12 @@ def kernel(device: str = "", host: str = "", before: str = "", headers: str = ""
 UNUSED = kernel("int j;")
 BOTH = kernel("int j;", "int k;")
 
-IN_EVERY_RUN = {
+FIRST = {
     "unused variable in a kernel": Case(kernel("int j;", headers=HEADERS), "was declared but never referenced"),
     "unused variable in host code": Case(kernel(host="int k;"), "never referenced", ("-Xcompiler", "-Wall")),
     "error behind a megabyte of headers": Case(kernel("y = 1;", headers=HEADERS), '"y" is undefined', fails=True),
 }
-SLOW = {
+REST = {
     "warnings in device and host code": Case(BOTH, "never referenced", ("-Xcompiler=-Wall,-Wextra",)),
     "error in host code": Case(kernel(host="int k = missing;"), '"missing" is undefined', fails=True),
     "several errors": Case(kernel("y = 1; z = 2;", "w = 3;"), '"z" is undefined', fails=True),

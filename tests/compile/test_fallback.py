@@ -66,6 +66,7 @@ def test_an_error_about_a_name_of_the_full_headers_gets_a_second_attempt(log: st
     assert needs_full_headers(f"{log}\nninja: build stopped: subcommand failed.", ["int f();"])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("source", NEEDS_FULL)
 def test_a_source_that_needs_more_than_slim_headers_gets_a_second_attempt(source: str, tmp_path: Path) -> None:
     """Uses the errors of the real compiler."""

@@ -18,7 +18,7 @@ from inlinebench.compile.recipe import NVCC_FLAGS, recipe
 from inlinebench.compile.slim import SLIM_DIR
 from inlinebench.records.build_request import BuildRequest
 
-from .nvcc_sources import IN_EVERY_RUN, SLOW, Case
+from .nvcc_sources import FIRST, REST, Case
 
 pytestmark = pytest.mark.nvcc
 
@@ -69,16 +69,17 @@ def messages(output: str) -> set[str]:
     return {VARIES.sub("", line.strip()) for line in found}
 
 
-@pytest.mark.parametrize("name", IN_EVERY_RUN)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIRST)
 def test_a_build_has_the_status_and_messages_of_plain_nvcc(name: str, tmp_path: Path) -> None:
-    check(IN_EVERY_RUN[name], None, tmp_path)
+    check(FIRST[name], None, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.parametrize("name", REST)
 def test_a_build_with_precompiled_headers_has_them_too(name: str, gpu_precompiled: Path, tmp_path: Path) -> None:
-    check(SLOW[name], gpu_precompiled, tmp_path)
+    check(REST[name], gpu_precompiled, tmp_path)
 
 
 def check(case: Case, precompiled: Path | None, folder: Path) -> None:

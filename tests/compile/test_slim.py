@@ -22,7 +22,7 @@ from inlinebench.compile.service import BuildService
 from inlinebench.compile.slim import SLIM_DIR, further_headers
 from inlinebench.records.build_request import BuildRequest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUNDLED = sorted(f"{path.parent.name}/{path.stem}" for path in (ROOT / "solutions").glob("*/*.py"))

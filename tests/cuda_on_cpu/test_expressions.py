@@ -39,12 +39,14 @@ def refused(made: Recipe, folder: Path) -> list[str]:
     return [_EXPRESSIONS[line] for line in sorted(lines)]
 
 
+@pytest.mark.slow
 def test_the_headers_for_the_cpu_refuse_what_nvcc_refuses_and_nothing_else(tmp_path: Path) -> None:
     made = cpu_recipe(request("-Xcompiler", "-fmax-errors=0"), tmp_path / "not_linked.so", slim=True)
     assert refused(made, tmp_path) == REFUSED
 
 
 @pytest.mark.nvcc
+@pytest.mark.slow
 def test_nvcc_does_as_the_table_says(tmp_path: Path) -> None:
     made = recipe(request("-Xcudafe", "--error_limit=100000"), ("90",), slim=True)
     assert refused(made, tmp_path) == REFUSED

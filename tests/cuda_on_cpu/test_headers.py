@@ -10,7 +10,7 @@ import pytest
 from inlinebench.compile import toolchain
 from inlinebench.cuda_on_cpu import INCLUDE_DIR
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 _HEADERS = sorted(str(path.relative_to(INCLUDE_DIR)) for path in INCLUDE_DIR.rglob("*.*")
                   if path.relative_to(INCLUDE_DIR).parts[0] != "inlinebench")

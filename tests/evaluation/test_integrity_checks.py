@@ -42,11 +42,11 @@ def test_implausible_times_are_rejected_and_the_reason_mentions_other_processes(
     unused: Any = None
     costs = SimpleNamespace(write_ms=0.1, surroundings=Surroundings(0.12, 0.02, 0.0, 0.0))
     workload: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"), sets=[None] * 4, costs=costs)
-    tools: Any = SimpleNamespace(settings=SimpleNamespace(timing=True), progress=lambda text: None)
+    tools: Any = SimpleNamespace(settings=SimpleNamespace(timing=True), progress=lambda text: None, peaks=None)
     with pytest.raises(Failed) as failure:
         IntegrityChecks(
             workload=workload, tools=tools, attempt=Attempt(), timings=timings, requests=requests,
-            reference=unused, batch=batch, trace=unused,  # type: ignore[arg-type]
+            reference=unused, secret_random=unused, batch=batch, trace=unused,  # type: ignore[arg-type]
         ).run()
     assert failure.value.verdict is Verdict.REJECTED
     assert reason in failure.value.reason and failure.value.reason.endswith("; or not")
@@ -90,7 +90,7 @@ class Candidate:
         unused: Any = None
         IntegrityChecks(
             workload=workload, tools=tools, attempt=self.attempt, timings=unused, requests=requests,
-            reference=reference, batch=unused, trace=self._trace,
+            reference=reference, secret_random=unused, batch=unused, trace=self._trace,
         ).run()
         kernels = self.attempt.kernels
         return {share.name: share.origin for share in kernels.top} if kernels else {}

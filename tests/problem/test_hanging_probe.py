@@ -42,7 +42,7 @@ def probe(process: ProbeProcess, path: Path) -> ProbeResult | CannotRun:
 def test_a_step_that_hangs_is_named_after_one_try(process: ProbeProcess, tmp_path: Path, step: str) -> None:
     path = write_problem(tmp_path, "hangs", {step: "hang()"})
     assert probe(process, path) == CannotRun(
-        f"{path}: {STEPS[step]} takes longer than 2 s (--problem-timeout raises the limit)")
+        f"{path}: {STEPS[step]} takes longer than 2 s (--problem-timeout raises the limit)", beyond_limits=True)
     assert times_hung(path) == 1
 
 

@@ -93,6 +93,7 @@ LEFT_ALONE = {
     "probabilities_by_column": lambda: torch.randn(100, 8).softmax(0),
     "sorted": lambda: torch.rand(256).sort().values,
     "sorted_rows": lambda: torch.rand(8, 64).sort(-1, descending=True).values,
+    "eight_bits": lambda: torch.randn(100).to(torch.float8_e4m3fn),
     "few_elements": lambda: torch.rand(5),
     "one_value": lambda: torch.rand(()),
     "empty": lambda: torch.rand(0, 5),

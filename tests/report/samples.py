@@ -150,6 +150,7 @@ def any_result(draw: st.DrawFn) -> Result:
         problem=draw(st.sampled_from(["matmul_diag", "gemm"]) | _texts),
         solution=draw(_names),
         shape=draw(st.sampled_from(["full", "small"]) | _texts),
+        constants=draw(_maybe(st.lists(_texts, max_size=2).map(tuple))),
         device=draw(st.sampled_from(["cuda:0", "cpu"])),
         verdict=verdict,
         reason="" if passed else draw(st.text(min_size=1)),

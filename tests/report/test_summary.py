@@ -42,6 +42,15 @@ def test_a_problem_is_passed_only_if_all_its_shapes_passed() -> None:
     assert set(found.fast.values()) == {0.0}
 
 
+def test_failures_at_derived_shapes_are_counted_apart() -> None:
+    derived = {"shape": "derived", "constants": ("N=4",)}
+    wrong, crashed = result("b/naive", Verdict.WRONG), result("c/naive", Verdict.CRASHED, **derived)
+    found = only(result("a/naive", **derived), wrong, crashed)
+    assert (found.tried, found.passed, found.derived) == (3, 1, 1)
+    assert "failed derived" in render([found])
+    assert "failed derived" not in render([only(wrong)])
+
+
 def test_a_shape_that_was_not_tried_does_not_count() -> None:
     found = only(result("a/naive", Verdict.SKIPPED), result("a/naive", shape="small", speedup=3.0))
     assert (found.tried, found.passed, found.speedup) == (1, 1, 3.0)

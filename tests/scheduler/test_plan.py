@@ -8,13 +8,14 @@ from inlinebench.records.catalog import Catalog, Problem, Solution
 from inlinebench.records.errors import UsageError
 from inlinebench.records.options import Options
 from inlinebench.records.result import Verdict
-from inlinebench.scheduler.plan import choose, plan, shapes
+from inlinebench.scheduler.plan import choose, names_of, not_applied, plan, shapes
 from inlinebench.scheduler.session import exit_status
 
 from ..report.samples import FAILURES, result
 
 PROBLEM = Problem("matmul", Path("/p/matmul.py"), ("small", "odd"), ("N", "M"))
 BARE = Problem("relu", Path("/p/relu.py"))
+LARGE = Problem("large", Path("/p/large.py"), constants=("N",), derived=({"N": 64}, {"N": 128}, {}))
 BROKEN = Problem("broken", Path("/p/broken.py"), error="/p/broken.py, line 1: invalid syntax")
 KNOWN = Catalog(
     {problem.name: problem for problem in (PROBLEM, BARE, BROKEN)},
@@ -38,6 +39,30 @@ def test_options_and_device_decide_the_shapes(options: Options, device: str, exp
 
 def test_a_problem_without_shapes_is_evaluated_at_full_everywhere() -> None:
     assert shapes(BARE, Options(), "cpu") == shapes(BARE, Options(check=True), "cuda:0") == ("full",)
+
+
+@pytest.mark.parametrize(("options", "device", "expected"), [
+    (Options(), "cpu", "derived"), (Options(check=True), "cpu", "derived"), (Options(shapes=("full",)), "cpu", "full"),
+    (Options(constants={"N": 3}), "cpu", "full"), (Options(constants={"Q": 3}), "cpu", "derived"),
+    (Options(), "cuda:0", "full"), (Options(check=True), "cuda:0", "full"),
+    (Options(shapes=("derived",)), "cuda:0", "derived"),
+])
+def test_a_shape_is_derived_on_the_cpu_or_on_demand(options: Options, device: str, expected: str) -> None:
+    assert shapes(LARGE, options, device) == (expected,)
+
+
+def test_a_job_at_a_derived_shape_has_the_constants_to_try() -> None:
+    (job,) = plan([(LARGE, Solution("large", "naive", Path("/s/large/naive.py")))], Options(), "cpu").jobs
+    assert (job.shape_name, job.problem.shape, job.problem.constants) == ("derived", "full", {"N": 64})
+    assert job.problem.alternatives == ({"N": 128}, {})
+
+
+def test_constants_apply_where_they_exist_and_the_other_problems_are_named() -> None:
+    options = Options(names=("matmul/naive", "relu/naive"), constants={"M": 3})
+    choices = choose(options, KNOWN)
+    assert [job.shape_name for job in plan(choices, options, "cpu").jobs] == ["M=3", "full"]
+    assert not_applied(choices, options) == ["--set M: not applied to relu, without such a constant"]
+    assert not_applied(choices[:1], options) == []
 
 
 def test_every_choice_has_a_job_for_each_shape_or_a_known_result() -> None:
@@ -64,9 +89,11 @@ def test_replaced_constants_name_the_shape() -> None:
 
 @pytest.mark.parametrize(("options", "said"), [
     (Options(names=("matmul",), constants={"Q": 1}), r"--set Q: /p/matmul.py has no such constant .*; it has N, M"),
+    (Options(names=("matmul", "relu"), constants={"Q": 1}), "none of the 2 chosen problems .*; they have N, M"),
+    (Options(names=("relu",), shapes=("derived",)), "--shape derived: /p/relu.py"),
     (Options(names=("matmul",), shapes=("tiny",)), r"--shape tiny: /p/matmul.py .*; it has full, small, odd"),
     (Options(names=("relu",), shapes=("small",)), "--shape small: /p/relu.py"),
-    (Options(names=("matmul",), solution_file=Path("/none.py")), "--solution /none.py: no such file"),
+    (Options(names=("matmul",), solution_files=(Path("/none.py"),)), "--solution /none.py: no such file"),
     (Options(names=("matmull",)), "did you mean matmul"),
 ])
 def test_options_that_do_not_fit_the_catalog_are_rejected(options: Options, said: str) -> None:
@@ -82,8 +109,15 @@ def test_an_empty_selection_is_rejected() -> None:
 def test_a_solution_file_in_any_folder_is_evaluated_against_the_named_problem(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("")
-    ((problem, solution),) = choose(Options(names=("relu",), solution_file=path), KNOWN)
+    ((problem, solution),) = choose(Options(names=("relu",), solution_files=(path,)), KNOWN)
     assert (problem, solution.name, solution.path) == (BARE, "mine", path)
+
+
+def test_solution_files_with_one_name_are_told_apart_by_their_folders() -> None:
+    assert names_of([Path("/x/a.py"), Path("/x/b.py")]) == ("a", "b")
+    assert names_of([Path("/x/a.py"), Path("/y/a.py")]) == ("x.a", "y.a")
+    with pytest.raises(UsageError, match="rename one"):
+        names_of([Path("/x/s/a.py"), Path("/y/s/a.py")])
 
 
 def test_the_exit_status_is_0_if_all_passed() -> None:
@@ -95,6 +129,14 @@ def test_the_exit_status_is_1_for_every_failure_but_a_skip(verdict: Verdict) -> 
     results = [result(), result(verdict=verdict)]
     assert exit_status(results, strict=False) == (0 if verdict is Verdict.SKIPPED else 1)
     assert exit_status(results, strict=True) == 1
+
+
+def test_failures_at_a_derived_shape_count_only_with_strict() -> None:
+    wrong = [result(verdict=Verdict.WRONG, shape="derived", constants=("N=4",))]
+    assert exit_status(wrong, strict=False) == 0 and exit_status(wrong, strict=True) == 1
+    as_written = [result(verdict=Verdict.WRONG, shape="derived")]
+    does_not_build = [result(verdict=Verdict.BUILD_FAILED, shape="derived", constants=("N=4",))]
+    assert exit_status(as_written, strict=False) == exit_status(does_not_build, strict=False) == 1
 
 
 LEVELS = Catalog(

@@ -78,7 +78,7 @@ def parse(
     Raises UsageError for options that the command does not have, that have unusable values or that contradict each
     other. Raises SystemExit for `--help` and `--version`.
     """
-    every, parser = _parser(RUN, environment, prog), _parser(command, environment, prog)
+    every, parser = parser_of(RUN, environment, prog), parser_of(command, environment, prog)
     given = every.parse_args([])  # the defaults of options that the command does not have
     if command.flag is not None:
         setattr(given, command.flag, True)
@@ -110,7 +110,7 @@ def _fill_in(given: argparse.Namespace, environment: Mapping[str, str]) -> None:
     if given.calls is None:
         given.calls = SANITIZED_CALLS if given.sanitize else CALLS
     given.constants = dict(types.constant(text) for text in given.constants)
-    for name in ("names", "shapes", "levels", "tags", "baselines", "architectures"):
+    for name in ("names", "solution_files", "shapes", "levels", "tags", "baselines", "architectures"):
         setattr(given, name, tuple(getattr(given, name)))
     given.cache = given.cache.expanduser()
     given.problems, given.solutions = _folders(given.problems, given.solutions, given.names)
@@ -145,8 +145,9 @@ def _folders(problems: Path | None, solutions: Path | None, names: Sequence[str]
     return problems, solutions
 
 
-def _parser(command: Command, environment: Mapping[str, str], prog: str) -> Parser:
-    elsewhere = () if command is RUN else _parser(RUN, environment, prog).options
+def parser_of(command: Command, environment: Mapping[str, str], prog: str) -> Parser:
+    """Returns the parser of a command. `environment` has the defaults of some options."""
+    elsewhere = () if command is RUN else parser_of(RUN, environment, prog).options
     parser = Parser(prog, command.description, usage=f"{prog} [options] [NAME ...]", examples=command.examples,
                     elsewhere=elsewhere)
     parser.add_argument(

@@ -42,7 +42,7 @@ KINDS = {
 
 def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
     """Runs the command and returns its exit status, 0. Raises UsageError."""
-    given = _parser(environment).parse_args(arguments)
+    given = parser(environment).parse_args(arguments)
     if given.limit is not None and given.command != "prune":
         raise UsageError("--limit is for prune")
     try:
@@ -54,16 +54,16 @@ def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     return 0
 
 
-def _parser(environment: Mapping[str, str]) -> Parser:
-    parser = Parser(PROGRAM, "Shows, prunes or clears the cache of built libraries.", examples=EXAMPLES)
-    add = parser.add_argument
+def parser(environment: Mapping[str, str] = os.environ) -> Parser:
+    found = Parser(PROGRAM, "Shows, prunes or clears the cache of built libraries.", examples=EXAMPLES)
+    add = found.add_argument
     add("command", choices=COMMANDS, help="list the contents with sizes and ages; remove the least recently used "
         "libraries beyond the limit, and leftovers of killed runs; or remove everything, without asking")
     add("--cache", type=Path, default=default_cache(environment), metavar="DIR",
         help="the cache's folder (default: INLINEBENCH_CACHE, or ~/.cache/inlinebench)")
     add("--limit", type=gib, metavar="GIB", help="with prune: the size to keep "
         f"(default: INLINEBENCH_CACHE_LIMIT, or {CACHE_LIMIT_GIB:g})")
-    return parser
+    return found
 
 
 def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]) -> str:

@@ -24,19 +24,16 @@ old.jsonl new.jsonl --allow-gone         solutions were removed on purpose
 old.jsonl new.jsonl --any-gpu            times of different GPUs"""
 
 
+def add_permissions(parser: Parser) -> None:
+    """Adds the options that permit a comparison of unlike times."""
+    parser.add_argument("--any-gpu", action="store_true", help="compare times of different GPUs")
+    parser.add_argument("--any-version", action="store_true", help="compare times of versions with different meanings "
+                        "of times")
+
+
 def main(arguments: Sequence[str]) -> int:
     """Prints the comparison and returns the exit status. Raises UsageError."""
-    parser = Parser("inlinebench compare", "Compares two files of results. Its exit status is a gate in CI.",
-                    end=END, examples=EXAMPLES)
-    add = parser.add_argument
-    add("before", type=Path, help="results written by --out: the state to compare with")
-    add("after", type=Path, help="results written by --out: the new state")
-    add("--all", action="store_true", help="also show unchanged rows")
-    add("--allow-gone", action="store_true", help="let rows be gone: they do not change the exit status")
-    add("--any-gpu", action="store_true", help="compare times of different GPUs")
-    add("--any-version", action="store_true", help="compare times of versions with different meanings of times")
-    add("--markdown", type=Path, metavar="FILE", help="also write the table to FILE, for a comment on a pull request")
-    given = parser.parse_args(arguments)
+    given = parser().parse_args(arguments)
     found = compare(read(given.before), read(given.after), any_gpu=given.any_gpu, any_version=given.any_version)
     if not found:
         raise UsageError(f"neither {given.before} nor {given.after} has results; name files written by --out")
@@ -45,3 +42,16 @@ def main(arguments: Sequence[str]) -> int:
     show(changes.text(found, everything=given.all))
     worse = WORSE - {Change.GONE} if given.allow_gone else WORSE
     return int(any(each.change in worse for each in found))
+
+
+def parser() -> Parser:
+    found = Parser("inlinebench compare", "Compares two files of results. Its exit status is a gate in CI.",
+                   end=END, examples=EXAMPLES)
+    add = found.add_argument
+    add("before", type=Path, help="results written by --out: the state to compare with")
+    add("after", type=Path, help="results written by --out: the new state")
+    add("--all", action="store_true", help="also show unchanged rows")
+    add("--allow-gone", action="store_true", help="let rows be gone: they do not change the exit status")
+    add_permissions(found)
+    add("--markdown", type=Path, metavar="FILE", help="also write the table to FILE, for a comment on a pull request")
+    return found

@@ -69,10 +69,7 @@ class ModelNew(nn.Module):
 
 def main(arguments: Sequence[str]) -> int:
     """Writes both files and returns the exit status. Raises UsageError."""
-    parser = Parser("inlinebench init", "Writes ./problems/NAME.py and ./solutions/NAME/naive.py, which passes: change "
-                    "them.", examples="row_sum")
-    parser.add_argument("name", metavar="NAME", help="name of the problem")
-    name = parser.parse_args(arguments).name
+    name = parser().parse_args(arguments).name
     if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
         raise UsageError(f"{name}: write a name of letters, digits and _, such as row_sum")
     texts = {Path("problems") / f"{name}.py": PROBLEM,
@@ -89,3 +86,10 @@ def main(arguments: Sequence[str]) -> int:
                              ) from error
     show("".join(f"wrote {path}\n" for path in texts) + f"next: inlinebench run {name}")
     return 0
+
+
+def parser() -> Parser:
+    found = Parser("inlinebench init", "Writes ./problems/NAME.py and ./solutions/NAME/naive.py, which passes: change "
+                   "them.", examples="row_sum")
+    found.add_argument("name", metavar="NAME", help="name of the problem")
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tabulate import tabulate
 
 from inlinebench.records import selection
-from inlinebench.records.catalog import FULL, Catalog
+from inlinebench.records.catalog import DERIVED, FULL, Catalog, Problem
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.options import Options
 
@@ -18,7 +18,7 @@ def listing(catalog: Catalog, options: Options) -> str:
     chosen = selection.problems(catalog, options.names, options.levels, options.tags)
     everything = not (options.names or options.levels or options.tags)
     rows = [
-        [problem.name, problem.level, " ".join(problem.tags), problem.error or " ".join((FULL, *problem.shapes)),
+        [problem.name, problem.level, " ".join(problem.tags), problem.error or " ".join(_shapes(problem)),
          " ".join(solution.name for solution in catalog.of(problem.name))]
         for problem in sorted(chosen, key=lambda each: (each.level or 0, natural(each.name)))
     ]
@@ -27,3 +27,11 @@ def listing(catalog: Catalog, options: Options) -> str:
              "draw the same ones from torch's generator" for problem in chosen if problem.draws]
     lost = [str(solution) for solution in catalog.solutions if everything and solution.problem not in catalog.problems]
     return "\n".join([text, *draws, *(f"{name}: there is no such problem" for name in lost)])
+
+
+def _shapes(problem: Problem) -> tuple[str, ...]:
+    """Returns the names of the shapes, and the constants of a derived shape that an evaluation tries first."""
+    if not problem.derived:
+        return FULL, *problem.shapes
+    constants = ", ".join(f"{name}={value}" for name, value in problem.derived[0].items())
+    return FULL, f"{DERIVED} ({constants})"

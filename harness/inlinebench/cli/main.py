@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": "compare two files of results",
     "merge": "join the results of several shards",
     "report": "write results as HTML, Markdown, CSV or JUnit XML",
+    "schema": "print the JSON schema of results",
     "cache": "show, prune or clear built libraries",
 }
 """A command is one of `EVALUATING`, or a module of this package with a function `main`, which takes its arguments."""

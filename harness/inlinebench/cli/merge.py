@@ -20,11 +20,7 @@ from inlinebench.records.result_json import to_json
 
 def main(arguments: Sequence[str]) -> int:
     """Writes the joined file and returns the exit status: 1 if results of a shard are missing. Raises UsageError."""
-    parser = Parser("inlinebench merge", "Joins the results of several shards into one file. The exit status is 1 if "
-                    "results of a shard are missing.", examples="part*.jsonl -o results.jsonl")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="results written by --out")
-    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="a new file")
-    given = parser.parse_args(arguments)
+    given = parser().parse_args(arguments)
     if given.out.exists():
         raise UsageError(f"{given.out} already exists: name another file, or remove it")
     merged = merge(read_all(given.files))
@@ -37,6 +33,14 @@ def main(arguments: Sequence[str]) -> int:
     for gap in gaps:
         print(f"inlinebench merge: {gap}", file=sys.stderr)
     return int(bool(gaps))
+
+
+def parser() -> Parser:
+    found = Parser("inlinebench merge", "Joins the results of several shards into one file. The exit status is 1 if "
+                   "results of a shard are missing.", examples="part*.jsonl -o results.jsonl")
+    found.add_argument("files", nargs="+", type=Path, metavar="FILE", help="results written by --out")
+    found.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="a new file")
+    return found
 
 
 def merge(results: Iterable[Result]) -> list[Result]:

@@ -242,7 +242,8 @@ class Calls:
     def _check_integrity(self) -> None:
         IntegrityChecks(
             workload=self._workload, tools=self._tools, attempt=self._attempt, timings=self._timings,
-            requests=self._requests, reference=self._reference, batch=self._batch, trace=self._trace,
+            requests=self._requests, reference=self._reference, secret_random=self._secret_random,
+            batch=self._batch, trace=self._trace,
         ).run()
 
     def _trace(self, what: Traced) -> tuple[Activity, ...]:

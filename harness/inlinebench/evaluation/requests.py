@@ -138,7 +138,7 @@ class Requests:
     def _solution_file(self) -> tuple[Path, str]:
         if self._job.solution is not None:
             return self._job.solution.resolve(), "ModelNew"
-        problem = self._job.problem
+        problem = self._workload.problem
         path = self._candidate.scratch / f"{problem.path.stem}{REFERENCE}.py"
         path.write_text(problem_file.source_at(problem.path, problem.shape, problem.constants))
         return path, "Model"

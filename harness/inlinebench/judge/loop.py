@@ -23,6 +23,7 @@ from inlinebench.evaluation.baselines import Baselines
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.evaluation import evaluate
 from inlinebench.judge import device as devices
+from inlinebench.judge.derived import at_derived, last_of, smaller_ones
 from inlinebench.judge.triton import LACKS_TRITON, lacks_triton
 from inlinebench.messages import (
     Done,
@@ -38,7 +39,7 @@ from inlinebench.messages import (
 )
 from inlinebench.problem import own_code, problem_file
 from inlinebench.problem.memory import describe_shortage, free_bytes
-from inlinebench.problem.probe import CannotRun, is_sticky
+from inlinebench.problem.probe import CannotRun, ProbeResult, is_sticky
 from inlinebench.problem.probe_process import ProbeProcess
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
@@ -81,6 +82,7 @@ class Judge:
         self._environment, self._launcher, self._probe = environment, launcher, probe
         self._scratch = Path(tempfile.mkdtemp(prefix="inlinebench-judge-"))
         self._workload: Workload | None = None
+        self._prepared: tuple[str, str, str] | None = None
         self._baselines: Baselines | None = None
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
         self._step, self._last_progress = "", 0.0
@@ -149,7 +151,7 @@ class Judge:
         )
         attempt = evaluate(prepared, job, tools)
         failure = attempt.failure
-        return Result(
+        result = Result(
             problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(self._device),
             verdict=failure.verdict if failure else Verdict.PASSED, reason=failure.reason if failure else "",
             check=attempt.check, timing=None if failure else attempt.timing, kernels=attempt.kernels,
@@ -157,6 +159,7 @@ class Judge:
             seed=self._settings.seed, environment=self._environment, log=attempt.log or None,
             mismatch=failure.mismatch if failure else None,
         )
+        return at_derived(result, prepared.problem.constants) if job.problem.alternatives else result
 
     def _result(self, job: Evaluate, verdict: Verdict, reason: str, log: str | None = None) -> Result:
         return Result(
@@ -165,23 +168,20 @@ class Judge:
         )
 
     def _prepare(self, problem: ProblemAt) -> Workload | CannotRun:
-        if self._workload is not None and self._workload.problem.key == problem.key:
+        if self._workload is not None and self._prepared == problem.key:
             return self._workload
         if problem.key in self._cannot:
             return self._cannot[problem.key]
         self._close_workload()
         self._report_progress("preparing the problem")
-        settings = self._settings
-        self._probe.begin(problem, settings.variants, settings.max_memory)
-        self._load_own_kernels()
-        probed = self._probe.finish(settings.problem_timeout, self._report_progress)
+        at, probed = self._probed(problem)
         if isinstance(probed, CannotRun):
             self._cannot[problem.key] = probed
             return probed
         if self._settings.timing:
             self._candidates.settle()
         sanitized = self._settings.sanitize is not None
-        workload = Workload(problem, probed, self._device, self._scratch, host_arena=sanitized)
+        workload = Workload(at, probed, self._device, self._scratch, host_arena=sanitized)
         try:
             if self._device.type == "cuda" and self._settings.timing:
                 null_ms = self._peaks.null_ms if self._peaks else None
@@ -189,10 +189,27 @@ class Judge:
         except BaseException:
             workload.close()  # the next solution prepares the problem again
             raise
-        self._workload = workload
+        self._workload, self._prepared = workload, problem.key
         if self._device.type == "cuda" and self._settings.timing and self._settings.baselines:
             self._baselines = Baselines(self._workload, self._settings.baselines, self._clock, self._report_progress)
         return self._workload
+
+    def _probed(self, problem: ProblemAt) -> tuple[ProblemAt, ProbeResult | CannotRun]:
+        """Probes a problem. Of a derived shape, returns the first constants that the reference runs with."""
+        settings, todo = self._settings, [problem.constants, *problem.alternatives]
+        failures: list[CannotRun] = []
+        while True:
+            at = replace(problem, constants=todo.pop(0), alternatives=())
+            self._probe.begin(at, settings.variants, settings.max_memory)
+            self._load_own_kernels()
+            probed = self._probe.finish(settings.problem_timeout, self._report_progress)
+            if not isinstance(probed, CannotRun):
+                return at, probed
+            failures.append(probed)
+            if probed.beyond_limits:
+                todo = smaller_ones(todo, at.constants)
+            if probed.lacks_package or not todo:
+                return at, last_of(failures)
 
     def _load_own_kernels(self) -> None:
         """Runs the kernels that check calls once, because CUDA loads a kernel at its first launch."""
@@ -220,7 +237,7 @@ class Judge:
         Returns the libraries, or the reason why they could not be built. Without timing, the first probe and the first
         candidate start meanwhile.
         """
-        settings, problem = self._settings, job.problem
+        settings, problem = self._settings, replace(job.problem, alternatives=())
         if not settings.timing:
             self._probe.begin(problem, settings.variants, settings.max_memory)
         self._connection.send(NeedRuntimeLibraries())

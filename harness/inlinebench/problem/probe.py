@@ -103,6 +103,10 @@ class CannotRun:
     """The reason, for the result."""
     own_fault: bool = True
     """Whether the problem is at fault. False if this machine lacks memory or a package."""
+    lacks_package: bool = False
+    """Whether the file imports a package that is not installed."""
+    beyond_limits: bool = False
+    """Whether it takes too much memory or time, so that a smaller shape may do."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ def run_probe(
     trials = _Trials(set(excluded), report)
 
     def too_large(needed: int | None) -> CannotRun:
-        return CannotRun(describe_shortage(needed, free, device, most), own_fault=False)
+        return CannotRun(describe_shortage(needed, free, device, most), own_fault=False, beyond_limits=True)
 
     try:
         with host_refuses_more_than(available_bytes()):
@@ -168,7 +172,8 @@ def run_probe(
             return replace(probed, continuous=continuous, variants=admitted)
     except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
         if not is_out_of_memory(error) and not is_out_of_memory(error.__cause__):
-            return CannotRun(str(error), own_fault=not isinstance(error, PackageMissing))
+            lacks_package = isinstance(error, PackageMissing)
+            return CannotRun(str(error), own_fault=not lacks_package, lacks_package=lacks_package)
     except Exception as error:  # a CUDA error, which the GPU reports some time after the kernel that caused it
         if trials.any_made:
             raise

@@ -87,7 +87,7 @@ class ProbeProcess:
                 found = self._await(limit, show)
             except StepTimedOut as error:
                 self._restart()
-                return CannotRun(f"{problem.path}: {error}")
+                return CannotRun(f"{problem.path}: {error}", beyond_limits=True)
             if isinstance(found, ProbeDone):
                 if not found.healthy:
                     self._restart()

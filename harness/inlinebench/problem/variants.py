@@ -62,8 +62,8 @@ POWERS_OF_TWO = (-2, -1, 1, 2)
 def is_continuous(tensor: torch.Tensor) -> bool:
     """Whether a tensor contains a continuous quantity, so that variants of it make sense.
 
-    False for integers, constants, masks (also additive masks with infinities), one-hot rows, labels stored as floats,
-    floats of 8 bits (PyTorch does not compute with them), probabilities (non-negative, with sums of 1 along a
+    False for floats of 8 bits (PyTorch has no arithmetic for them), integers, constants, masks (also additive masks
+    with infinities), one-hot rows, labels stored as floats, probabilities (non-negative, with sums of 1 along a
     dimension), and values sorted along the last dimension.
     """
     if not tensor.is_floating_point() or tensor.element_size() == 1 or tensor.numel() < FEWEST_DISTINCT:

@@ -9,15 +9,19 @@ from __future__ import annotations
 import ast
 import re
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from inlinebench.records import derived_shape
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.random_draws import random_draws
 
 FULL = "full"
+DERIVED = "derived"
+"""The name of the small shape of a problem that declares no shapes."""
 REFERENCE = "@reference"
 ABOUT = ("SHAPES", "LEVEL", "TAGS")
 """Names of metadata in a problem file, which are not constants that a shape can replace."""
@@ -37,6 +41,9 @@ class Problem:
     """Names of the declared shapes, without `full`."""
     constants: tuple[str, ...] = ()
     """Names of the module-level constants."""
+    derived: tuple[Mapping[str, Any], ...] = ()
+    """Constants of derived shapes, to be tried in turn; see `inlinebench.records.derived_shape`. Empty for a problem
+    that declares shapes, or is small."""
     level: int | None = None
     """`LEVEL` (1: a single operator, 2: a fusion, 3: a block), or else the number of the folder `level1`."""
     tags: tuple[str, ...] = ()
@@ -148,6 +155,7 @@ def read_problem(path: Path) -> Problem:
     level, tags = _literal(assigned.get("LEVEL")), _literal(assigned.get("TAGS"))
     return Problem(
         name=path.stem, path=path, shapes=shapes, constants=constants,
+        derived=() if shapes else derived_shape.derive(tree),
         level=level if isinstance(level, int) else _level_of_folder(path),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),
         draws=random_draws(tree),

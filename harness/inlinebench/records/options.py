@@ -47,10 +47,10 @@ class Options:
     names: tuple[str, ...] = ()
     """The problems and solutions to evaluate: problems, `problem/solution`, globs of either, paths of problem files,
     numbers or ranges of numbers. Empty means everything."""
-    solution_file: Path | None = None
-    """A solution file to evaluate against the one problem in `names`."""
+    solution_files: tuple[Path, ...] = ()
+    """Solution files to evaluate against the one problem in `names`. Several are compared with the first one."""
     response: Path | None = None
-    """A file with a model's response (`-` for standard input), whose code block is evaluated like `solution_file`."""
+    """A file with a model's response (`-` for standard input), whose code block is evaluated like `solution_files`."""
     all_blocks: bool = False
     """Whether every code block of the response that defines `ModelNew` is evaluated, not only the last."""
     responses: tuple[Solution, ...] = ()
@@ -64,9 +64,10 @@ class Options:
     check: bool = False
     """Whether to check correctness only, without times."""
     shapes: tuple[str, ...] = ()
-    """The shapes to evaluate. Empty means `full` on a GPU, every shape with `check`, the declared shapes on the CPU."""
+    """The shapes to evaluate. Empty means `full` on a GPU, every shape with `check`, the declared shapes on the CPU, or
+    a derived one if there are none."""
     constants: Mapping[str, Any] = field(default_factory=dict)
-    """Constants of the problem file to replace, by name."""
+    """Constants of the problem files to replace, by name. Each applies to the problems that have it."""
     device: str = "auto"
     """The device: `auto`, `cpu`, `cuda` or `cuda:N`."""
     devices: tuple[str, ...] = ()
@@ -147,7 +148,7 @@ class Options:
     junit: Path | None = None
     """The file that results are written to as JUnit XML."""
     strict: bool = False
-    """Whether a skipped evaluation counts as not passed in the exit status."""
+    """Whether a skipped evaluation, and a failure at a derived shape, count as not passed in the exit status."""
     feedback: bool = False
     """Whether to print feedback on each solution instead of the table."""
     verbose: bool = False

@@ -43,6 +43,11 @@ class Verdict(str, Enum):
         return self.value
 
 
+NOT_OF_THE_SHAPE = frozenset({Verdict.PASSED, Verdict.SKIPPED, Verdict.BUILD_FAILED, Verdict.INVALID,
+                              Verdict.INTERNAL_ERROR})
+"""Verdicts that do not depend on the sizes of the inputs."""
+
+
 @dataclass(frozen=True)
 class Check:
     """How the outputs compared over all calls, warm-up calls included.
@@ -234,7 +239,7 @@ class Result:
     solution: str
     """Name of the solution; `@reference` for the problem's own reference."""
     shape: str
-    """Name of the shape, or the constants that `--set` replaced (`N=4,M=2`)."""
+    """Name of the shape, or the constants that `--set` replaced (`N=4,M=2`); `derived` for a derived shape."""
     device: str
     """The device, such as `cuda:0` or `cpu`."""
     verdict: Verdict
@@ -268,6 +273,13 @@ class Result:
     """Wall time of the evaluation in seconds, with builds that it waited for; absent if nothing was evaluated."""
     shard: Shard | None = None
     """The part of the work that the result belongs to; absent without `--shard`."""
+    constants: tuple[str, ...] | None = None
+    """The constants of a derived shape, as `--set` takes them (`N=4`); absent at other shapes."""
+
+    @property
+    def failed_derived(self) -> bool:
+        """Whether the solution fails at a derived shape, so that it may be right with the file as written."""
+        return bool(self.constants) and self.verdict not in NOT_OF_THE_SHAPE
 
     def __post_init__(self) -> None:
         passed = self.verdict is Verdict.PASSED

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from inlinebench.messages import Evaluate, ProblemAt
 from inlinebench.records import selection
-from inlinebench.records.catalog import FULL, REFERENCE, Catalog, Problem, Solution
+from inlinebench.records.catalog import DERIVED, FULL, REFERENCE, Catalog, Problem, Solution
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.options import SOLUTION_BASELINE, Options
@@ -46,11 +48,21 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
         raise UsageError(f"nothing to evaluate: no solution files in {options.solutions}; use --solutions for another "
                          f"folder, or '*/{REFERENCE}' to evaluate the references")
     chosen = (*chosen, *_rivals(options, known, chosen))
-    for problem, _ in chosen:
-        if problem is not None and not problem.error:
-            _check_constants(problem, options)
-            _check_shapes(problem, options)
+    readable = [problem for problem, _ in chosen if problem is not None and not problem.error]
+    for name in options.constants if readable else ():
+        _check_constant(name, readable)
+    for problem in readable:
+        _check_shapes(problem, options)
     return chosen
+
+
+def not_applied(choices: Sequence[Choice], options: Options) -> list[str]:
+    """Returns a remark on each constant of `--set` that some of the chosen problems lack: which ones these are."""
+    problems = {problem.name: problem for problem, _ in choices if problem is not None and not problem.error}
+    lacking = {name: [each.name for each in problems.values() if name not in each.constants]
+               for name in options.constants}
+    return [f"--set {name}: not applied to {', '.join(names)}, without such a constant"
+            for name, names in lacking.items() if names]
 
 
 def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
@@ -62,8 +74,8 @@ def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
         elif problem.error:
             known.append(_row(solution, device, Verdict.PROBLEM_ERROR, problem.error))
         elif solution.error:
-            known += [_row(solution, device, Verdict.INVALID, solution.error, _named(shape, options))
-                      for shape in shapes(problem, options, device)]
+            named = [_named(shape, _replaced(problem, options)) for shape in shapes(problem, options, device)]
+            known += [_row(solution, device, Verdict.INVALID, solution.error, name) for name in named]
         else:
             jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
     rivals = rival_names(options.baselines)  # first, because other results wait for them
@@ -86,38 +98,61 @@ def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: i
 def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
     """Returns the shapes of a problem to evaluate: those of the options; all with --check; `full` on a GPU.
 
-    `full` has sizes for a GPU, so on the CPU only the declared shapes are evaluated, if there are any.
+    `full` has sizes for a GPU, so on the CPU only the declared shapes are evaluated, or else a derived one.
     """
-    if options.constants:
+    if _replaced(problem, options):
         return (FULL,)
     if options.shapes:
         return options.shapes
     if options.sanitize is not None:
         return (SMALL,) if SMALL in problem.shapes else (FULL,)
     if device == "cpu":
-        return problem.shapes or (FULL,)
+        return problem.shapes or ((DERIVED,) if problem.derived else (FULL,))
     return (FULL, *problem.shapes) if options.check else (FULL,)
 
 
 def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> Evaluate:
+    constants = _replaced(problem, options)
+    path, precision = problem.path.resolve(), options.precision
+    if shape == DERIVED and problem.derived:
+        at = ProblemAt(path, FULL, problem.derived[0], precision, problem.derived[1:])
+    else:
+        at = ProblemAt(path, shape, constants, precision)
     return Evaluate(
         problem_name=problem.name,
         solution_name=solution.name,
-        problem=ProblemAt(problem.path.resolve(), shape, dict(options.constants), options.precision),
+        problem=at,
         solution=None if solution.name == REFERENCE else solution.path.resolve(),
-        shape_name=_named(shape, options),
+        shape_name=_named(shape, constants),
         level=problem.level,
     )
 
 
+def _replaced(problem: Problem, options: Options) -> dict[str, Any]:
+    """Returns the constants of `--set` that the problem has."""
+    return {name: value for name, value in options.constants.items() if name in problem.constants}
+
+
 def _given(options: Options) -> tuple[Solution, ...]:
     """Returns the solutions of `--solution` or `--response`, without their problem."""
-    path = options.solution_file
-    if path is None:
-        return options.responses
-    if not path.is_file():
-        raise UsageError(f"--solution {path}: no such file")
-    return (Solution("", path.stem, path),)
+    for path in options.solution_files:
+        if not path.is_file():
+            raise UsageError(f"--solution {path}: no such file")
+    names = dict(zip(names_of(options.solution_files), options.solution_files, strict=True))
+    return tuple(Solution("", name, path) for name, path in names.items()) or options.responses
+
+
+def names_of(files: Sequence[Path]) -> tuple[str, ...]:
+    """Returns the names of solution files: those of the files, with their folders' names before them if they are equal.
+
+    Raises UsageError if these are equal, too.
+    """
+    names = tuple(path.stem for path in files)
+    if len(set(names)) < len(names):
+        names = tuple(f"{path.resolve().parent.name}.{path.stem}" for path in files)
+    if len(set(names)) < len(names):
+        raise UsageError("--solution: two files have the same name in folders of the same name; rename one")
+    return names
 
 
 def _against_one(options: Options, known: Catalog, given: Sequence[Solution]) -> tuple[Choice, ...]:
@@ -137,18 +172,23 @@ def _rivals(options: Options, known: Catalog, chosen: Sequence[Choice]) -> list[
     return found
 
 
-def _check_constants(problem: Problem, options: Options) -> None:
-    for name in options.constants:
-        if name not in problem.constants:
-            there = ", ".join(problem.constants) or "none"
-            raise UsageError(f"--set {name}: {problem.path} has no such constant at module level; it has {there}")
+def _check_constant(name: str, problems: Sequence[Problem]) -> None:
+    """Raises UsageError if none of the problems has a constant."""
+    if any(name in problem.constants for problem in problems):
+        return
+    there = ", ".join(dict.fromkeys(each for problem in problems for each in problem.constants)) or "none"
+    paths = list(dict.fromkeys(problem.path for problem in problems))
+    if len(paths) == 1:
+        raise UsageError(f"--set {name}: {paths[0]} has no such constant at module level; it has {there}")
+    raise UsageError(f"--set {name}: none of the {len(paths)} chosen problems has such a constant at module level; "
+                     f"they have {there}")
 
 
 def _check_shapes(problem: Problem, options: Options) -> None:
+    known = (FULL, *problem.shapes, *((DERIVED,) if problem.derived else ()))
     for shape in options.shapes:
-        if shape not in (FULL, *problem.shapes):
-            there = ", ".join((FULL, *problem.shapes))
-            raise UsageError(f"--shape {shape}: {problem.path} declares no such shape; it has {there}")
+        if shape not in known:
+            raise UsageError(f"--shape {shape}: {problem.path} declares no such shape; it has {', '.join(known)}")
 
 
 def _without_problem(solution: Solution, device: str) -> Result:
@@ -160,6 +200,6 @@ def _row(solution: Solution, device: str, verdict: Verdict, reason: str, shape: 
     return Result(solution.problem, solution.name, shape, device, verdict, reason)
 
 
-def _named(shape: str, options: Options) -> str:
+def _named(shape: str, constants: Mapping[str, Any]) -> str:
     """Returns the name of a shape, or of the constants that replace those of the file."""
-    return ",".join(f"{name}={value}" for name, value in options.constants.items()) or shape
+    return ",".join(f"{name}={value}" for name, value in constants.items()) or shape

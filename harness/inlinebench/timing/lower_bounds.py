@@ -10,6 +10,7 @@ from statistics import median
 import torch
 
 from inlinebench.timing.call import Clock, timed_call
+from inlinebench.timing.peaks import Peaks
 
 REPEATS = 5
 EMPTY_CALLS = 15
@@ -20,6 +21,8 @@ QUEUED = 500
 """Steps that fit into a device's queue behind a blocking kernel."""
 APART = 256
 """Alignment in bytes of the parts of a copy, like that of tensors."""
+TRANSFER_MARGIN = 0.95
+"""The share of the least time of a transfer that a time must reach."""
 FULL_CACHES = 8
 """A write of this many L2 sizes runs at the speed of memory."""
 
@@ -39,6 +42,14 @@ def least_write_ms(clock: Clock, device: torch.device, size: int) -> float:
         return 0.0
     target = torch.empty(size, dtype=torch.uint8, device=device)
     return _best(clock, lambda: target.fill_(1)) * (1 - cached / size)
+
+
+def least_transfer_ms(size: int, cached: int, peaks: Peaks) -> float:
+    """Returns the least plausible time in ms of reading and writing `size` bytes in all, `cached` of them in L2.
+
+    Kernels that mostly read are a little faster than copies, so the larger of the two measured bandwidths counts.
+    """
+    return TRANSFER_MARGIN * max(0, size - cached) / max(peaks.read_bytes_s, peaks.copy_bytes_s) * 1e3
 
 
 @dataclass(frozen=True)

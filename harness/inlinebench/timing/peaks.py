@@ -1,8 +1,8 @@
-"""Measures the peaks of a GPU: the bandwidth of copies, and the rate of matrix products at each accuracy.
+"""Measures the peaks of a GPU: the bandwidths of copies and reads, and the rate of matrix products at each accuracy.
 
-Programs do not reach the peaks of a data sheet, and real peaks vary with clocks and power limit. So both are the best
-results of PyTorch's own copies and matrix products on this GPU. They are cached in a file until something changes that
-they depend on.
+Programs do not reach the peaks of a data sheet, and real peaks vary with clocks and power limit. So all are the best
+results of PyTorch's own copies, sums and matrix products on this GPU. They are cached in a file until something changes
+that they depend on.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TENSOR_CORES_FOR_ALL = 8
 """The first major compute capability with TF32 and bfloat16."""
 SMALLEST_SIDE = 256
 
-PROCEDURE = 2
+PROCEDURE = 3
 """Version of the procedure, part of every cache key. Raise it if `measure` measures something else."""
 
 
@@ -67,6 +67,8 @@ class Peaks:
 
     copy_bytes_s: float
     """Bytes read plus bytes written per second."""
+    read_bytes_s: float
+    """Bytes read per second by a kernel that writes almost nothing."""
     matmul: Mapping[str, float]
     """Floating-point operations per second of matrix products by kind (`float32` without TF32, `tf32`, `float64`,
     `float16`, `bfloat16`), without kinds that the device lacks."""
@@ -77,7 +79,7 @@ class Peaks:
         if unknown := sorted(set(self.matmul) - set(METHODS)):
             raise ValueError(f"unknown kinds of matrix products: {', '.join(unknown)}")
         times = () if self.null_ms is None else (self.null_ms,)
-        for value in (self.copy_bytes_s, *self.matmul.values(), *times):
+        for value in (self.copy_bytes_s, self.read_bytes_s, *self.matmul.values(), *times):
             if not isinstance(value, float) or not 0 < value < math.inf:
                 raise ValueError(f"{value!r} is not a positive finite speed or time")
 
@@ -98,12 +100,14 @@ class Peaks:
         ]
         null = "unknown" if self.null_ms is None else f"{self.null_ms * 1e3:.3g} µs"
         told.append(f"empty kernel: {null}")
-        return ", ".join([f"copy {self.copy_bytes_s / 1e9:.4g} GB/s read and written", *told])
+        bandwidths = (f"copy {self.copy_bytes_s / 1e9:.4g} GB/s read and written",
+                      f"read {self.read_bytes_s / 1e9:.4g} GB/s")
+        return ", ".join([*bandwidths, *told])
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes to measure: bytes to copy, and the sides of square matrices, of float64 and of all other kinds."""
+    """The sizes to measure: bytes to copy and read, and the sides of square matrices, of float64 and of other kinds."""
 
     copy_bytes: int = 1 << 30
     side: int = 8192
@@ -128,10 +132,10 @@ def measure(
         sizes = Sizes().within(torch.cuda.mem_get_info(device)[0])
     # float32 products come first: they take longest, and raise the clocks for the others.
     matmul = {kind: _matmul_flops_s(clock, device, kind, sizes) for kind in _kinds(device)}
-    copied = _copy_bytes_s(clock, device, sizes.copy_bytes)
+    copied, read = _copy_bytes_s(clock, device, sizes.copy_bytes), _read_bytes_s(clock, device, sizes.copy_bytes)
     if device.type == "cuda":
         torch.cuda.empty_cache()  # other processes need the memory
-    return Peaks(copied, matmul, None if tracer is None else null_ms(clock, tracer))
+    return Peaks(copied, read, matmul, None if tracer is None else null_ms(clock, tracer))
 
 
 def _kinds(device: torch.device) -> tuple[str, ...]:
@@ -158,6 +162,12 @@ def _copy_bytes_s(clock: Clock, device: torch.device, size: int) -> float:
     # Either the driver's copy or an elementwise kernel may be faster.
     works = [lambda: target.copy_(source), lambda: torch.neg(source, out=target)]
     return 2 * source.numel() * source.element_size() / _best_s(clock, works)
+
+
+def _read_bytes_s(clock: Clock, device: torch.device, size: int) -> float:
+    source = torch.rand(size // 4, device=device, generator=torch.Generator(device).manual_seed(0))
+    works = [lambda: torch.sum(source), lambda: torch.amax(source)]
+    return source.numel() * source.element_size() / _best_s(clock, works)
 
 
 def _best_s(clock: Clock, works: Sequence[Callable[[], object]]) -> float:
@@ -275,7 +285,7 @@ def _read(path: Path, facts: Mapping[str, Any]) -> Peaks | None:
 
 
 def _write(path: Path, facts: Mapping[str, Any], peaks: Peaks) -> None:
-    measured = {"copy_bytes_s": peaks.copy_bytes_s, "matmul": dict(peaks.matmul), "null_ms": peaks.null_ms}
+    measured = asdict(peaks)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
         try:

@@ -39,7 +39,8 @@ def _add_folders(add: Add, _: Mapping[str, str]) -> None:
 
 def _add_selection(add: Add, environment: Mapping[str, str]) -> None:
     _add_folders(add, environment)
-    add("--solution", dest="solution_file", type=Path, metavar="FILE", help="evaluate FILE against the named problem")
+    add("--solution", dest="solution_files", type=Path, action="append", default=[], metavar="FILE", help="evaluate "
+        "FILE against the named problem; repeatable: each further one is compared with the first")
     add("--response", type=Path, metavar="FILE", help="evaluate a model's response: the last closed code block in FILE "
         "(- for standard input) that defines ModelNew")
     add("--all-blocks", action="store_true", default=False, help="with --response: every code block that defines "
@@ -49,8 +50,9 @@ def _add_selection(add: Add, environment: Mapping[str, str]) -> None:
 def _add_shapes(add: Add, _: Mapping[str, str]) -> None:
     add("--shape", dest="shapes", action="append", default=[], metavar="NAME", help="a shape that the problem "
         "declares; repeatable (default: full; every shape when only correctness is checked; on the CPU the declared "
-        "ones)")
-    add("--set", dest="constants", action="append", default=[], metavar="K=V", help="replace a constant of the problem")
+        "ones, or else a derived one)")
+    add("--set", dest="constants", action="append", default=[], metavar="K=V", help="replace a constant of the "
+        "problems that have it; repeatable")
     add("--precision", metavar="|".join(PRECISIONS), help="cast floating-point inputs and weights, as KernelBench does "
         "(default: as the problem has them)")
 
@@ -136,7 +138,8 @@ def _add_builds(add: Add, environment: Mapping[str, str]) -> None:
 
 
 def _add_build_results(add: Add, _: Mapping[str, str]) -> None:
-    add("--strict", action="store_true", default=False, help="count a skipped solution as not passed")
+    add("--strict", action="store_true", default=False, help="count a skipped solution, and a "
+        "failure at a derived shape, as not passed")
     add("-v", "--verbose", action="store_true", default=False, help="print compiler output and the output of "
         "solutions on stderr")
     add("-q", "--quiet", action="store_true", default=False, help="print no progress")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import torch
 
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.failures import Failed
@@ -15,12 +18,14 @@ from inlinebench.evaluation.integrity.attribution import (
     read_profile,
 )
 from inlinebench.evaluation.integrity.batches import Batch
+from inlinebench.evaluation.integrity.compulsory import compulsory_bytes
 from inlinebench.evaluation.integrity.outside_clock import calls_in_batch, most_plausible_ms, outside_ms
 from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.timings import Timings
 from inlinebench.problem.workload import Costs, Workload
 from inlinebench.records.result import Kernels, Verdict
+from inlinebench.timing.lower_bounds import least_transfer_ms
 from inlinebench.timing.profile import Activity, Traced
 
 BATCHES = 4
@@ -55,6 +60,7 @@ class IntegrityChecks:
         timings: the reported times.
         requests: the candidate's requests, for where its kernels come from and its number of launches.
         reference: is profiled if the solution's own kernels take little time.
+        secret_random: chooses the bytes of the inputs that are tried to find out whether a call must read them.
         batch: makes a number of calls back to back, timed by the judge's clock. Returns the batch, and whether the
             blocking kernel lasted until it was released.
         trace: makes one traced call and returns the GPU's activities if it is traced for them.
@@ -62,12 +68,12 @@ class IntegrityChecks:
 
     def __init__(
         self, *, workload: Workload, tools: Tools, attempt: Attempt, timings: Timings, requests: Requests,
-        reference: Reference, batch: Callable[[int], tuple[Batch, bool]],
+        reference: Reference, secret_random: random.Random, batch: Callable[[int], tuple[Batch, bool]],
         trace: Callable[[Traced], Sequence[Activity]],
     ) -> None:
         self._workload, self._tools, self._attempt = workload, tools, attempt
         self._timings, self._requests, self._reference = timings, requests, reference
-        self._batch, self._trace = batch, trace
+        self._secret_random, self._batch, self._trace = secret_random, batch, trace
 
     @property
     def _costs(self) -> Costs:
@@ -82,6 +88,7 @@ class IntegrityChecks:
         reported = self._timings.solution_ms() if self._tools.settings.timing else None
         if reported is not None:
             self._check_writes(reported)
+            self._check_reads(reported)
             self._check_outside_clock(reported)
         self._check_kernels(reported)
 
@@ -101,6 +108,24 @@ class IntegrityChecks:
         if reported < WRITE_MARGIN * least:
             raise Failed(Verdict.REJECTED, f"the reported time of {reported:.4g} ms is impossible: writing the outputs "
                          f"alone takes {least:.4g} ms on this device")
+
+    def _check_reads(self, reported: float) -> None:
+        """Raises Failed if the time is too short for reading the inputs. The oracle is asked only if it could be."""
+        workload, peaks = self._workload, self._tools.peaks
+        if peaks is None:
+            return
+        cached = torch.cuda.get_device_properties(workload.device).L2_cache_size
+        written = workload.probed.written_bytes
+        inputs = sum(spec.bytes for spec in workload.sets[0].inputs)
+        if reported >= least_transfer_ms(inputs + written, cached, peaks):
+            return
+        self._tools.progress("finding out how much of its inputs a call must read")
+        read = compulsory_bytes(workload, self._secret_random, self._tools.settings.tolerance)
+        least = least_transfer_ms(read + written, cached, peaks)
+        if reported < least:
+            raise Failed(Verdict.REJECTED, f"the reported time of {reported:.4g} ms is impossible: a call must read "
+                         f"{read / 1e6:.4g} MB of its inputs and write {written / 1e6:.4g} MB, which takes {least:.4g} "
+                         "ms on this device")
 
     def _check_outside_clock(self, reported: float) -> None:
         surroundings = self._costs.surroundings

@@ -39,6 +39,8 @@ class SolutionSummary:
     """fast_p by p, from 0 to 1; None if unknown."""
     level: int | None = None
     """The level; None for all problems."""
+    derived: int = 0
+    """The number of problems, out of those that did not pass, that failed only at a derived shape."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Outcome:
     """Whether it passed at every shape that was tried."""
     speedup: float | None
     """Its speedup; None if it did not pass or has no times."""
+    derived: bool = False
+    """Whether it failed only at a derived shape."""
 
 
 def summary(results: Iterable[Result]) -> tuple[SolutionSummary, ...]:
@@ -99,12 +103,15 @@ def render(summaries: Sequence[SolutionSummary], width: int | None = None) -> st
 
 
 def _rendered(summaries: Sequence[SolutionSummary], thresholds: Sequence[float]) -> str:
-    headers = ["solution", "tried", "passed", "mean speedup", *(f"fast_{p:g}" for p in thresholds)]
+    derived = any(entry.derived for entry in summaries)
+    headers = ["solution", "tried", "passed", *(["failed derived"] if derived else []), "mean speedup",
+               *(f"fast_{p:g}" for p in thresholds)]
     rows = [
         [
             one_line(entry.solution) if entry.level is None else f"  level {entry.level}",
             str(entry.tried),
             str(entry.passed),
+            *([str(entry.derived)] if derived else []),
             ABSENT if entry.speedup is None else significant(entry.speedup),
             *(percent(entry.fast[p]) for p in thresholds),
         ]
@@ -124,7 +131,8 @@ def _summarize(solution: str, problems: Iterable[Sequence[Result]]) -> SolutionS
     if attempts and timed:
         fast |= {p: sum(speedup > p for speedup in speedups) / len(attempts) for p in THRESHOLDS}
     mean = _mean(speedups) if speedups and timed else None
-    return SolutionSummary(solution, len(attempts), len(passed), mean, fast)
+    derived = sum(attempt.derived for attempt in attempts)
+    return SolutionSummary(solution, len(attempts), len(passed), mean, fast, derived=derived)
 
 
 def attempt_of(shapes: Sequence[Result]) -> Outcome | None:
@@ -136,7 +144,8 @@ def attempt_of(shapes: Sequence[Result]) -> Outcome | None:
     measured = [result for result in tried if result.shape == "full"] or tried
     speedups = [speedup for speedup in map(_speedup, measured) if speedup is not None]
     known = passed and len(speedups) == len(measured)
-    return Outcome(passed, _mean(speedups) if known else None)
+    derived = not passed and all(result.verdict is Verdict.PASSED or result.failed_derived for result in tried)
+    return Outcome(passed, _mean(speedups) if known else None, derived)
 
 
 def _speedup(result: Result) -> float | None:

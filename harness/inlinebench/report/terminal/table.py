@@ -119,6 +119,9 @@ def _notes(results: Sequence[Result], shapes: set[str]) -> list[str]:
         notes.append(f"Shape: {one_line(min(shapes))}")
     if any(result.device == "cpu" for result in results):
         notes.append(NO_SPEEDUP)
+    if failed := sum(result.failed_derived for result in results):
+        notes.append(f"{failed} failed at a derived shape, which the solution may not be made for. Only with --strict "
+                     "do they decide the exit status; --shape full evaluates the file as written.")
     return notes
 
 
