@@ -28,12 +28,6 @@ const colours = () => [
   getComputedStyle(document.querySelector("#shares .wide g path")).fill,
 ];
 
-function choose(column, value) {
-  const choice = document.querySelector(`[data-column=${column}]`);
-  choice.value = value;
-  choice.dispatchEvent(new Event("input"));
-}
-
 function clickFirstMark() {
   const click = new MouseEvent("click", { bubbles: true, cancelable: true });
   document.querySelector("#shares .wide g").dispatchEvent(click);

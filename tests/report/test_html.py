@@ -222,6 +222,12 @@ def test_a_page_says_what_changed_since_an_earlier_run() -> None:
     assert 'id="r1" class="begins" data-verdict="passed" data-level="" data-shape="full" data-device="cuda:0" ' \
         'data-change="slower"' in made
     assert "0.500 [0.490, 0.510] of the speedup before, which was 2.00 [1.98, 2.02]" in read.text
+    assert read.text.count("of the speedup before") == 1  # not of the row that did not change
+
+
+def test_a_new_row_is_marked() -> None:
+    made = page([result("p/s", speedup=2.0)], "new", before=("monday.jsonl", compare([], [result("p/s", speedup=2.0)])))
+    assert made.partition('class="row"')[2].count('<span class="change new">new</span>') == 1
 
 
 def test_a_source_is_shown_if_given() -> None:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report import mismatches, replay
-from inlinebench.report.changes import state
+from inlinebench.report.changes import QUIET, state
 from inlinebench.report.comparison import Change, ComparedRow
 from inlinebench.report.page import bars
 from inlinebench.report.page.axes import LogAxis
@@ -50,7 +50,7 @@ class Entry:
     begins: bool
     """Whether it is the first one of its problem."""
     change: Change | None
-    """How it changed; None without an earlier run."""
+    """How it changed; None if it did not, or without an earlier run."""
     changed: str
     """What it was before, in words; empty if there is nothing to tell."""
     reason: str
@@ -87,7 +87,8 @@ def entries(table: Table, sources: Mapping[str, str], compared: Sequence[Compare
         found.append(Entry(
             row, tuple(_cell(row, name, cells[name], numeric, axis)
                        for name, numeric in columns.items()),
-            row.problem != before, change.change if change else None, _changed(change), short_reason(result),
+            row.problem != before, change.change if change and change.change not in QUIET else None, _changed(change),
+            short_reason(result),
             tuple(_remarks(result)),
             details(result, sources.get(f"{result.problem}/{result.solution}"), environment=several),
             replay.command(result),
@@ -110,7 +111,7 @@ def _cell(row: Row, name: str, cell: Cell, numeric: bool, axis: LogAxis) -> Page
 
 
 def _changed(change: ComparedRow | None) -> str:
-    if change is None or change.before is None:
+    if change is None or change.before is None or change.change is Change.SAME:
         return ""
     if change.ratio is not None:
         return f"{interval(change.ratio)} of the speedup before, which was {state(change.before)}"

@@ -19,10 +19,10 @@ from markupsafe import Markup, escape
 
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.changes import QUIET, cells, count
-from inlinebench.report.comparison import ComparedRow
+from inlinebench.report.comparison import Change, ComparedRow
 from inlinebench.report.comparison import Row as RowName
 from inlinebench.report.page.charts import Charts
-from inlinebench.report.page.entries import columns_of, entries, kind_of
+from inlinebench.report.page.entries import Entry, columns_of, entries, kind_of
 from inlinebench.report.page.foreign import clean
 from inlinebench.report.page.matrix import matrix
 from inlinebench.report.rows import Row, Table, device_timing, summary_label
@@ -62,7 +62,7 @@ def render(table: Table, title: str, sources: Mapping[str, str], drawn: Charts, 
         tones={verdict: _tone(verdict) for verdict in Verdict},
         since=since,
         changed=[(each, cells(each)) for each in compared if each.change not in QUIET],
-        change_counts=Counter(str(entry.change) for entry in found if entry.change not in (None, *QUIET)),
+        change_counts=_change_counts(found),
         numbers={_key(entry.row): entry.row.number for entry in found},
         matrix=matrix(table.rows),
         summary=_summary([row.result for row in table.rows]),
@@ -136,6 +136,11 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
 def _counts(rows: Sequence[Row]) -> list[tuple[Verdict, int]]:
     counts = Counter(row.result.verdict for row in rows)
     return [(verdict, counts[verdict]) for verdict in Verdict if counts[verdict]]
+
+
+def _change_counts(found: Sequence[Entry]) -> dict[Change, int]:
+    counts = Counter(entry.change for entry in found)
+    return {change: counts[change] for change in Change if counts[change]}
 
 
 def _tone(verdict: Verdict) -> str:
