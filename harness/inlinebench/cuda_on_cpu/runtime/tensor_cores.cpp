@@ -99,9 +99,9 @@ double sum_of_floats(const MatrixProduct& shape, const Matrices& of, int m, int 
   if (largest < no_exponent / 2) return naive;
   largest = std::max(largest, least_exponent);
   const double unit = std::ldexp(1.0, largest - kept_bits), scale = std::ldexp(1.0, kept_bits - largest);
-  double total = std::trunc(start * scale);
-  for (int k = 0; k < shape.k; ++k) total += std::trunc(products[k] * scale);
-  return total * unit;
+  auto total = static_cast<std::int64_t>(start * scale);
+  for (int k = 0; k < shape.k; ++k) total += static_cast<std::int64_t>(products[k] * scale);
+  return static_cast<double>(total) * unit;
 }
 
 void put_float(const MatrixProduct& product, int index, double sum) {
