@@ -1,11 +1,16 @@
-"""What happens to a solution's verdict if the judge itself runs out of memory."""
+"""Failures that have another cause than the solution's outputs: the judge's memory, and builds that failed before."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from inlinebench.evaluation.evaluation import _failure
+from inlinebench.evaluation.evaluation import _failure, _prefer_build_failure
+from inlinebench.evaluation.failures import Failed
+from inlinebench.evaluation.integrity.checks import NONE_OF_ITS_OWN
+from inlinebench.records.build_request import BuildOutcome
 from inlinebench.records.result import Verdict
 
 
@@ -16,3 +21,29 @@ def test_a_judge_without_memory_does_not_skip_the_solution(error: type[Exception
 
     failure = _failure(step, None, None, torch.device("cpu"))  # type: ignore[arg-type]
     assert failure is not None and failure.verdict is Verdict.OUT_OF_MEMORY
+
+
+FAILS = BuildOutcome(None, "cuda_sources:3:1: error: no\n    3 | no")
+UNSUPPORTED = BuildOutcome(None, "inline PTX `cp.async` (line 3): cannot run on the CPU", unsupported=True)
+
+
+def preferred(verdict: Verdict, reason: str, *builds: BuildOutcome) -> tuple[Verdict, str]:
+    candidate = SimpleNamespace(builds=list(builds))
+    found = _prefer_build_failure(Failed(verdict, reason), candidate, None)  # type: ignore[arg-type]
+    return found.verdict, found.reason
+
+
+def test_a_solution_without_a_kernel_of_its_own_because_its_source_cannot_run_here_is_skipped() -> None:
+    assert preferred(Verdict.REJECTED, NONE_OF_ITS_OWN, UNSUPPORTED) == (Verdict.SKIPPED, UNSUPPORTED.reason)
+
+
+def test_a_solution_that_hides_its_failed_build_is_rejected_with_the_compilers_error() -> None:
+    verdict, reason = preferred(Verdict.REJECTED, NONE_OF_ITS_OWN, FAILS)
+    assert verdict is Verdict.REJECTED
+    assert reason == f"{NONE_OF_ITS_OWN}; a build of it failed: cuda_sources:3:1: error: no"
+
+
+def test_builds_that_failed_change_no_other_verdict_on_outputs() -> None:
+    for builds in ((FAILS,), (UNSUPPORTED,), ()):
+        assert preferred(Verdict.WRONG, "values differ", *builds) == (Verdict.WRONG, "values differ")
+    assert preferred(Verdict.REJECTED, NONE_OF_ITS_OWN) == (Verdict.REJECTED, NONE_OF_ITS_OWN)

@@ -49,7 +49,8 @@ def annotation(result: Result, path: Path | None, root: Path) -> str:
             place["line"] = str(line)
     place["title"] = one_line(f"{result.problem}/{result.solution} ({result.shape}): {result.verdict}")
     facts = ",".join(f"{name}={_escaped(text, ':,')}" for name, text in place.items())
-    return f"::error {facts}::{_escaped(chr(10).join(laid_out(result.reason)), '')}"
+    kind = "warning" if result.failed_derived else "error"
+    return f"::{kind} {facts}::{_escaped(chr(10).join(laid_out(result.reason)), '')}"
 
 
 def line_of(reason: str, path: Path) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -10,6 +11,7 @@ import torch
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.calls import Calls
 from inlinebench.evaluation.failures import Failed, verdict_of
+from inlinebench.evaluation.integrity.checks import NONE_OF_ITS_OWN
 from inlinebench.messages import Evaluate, Settings
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
@@ -27,6 +29,9 @@ from inlinebench.records.result import Verdict
 from inlinebench.wire.arena import CpuArena
 from inlinebench.wire.channel import FrameTooLarge
 
+REPLACED = ("the reference's weights replace the solution's after its constructor; what is computed from weights, such "
+            "as a packed copy, must be computed at the first call")
+"""A remark on a wrong solution whose weights differed from the reference's."""
 CPU_RUNTIME_PREFIX = "inlinebench: "
 """How a message of the CPU runtime begins."""
 
@@ -45,6 +50,8 @@ def evaluate(workload: Workload, job: Evaluate, tools: Tools) -> Attempt:
         own = _attempt(workload, job, tools, transfer=False)
         if own.failure is None:
             return own
+        if attempt.check is not None:
+            attempt.check = replace(attempt.check, notes=(*attempt.check.notes, REPLACED))
     return attempt
 
 
@@ -122,8 +129,18 @@ def _exceeded_limit(
 
 
 def _prefer_build_failure(failure: Failed, candidate: CandidateProcess, solution: Path | None) -> Failed:
-    """Replaces a failure that follows a failed build by the compiler's error, which explains it better."""
+    """Replaces a failure that follows a failed build by the compiler's error, which explains it better.
+
+    A solution may catch the exception of a failed build and leave the work to PyTorch. Then it was not its own kernel
+    that was judged: on the CPU that says nothing if the source cannot run there.
+    """
     broken = [outcome for outcome in candidate.builds if outcome.library is None]
+    if broken and failure.reason == NONE_OF_ITS_OWN:
+        reason = _with_line_in_file(broken[0], solution)
+        if broken[0].unsupported:
+            return Failed(Verdict.SKIPPED, reason)
+        cause = reason.partition("\n")[0]
+        return Failed(failure.verdict, f"{failure.reason}; a build of it failed: {cause}")
     if not broken or failure.verdict not in (Verdict.INVALID, Verdict.CRASHED):
         return failure
     verdict = Verdict.TIMED_OUT if broken[0].timed_out else Verdict.BUILD_FAILED
