@@ -4,13 +4,14 @@
 document.documentElement.classList.add("js", "loading");
 
 document.addEventListener("DOMContentLoaded", () => {
+  // The table was hidden until now, so that a long one is laid out once, not with each part that arrives.
+  document.documentElement.classList.remove("loading");
   theme(document.getElementById("theme"));
   const table = document.querySelector("table.results");
   if (!table) return;
   const results = [...table.tBodies].map(prepare);
   sorting(table, results);
   filtering(results);
-  document.documentElement.classList.remove("loading"); // a long table is laid out once, not with each part that arrives
   tabs([...document.querySelectorAll(".panel")]);
   const follow = () => results.find((result) => `#${result.body.id}` === location.hash)?.show();
   window.addEventListener("hashchange", follow);
@@ -20,20 +21,23 @@ document.addEventListener("DOMContentLoaded", () => {
     // A link to the row that is already in the URL fires no hashchange event, but must open the row too.
     if (mark ?? event.target.closest("a")) setTimeout(follow);
     const copy = event.target.closest(".copy");
-    if (copy) navigator.clipboard.writeText(copy.previousElementSibling.textContent).then(() => (copy.textContent = "Copied"));
+    if (copy) {
+      navigator.clipboard.writeText(copy.previousElementSibling.textContent).then(() => (copy.textContent = "Copied"));
+    }
   });
   follow();
 });
 
 function theme(button) {
   const root = document.documentElement;
-  const dark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
   const tell = () => button.setAttribute("aria-pressed", String(dark()));
   button.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
     tell();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", tell);
+  system.addEventListener("change", tell);
   tell();
 }
 
@@ -136,7 +140,7 @@ function sorting(table, results) {
       const ordered = sorted(results, column, sign, numeric ? (a, b) => Number(a) - Number(b) : collator.compare);
       table.append(...ordered.map((result) => result.body));
       table.classList.toggle("grouped", column === 0);
-      ordered.forEach((result, at) => result.body.classList.toggle("begins", !at || ordered[at - 1].keys[0] !== result.keys[0]));
+      ordered.forEach(({ body, keys }, at) => body.classList.toggle("begins", ordered[at - 1]?.keys[0] !== keys[0]));
     });
   });
 }
