@@ -25,17 +25,6 @@ constexpr int least_exponent = -133;  // that the hardware aligns to
 constexpr int no_exponent = -100000;  // of a zero
 constexpr int most_m = 16, n_columns = 8, most_k = 32;
 
-int bits_of(Format format) {
-  switch (format) {
-    case Format::s8:
-    case Format::u8: return 8;
-    case Format::f16:
-    case Format::bf16: return 16;
-    case Format::f64: return 64;
-    default: return 32;
-  }
-}
-
 template <class T>
 T element(const void* registers, int index) {
   T value;
@@ -62,21 +51,27 @@ double number(Format format, const void* registers, int index) {
 int exponent(Format format, double x) {
   if (x == 0) return no_exponent;
   const int least = format == Format::f16 ? -14 : -126;
-  return std::max(std::ilogb(x), least);
+  return std::max(static_cast<int>(bits_as<std::uint64_t>(x) >> 52 & 0x7ff) - 1023, least);
 }
+
+double power_of_two(int exponent) { return bits_as<double>(static_cast<std::uint64_t>(exponent + 1023) << 52); }
 
 struct Place {
   int row, column;
 };
 
-// Where a lane's elements lie. A register holds elements side by side; registers go down by 8 rows first, then on.
-Place place_in_a(Format format, int m, int lane, int index) {
-  const int side = std::max(32 / bits_of(format), 1), reg = index / side, tall = m / 8;
-  return {lane / 4 + reg % tall * 8, lane % 4 * side + index % side + reg / tall * 4 * side};
+// Where a lane's elements lie. A register holds 2^`side` elements side by side; registers go down by 8 rows first, then
+// on. With shifts instead of divisions, because this is computed for every element of every product.
+int side_of(Format format) {
+  if (format == Format::s8 || format == Format::u8) return 2;
+  return format == Format::f16 || format == Format::bf16;
 }
-Place place_in_b(Format format, int lane, int index) {
-  const int side = std::max(32 / bits_of(format), 1);
-  return {lane % 4 * side + index % side + index / side * 4 * side, lane / 4};
+Place place_in_a(int side, int m, int lane, int index) {
+  const int reg = index >> side, tall = m == 16;
+  return {lane / 4 + (reg & tall) * 8, (lane % 4 << side) + (index & ((1 << side) - 1)) + (reg >> tall << (side + 2))};
+}
+Place place_in_b(int side, int lane, int index) {
+  return {(lane % 4 << side) + (index & ((1 << side) - 1)) + (index >> side << (side + 2)), lane / 4};
 }
 Place place_in_c(int lane, int index) { return {lane / 4 + index / 2 * 8, lane % 4 * 2 + index % 2}; }
 
@@ -98,7 +93,7 @@ double sum_of_floats(const MatrixProduct& shape, const Matrices& of, int m, int 
   if (!std::isfinite(naive)) return naive;  // an infinity or NaN among them
   if (largest < no_exponent / 2) return naive;
   largest = std::max(largest, least_exponent);
-  const double unit = std::ldexp(1.0, largest - kept_bits), scale = std::ldexp(1.0, kept_bits - largest);
+  const double unit = power_of_two(largest - kept_bits), scale = power_of_two(kept_bits - largest);
   auto total = static_cast<std::int64_t>(start * scale);
   for (int k = 0; k < shape.k; ++k) total += static_cast<std::int64_t>(products[k] * scale);
   return static_cast<double>(total) * unit;
@@ -138,16 +133,17 @@ struct Post {
 };
 
 void gather(const MatrixProduct& one, void* const* posts, Matrices& all) {
+  const int a_side = side_of(one.a_format), b_side = side_of(one.b_format);
   const bool floats = one.d_format == Format::f32 || one.d_format == Format::f16;
   for (int lane = 0; lane < 32; ++lane) {
     const MatrixProduct& mine = *static_cast<Post*>(posts[lane])->product;
     for (int index = 0; index < one.m * one.k / 32; ++index) {
-      const Place at = place_in_a(one.a_format, one.m, lane, index);
+      const Place at = place_in_a(a_side, one.m, lane, index);
       const double x = all.a[at.row][at.column] = number(one.a_format, mine.a, index);
       if (floats) all.a_exponent[at.row][at.column] = exponent(one.a_format, x);
     }
     for (int index = 0; index < one.n * one.k / 32; ++index) {
-      const Place at = place_in_b(one.b_format, lane, index);
+      const Place at = place_in_b(b_side, lane, index);
       const double x = all.b[at.column][at.row] = number(one.b_format, mine.b, index);
       if (floats) all.b_exponent[at.column][at.row] = exponent(one.b_format, x);
     }
