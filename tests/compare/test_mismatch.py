@@ -333,6 +333,14 @@ def test_offsets_are_described_behind_a_relu_and_by_channel() -> None:
     assert found == f"every wrong value that is not 0, where 0 is not expected, {claim}"
 
 
+def test_a_factor_of_all_values_that_are_not_0_is_described() -> None:
+    reference = drawn(1, 64, 64)
+    output = torch.where(drawn(2, 64, 64) > 0, 0.6 * reference, 0.0)
+    assert value_sentence(output, reference) == (
+        "every wrong value that is not 0, where 0 is not expected, is the expected value times the same factor "
+        "everywhere")
+
+
 def test_offsets_of_single_elements_are_not_described() -> None:
     reference = drawn(1, 64, 2)
     assert value_sentence(reference + drawn(2, 64, 2).abs() + 1, reference) is None

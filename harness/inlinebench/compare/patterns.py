@@ -195,11 +195,16 @@ def _of_each(compared: ComparedValues, axis: Axis) -> Iterator[_Claim]:
     def has_factor(part: _Part) -> tuple[torch.Tensor, torch.Tensor]:
         return _is_factor(part, factors[index(part)], epsilon, GROUP_SLACK), applies(part)
 
+    def differ(values: torch.Tensor) -> bool:
+        used = values[count > 0]
+        return bool((used - used.median()).abs().amax() > 2 * GROUP_SLACK * used.median().abs())
+
     only = f"that depends only on {'the ' if axis.many else ''}{axis.one}"
     nonzero = "" if int(count.sum()) == whole else " that is not 0, where 0 is not expected,"
-    yield _Claim(f"is the expected value plus an offset {only}: perhaps of a bias", has_offset, restriction=nonzero)
-    yield _Claim(f"is the expected value times a factor {only}: perhaps of a sum or a scale", has_factor,
-                 restriction=nonzero)
+    words = f"an offset {only}: perhaps of a bias" if differ(offsets) else "the same offset everywhere"
+    yield _Claim(f"is the expected value plus {words}", has_offset, restriction=nonzero)
+    words = f"a factor {only}: perhaps of a sum or a scale" if differ(factors) else "the same factor everywhere"
+    yield _Claim(f"is the expected value times {words}", has_factor, restriction=nonzero)
 
 
 def _whole(sample: _Part) -> _Claim:
