@@ -129,6 +129,12 @@ def test_a_solution_can_be_right_at_one_shape_and_wrong_at_another(run: Run, nam
     assert {shape: run.row(problem, solution, shape).verdict for shape in BY_SHAPE[name]} == BY_SHAPE[name]
 
 
+def test_a_wrong_solution_whose_weights_were_replaced_is_told_so(run: Run) -> None:
+    for name, told in (("packs_zeros", True), ("packs_at_first_call", False)):
+        check = run.row("quantized", name).check
+        assert check is not None and any("must be computed at the first call" in note for note in check.notes) is told
+
+
 def test_everything_is_evaluated_once(run: Run) -> None:
     names = [(row.problem, row.solution, row.shape) for row in run.results]
     assert len(set(names)) == len(names)

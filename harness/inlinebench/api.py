@@ -36,7 +36,7 @@ def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Resu
     source = _source(solution)
     paths = {name: Path(settings[name]) for name in _PATHS if isinstance(settings.get(name), str)}
     shapes = {} if settings.get("constants") else {"shapes": (catalog.FULL,)}
-    options = Options(names=(_name(problem),), solution_file=Path(solution).absolute() if source is None else _ANY,
+    options = Options(names=(_name(problem),), solution_files=(Path(solution).absolute() if source is None else _ANY,),
                       quiet=True, **{**shapes, **settings, **paths})
     try:
         option_rules.check(options, lambda field, value: f"{field}={value!r}")
@@ -49,7 +49,7 @@ _ANY = Path("solution.py")
 """Stands for the file that the server writes the source text to."""
 _PATHS = ("problems", "solutions", "cache")
 _OF_A_RUN = frozenset({
-    "names", "solution_file", "response", "all_blocks", "responses", "list_only", "levels", "tags", "profile",
+    "names", "solution_files", "response", "all_blocks", "responses", "list_only", "levels", "tags", "profile",
     "build_only", "executor", "ray_address", "out", "resume", "shard", "junit", "strict", "feedback", "verbose",
     "quiet", "fail_fast", "last_failed",
 })

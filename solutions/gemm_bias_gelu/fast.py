@@ -28,7 +28,7 @@ nothing beyond the edges. Sums, bias and GELU are float32, rounded once.
 
 Bulk copies need rows that are multiples of 16 bytes and tensors that begin at one. Everything else, and every other
 GPU, takes a portable kernel: wmma, tiles of 128 x 128 in shared memory, element by element at the edges. So does the
-CPU that stands in for a GPU, where "cuda" is no CUDA device and inline PTX can't run: the source for Hopper is left out
+CPU that stands in for a GPU, where "cuda" is no CUDA device and wgmma can't run: the source for Hopper is left out
 there. Infinities give what PyTorch gives, and a NaN stays one. Forward only: no gradient is recorded.
 """
 

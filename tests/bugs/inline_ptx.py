@@ -1,4 +1,4 @@
-"""No bug, but not for the CPU either: an instruction of the GPU's own.
+"""No bug, but not for the CPU either: a register that only a GPU has.
 
 Found when the source is translated; the reason names the construct and its line in this file.
 """
@@ -9,7 +9,7 @@ from torch.utils.cpp_extension import load_inline
 
 PROBLEM = "matmul_diag"
 EXPECTED = "skipped"
-CAUGHT_BY = "inline PTX `mul.rn.f32`"
+CAUGHT_BY = "inline PTX `smid`"
 
 CPP_SOURCE = r"""
 #include <ATen/core/Tensor.h>
@@ -28,9 +28,9 @@ at::Tensor matmul_diag(const at::Tensor& A, const at::Tensor& B) {
 
 CUDA_SOURCE = r"""
 __device__ float product(float a, float b) {
-  float result;
-  asm volatile("mul.rn.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));  // refused
-  return result;
+  unsigned multiprocessor;
+  asm volatile("mov.u32 %0, %smid;" : "=r"(multiprocessor));  // refused
+  return multiprocessor == ~0u ? 0.0f : a * b;
 }
 
 __global__ void multiply_kernel(const float* diagonal, const float* B, float* out, int columns, int elements) {

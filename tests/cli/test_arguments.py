@@ -436,6 +436,15 @@ def test_a_solution_file_from_anywhere_a_problem_file_and_constants(place: Place
 
 
 @pytest.mark.slow
+def test_two_solution_files_are_compared_where_there_are_times(place: Place, tmp_path: Path) -> None:
+    arguments = place({"problems/twice.py": PROBLEM, "here/mine.py": solution(), "there/mine.py": solution()})
+    files = [word for name in ("here", "there") for word in ("--solution", tmp_path / name / "mine.py")]
+    run = run_eval("twice", *files, *arguments)
+    assert run.status == 0, run.err
+    assert run.out.endswith("\nthere.mine is not compared with here.mine: times need a GPU\n")
+
+
+@pytest.mark.slow
 def test_results_are_lines_of_json_that_later_runs_add_to(place: Place, tmp_path: Path) -> None:
     arguments = place({"problems/twice.py": PROBLEM})
     for _ in range(2):

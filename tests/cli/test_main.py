@@ -205,6 +205,17 @@ def test_a_page_shows_the_sources_of_a_folder_and_of_nothing_else(tmp_path: Path
     assert "MARK_OF_B" in page and "MARK_OF_SECRET" not in page
 
 
+def test_a_page_of_two_files_is_of_the_last_one_with_what_changed(tmp_path: Path) -> None:
+    before = write(tmp_path / "before.jsonl", result("a/b", speedup=2.0), result("a/gone"))
+    after = write(tmp_path / "after.jsonl", result("a/b", speedup=1.0))
+    done = inlinebench("report", before, after, "-o", tmp_path / "o.html")
+    assert done.returncode == 0 and "1 results" in done.stdout, done.stderr
+    page = (tmp_path / "o.html").read_text()
+    assert "Changes since before.jsonl" in page and "1 gone, 1 slower" in page and page.count('id="r') == 1 + 1
+    done = inlinebench("report", before, after, "-o", tmp_path / "o.md")
+    assert "2 results" in done.stdout
+
+
 @pytest.mark.parametrize("arguments", [("-o", "out.pdf"), ("-o", "x.html", "--sources", "none")])
 def test_a_report_that_can_not_be_meant_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = inlinebench("report", write(tmp_path / "rows", result("a/b")), *arguments)

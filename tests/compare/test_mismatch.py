@@ -313,6 +313,58 @@ def test_a_constant_offset_is_described(seed: int, offset: float, down: bool) ->
     assert named and (named[1] == "minus") == down and float(named[2]) == pytest.approx(offset, rel=1e-3)
 
 
+FACTORS = "is the expected value times a factor that depends only on {}: perhaps of a sum or a scale"
+OFFSETS = "is the expected value plus an offset that depends only on {}: perhaps of a bias"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("seed", "axis"), [(1, 0), (2, 1), (3, 0), (4, 1)])
+def test_factors_and_offsets_of_rows_and_columns_are_described(seed: int, axis: int, dtype: torch.dtype) -> None:
+    reference, own = drawn(seed, 32, 48, dtype=dtype), drawn(seed + 1, 32, 48, dtype=dtype).select(1 - axis, 0)
+    own, name = own.abs().add(0.5).unsqueeze(1 - axis), ("the row", "the column")[axis]
+    assert value_sentence(reference * (1 + own), reference) == f"every wrong value {FACTORS.format(name)}"
+    assert value_sentence(reference + own, reference) == f"every wrong value {OFFSETS.format(name)}"
+
+
+def test_offsets_are_described_behind_a_relu_and_by_channel() -> None:
+    before, own = drawn(1, 4, 6, 8, 8), 0.1 * drawn(2, 6).reshape(6, 1, 1)
+    found = value_sentence((before - own).relu(), before.relu())
+    claim = OFFSETS.format("index 1")
+    assert found == f"every wrong value that is not 0, where 0 is not expected, {claim}"
+
+
+def test_offsets_of_single_elements_are_not_described() -> None:
+    reference = drawn(1, 64, 2)
+    assert value_sentence(reference + drawn(2, 64, 2).abs() + 1, reference) is None
+    wrong = reference.clone()
+    wrong[:, 0] += drawn(3, 64) + 4
+    assert value_sentence(wrong, reference) is None
+
+
+def test_values_where_0_is_expected_are_described() -> None:
+    before = drawn(1, 32, 32)
+    words = "is at an element where 0 is expected: perhaps a ReLU, a clamp or a mask is missing or wrong"
+    for output in (before, before.abs(), torch.where(before < 0, 0.01 * before, before)):
+        assert value_sentence(output, before.relu()) == f"every wrong value {words}"
+
+
+@pytest.mark.parametrize("dimension", [0, 1, 2])
+def test_the_opposite_order_is_described(dimension: int) -> None:
+    reference = drawn(1, 5, 6, 7)
+    name = ("index 0", "index 1", "last index")[dimension]
+    found = value_sentence(reference.flip(dimension), reference)
+    assert found == f"every wrong value is the expected value in the opposite order along the {name}"
+    assert value_sentence(reference[0].flip(1), reference[0]) == (
+        "every wrong value is the expected value in the opposite order along the columns")
+
+
+def test_whole_numbers_are_described() -> None:
+    reference = 5 * drawn(1, 32, 32)
+    words = "is a whole number, which few of the expected values are: perhaps an integer variable holds it"
+    assert value_sentence(reference.round(), reference) == f"every wrong value {words}"
+    assert value_sentence(reference.round() + 1, reference.round()) != f"every wrong value {words}"
+
+
 @given(SEEDS, st.integers(16, 40), st.integers(16, 40))
 def test_a_transposition_is_described(seed: int, rows: int, columns: int) -> None:
     reference = drawn(seed, rows, columns)
@@ -355,8 +407,7 @@ def test_noise_is_not_described_as_a_factor_or_an_offset(seed: int) -> None:
 
 def test_a_claim_that_holds_for_half_of_the_wrong_values_is_not_made() -> None:
     reference = drawn(1, 64, 64)
-    output = reference * 2
-    output[:32] = -reference[:32]
+    output = torch.where(drawn(2, 64, 64) > 0, 2 * reference, -reference)
     assert value_sentence(output, reference) is None
     output[:] = 0
     output[:32] = NAN

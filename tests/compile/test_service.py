@@ -184,7 +184,7 @@ def test_a_request_that_cannot_be_written_to_files_is_a_reason(service: BuildSer
 
 
 def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_with_its_line(service: BuildService) -> None:
-    source = '__global__ void f() {\n  asm volatile("trap;");\n}\n'
+    source = '__global__ void f() {\n  asm volatile("wgmma.fence.sync.aligned;");\n}\n'
     outcome = service.build(BuildRequest("small", (), (source,)))
     assert outcome.library is None and outcome.unsupported
     assert outcome.at == (source, 2) and "inline PTX" in outcome.reason

@@ -13,6 +13,7 @@ import pytest
 
 from inlinebench.compile.recipe import NVCC_FLAGS
 
+from . import ptx_cases, ptx_warp_cases  # noqa: F401  they register their cases
 from .cases import CASES, Case
 from .device import KERNELS, Library, build_for_cpu, build_for_gpu
 
@@ -70,7 +71,7 @@ def test_every_launcher_has_a_case() -> None:
     missing = []
     for path in sorted(KERNELS.glob("*.cu")):
         text = re.sub(r"//.*", "", path.read_text())
-        names = re.findall(r'extern "C" void (\w+)\(', text) + re.findall(r"^UNARY\((\w+),", text, re.MULTILINE)
+        names = re.findall(r'extern "C" void (\w+)\(', text) + re.findall(r"^[A-Z]+\((\w+),", text, re.MULTILINE)
         missing += [f"{path.stem}: {name}" for name in names if name != "NAME" and (path.stem, name) not in covered]
     assert not missing
     assert len(covered) == len(CASES) >= 80

@@ -118,7 +118,7 @@ def test_real_sources_keep_their_lines(path: Path) -> None:
     lines, translated = source.splitlines(), translate(source).splitlines()
     assert len(lines) == len(translated)
     for before, after in zip(lines, translated, strict=True):
-        if not any(mark in before for mark in ("<<<", "__", "[=]", "void*)")):
+        if not path.stem.startswith("ptx_") and not any(mark in before for mark in ("<<<", "__", "[=]", "void*)")):
             assert "inlinebench" in after or without_pragmas(after) in (before, "", ";")
 
 
@@ -252,8 +252,6 @@ def test_devices_are_rewritten(source: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("source", "construct", "line"),
     [
-        ('\n__global__ void k() { asm volatile("mov.u32 %0, %laneid;" : "=r"(x)); }', "inline PTX `mov.u32`", 2),
-        ('asm volatile("" "mov.u32 %0, 1;" : "=r"(x));', "inline PTX `mov.u32`", 1),
         ('#define CP(x) \\\n  asm("cp.async.ca")', "inline PTX `cp.async.ca`", 2),
         ("# include <cub/cub.cuh>\n\nusing Load = cub::BlockLoad<float, 64, 1>;", "cub", 3),
         ('#include "cutlass/gemm/device/gemm.h"\nusing namespace cutlass;', "cutlass", 2),
@@ -290,6 +288,18 @@ def test_devices_are_rewritten(source: str, expected: str) -> None:
             1,
         ),
         (
+            '__global__ void k(int* f) { int v;\n  do { asm("ld.acquire.gpu.s32 %0, [%1];" : "=r"(v) : "l"(f)); '
+            "if (!v) __nanosleep(9); } while (v < 2); }",
+            "a loop in `k` that waits for another block",
+            2,
+        ),
+        (
+            '__device__ int read(int* f) { int v; asm("ld.global.relaxed.gpu.s32 %0, [%1];" : "=r"(v) : "l"(f)); '
+            "return v; }\n__global__ void k(int* f) { while (!read(f)); }",
+            "a loop in `k` that waits for another block",
+            2,
+        ),
+        (
             "__global__ void k(int* f) { do { v = atomicAdd(f, 0); } while (v == 0); }",
             "a loop in `k` that waits for another block",
             1,
@@ -319,7 +329,7 @@ def test_unsupported_constructs_are_refused_with_their_line(source: str, constru
         '#ifdef USE_ROCM\nasm("x");\n#endif\n',
         "#define FAST 0\n#if FAST\nthrust::sort(a, b);\n#elif 1\n#else\ncub::x();\n#endif\n",
         'asm volatile("" ::: "memory");',
-        'asm volatile("" : "+r"(x)); asm(""); asm("" "" ::: "memory");',
+        'asm(""); asm("" "" ::: "memory");',
         '#ifdef __CUDA_ARCH_FEAT_SM90_ALL\nasm("wgmma.fence.sync.aligned;");\n#else\nint x;\n#endif\n',
         "#include <mma.h>\nusing namespace nvcuda;\nvoid f() { wmma::fill_fragment(f, 0.0f); std::experimental::x(); }",
         "int cub = 1, texture = 2; f(cub, texture); x.cub();",

@@ -25,11 +25,13 @@ class Model(nn.Module):
         assert x.is_cuda and x.get_device() == torch.cuda.current_device()
         shifted = torch.ones(N, device=x.device) + torch.zeros(N, device="cuda:0")
         torch.cuda.synchronize()
+        assert not isinstance(x, torch.cuda.StreamContext) and isinstance(torch.Generator("cuda"), torch.Generator)
         return self.layer(x.cuda()) * self.scale + y.to("cuda") * shifted
 
 
 def get_inputs():
-    return [torch.rand(8, N, device="cuda"), torch.rand(8, N).cuda()]
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    return [torch.rand(8, N, device="cuda", generator=generator), torch.rand(8, N).cuda()]
 
 
 def get_init_inputs():

@@ -1,4 +1,4 @@
-"""References that draw random numbers, give nothing that can be compared, or have lazy modules."""
+"""References that draw random numbers, give nothing that can be compared, have lazy modules or unusual inputs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from inlinebench.messages import ProblemAt
+from inlinebench.problem.own_code import Settings
 from inlinebench.problem.probe import CannotRun, ProbeResult, run_probe
 from inlinebench.problem.problem_file import ProblemError, construct, load
 
@@ -28,7 +29,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(8, 4)]
+    return [{inputs}]
 
 
 def get_init_inputs():
@@ -37,9 +38,9 @@ def get_init_inputs():
 LAZY = "self.layers = nn.Sequential(nn.LazyLinear(6), nn.LazyBatchNorm1d(), nn.Linear(6, 2))"
 
 
-def write(folder: Path, forward: str, init: str = "pass") -> Path:
+def write(folder: Path, forward: str, init: str = "pass", inputs: str = "torch.randn(8, 4)") -> Path:
     path = folder / "problem.py"
-    path.write_text(PROBLEM.format(init=init, forward=forward))
+    path.write_text(PROBLEM.format(init=init, forward=forward, inputs=inputs))
     return path
 
 
@@ -65,6 +66,8 @@ def test_the_probe_finds_whether_the_outputs_depend_on_draws(tmp_path: Path, for
     ("return x.abs() / 0", "returns nothing but infinities and NaN; change the inputs or the sizes"),
     ("return x.half() / 0, (x.abs() / 0).to(torch.float8_e5m2)", "returns nothing but infinities and NaN"),
     ("x + 1", "returns no value; it must return its outputs"), ("return ()", "returns no value"),
+    ("return x.to_sparse()", "returns a sparse, nested or quantized tensor; outputs must be"),
+    ("return x, x.numpy()", "returns ndarray; outputs must be dense tensors, numbers and text"),
 ])
 def test_a_reference_without_a_meaningful_output_cannot_run(tmp_path: Path, forward: str, reason: str) -> None:
     found = probe(write(tmp_path, forward))
@@ -81,6 +84,47 @@ def test_a_reference_without_a_meaningful_output_cannot_run(tmp_path: Path, forw
 def test_a_reference_with_something_to_compare_can_run(tmp_path: Path, forward: str, init: str) -> None:
     found = probe(write(tmp_path, forward, init))
     assert isinstance(found, ProbeResult), found
+
+
+@pytest.mark.parametrize("inputs", [
+    "torch.randn(8, 8)[:, ::2]", "torch.randn(8, 1).expand(8, 4)", "torch.randn(4, 8).t()",
+    "(torch.rand(8, 4) - 0.5).to(torch.float8_e4m3fn)", "torch.randn(8, 4, requires_grad=True)",
+])
+def test_inputs_of_any_layout_and_dtype_can_be_probed(tmp_path: Path, inputs: str) -> None:
+    path = write(tmp_path, "return x.float() * 2", inputs=inputs)
+    found = run_probe(ProblemAt(path, "full", {}), torch.device("cpu"), True, (), report=lambda trial: None)
+    assert isinstance(found, ProbeResult), found
+    assert found.inputs[0].shape == (8, 4) and found.mutated == ()
+
+
+def test_sparse_inputs_are_a_fault_of_the_problem(tmp_path: Path) -> None:
+    found = probe(write(tmp_path, "return x @ x.T", inputs="torch.eye(8).to_sparse()"))
+    assert isinstance(found, CannotRun)
+    assert "get_inputs() gives a sparse, nested or quantized tensor" in found.reason
+
+
+def test_settings_that_a_problem_makes_can_be_restored() -> None:
+    settings = Settings()
+    try:
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_device("meta")
+        torch.set_grad_enabled(False)
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.allow_tf32 = not torch.backends.cudnn.allow_tf32
+    finally:
+        settings.restore()
+    made = torch.zeros(1)
+    assert (made.dtype, made.device.type, torch.is_grad_enabled()) == (torch.float32, "cpu", True)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize("text", ["import _beside", "from _beside import twice", "from ._beside import twice"])
+def test_a_problem_that_imports_a_file_beside_it_is_told_to_contain_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "_beside.py").write_text("twice = 2")
+    path = tmp_path / "problem.py"
+    path.write_text(f"{text}\n")
+    with pytest.raises(ProblemError, match="a problem is a single file: put what it imports into it"):
+        load(path)
 
 
 def test_lazy_modules_get_the_same_weights_in_every_model(tmp_path: Path) -> None:

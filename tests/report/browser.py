@@ -19,7 +19,7 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 LONGEST_S = 60.0
-KEYS = {"Enter": (13, "\r"), " ": (32, " "), "Tab": (9, "")}
+KEYS = {"Enter": (13, "\r"), " ": (32, " "), "Tab": (9, ""), "ArrowRight": (39, "")}
 """The keys that tests press: their codes and their texts."""
 
 

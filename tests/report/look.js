@@ -10,13 +10,13 @@ const sorts = () => all("[aria-sort]").map((each) => [each.innerText.trim(), eac
 const names = () =>
   all(".results > tbody").map((body) => {
     const [problem, solution] = body.rows[0].cells;
-    return [`${problem.innerText}/${solution.innerText}`, body.querySelector("h3").textContent];
+    return [`${problem.innerText}/${solution.innerText}`, body.querySelector("h3").innerText];
   });
 const state = (row) => {
   const body = document.getElementById(row);
-  return [body.querySelector(".row button").ariaExpanded, body.querySelector(".parts").checkVisibility()];
+  return [body.querySelector(".row button").ariaExpanded, seen(`#${row} .parts`).length > 0];
 };
-const opened = () => all(".more.open h3").map((each) => each.innerText);
+const opened = () => seen(".more h3").map((each) => each.innerText);
 const toggleAll = () => all(".row button").forEach((button) => button.click());
 const focused = () => {
   const at = document.activeElement;
@@ -25,20 +25,22 @@ const focused = () => {
 };
 const colours = () => [
   getComputedStyle(document.body).backgroundColor,
-  getComputedStyle(document.querySelector("#speedups .wide a path")).fill,
+  getComputedStyle(document.querySelector("#shares .wide g path")).fill,
 ];
-
-function choose(column, value) {
-  const choice = document.querySelector(`[data-column=${column}]`);
-  choice.value = value;
-  choice.dispatchEvent(new Event("input"));
-}
 
 function clickFirstMark() {
   const click = new MouseEvent("click", { bubbles: true, cancelable: true });
-  document.querySelector("#speedups .wide a").dispatchEvent(click);
+  document.querySelector("#shares .wide g").dispatchEvent(click);
   return new Promise((done) => setTimeout(done, 100));
 }
+
+const chips = () => all(".chips button").map((chip) => [chip.value, chip.ariaPressed]);
+const press = (value) => document.querySelector(`.chips [value=${value}]`).click();
+const cut = () =>
+  seen(".results th, .results td").filter((cell) => {
+    const { left, right } = cell.getBoundingClientRect();
+    return left < 0 || right > innerWidth || cell.scrollWidth > cell.clientWidth + 1;
+  }).length;
 
 // Returns overlapping texts of charts. Boxes may overlap a little, because they are higher than letters.
 function overlaps() {
@@ -61,7 +63,7 @@ function contrast() {
     const colour = getComputedStyle(element).backgroundColor;
     return colour.startsWith("rgba") && colour.endsWith(" 0)") ? behind(element.parentElement) : colour;
   };
-  const texts = seen("p, h1, h2, h3, h4, th, td, li, dt, dd, span, summary, pre, button, label, output");
+  const texts = seen("p, h1, h2, h3, h4, th, td, li, dt, dd, span, a, code, small, summary, pre, button, label, output, figcaption");
   return Math.min(...texts.map((each) => {
     const [low, high] = [getComputedStyle(each).color, behind(each)].map(light).sort((x, y) => x - y);
     return (high + 0.05) / (low + 0.05);

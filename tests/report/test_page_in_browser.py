@@ -1,24 +1,34 @@
-"""Tests of the page in a real browser: mouse, keyboard, phone size, dark mode, without scripts."""
+"""Tests of the page in a real browser: mouse, keyboard, widths, colour schemes, accessibility, without scripts."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from inlinebench.report.comparison import compare
 from inlinebench.report.formats.html import page
 
 from .browser import Browser, found
+from .samples import timing
 from .thirty import FAILURES, HOSTILE, thirty
 
-pytestmark = pytest.mark.skipif(found() is None, reason="Chromium is not installed; run apt-get install chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(found() is None, reason="Chromium is not installed; run apt-get install chromium"),
+]
 
 LOOK = Path(__file__).with_name("look.js").read_text(encoding="utf-8")
 READABLE = 4.5
 """The least contrast of text by the Web Content Accessibility Guidelines."""
+WIDTHS = (1440, 1024, 390)
+AXE = os.environ.get("AXE_CORE", "")
+"""The file axe.min.js of the package axe-core (`npm pack axe-core`)."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +41,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def made() -> str:
-    return page(thirty(), "Thirty results", {"matmul_diag/fast": f"# {HOSTILE}\nclass ModelNew: ...\n"})
+    before = [replace(each, reason="was so before") if each.reason else each for each in thirty()[3:]]
+    before[0] = replace(before[0], timing=timing(9.0))
+    return page(thirty(), "Thirty results", {"matmul_diag/fast": f"# {HOSTILE}\nclass ModelNew: ...\n"},
+                ("before.jsonl", compare(before, thirty())))
 
 
 @pytest.fixture
@@ -109,22 +122,32 @@ def test_a_text_column_is_sorted_naturally_and_only_one_column_is_marked(shown: 
 
 def test_details_stay_with_their_row_after_sorting(shown: Browser) -> None:
     sort_by(shown, "speedup", "Enter")
+    look(shown, "toggleAll()")
     names = look(shown, "names()")
     assert len(names) == 30
     assert all(row == heading for row, heading in names)
 
 
-def test_text_and_verdict_filter_rows_and_charts(shown: Browser) -> None:
+def test_a_text_filters_rows_and_charts(shown: Browser) -> None:
     shown.evaluate("document.getElementById('words').focus()")
     shown.write("TRANSPOSED fast")
     assert look(shown, "problems()") == ["matmul_transposed_a", "matmul_transposed_b"]
     assert shown.evaluate("document.getElementById('shown').innerText") == "2 of 30 shown"
-    marks = look(shown, "all('#speedups .wide a').map(mark => mark.classList.contains('out'))")
-    assert (len(marks), marks.count(False)) == (44, 4)  # a median and an interval of each
-    shown.evaluate("document.getElementById('words').value = ''")
-    look(shown, "choose('verdict', 'wrong')")
-    assert look(shown, "problems()") == ["cumulative_sum"]
+    marks = look(shown, "all('#shares .wide g').map(mark => mark.classList.contains('out'))")
+    assert (len(marks), marks.count(False)) == (22, 2)
     assert shown.complaints() == []
+
+
+def test_chips_of_a_kind_add_up_and_those_of_two_kinds_restrict(shown: Browser) -> None:
+    look(shown, "press('wrong')")
+    look(shown, "press('skipped')")
+    assert look(shown, "problems()") == ["cumulative_sum", "cumulative_sum"]
+    assert [value for value, pressed in look(shown, "chips()") if pressed == "true"] == ["wrong", "skipped"]
+    look(shown, "press('new')")
+    assert look(shown, "problems()") == []
+    look(shown, "press('wrong')")
+    look(shown, "press('skipped')")
+    assert len(look(shown, "problems()")) == 3
 
 
 def test_the_filter_finds_a_row_by_its_reason(shown: Browser) -> None:
@@ -143,7 +166,7 @@ def test_a_row_opens_and_closes_by_keyboard(shown: Browser, key: str) -> None:
 
 def test_tab_reaches_every_control_and_the_focus_is_visible(shown: Browser) -> None:
     stops = []
-    for _ in range(24):
+    for _ in range(90):
         shown.press("Tab")
         stops.append(look(shown, "focused()"))
     names = [name for name, _ in stops]
@@ -161,22 +184,66 @@ def test_the_skip_link_moves_the_focus_to_the_results(shown: Browser) -> None:
 def test_a_mark_in_a_chart_opens_its_row_each_time(shown: Browser) -> None:
     for _ in range(2):
         look(shown, "clickFirstMark()")
-        assert look(shown, "opened()") == ["matmul_diag/fast"]
+        assert look(shown, "opened()") == ["cumulative_sum/naive"]
         shown.evaluate("document.querySelector('.row button[aria-expanded=true]').click()")
         assert look(shown, "opened()") == []
 
 
 def test_on_a_phone_only_tables_scroll_sideways(browser: Browser, made: str, tmp_path: Path) -> None:
-    browser.resize(375, 800, mobile=True)
+    browser.resize(390, 800, mobile=True)
+    browser.prefer("light")
     opened(browser, made, tmp_path)
     look(browser, "toggleAll()")
     look(browser, "all('.parts details').forEach(each => { each.open = true; })")
-    assert look(browser, "[innerWidth, document.documentElement.scrollWidth]") == [375, 375]
-    assert max(look(browser, "seen('.parts, svg').map(each => each.getBoundingClientRect().width)")) <= 375
-    assert look(browser, "document.querySelector('.results').offsetWidth") > 375  # its own box scrolls
-    assert look(browser, "[seen('.wide').length, seen('.narrow').length]") == [0, 4]
+    assert look(browser, "[innerWidth, document.documentElement.scrollWidth]") == [390, 390]
+    assert max(look(browser, "seen('.parts, svg').map(each => each.getBoundingClientRect().width)")) <= 390
+    assert look(browser, "seen('.results > thead th').map(each => each.innerText.trim())") == [
+        "problem", "solution", "verdict", "speedup"]
+    assert look(browser, "[seen('.wide').length, seen('.narrow').length]") == [0, 1]
     browser.evaluate("document.querySelector('h1').style.width = '900px'")
-    assert look(browser, "document.documentElement.scrollWidth") > 375  # the test finds an element that is too wide
+    assert look(browser, "document.documentElement.scrollWidth") > 390  # the test finds an element that is too wide
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_column_is_cut(shown: Browser, width: int) -> None:
+    shown.resize(width, 900)
+    assert look(shown, "[document.documentElement.scrollWidth, cut()]") == [width, 0]
+    wide = look(shown, "seen('.scroll').filter(each => each.scrollWidth > each.clientWidth).length")
+    assert width < 1440 or (wide, look(shown, "seen('.results > thead th').length")) == (0, 11)
+    shown.evaluate("document.querySelector('.results').style.width = '2000px'")
+    assert look(shown, "cut()") > 0
+
+
+@pytest.mark.skipif(not AXE, reason="AXE_CORE does not name the axe.min.js of npm's axe-core")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_axe_finds_no_violation(shown: Browser, width: int, scheme: str) -> None:
+    shown.resize(width, 900, mobile=width < 500)
+    shown.prefer(scheme)
+    look(shown, "all('.row button').filter((_, at) => at % 7 === 0).forEach(each => each.click())")
+    shown.evaluate(Path(AXE).read_text(encoding="utf-8"))
+    told = "found => found.violations.map(each => [each.id, each.nodes.map(node => node.html)])"
+    assert shown.evaluate(f"axe.run({{ resultTypes: ['violations'] }}).then({told})") == []
+    shown.evaluate("document.querySelector('h1').replaceChildren()")
+    assert shown.evaluate(f"axe.run('h1').then({told})") != []  # it finds a fault
+
+
+def test_the_header_of_the_table_stays_in_view(shown: Browser) -> None:
+    shown.evaluate("document.getElementById('r28').scrollIntoView()")
+    assert look(shown, "head('speedup').getBoundingClientRect().top") == 0
+
+
+def test_tabs_show_one_chart_at_a_time(shown: Browser) -> None:
+    assert look(shown, "seen('.panel').map(each => each.id)") == ["shares"]
+    shown.evaluate("document.getElementById('shares-tab').focus()")
+    shown.press("ArrowRight")
+    assert look(shown, "[focused()[0], seen('.panel').map(each => each.id)]") == ["roofline-tab", ["roofline"]]
+
+
+def test_a_change_leads_to_its_row(shown: Browser) -> None:
+    shown.evaluate("document.querySelector('#changes tbody a').click()")
+    shown.evaluate("new Promise(done => setTimeout(done, 100))")
+    assert look(shown, "opened()") == [look(shown, "document.querySelector('#changes tbody th').innerText")]
 
 
 def test_dark_mode_follows_the_system_and_the_button(shown: Browser) -> None:
@@ -201,10 +268,12 @@ def test_every_text_has_enough_contrast(shown: Browser, scheme: str) -> None:
 
 
 def test_no_texts_of_a_chart_overlap(shown: Browser) -> None:
-    for width in (1280, 375):
+    for width in WIDTHS:
         shown.resize(width, 900)
-        assert look(shown, "overlaps()") == []
-    look(shown, "all('#roofline .narrow text')[0].replaceWith(all('#roofline .narrow text')[1].cloneNode(true))")
+        for chart in ("shares", "roofline", "fast-p"):
+            shown.evaluate(f"document.getElementById('{chart}-tab').click()")
+            assert look(shown, "overlaps()") == []
+    look(shown, "all('#fast-p .narrow text')[0].replaceWith(all('#fast-p .narrow text')[1].cloneNode(true))")
     assert look(shown, "overlaps()") != []  # the test finds overlapping texts
 
 
@@ -214,9 +283,9 @@ def test_the_page_is_readable_without_scripts(browser: Browser, made: str, tmp_p
         opened(browser, made, tmp_path)
         assert look(browser, "document.documentElement.className") == ""
         assert look(browser, "seen('button, input, select, output').length") == 0
-        gists = look(browser, "seen('summary.gist').map(each => each.innerText)")
-        assert len(gists) == 30
-        assert {reason for _, reason, _ in FAILURES.values()} <= set(gists)
+        reasons = look(browser, "seen('.why pre').map(each => each.innerText)")
+        assert {reason for _, reason, _ in FAILURES.values()} == set(reasons)
+        assert look(browser, "seen('.panel').length") == 3
         browser.evaluate("document.querySelector('#r2 summary').focus()")
         browser.press("Enter")
         assert look(browser, "seen('#r2 .parts').length") == 1

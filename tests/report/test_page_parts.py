@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import html
 import math
+import re
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
@@ -12,15 +14,19 @@ from hypothesis import strategies as st
 
 from inlinebench.records.result import Environment, Result, Verdict
 from inlinebench.records.times import Roofline, Spread, Timing
-from inlinebench.report.page import curves, draw, roofline, strips
+from inlinebench.report import replay
+from inlinebench.report.page import bars, curves, roofline, shares, source
 from inlinebench.report.page.axes import FEWEST, MARKS, drawable, log_axis
-from inlinebench.report.page.charts import figures
+from inlinebench.report.page.charts import charts
+from inlinebench.report.page.entries import columns_of
+from inlinebench.report.page.matrix import MatrixLine, matrix
 from inlinebench.report.rows import Row, arrange
 from inlinebench.report.terminal.summary import summary
 
 from .samples import any_result, result
 from .thirty import thirty
 
+BOUND = Roofline(2_000_000, 8_000_000_000, 0.001, 0.04, "compute")  # 2 TB/s, 200 TFLOP/s
 H100, B200 = (Environment("2.11", "0.1", gpu=name) for name in ("H100", "B200"))
 
 
@@ -92,24 +98,8 @@ def test_marks_are_round(low: float, high: float, ticks: tuple[float, ...]) -> N
 
 def test_what_has_no_place_on_a_logarithmic_axis_is_not_drawn() -> None:
     assert [value for value in (0.0, -1.0, math.inf, math.nan, 1e-200, 1.0) if drawable(value)] == [1.0]
-    odd = Timing(Spread(0.0, -0.1, 0.1), Spread(1.0, -1.0, 2.0), Spread(1.5, 0.0, 3.0))
-    ((_, marks),) = strips.times(rows(result(timing=odd)))
-    assert [mark.series for mark in marks] == ["solution"]
-    chart = strips.chart(strips.times(rows(result(timing=odd))), "ms", ["solution"], narrow=False)
-    (point,) = chart["layer"][-1]["data"]["values"]
-    assert 0 < point["low"] < point["median"] < point["high"]
-
-
-def test_speedups_come_highest_first_and_never_from_the_cpu() -> None:
-    found = strips.speedups(rows(result("p/a", speedup=0.5), result("p/b", speedup=2.0), result("p/c"),
-                                 result("p/d", speedup=9.0, device="cpu")))
-    assert [row.label for row, _ in found] == ["p/b on cuda:0", "p/a on cuda:0"]
-
-
-def test_a_long_label_keeps_both_ends() -> None:
-    chart = strips.chart(strips.speedups(rows(result("p" * 60 + "/fast", speedup=2.0))), "x", ["fast"], narrow=True)
-    (label,) = chart["layer"][1]["data"]["values"]
-    assert label["label"].endswith("p/fast") and len(label["label"]) == strips.LONGEST_LABEL
+    drawn = bars.speedup(Spread(1.5, 0.0, math.inf), log_axis([1.0, 2.0]))
+    assert not any(word in drawn for word in ("nan", "inf ", "inf\""))
 
 
 @settings(max_examples=40)
@@ -129,9 +119,8 @@ def test_a_solution_without_known_speedups_has_no_curve() -> None:
 
 
 def test_the_roofline_has_rates_and_ceilings_of_the_work_that_was_counted() -> None:
-    bound = Roofline(2_000_000, 8_000_000_000, 0.001, 0.04, "compute")  # 2 TB/s, 200 TFLOP/s
     shown = roofline.points(rows(
-        with_roofline("p/a", bound, 0.08, environment=H100), with_roofline("p/b", bound, 0.16, environment=H100),
+        with_roofline("p/a", BOUND, 0.08, environment=H100), with_roofline("p/b", BOUND, 0.16, environment=H100),
         with_roofline("q/a", Roofline(2_000_000, 0, 0.001, 0.0, "memory"), environment=H100),
         result("q/b", speedup=2.0),
     ))
@@ -148,42 +137,132 @@ def test_each_machine_has_its_own_ceilings() -> None:
         with_roofline("p/b", Roofline(2_000_000, 8_000_000, 0.0005, 0.02, "compute"), environment=B200),
     ))
     assert [each.machine for each in roofline.ceilings(shown)] == ["B200", "H100"]
-    labels = roofline.chart(shown, ["a", "b"], narrow=False)["layer"][1]["data"]["values"]
-    assert {label["label"].partition(", ")[2] for label in labels} == {"B200", "H100"}
+    drawn = roofline.chart(shown, {"a": 0, "b": 1}, width=640, height=400, most=8)
+    assert {name.strip() for name in re.findall(r"(?:GB|TFLOP)/s,([^<]*)</text>", drawn)} == {"B200", "H100"}
 
 
 @settings(max_examples=40)
 @given(st.lists(any_result(), min_size=1, max_size=6))
-def test_any_results_make_charts_of_finite_numbers(results: list[Result]) -> None:
+def test_any_results_make_charts_and_bars_of_finite_numbers(results: list[Result]) -> None:
     arranged = arrange(results).rows
-    names = sorted({row.solution for row in arranged})
-    made = [(strips.speedups, strips.chart), (strips.times, strips.chart)]
-    for lines, chart in made:
-        if found := lines(arranged):
-            json.dumps(chart(found, "title", names, narrow=False), allow_nan=False)
-    if curved := curves.curves(arranged):
-        json.dumps(curves.chart(curved, names, narrow=True), allow_nan=False)
+    axis = bars.speedup_axis(arranged)
+    drawn = [svg for figure in charts(arranged).figures for svg in (figure.wide, figure.narrow)]
+    drawn += [bars.speedup(row.timing.speedup, axis) for row in arranged if row.timing is not None]
+    for each in drawn:
+        for _, value in (pair for element in ElementTree.fromstring(each).iter() for pair in element.items()):
+            assert not re.search(r"\b(nan|inf)\b", value)
 
 
-def test_many_solutions_are_told_apart_by_colour_and_shape() -> None:
-    names = [f"sample_{number}" for number in range(30)]
-    encoding = draw.series(names, narrow=False)
-    pairs = set(zip(encoding["color"]["scale"]["range"], encoding["shape"]["scale"]["range"], strict=True))
-    assert len(pairs) == len(names)
-    assert draw.series(["only"], narrow=False)["color"]["legend"] is None
+def test_seven_solutions_have_a_series_each_and_the_others_share_one() -> None:
+    found = charts(rows(*(with_roofline(f"p/s{number}", BOUND) for number in range(10))))
+    assert [name for _, name in found.legend] == [*(f"s{number}" for number in range(7)), "3 others"]
+    assert len({mark for mark, _ in found.legend}) == 8
+    assert charts(rows(with_roofline("p/s", BOUND))).legend == ()
 
 
 def test_a_drawing_is_static_and_has_no_element_that_could_do_more() -> None:
-    for figure in figures(arrange(thirty()).rows):
-        for drawing in (figure.wide, figure.narrow):
-            assert drawing.startswith("<svg ") and 'role="img"' in drawing
-            assert not any(word in drawing for word in ("<image", "<script", "url(", "style=", "id=", "NaN", "xmlns"))
+    found = charts(arrange(thirty()).rows).figures
+    assert [figure.key for figure in found] == ["shares", "roofline", "fast-p"]
+    for figure in found:
+        for drawn in (figure.wide, figure.narrow):
+            root = ElementTree.fromstring(drawn)
+            assert {element.tag for element in root.iter()} <= {"svg", "g", "title", "path", "text"}
+            assert not {name for element in root.iter() for name in element.attrib} & {"style", "id", "href", "onclick"}
 
 
-def test_a_drawing_with_a_foreign_element_is_refused() -> None:
-    spec: dict[str, Any] = {"data": {"values": [{"address": "data:image/png;base64,"}]},
-                            "mark": {"type": "image", "width": 9, "height": 9},
-                            "encoding": {"url": {"field": "address"}}}
-    with pytest.raises(ValueError, match="image"):
-        draw.svg(spec, "planted")
-    assert draw.svg({**spec, "mark": "point", "encoding": {}}, "honest").startswith("<svg ")
+def test_the_problem_farthest_from_the_roofline_comes_first_by_its_best_solution() -> None:
+    found = shares.shares(rows(with_roofline("p/a", BOUND, 0.08), with_roofline("p/b", BOUND, 0.4),
+                               with_roofline("q/a", BOUND, 0.16), result("r/a", speedup=2.0)), with_shape=False)
+    assert [(line.label, [round(share, 3) for _, share in line.points]) for line in found] == [
+        ("q", [0.25]), ("p", [0.5, 0.1])]
+
+
+def cells(line: MatrixLine) -> list[tuple[str, bool] | None]:
+    return [None if cell is None else (cell.text, cell.best) for cell in line.cells]
+
+
+def test_the_matrix_marks_the_fastest_solution_and_says_by_how_much() -> None:
+    found = matrix(rows(result("p/a", speedup=2.0), result("p/b", speedup=3.0), result("p/c", Verdict.WRONG),
+                        result("q/b", speedup=0.5)))
+    assert found.columns == ("a", "b", "c")
+    assert [cells(line) for line in found.lines] == [
+        [("2.00\N{MULTIPLICATION SIGN}", False), ("3.00\N{MULTIPLICATION SIGN}", True), ("wrong", False)],
+        [None, ("0.500\N{MULTIPLICATION SIGN}", True), None]]
+    assert [line.lead for line in found.lines] == ["1.50\N{MULTIPLICATION SIGN}", ""]
+    assert [cell.kind for line in found.lines for cell in line.cells if cell] == ["faster", "faster", "wrong", "slower"]
+
+
+def test_solutions_whose_intervals_overlap_are_equally_fast() -> None:
+    (line,) = matrix(rows(result("p/a", speedup=2.0), result("p/b", speedup=2.01), result("p/c", speedup=1.0))).lines
+    assert ([best for _, best in filter(None, cells(line))], line.lead) == ([True, True, False], "tie")
+
+
+def test_a_matrix_of_many_solutions_lists_the_fastest_of_each_problem() -> None:
+    found = matrix(rows(*(result(f"p/s{number}", speedup=1.0 + number) for number in range(12)),
+                        result("p/bad", Verdict.WRONG)))
+    (line,) = found.lines
+    assert found.columns == ()
+    assert [cell.row.solution for cell in line.cells if cell] == [f"s{number}" for number in range(11, 3, -1)]
+    assert line.left_out == 5
+
+
+def test_each_shape_has_its_line_in_the_matrix_and_the_cpu_too() -> None:
+    found = matrix(rows(result("p/a", speedup=2.0), result("p/a", shape="odd"), result("p/a", device="cpu")))
+    assert [line.shape for line in found.lines] == ["full on cpu", "full on gpu", "odd on gpu"]
+
+
+def test_columns_of_the_page_begin_with_verdict_and_speedup() -> None:
+    names = list(columns_of(arrange(thirty())))
+    assert names == ["problem", "solution", "verdict", "speedup", "over compile", "% of roofline", "error / tolerance",
+                     "reference ms", "solution ms", "wall ms", "own kernels"]
+
+
+SOURCE = '''import torch
+
+CUDA = r"""
+__global__ void scale(float* x) {
+  x[blockIdx.x] = undeclared;
+}
+"""
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        raise ValueError(x)
+'''
+
+
+def test_a_source_is_highlighted_in_both_languages_and_keeps_its_text() -> None:
+    found = source.lines(SOURCE, "", "s.py")
+    assert "\n".join(html.unescape(re.sub(r"</?span[^>]*>", "", line.code)) for line in found) == SOURCE
+    assert '<span class="k">import</span>' in found[0].code
+    assert '<span class="t">float</span>' in found[3].code
+
+
+@pytest.mark.parametrize(("reason", "named"), [
+    ('cuda_sources:3: error: identifier "undeclared" is undefined\n    3 |   x[blockIdx.x] = undeclared;\n'
+     "      |                   ^", [5]),
+    ("ValueError: 1 (s.py, line 12)", [12]),
+    ("ValueError: 1 (other.py, line 12)", []),
+    ("no kernel of its own ran", []),
+])
+def test_the_lines_that_a_reason_names_are_found_in_the_source(reason: str, named: list[int]) -> None:
+    found = source.lines(SOURCE, reason, "s.py")
+    assert [line.number for line in found if line.named] == named
+    shown = source.excerpt(found)
+    assert [line.number for line in shown] == (list(range(named[0] - 4, min(named[0] + 4, 13) + 1)) if named else [])
+
+
+def test_a_quoted_line_that_occurs_often_names_nothing() -> None:
+    found = source.lines("}\n" * 9, "cuda_sources:3: error\n    3 | }", "s.py")
+    assert not any(line.named for line in found)
+
+
+@pytest.mark.parametrize(("found", "command"), [
+    (result("p/s", seed=7), "inlinebench run --shape full --seed 7 p/s"),
+    (result("p/s", shape="N=4,M=2", device="cpu"), "inlinebench run --set N=4 --set M=2 --device cpu p/s"),
+    (result("p; rm -r ~/s"), "inlinebench run --shape full 'p; rm -r ~/s'"),
+    (result("-p/s"), "inlinebench run --shape full -- -p/s"),
+])
+def test_the_command_repeats_the_evaluation(found: Result, command: str) -> None:
+    assert replay.command(found) == command

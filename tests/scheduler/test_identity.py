@@ -84,7 +84,7 @@ def test_a_missing_file_has_no_key(job: Evaluate) -> None:
 
 
 NOT_DECIDING = {
-    "names", "solution_file", "response", "all_blocks", "responses", "list_only", "levels", "tags", "shapes",
+    "names", "solution_files", "response", "all_blocks", "responses", "list_only", "levels", "tags", "shapes",
     "constants",
     "precision", "device", "devices", "profile", "require_sandbox", "jobs", "build_only", "executor", "ray_address",
     "cache", "cache_limit", "problems", "solutions", "out", "resume", "shard", "junit", "strict", "feedback", "verbose",

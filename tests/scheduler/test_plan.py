@@ -8,7 +8,7 @@ from inlinebench.records.catalog import Catalog, Problem, Solution
 from inlinebench.records.errors import UsageError
 from inlinebench.records.options import Options
 from inlinebench.records.result import Verdict
-from inlinebench.scheduler.plan import choose, not_applied, plan, shapes
+from inlinebench.scheduler.plan import choose, names_of, not_applied, plan, shapes
 from inlinebench.scheduler.session import exit_status
 
 from ..report.samples import FAILURES, result
@@ -93,7 +93,7 @@ def test_replaced_constants_name_the_shape() -> None:
     (Options(names=("relu",), shapes=("derived",)), "--shape derived: /p/relu.py"),
     (Options(names=("matmul",), shapes=("tiny",)), r"--shape tiny: /p/matmul.py .*; it has full, small, odd"),
     (Options(names=("relu",), shapes=("small",)), "--shape small: /p/relu.py"),
-    (Options(names=("matmul",), solution_file=Path("/none.py")), "--solution /none.py: no such file"),
+    (Options(names=("matmul",), solution_files=(Path("/none.py"),)), "--solution /none.py: no such file"),
     (Options(names=("matmull",)), "did you mean matmul"),
 ])
 def test_options_that_do_not_fit_the_catalog_are_rejected(options: Options, said: str) -> None:
@@ -109,8 +109,15 @@ def test_an_empty_selection_is_rejected() -> None:
 def test_a_solution_file_in_any_folder_is_evaluated_against_the_named_problem(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("")
-    ((problem, solution),) = choose(Options(names=("relu",), solution_file=path), KNOWN)
+    ((problem, solution),) = choose(Options(names=("relu",), solution_files=(path,)), KNOWN)
     assert (problem, solution.name, solution.path) == (BARE, "mine", path)
+
+
+def test_solution_files_with_one_name_are_told_apart_by_their_folders() -> None:
+    assert names_of([Path("/x/a.py"), Path("/x/b.py")]) == ("a", "b")
+    assert names_of([Path("/x/a.py"), Path("/y/a.py")]) == ("x.a", "y.a")
+    with pytest.raises(UsageError, match="rename one"):
+        names_of([Path("/x/s/a.py"), Path("/y/s/a.py")])
 
 
 def test_the_exit_status_is_0_if_all_passed() -> None:

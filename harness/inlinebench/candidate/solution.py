@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -63,6 +64,18 @@ def construct(
         raise failure(error, "constructor", path) from error
 
 
+_OF_PYBIND = re.compile(r"(\w+)\(\): incompatible (?:function|constructor) arguments\.")
+_SIGNATURE = re.compile(r"^ +\d+\. (?:\w+)?(\(.*\)) ->", re.MULTILINE)
+
+
+def _signatures(text: str) -> str:
+    """Returns what pybind11's message for wrong arguments says in one line, or "" for any other text."""
+    found, signatures = _OF_PYBIND.match(text), _SIGNATURE.findall(text)
+    if found is None or not signatures:
+        return ""
+    return f"{found[1]}() is called with other arguments than its C++ function takes: {' or '.join(signatures)}"
+
+
 def failure(error: Exception, kind: str, path: Path) -> UnusableSolution:
     """Describes an exception of a solution in one line, with the line number in its file. Prints the traceback."""
     traceback.print_exception(error)
@@ -71,7 +84,7 @@ def failure(error: Exception, kind: str, path: Path) -> UnusableSolution:
     text = str(error)
     if isinstance(error, SyntaxError) and error.filename == str(path):
         where, text = f" ({path.name}, line {error.lineno})", error.msg
-    first = text.strip().partition("\n")[0]
+    first = _signatures(text) or text.strip().partition("\n")[0]
     if isinstance(error, NotLinked):
         return UnusableSolution("not_linked", f"{first}{where}")
     kind = "out_of_memory" if is_out_of_memory(error) else kind

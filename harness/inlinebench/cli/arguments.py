@@ -110,7 +110,7 @@ def _fill_in(given: argparse.Namespace, environment: Mapping[str, str]) -> None:
     if given.calls is None:
         given.calls = SANITIZED_CALLS if given.sanitize else CALLS
     given.constants = dict(types.constant(text) for text in given.constants)
-    for name in ("names", "shapes", "levels", "tags", "baselines", "architectures"):
+    for name in ("names", "solution_files", "shapes", "levels", "tags", "baselines", "architectures"):
         setattr(given, name, tuple(getattr(given, name)))
     given.cache = given.cache.expanduser()
     given.problems, given.solutions = _folders(given.problems, given.solutions, given.names)

@@ -24,6 +24,13 @@ old.jsonl new.jsonl --allow-gone         solutions were removed on purpose
 old.jsonl new.jsonl --any-gpu            times of different GPUs"""
 
 
+def add_permissions(parser: Parser) -> None:
+    """Adds the options that permit a comparison of unlike times."""
+    parser.add_argument("--any-gpu", action="store_true", help="compare times of different GPUs")
+    parser.add_argument("--any-version", action="store_true", help="compare times of versions with different meanings "
+                        "of times")
+
+
 def main(arguments: Sequence[str]) -> int:
     """Prints the comparison and returns the exit status. Raises UsageError."""
     given = parser().parse_args(arguments)
@@ -45,7 +52,6 @@ def parser() -> Parser:
     add("after", type=Path, help="results written by --out: the new state")
     add("--all", action="store_true", help="also show unchanged rows")
     add("--allow-gone", action="store_true", help="let rows be gone: they do not change the exit status")
-    add("--any-gpu", action="store_true", help="compare times of different GPUs")
-    add("--any-version", action="store_true", help="compare times of versions with different meanings of times")
+    add_permissions(found)
     add("--markdown", type=Path, metavar="FILE", help="also write the table to FILE, for a comment on a pull request")
     return found

@@ -36,7 +36,7 @@ def remember(results: Sequence[Result], options: Options) -> None:
 
     A cache that cannot be written costs only the record, and a line on stderr.
     """
-    if options.solution_file is not None or options.response is not None or not results:
+    if options.solution_files or options.response is not None or not results:
         return
     fine: dict[str, bool] = {}
     for result in results:

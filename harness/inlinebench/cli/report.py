@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from inlinebench.cli.compare import add_permissions
 from inlinebench.cli.exits import show
-from inlinebench.cli.files import read_all, write
+from inlinebench.cli.files import read, read_all, write
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records.errors import UsageError
 from inlinebench.records.result import Result
-from inlinebench.report.comparison import latest
+from inlinebench.report.comparison import ComparedRow, compare, latest
 from inlinebench.report.formats import csv_file, html, junit, markdown
 from inlinebench.report.terminal.outputs import report as as_text
 from inlinebench.report.terminal.screen import Screen
@@ -22,6 +23,7 @@ EXAMPLES = """\
 results.jsonl                                        the table of a run
 results.jsonl -o report.html                         a page; also .md, .csv, .xml (JUnit)
 results.jsonl -o report.html --sources solutions     with the sources of the solutions
+before.jsonl after.jsonl -o report.html              the last run, and what changed since the one before
 monday.jsonl tuesday.jsonl -o report.md              the last result of each row
 results.jsonl -o r.md --title 'H100, nightly'        with a title"""
 
@@ -30,13 +32,14 @@ def parser() -> Parser:
     what = "Writes results as HTML, Markdown, CSV or JUnit XML, or prints a table."
     found = Parser("inlinebench report", what, examples=EXAMPLES)
     add = found.add_argument
-    add("files", nargs="+", type=Path, metavar="FILE", help="results written by --out; the last result of "
-        "a row counts")
+    add("files", nargs="+", type=Path, metavar="FILE", help="results written by --out; the last result of a row "
+        "counts. An HTML report of several files shows the last one, and what changed since the others")
     add("-o", "--out", type=Path, metavar="FILE", help=f"the file to write: {', '.join(KINDS)} (default: print the "
         "table)")
     add("--title", default=TITLE, help="title of an HTML or Markdown report")
     add("--sources", type=Path, metavar="DIR", help="folder of solutions, to show their sources in an HTML report")
     add("-v", "--verbose", action="store_true", help="also show times on the CPU")
+    add_permissions(found)
     return found
 
 
@@ -46,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     kind = None if given.out is None else KINDS.get(given.out.suffix)
     if given.out is not None and kind is None:
         raise UsageError(f"{given.out}: unknown kind of report; choose from {', '.join(KINDS)}")
-    results = latest(read_all(given.files))
+    results = latest(read_all(given.files[-1:] if kind is _html else given.files))
     if kind is None:
         show(as_text(results, Screen.of(sys.stdout), verbose=given.verbose))
     else:
@@ -56,7 +59,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _html(results: Sequence[Result], given: argparse.Namespace) -> None:
-    write(given.out, html.page(results, given.title, _sources(results, given.sources)))
+    write(given.out, html.page(results, given.title, _sources(results, given.sources), _since(given)))
+
+
+def _since(given: argparse.Namespace) -> tuple[str, tuple[ComparedRow, ...]] | None:
+    """The names of the files before the last one, and what changed since them."""
+    *before, after = given.files
+    if not before:
+        return None
+    names = ", ".join(path.name for path in before)
+    return names, compare(read_all(before), read(after), any_gpu=given.any_gpu, any_version=given.any_version)
 
 
 def _sources(results: Sequence[Result], folder: Path | None) -> dict[str, str]:

@@ -75,10 +75,11 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
     """Evaluates the chosen solutions and prints a report, also if the run is interrupted or cannot go on."""
     from inlinebench.cli import github
     from inlinebench.cli.last_failed import only_failed, remember
+    from inlinebench.report.terminal.head_to_head import head_to_head
     from inlinebench.report.terminal.outputs import Outputs
     from inlinebench.report.terminal.progress import Progress
     from inlinebench.report.terminal.screen import Screen
-    from inlinebench.scheduler.plan import choose, not_applied
+    from inlinebench.scheduler.plan import choose, names_of, not_applied
     from inlinebench.scheduler.session import Session, exit_status
 
     choices = only_failed(choose(wanted, known), wanted) if wanted.last_failed else choose(wanted, known)
@@ -108,6 +109,8 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
             remember(outputs.results, wanted)
             github.report(outputs.results, {str(solution): solution.path for _, solution in choices})
         show(outputs.feedback() if wanted.feedback else outputs.report(Screen.of(sys.stdout)))
+        if len(wanted.solution_files) > 1:
+            show("\n" + head_to_head(outputs.results, names_of(wanted.solution_files)))
     return exit_status(outputs.results, wanted.strict)
 
 

@@ -23,6 +23,12 @@ SAMPLE = 4096
 """The number of wrong elements in the sample."""
 SLACK = 1e-3
 """The relative tolerance of a constant factor or offset. It is larger for dtypes that are coarser than this."""
+GROUP_SLACK = 1e-2
+"""The relative tolerance of a factor or an offset that belongs to a row, a column or another index."""
+GROUP_SIZE = 4
+"""The fewest wrong elements in a row, on average, for a claim about factors or offsets of rows."""
+MOST_GROUPED = 1 << 24
+"""No such claim is tested if more elements than this are wrong, because it takes several passes over them."""
 EXPLAINED = 0.25
 """The largest share of an element's error that a factor or an offset may leave unexplained."""
 JUDGES_BYTES, ALLOCATORS_BYTES = (0xFF,), (0xFF, 0x7F)
@@ -106,12 +112,20 @@ def _claims(compared: ComparedValues, sample: _Part) -> Iterator[_Claim]:
     if not dtype.is_complex:
         value = sample.out.mode().values
         yield _Claim(f"is {text_of(value, dtype)}", lambda part: (part.out == value, None))
+    if real:
+        yield _Claim("is at an element where 0 is expected: perhaps a ReLU, a clamp or a mask is missing or wrong",
+                     lambda part: (part.expected == 0, None))
+        yield _whole(sample)
     if not dtype.is_complex and dtype is not torch.bool:
         yield from _arithmetic_claims(sample, torch.finfo(dtype).eps if real else 0.0)
     if compared.output.dim() > 1:
         yield _transposed(compared)
     for axis in axes(compared.output.dim()) if compared.output.dim() else ():
         yield from (_shifted(compared, axis, step) for step in (-1, 1))
+        yield _mirrored(compared, axis)
+    if real and compared.output.dim() > 1 and int(compared.wrong.sum()) <= MOST_GROUPED:
+        for axis in reversed(axes(compared.output.dim())):
+            yield from _of_each(compared, axis)
     if dtype in (torch.float32, torch.float64):
         yield from (_rounded(sample, coarser) for coarser in (torch.bfloat16, torch.float16))
 
@@ -132,16 +146,67 @@ def _arithmetic_claims(sample: _Part, epsilon: float) -> Iterator[_Claim]:
         yield _Claim(words, lambda part: (_is_offset(part, offset, epsilon), None))
 
 
-def _is_factor(part: _Part, factor: float, epsilon: float) -> torch.Tensor:
+def _is_factor(
+    part: _Part, factor: float | torch.Tensor, epsilon: float, slack: float = SLACK
+) -> torch.Tensor:
     out, expected = part.out.double(), part.expected.double()
-    allowed = max(SLACK, epsilon) * (factor * expected).abs()
+    allowed = max(slack, epsilon) * (factor * expected).abs()
     return (out - factor * expected).abs() <= torch.minimum(allowed, EXPLAINED * (out - expected).abs())
 
 
-def _is_offset(part: _Part, offset: float, epsilon: float) -> torch.Tensor:
+def _is_offset(
+    part: _Part, offset: float | torch.Tensor, epsilon: float, slack: float = SLACK
+) -> torch.Tensor:
     out, expected = part.out.double(), part.expected.double()
-    allowed = SLACK * abs(offset) + 2 * epsilon * (out.abs() + expected.abs())
-    return (out - expected - offset).abs() <= allowed.clamp(max=EXPLAINED * abs(offset))
+    size = torch.as_tensor(offset, dtype=torch.float64, device=out.device).abs()
+    allowed = slack * size + 2 * epsilon * (out.abs() + expected.abs())
+    return (out - expected - offset).abs() <= torch.minimum(allowed, EXPLAINED * size)
+
+
+def _of_each(compared: ComparedValues, axis: Axis) -> Iterator[_Claim]:
+    """Yields the claims that each index along a dimension has its own offset, or its own factor.
+
+    They apply to values that are not 0, where 0 is not expected, because an activation may have replaced them.
+    """
+    shape, epsilon = compared.output.shape, torch.finfo(compared.output.dtype).eps
+    size, stride = shape[axis.dimension], shape[axis.dimension + 1 :].numel()
+    sums = torch.zeros(4, size, dtype=torch.float64, device=compared.output.device)
+
+    def applies(part: _Part) -> torch.Tensor:
+        return torch.isfinite(part.out) & torch.isfinite(part.expected) & (part.out != 0) & (part.expected != 0)
+
+    def index(part: _Part) -> torch.Tensor:
+        return part.at // stride % size
+
+    whole = 0
+    for part in _parts(compared):
+        used, whole = applies(part), whole + part.at.numel()
+        out, expected = part.out[used].double(), part.expected[used].double()
+        terms = torch.stack([torch.ones_like(out), out - expected, out * expected, expected * expected])
+        sums.index_add_(1, index(part)[used], terms)
+    count, difference, product, square = sums
+    if not int(count.sum()) >= max(whole / 4, GROUP_SIZE * int((count > 0).sum())):
+        return
+    offsets, factors = difference / count, product / square
+
+    def has_offset(part: _Part) -> tuple[torch.Tensor, torch.Tensor]:
+        return _is_offset(part, offsets[index(part)], epsilon, GROUP_SLACK), applies(part)
+
+    def has_factor(part: _Part) -> tuple[torch.Tensor, torch.Tensor]:
+        return _is_factor(part, factors[index(part)], epsilon, GROUP_SLACK), applies(part)
+
+    only = f"that depends only on {'the ' if axis.many else ''}{axis.one}"
+    nonzero = "" if int(count.sum()) == whole else " that is not 0, where 0 is not expected,"
+    yield _Claim(f"is the expected value plus an offset {only}: perhaps of a bias", has_offset, restriction=nonzero)
+    yield _Claim(f"is the expected value times a factor {only}: perhaps of a sum or a scale", has_factor,
+                 restriction=nonzero)
+
+
+def _whole(sample: _Part) -> _Claim:
+    """Returns the claim that values are whole numbers, while the expected ones are not."""
+    is_telling = bool((sample.expected == sample.expected.round()).double().mean() < 1 - SHARE)
+    return _Claim("is a whole number, which few of the expected values are: perhaps an integer variable holds it",
+                  lambda part: ((part.out == part.out.round()) & is_telling, None))
 
 
 def _rounded(sample: _Part, coarser: torch.dtype) -> _Claim:
@@ -182,6 +247,19 @@ def _shifted(compared: ComparedValues, axis: Axis, step: int) -> _Claim:
     side = "before" if step < 0 else "after"
     words = f"one {axis.one} {side} it" if axis.many else f"one step {side} it along {axis.one}"
     return _Claim(f"is the expected value {words}", test, restriction=" that has such a neighbour")
+
+
+def _mirrored(compared: ComparedValues, axis: Axis) -> _Claim:
+    """Returns the claim that values are in the opposite order along a dimension."""
+    size = compared.output.shape[axis.dimension]
+    stride = compared.output.shape[axis.dimension + 1 :].numel()
+
+    def test(part: _Part) -> tuple[torch.Tensor, None]:
+        index = part.at // stride % size
+        return _is_expected_at(compared, part.at, part.at + (size - 1 - 2 * index) * stride), None
+
+    along = axis.many or axis.one
+    return _Claim(f"is the expected value in the opposite order along the {along}".replace("the the", "the"), test)
 
 
 def _is_expected_at(compared: ComparedValues, at: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

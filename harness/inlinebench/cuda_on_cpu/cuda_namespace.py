@@ -98,6 +98,10 @@ class _DeviceContext(contextlib.AbstractContextManager[None]):
         return None
 
 
+class _StreamContext(_DeviceContext):
+    """Supports `with torch.cuda.StreamContext(stream):`. A class, because torch's compiler asks for instances of it."""
+
+
 class CUDAGraph:
     """Not supported, because a graph replays work that ran only once here."""
 
@@ -147,7 +151,7 @@ def cuda_namespace() -> dict[str, Any]:
         "CUDAGraph": CUDAGraph,
         "graph": CUDAGraph,
         "stream": _nothing,
-        "StreamContext": _nothing,
+        "StreamContext": _StreamContext,
         "device": _DeviceContext,
         "device_of": _DeviceContext,
         "is_available": _constant(True),

@@ -56,10 +56,12 @@ def cuda_is_cpu() -> Iterator[None]:
     real = {name: vars(torch.cuda)[name] for name in namespace if name in vars(torch.cuda)}
     for name, value in namespace.items():
         setattr(torch.cuda, name, value)
+    torch.Generator = _Generator  # type: ignore[misc, assignment]
     try:
         with _CudaIsCpu():
             yield
     finally:
+        torch.Generator = _real_generator  # type: ignore[misc]
         for name in namespace:
             if name in real:
                 setattr(torch.cuda, name, real[name])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -33,14 +32,8 @@ def rewrite_shared(code: Code) -> None:
         text = _local_text(declaration)
         if not declaration.dynamic:
             _capture_by_reference(code, declaration)
-        line_ends = _line_ends(code, declaration.start, declaration.end)
+        line_ends = code.line_ends(declaration.start, declaration.end)
         code.splice(declaration.start, declaration.end, text + line_ends)
-
-
-def _line_ends(code: Code, start: int, end: int) -> str:
-    """Returns the line ends between two positions, with their backslashes in the text of a macro."""
-    spaces = (token.text for token in code.tokens[start:end] if token.kind == "space")
-    return "".join(line_end for text in spaces for line_end in re.findall(r"\\?\r?\n", text))
 
 
 def _flat(code: Code, start: int = 0, end: int | None = None) -> str:
@@ -152,7 +145,7 @@ def _move_into_functions(code: Code) -> None:
             return  # the text of a macro: it is used inside of functions
         declaration = _read(code, position)
         flat = _flat(code, declaration.start, declaration.end)
-        line_ends = _line_ends(code, declaration.start, declaration.end)
+        line_ends = code.line_ends(declaration.start, declaration.end)
         code.splice(declaration.start, declaration.end + 1, line_ends)
         for function in reversed(find_functions(code)):
             if function.opening > declaration.start and _names_any(code, function, declaration.names):

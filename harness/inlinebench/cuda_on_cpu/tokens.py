@@ -142,6 +142,11 @@ class Code:
         line = self.tokens[min(start, len(self.tokens) - 1)].line if self.tokens else 1
         self.tokens[start:end] = tokenize(text, line, directives=False)
 
+    def line_ends(self, start: int, end: int) -> str:
+        """Returns the line ends between two positions, with their backslashes in the text of a macro."""
+        texts = (token.text for token in self.tokens[start:end] if token.kind in ("space", "string"))
+        return "".join(line_end for text in texts for line_end in re.findall(r"\\?\r?\n", text))
+
     def closing(self, position: int) -> int:
         """Returns where the bracket that opens at `position` closes, or the end of the text."""
         depth = 0

@@ -19,7 +19,7 @@ INCLUDE_DIR = _HERE / "include"
 """Comes before torch's include folders, and replaces the CUDA toolkit's."""
 
 _RUNTIME = _HERE / "runtime"
-_RUNTIME_NAMES = ("fibre", "memory", "worker", "faults", "grid")
+_RUNTIME_NAMES = ("fibre", "memory", "worker", "faults", "grid", "async_copies", "tensor_cores")
 RUNTIME_SOURCES: tuple[Path, ...] = tuple(_RUNTIME / f"{name}.cpp" for name in _RUNTIME_NAMES)
 """The sources of `runtime_library`. They do not use torch's headers."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from .conditionals import drop_inactive, split_directive
 from .device_arrays import refuse_variable_lengths
 from .devices import rewrite_devices
 from .launches import rewrite_launches
+from .ptx import rename_parameters, rewrite_assembly, string_macros
 from .shared_memory import rewrite_shared
 from .tokens import Code, Token, join, tokenize
 from .unsupported import drop_library_headers, refuse_device_constructs, refuse_words
@@ -30,16 +32,17 @@ def translate(source: str, *, cuda: bool = True) -> str:
     are rewritten. Text that is not C++ is translated in some way and left to the compiler to reject.
     """
     code = Code(drop_inactive(tokenize(source)))
-    _rewrite(code, cuda)
+    strings = string_macros(code.tokens) if cuda else {}
+    _rewrite(code, cuda, strings)
     if cuda:
         refuse_variable_lengths(code)
-    code.tokens = [_rewrite_directive(token, cuda) for token in code.tokens]
+    code.tokens = [_rewrite_directive(token, cuda, strings) for token in code.tokens]
     return join(code.tokens)
 
 
-def _rewrite(code: Code, cuda: bool) -> None:
+def _rewrite(code: Code, cuda: bool, strings: Mapping[str, str]) -> None:
     drop_library_headers(code)
-    refuse_words(code, device_code=cuda)
+    refuse_words(code)
     rewrite_devices(code)
     if not cuda:
         return
@@ -48,9 +51,10 @@ def _rewrite(code: Code, cuda: bool) -> None:
     rewrite_shared(code)
     for position in code.words(*_RENAMED):
         code.replace(position, _RENAMED[code.text(position)])
+    rewrite_assembly(code, strings)
 
 
-def _rewrite_directive(token: Token, cuda: bool) -> Token:
+def _rewrite_directive(token: Token, cuda: bool, strings: Mapping[str, str]) -> Token:
     """Rewrites the code in a macro, and in conditions the names that were renamed for the compiler."""
     if token.kind != "directive":
         return token
@@ -59,7 +63,8 @@ def _rewrite_directive(token: Token, cuda: bool) -> Token:
     if name == "define" and (match := _MACRO_HEAD.match(rest)):
         head, body = match.groups()
         code = Code(tokenize(body, token.line + token.text[: start + len(head)].count("\n"), directives=False))
-        _rewrite(code, cuda)
+        head = rename_parameters(head, code) if cuda else head
+        _rewrite(code, cuda, strings)
         return Token("directive", token.text[:start] + head + join(code.tokens), token.line)
     if cuda and name in ("if", "elif", "ifdef", "ifndef"):
         renamed = _RENAMED_PATTERN.sub(lambda found: _RENAMED[found.group()], rest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from .conditionals import split_directive
@@ -82,6 +82,8 @@ _LIBCUXX = set(
 
 _FENCES = {"__nanosleep", "__threadfence", "__threadfence_block", "__threadfence_system", "__syncwarp"}
 _POLLS = {"atomicAdd", "atomicOr", "atomicSub", "atomicXor"}
+_POLLING_PTX = re.compile(r"\bld\.[\w.:]*\b(acquire|relaxed|volatile)\b")
+_ASM = {"asm", "__asm__", "__asm"}
 
 
 def drop_library_headers(code: Code) -> None:
@@ -107,14 +109,12 @@ def _is_dropped(header: str) -> bool:
     return _LIBRARY_HEADERS.fullmatch(header) is not None and not (_INCLUDE_DIR / header).exists()
 
 
-def refuse_words(code: Code, device_code: bool) -> None:
-    """Raises Unsupported for a name of a library or hardware feature, and in `device_code` for inline PTX."""
+def refuse_words(code: Code) -> None:
+    """Raises Unsupported for a name of a library or hardware feature."""
     for position in code.words():
         text = code.text(position)
         line = code.tokens[position].line
-        if device_code and text in ("asm", "__asm__", "__asm"):
-            _refuse_assembly(code, position)
-        elif text == "cuda" and _is_libcuxx(code, position):
+        if text == "cuda" and _is_libcuxx(code, position):
             construct = f"cuda::{code.text(code.after(code.after(position)))}"
             raise Unsupported(construct, line, "libcu++ is not available on the CPU; run with a CUDA device")
         elif text == "blas" and code.text(code.before(code.before(position))) == "cuda":
@@ -139,23 +139,6 @@ def _refuse_word(code: Code, position: int) -> None:
         if text in _CUBLAS or code.text(before) in (".", "->"):
             continue
         raise Unsupported(text, code.tokens[position].line, f"{what} cannot run on the CPU; run with a CUDA device")
-
-
-def _refuse_assembly(code: Code, position: int) -> None:
-    opening = code.after(position)
-    while code.is_word(opening):  # volatile
-        opening = code.after(opening)
-    first = code.after(opening)
-    while code.text(opening) == "(" and code.text(first) == '""':
-        first = code.after(first)
-        if code.text(first) in (":", "::", ")"):
-            return  # no instruction: it only keeps the compiler from reordering memory accesses
-    construct = "inline PTX"
-    if first < len(code) and code.tokens[first].kind == "string":
-        words = code.text(first).strip('"').split()
-        construct += f" `{words[0]}`" if words and words[0].isprintable() else ""
-    raise Unsupported(construct, code.tokens[position].line,
-                      "PTX instructions cannot run on the CPU; run with a CUDA device")
 
 
 def _is_libcuxx(code: Code, position: int) -> bool:
@@ -265,6 +248,8 @@ def _only_waits(code: Code, function: Function, condition: range, body: range) -
     """Whether a loop only waits for memory that others write: it polls with an atomic that changes nothing, or reads a
     volatile and does nothing else."""
     everywhere = [*condition, *body]
+    if _polls_by_ptx(code, everywhere):
+        return True
     if any(code.text(here) in _POLLS and _adds_zero(code, here) for here in everywhere):
         return True
     words = [code.text(here) for here in body if code.is_word(here)]
@@ -273,6 +258,20 @@ def _only_waits(code: Code, function: Function, condition: range, body: range) -
         return False
     volatile = {"volatile", "__ldcv", "__ldcg", "atomicAdd", "ld_acquire"} | _volatile_names(code, function)
     return any(code.text(here) in volatile for here in condition)
+
+
+def _polls_by_ptx(code: Code, loop: Sequence[int]) -> bool:
+    """Whether a loop reads memory that others write, by PTX or through a function with such PTX, and calls nothing
+    else."""
+    readers = {function.name for function in find_functions(code)
+               if _has_polling_ptx(code, range(function.opening, function.closing))}
+    calls = {code.text(here) for here in loop if code.is_word(here) and code.text(code.after(here)) == "("}
+    polls = _has_polling_ptx(code, loop) or bool(calls & readers)
+    return polls and calls <= readers | _FENCES | _ASM | {"if", "volatile"}
+
+
+def _has_polling_ptx(code: Code, positions: Iterable[int]) -> bool:
+    return any(code.tokens[here].kind == "string" and _POLLING_PTX.search(code.text(here)) for here in positions)
 
 
 def _adds_zero(code: Code, position: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from functools import partial
 from statistics import median
 
@@ -30,7 +31,7 @@ from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import Called
-from inlinebench.records.result import Verdict
+from inlinebench.records.result import Mismatch, Verdict
 from inlinebench.records.times import Timing
 from inlinebench.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from inlinebench.timing.overhead import overhead
@@ -50,9 +51,12 @@ TO_CONFIRM = 16
 """How many more calls are made on a kind of inputs that seems to be slower."""
 BELOW_ROOFLINE = 0.95
 """Pure reads are a few percent faster than the copies that bandwidth is measured with."""
-DRAWS = ("; the reference's outputs depend on random numbers that it draws in forward: a solution must draw the same "
+DRAWS = ("the reference's outputs depend on random numbers that it draws in forward: a solution must draw the same "
          "ones from torch's generator, in the same order (both begin each call with the same seed)")
-"""What is added to the reason of a solution that differs from such a reference."""
+"""A remark on a solution that differs from such a reference."""
+AS_DRAWN = ("matches on inputs as drawn: if such inputs have no meaning here, set INPUT_VARIANTS = False in the "
+            "problem")
+"""A remark on a solution that differs only on changed inputs."""
 FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
 """Reference calls after the candidate has ended: the fewest, the most, and the seconds after which the fewest suffice.
 """
@@ -151,11 +155,14 @@ class Calls:
         if isinstance(watch := self._tools.watch, GpuWatch):
             self._timings.other_processes = watch.other_processes(descendants(os.getpid(), unburied=True))
 
-    def _call(self, number: int, *, counted: bool, trace: Traced = "nothing", variant: Variant | None = None) -> Called:
+    def _call(
+        self, number: int, *, counted: bool, trace: Traced = "nothing", variant: Variant | None = None,
+        ordered_as: int | None = None,
+    ) -> Called:
         """Makes one call of the solution and one of the reference on the same inputs, and compares them.
 
-        `variant` is drawn if it is None. Raises Failed if the solution changed inputs that the reference does not
-        change, or if values differ.
+        `variant` is drawn if it is None. Blocks run in the order of the call with the number `ordered_as`. Raises
+        Failed if the solution changed inputs that the reference does not change, or if values differ.
         """
         workload, secret_random, profiled = self._workload, self._secret_random, trace != "nothing"
         variant = next(self._variants) if variant is None else variant
@@ -164,7 +171,7 @@ class Calls:
         non_tensors = workload.write_inputs(buffer_set, input_seed, variant)
         originals = {index: workload.inputs(buffer_set)[index].clone() for index in workload.probed.mutated}
         before = self._input_sums(buffer_set)
-        order = self._choose_block_order(number)
+        order = self._choose_block_order(number if ordered_as is None else ordered_as)
         called = self._requests.call(
             buffer_set, non_tensors, random_seed, blocked=self._choose_blocked(number, profiled), trace=trace,
             block_order=order,
@@ -191,9 +198,8 @@ class Calls:
         if failure:
             what += ", blocks in shuffled order" if order else ""
             mismatch = self._checker.mismatch(what, variant)
-            errors = "".join(f"; {note}" for note in called.notes if note.startswith(CUDA_REPORTS))
-            hint = "" if errors else self._hint(variant, number)
-            raise Failed(Verdict.WRONG, f"{label}: {failure}{errors}{hint}", mismatch)
+            errors = [note for note in called.notes if note.startswith(CUDA_REPORTS)]
+            raise self._wrong(f"{label}: {failure}", errors or self._remarks(variant, number), mismatch)
         self._matched_as_drawn = self._matched_as_drawn or variant is Variant.PLAIN
         if not profiled:
             self._timings.add_reference(sample, counted)
@@ -203,19 +209,22 @@ class Calls:
             self._timings.add_solution(called.sample, self._requests.synchronises, str(variant), state)
         return called
 
-    def _hint(self, variant: Variant, number: int) -> str:
-        """Returns what to add to the reason of a call that differs: whether random numbers or only changed inputs may
-        be to blame.
+    def _wrong(self, failure: str, remarks: Sequence[str], mismatch: Mismatch | None) -> Failed:
+        """Returns the exception for a call that differs, with remarks on the cause."""
+        self._attempt.notes.update(remarks)
+        return Failed(Verdict.WRONG, "; ".join([failure, *remarks]), mismatch)
+
+    def _remarks(self, variant: Variant, number: int) -> list[str]:
+        """Returns remarks on a call that differs: whether random numbers or only changed inputs may be to blame.
 
         Makes another call on inputs as drawn if there was none yet. Raises Failed if that call fails, too.
         """
-        draws = DRAWS if self._workload.probed.random else ""
+        draws = [DRAWS] if self._workload.probed.random else []
         if variant is Variant.PLAIN:
             return draws
         if not self._matched_as_drawn:
-            self._call(number + 2, counted=False, variant=Variant.PLAIN)
-        return (f"{draws}; matches on inputs as drawn: if such inputs have no meaning here, set INPUT_VARIANTS = False "
-                "in the problem")
+            self._call(number + 1, counted=False, variant=Variant.PLAIN, ordered_as=number)
+        return [*draws, AS_DRAWN]
 
     def _time_loops(self) -> None:
         """Measures the wall time of calls in a Python loop. Their outputs are compared as well. Raises Failed."""
@@ -277,8 +286,7 @@ class Calls:
             ))
             if failure:
                 mismatch = self._checker.mismatch(what, call.variant)
-                hint = self._hint(call.variant, number + 1)
-                raise Failed(Verdict.WRONG, f"{label}: {failure}{hint}", mismatch)
+                raise self._wrong(f"{label}: {failure}", self._remarks(call.variant, number + 1), mismatch)
 
     def _choose_blocked(self, number: int, profile: bool) -> bool:
         """Whether to queue a call behind the blocking kernel."""

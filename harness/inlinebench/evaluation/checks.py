@@ -36,7 +36,7 @@ class Checker:
         self._workload, self._tolerance = workload, tolerance
         self._recomputing = Recomputing(workload)
         self._states = StateChecks(workload, own_names, self._recomputing)
-        self._calls = 0
+        self._matched, self._failed = 0, False
         self._worst: dict[str, float] = {}
         self._rounding_dominates = self._lacked_memory = False
         self._mismatch: Mismatch | None = None
@@ -52,10 +52,12 @@ class Checker:
         self._mismatch = None
         failure = ""
         if call.outputs_written:
-            self._calls += 1
             failure = (self._check_outputs(call) or self._check_plain(call.output.non_tensors, call.plain_outputs)
                        or self._check_changed_inputs(call))
-        return failure or self._check_states(call)
+        failure = failure or self._check_states(call)
+        self._failed = self._failed or bool(failure)
+        self._matched += call.outputs_written and not failure
+        return failure
 
     def mismatch(self, call: str, variant: object) -> Mismatch | None:
         """Returns where and how the values of the last checked call differ, or None if they do not.
@@ -76,7 +78,7 @@ class Checker:
         if self._lacked_memory:
             notes.append(NO_MEMORY_LEFT)
         return Check(
-            calls=self._calls,
+            calls=self._matched + self._failed,
             tolerance=max(tolerances, default=0.0),
             oracle="float64" if self._recomputing.asked else "reference",
             weights=weights,
@@ -104,7 +106,7 @@ class Checker:
         enlarged = call.inputs_without_large is not None
         found = compared(what, out, reference, tolerance=self._tolerance, of_smaller_half=enlarged)
         # The first call is compared with the oracle in any case, so that the record shows the reference's own error.
-        exact = self._recomputing.exact(call) if not found.passed or self._calls == 1 else None
+        exact = self._recomputing.exact(call) if not found.passed or self._matched == 0 else None
         oracle = exact[0].tensors[index] if exact is not None else None
         if oracle is not None and _fits(oracle, reference.dtype):
             found = compared(what, out, reference, oracle, tolerance=self._tolerance, of_smaller_half=enlarged)

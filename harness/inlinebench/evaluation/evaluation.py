@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -28,6 +29,9 @@ from inlinebench.records.result import Verdict
 from inlinebench.wire.arena import CpuArena
 from inlinebench.wire.channel import FrameTooLarge
 
+REPLACED = ("the reference's weights replace the solution's after its constructor; what is computed from weights, such "
+            "as a packed copy, must be computed at the first call")
+"""A remark on a wrong solution whose weights differed from the reference's."""
 CPU_RUNTIME_PREFIX = "inlinebench: "
 """How a message of the CPU runtime begins."""
 
@@ -46,6 +50,8 @@ def evaluate(workload: Workload, job: Evaluate, tools: Tools) -> Attempt:
         own = _attempt(workload, job, tools, transfer=False)
         if own.failure is None:
             return own
+        if attempt.check is not None:
+            attempt.check = replace(attempt.check, notes=(*attempt.check.notes, REPLACED))
     return attempt
 
 

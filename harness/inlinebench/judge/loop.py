@@ -93,6 +93,7 @@ class Judge:
         self._tracer: Tracer = torch_tracer
         self._watch = _watch(device) if settings.timing else None
         self._peaks: Peaks | None = None
+        self._torch_settings = own_code.Settings()
 
     def serve(self) -> None:
         """Serves requests until the scheduler closes the connection, or this process becomes unusable."""
@@ -228,6 +229,7 @@ class Judge:
         if self._workload is not None:
             self._workload.close()
             self._workload = self._baselines = None
+        self._torch_settings.restore()  # what the problem set
 
     def _start(self, job: Evaluate) -> RuntimeLibraries | str:
         """Gets the runtime libraries, creates the candidates and the clock, and measures the GPU's peaks.
@@ -290,6 +292,7 @@ class Judge:
 
 def _init(problem: ProblemAt) -> Init:
     """Returns the constructor arguments of a problem. An evaluation of the problem fails for the same reason."""
+    settings = own_code.Settings()
     try:
         module = problem_file.load_at(problem)
         return Init(pickle.dumps(problem_file.init_inputs(module)))
@@ -297,6 +300,8 @@ def _init(problem: ProblemAt) -> Init:
         return Init(None, str(error))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         return Init(None, f"{problem.path}: get_init_inputs() returns a value that cannot be pickled: {error}")
+    finally:
+        settings.restore()  # those of the problem that is being evaluated
 
 
 def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:

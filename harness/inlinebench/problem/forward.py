@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from inlinebench.problem import own_code
-from inlinebench.wire.arena import TensorMeta, is_dense
+from inlinebench.wire.arena import TensorMeta, is_dense, is_plain
 from inlinebench.wire.arithmetic import seed_all
 from inlinebench.wire.tree import flatten, merge, plain, unflatten
 
@@ -70,6 +70,15 @@ class Output:
     def metas(self) -> tuple[TensorMeta, ...]:
         """Dtype, shape and strides of each tensor."""
         return tuple(TensorMeta.of(tensor) for tensor in self.tensors)
+
+    def why_unusable(self) -> str:
+        """Returns what about this output cannot be compared, and what to do; "" if everything can."""
+        strange = [type(value).__name__ for value in self.non_tensors
+                   if not isinstance(value, bool | int | float | str | None)]
+        if not strange and all(map(is_plain, self.tensors)):
+            return ""
+        return (f"returns {strange[0] if strange else 'a sparse, nested or quantized tensor'}; outputs must be dense "
+                "tensors, numbers and text, in tuples, lists and dicts")
 
     def why_meaningless(self) -> str:
         """Returns why nothing can be compared with this output, and what to do; "" if something can."""

@@ -17,7 +17,7 @@ from inlinebench.problem.input_domains import TraceDomains
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.secret_random import SecretRandom
 from inlinebench.problem.variants import Variant, apply_variant, blur
-from inlinebench.wire.arena import TensorMeta
+from inlinebench.wire.arena import TensorMeta, is_dense, is_plain
 from inlinebench.wire.arithmetic import seed_all
 from inlinebench.wire.tree import flatten
 
@@ -57,9 +57,18 @@ def draw(module: types.ModuleType, seed: int, device: torch.device) -> Draw:
     with torch.device(device), torch.no_grad(), fresh_seeds(seed):
         skeleton, leaves = flatten(problem_file.inputs(module))
     is_tensor = tuple(isinstance(leaf, torch.Tensor) for leaf in leaves)
-    tensors = tuple(leaf.detach().to(device) for leaf in leaves if isinstance(leaf, torch.Tensor))
+    tensors = tuple(_dense(module, leaf, device) for leaf in leaves if isinstance(leaf, torch.Tensor))
     non_tensors = tuple(leaf for leaf in leaves if not isinstance(leaf, torch.Tensor))
     return Draw(skeleton, is_tensor, tensors, non_tensors)
+
+
+def _dense(module: types.ModuleType, tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Returns an input on the device without gaps or overlaps in memory, as the shared buffers hold it."""
+    if not is_plain(tensor):
+        raise ProblemError(f"{module.__file__}: get_inputs() gives a sparse, nested or quantized tensor; it must give "
+                           "ordinary dense tensors")
+    tensor = tensor.detach().to(device)
+    return tensor if is_dense(tensor) else tensor.contiguous()
 
 
 def draw_traced(module: types.ModuleType, seed: int, device: torch.device) -> tuple[Draw, tuple[int, ...]]:

@@ -223,8 +223,9 @@ def _observe(
         if not same_bits(tensor, original)
     )
     draws = before != random_state(device)
-    if not mutated and (output.tensors or not any(True for _ in model.buffers())) and output.why_meaningless():
-        raise ProblemError(f"{problem.path}: the reference's forward {output.why_meaningless()}")
+    has_effect = bool(mutated) or (not output.tensors and any(True for _ in model.buffers()))
+    if fault := output.why_unusable() or ("" if has_effect else output.why_meaningless()):
+        raise ProblemError(f"{problem.path}: the reference's forward {fault}")
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
     work = work_of(
         module, model, drawn, output, mutated=mutated, storages=storages, device=device,

@@ -22,7 +22,7 @@ def serve_judge(connection: Connection) -> None:
         wake(wanted)
         from torch.utils import flop_counter  # noqa: F401 - imports Triton, which takes time, while CUDA starts
 
-        from inlinebench.problem.own_code import report_steps
+        from inlinebench.problem.own_code import Settings, report_steps
         from inlinebench.problem.probe import ProbeDone, run_probe
 
         bytecode.leave()
@@ -34,6 +34,7 @@ def serve_judge(connection: Connection) -> None:
     report_steps(connection.send, device)
     if device.type == "cuda":
         torch.cuda.synchronize(device)  # waits for CUDA to start while the judge does other work
+    settings = Settings()
     while True:
         try:
             problem, variants, excluded, most = connection.recv()
@@ -43,6 +44,7 @@ def serve_judge(connection: Connection) -> None:
             # Memory that cannot be estimated beforehand then fails to allocate.
             whole = torch.cuda.get_device_properties(device).total_memory
             torch.cuda.set_per_process_memory_fraction(min(1.0, most / whole), device)
+        settings.restore()  # what the previous problem set
         outcome = run_probe(problem, device, variants, excluded, report=connection.send, most=most)
         connection.send(ProbeDone(outcome, _is_healthy(device)))
 

@@ -228,10 +228,19 @@ def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
         raise
     except (Exception, SystemExit) as error:
         text = f"{path}: loading it raises {describe(error)}"
+        if isinstance(error, ImportError) and _is_beside(path, error):
+            raise ProblemError(f"{text}; a problem is a single file: put what it imports into it") from error
         if isinstance(error, ModuleNotFoundError) and (package := _missing_package(error)):
             raise PackageMissing(f"{text}; install the package {package} to evaluate it") from error
         raise ProblemError(text) from error
     return module
+
+
+def _is_beside(path: Path, error: ImportError) -> bool:
+    """Whether a module that cannot be imported is a file or folder beside the problem."""
+    name = (error.name or "").partition(".")[0]
+    beside = name and ((path.parent / f"{name}.py").exists() or (path.parent / name).is_dir())
+    return bool(beside) or "relative import" in str(error)
 
 
 def _missing_package(error: ModuleNotFoundError) -> str | None:

@@ -28,7 +28,7 @@ from inlinebench.records.options import (
 Shown = Callable[[str, Any], str]
 """How a message shows a field and its value: `--calls many` or `calls='many'`."""
 _FLAGS = {
-    "solution_file": "--solution", "levels": "--level", "tags": "--tag", "shapes": "--shape", "constants": "--set",
+    "solution_files": "--solution", "levels": "--level", "tags": "--tag", "shapes": "--shape", "constants": "--set",
     "baselines": "--baseline", "tolerance": "--tol", "architectures": "--arch", "full_headers": "--headers",
 }
 """The flags that do not follow from the names of their fields."""
@@ -112,7 +112,7 @@ _RULES: Mapping[str, _Rule] = {
     "architectures": _each(_Rule("compute capabilities such as 90, 80,90a or sm_90", lambda value: isinstance(
         value, str) and re.fullmatch(r"[1-9]\d{1,2}[af]?", value) is not None)),
     "shard": _Rule("I/N, for example 2/8", _is_shard),
-    "cache": _PATH, "problems": _PATH, "solutions": _PATH, "solution_file": _PATH, "profile": _PATH,
+    "cache": _PATH, "problems": _PATH, "solutions": _PATH, "solution_files": _each(_PATH), "profile": _PATH,
     **dict.fromkeys(("variants", "tf32", "allow_library", "trust", "require_sandbox", "full_headers", "check"),
                     _SWITCH),
 }
@@ -148,10 +148,10 @@ def settled(options: Options) -> Options:
 def _check_selection(options: Options) -> None:
     if options.constants and options.shapes:
         raise UsageError("--set and --shape exclude each other: --set changes the constants of the file as written")
-    for name, value in (("--solution", options.solution_file), ("--response", options.response)):
-        if value is not None and len(options.names) != 1:
+    for name, value in (("--solution", options.solution_files), ("--response", options.response)):
+        if value and len(options.names) != 1:
             raise UsageError(f"{name} FILE needs exactly one problem name to be evaluated against")
-    if options.solution_file is not None and options.response is not None:
+    if options.solution_files and options.response is not None:
         raise UsageError("--solution and --response exclude each other")
     if options.all_blocks and options.response is None:
         raise UsageError("--all-blocks needs --response FILE")
@@ -196,3 +196,5 @@ def _check_results(options: Options) -> None:
     if options.shard and any(name.startswith(SOLUTION_BASELINE) for name in options.baselines):
         raise UsageError(f"--shard and --baseline {SOLUTION_BASELINE}NAME exclude each other: the two solutions may be "
                          "in different shards")
+    if options.shard and len(options.solution_files) > 1:
+        raise UsageError("--shard and several --solution exclude each other: they may be in different shards")

@@ -47,10 +47,10 @@ class Options:
     names: tuple[str, ...] = ()
     """The problems and solutions to evaluate: problems, `problem/solution`, globs of either, paths of problem files,
     numbers or ranges of numbers. Empty means everything."""
-    solution_file: Path | None = None
-    """A solution file to evaluate against the one problem in `names`."""
+    solution_files: tuple[Path, ...] = ()
+    """Solution files to evaluate against the one problem in `names`. Several are compared with the first one."""
     response: Path | None = None
-    """A file with a model's response (`-` for standard input), whose code block is evaluated like `solution_file`."""
+    """A file with a model's response (`-` for standard input), whose code block is evaluated like `solution_files`."""
     all_blocks: bool = False
     """Whether every code block of the response that defines `ModelNew` is evaluated, not only the last."""
     responses: tuple[Solution, ...] = ()

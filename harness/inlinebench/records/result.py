@@ -57,7 +57,7 @@ class Check:
     """
 
     calls: int
-    """The number of compared calls."""
+    """The number of calls that matched. If one did not, it counts as well."""
     tolerance: float
     """The tolerance, relative to the output's scale; the largest one if outputs differ in dtype."""
     oracle: str

@@ -9,7 +9,7 @@ from inlinebench.records.result import Result, Verdict
 from inlinebench.report.comparison import Change, ComparedRow
 from inlinebench.report.text import ABSENT, grid, interval, one_line
 
-_HEADERS = ["problem", "solution", "shape", "change", "before", "after", "after / before"]
+HEADERS = ["problem", "solution", "shape", "change", "before", "after", "after / before"]
 QUIET = frozenset({Change.SAME, Change.STILL_FAILING})
 """Changes whose rows are counted, but shown only on demand."""
 
@@ -17,7 +17,7 @@ QUIET = frozenset({Change.SAME, Change.STILL_FAILING})
 def text(found: Sequence[ComparedRow], *, everything: bool = False) -> str:
     """Returns a table of the changed rows (with `everything`: of all rows), the reasons of failures, and the counts."""
     shown = _shown(found, everything)
-    blocks = [grid(_HEADERS, [_cells(each) for each in shown], ["left"] * len(_HEADERS)) if shown else "",
+    blocks = [grid(HEADERS, [cells(each) for each in shown], ["left"] * len(HEADERS)) if shown else "",
               "\n".join(_reasons(shown)), count(found)]
     return "\n\n".join(filter(None, blocks))
 
@@ -25,7 +25,7 @@ def text(found: Sequence[ComparedRow], *, everything: bool = False) -> str:
 def markdown(found: Sequence[ComparedRow], *, everything: bool = False) -> str:
     """Returns the same as `text` in Markdown."""
     shown = _shown(found, everything)
-    lines = [_line(_HEADERS), _line(["---"] * len(_HEADERS)), *(_line(_cells(each)) for each in shown)] if shown else []
+    lines = [_line(HEADERS), _line(["---"] * len(HEADERS)), *(_line(cells(each)) for each in shown)] if shown else []
     reasons = [f"- {_escaped(reason)}" for reason in _reasons(shown)]
     return "\n\n".join(filter(None, ["\n".join(lines), "\n".join(reasons), _escaped(count(found))])) + "\n"
 
@@ -40,13 +40,14 @@ def _shown(found: Sequence[ComparedRow], everything: bool) -> list[ComparedRow]:
     return [each for each in found if everything or each.change not in QUIET]
 
 
-def _cells(each: ComparedRow) -> list[str]:
-    return [*map(one_line, each.row), str(each.change), _state(each.before), _state(each.after),
+def cells(each: ComparedRow) -> list[str]:
+    """Returns the texts of a compared row, one for each of `HEADERS`."""
+    return [*map(one_line, each.row), str(each.change), state(each.before), state(each.after),
             interval(each.ratio) if each.ratio else ABSENT]
 
 
-def _state(result: Result | None) -> str:
-    """The speedup with its interval if there is one, else the verdict."""
+def state(result: Result | None) -> str:
+    """Returns the speedup with its interval if there is one, else the verdict."""
     if result is None:
         return ABSENT
     if result.timing is None or result.device == "cpu":

@@ -174,8 +174,8 @@ def _compared(row: Row, old: Sequence[Result], new: Sequence[Result]) -> Compare
         change = {(True, False): Change.NOW_FAILING, (False, True): Change.NOW_PASSING}.get(
             (passed[0], passed[1]), Change.STILL_FAILING)
         return ComparedRow(row, change, shown[0], shown[1])
-    ratio = _ratio(_speedup(old), _speedup(new))
-    return ComparedRow(row, _by_interval(ratio), shown[0], shown[1], ratio)
+    ratio = ratio_of(_speedup(old), _speedup(new))
+    return ComparedRow(row, by_interval(ratio), shown[0], shown[1], ratio)
 
 
 def _of_a_new_row(results: Sequence[Result]) -> Change:
@@ -192,13 +192,15 @@ def _speedup(results: Sequence[Result]) -> Spread | None:
     return Spread(found[len(found) // 2].median, min(each.low for each in found), max(each.high for each in found))
 
 
-def _ratio(old: Spread | None, new: Spread | None) -> Spread | None:
+def ratio_of(old: Spread | None, new: Spread | None) -> Spread | None:
+    """Returns the new speedup over the old one, with an interval that covers those of both; None if one is unknown."""
     if old is None or new is None or old.low <= 0:
         return None
     return Spread(new.median / old.median, new.low / old.high, new.high / old.low)
 
 
-def _by_interval(ratio: Spread | None) -> Change:
+def by_interval(ratio: Spread | None) -> Change:
+    """Returns whether a ratio of speedups is `FASTER` or `SLOWER`, or `SAME` if its interval contains 1."""
     if ratio is None or ratio.low <= 1 <= ratio.high:
         return Change.SAME
     return Change.FASTER if ratio.low > 1 else Change.SLOWER

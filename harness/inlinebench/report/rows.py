@@ -47,6 +47,10 @@ class Row:
         return device_timing(self.result)
 
     @property
+    def problem(self) -> str:
+        return one_line(self.result.problem) or ABSENT
+
+    @property
     def solution(self) -> str:
         return one_line(self.result.solution) or ABSENT
 
@@ -66,11 +70,6 @@ class Row:
     @property
     def device(self) -> str:
         return one_line(self.result.device)
-
-    @property
-    def gist(self) -> str:
-        """The reason in one line, or `Details` if the result passed."""
-        return one_line(self.result.reason) or "Details"
 
     def named(self, columns: Iterable[str]) -> zip[tuple[str, Cell]]:
         """Pairs each cell with the name of its column."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from inlinebench.messages import Evaluate, ProblemAt
@@ -134,12 +135,24 @@ def _replaced(problem: Problem, options: Options) -> dict[str, Any]:
 
 def _given(options: Options) -> tuple[Solution, ...]:
     """Returns the solutions of `--solution` or `--response`, without their problem."""
-    path = options.solution_file
-    if path is None:
-        return options.responses
-    if not path.is_file():
-        raise UsageError(f"--solution {path}: no such file")
-    return (Solution("", path.stem, path),)
+    for path in options.solution_files:
+        if not path.is_file():
+            raise UsageError(f"--solution {path}: no such file")
+    names = dict(zip(names_of(options.solution_files), options.solution_files, strict=True))
+    return tuple(Solution("", name, path) for name, path in names.items()) or options.responses
+
+
+def names_of(files: Sequence[Path]) -> tuple[str, ...]:
+    """Returns the names of solution files: those of the files, with their folders' names before them if they are equal.
+
+    Raises UsageError if these are equal, too.
+    """
+    names = tuple(path.stem for path in files)
+    if len(set(names)) < len(names):
+        names = tuple(f"{path.resolve().parent.name}.{path.stem}" for path in files)
+    if len(set(names)) < len(names):
+        raise UsageError("--solution: two files have the same name in folders of the same name; rename one")
+    return names
 
 
 def _against_one(options: Options, known: Catalog, given: Sequence[Solution]) -> tuple[Choice, ...]:

@@ -22,4 +22,4 @@ def as_file(options: Options, source: str | None) -> Iterator[Options]:
     with tempfile.TemporaryDirectory(prefix="inlinebench-") as folder:
         path = Path(folder) / f"{NAME}.py"
         path.write_text(source, encoding="utf-8")
-        yield replace(options, solution_file=path)
+        yield replace(options, solution_files=(path,))

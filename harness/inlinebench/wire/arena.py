@@ -78,6 +78,11 @@ class TensorMeta:
         return cls(str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), tuple(strides))
 
 
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is an ordinary one with strides: not sparse, nested or quantized."""
+    return tensor.layout is torch.strided and not tensor.is_nested and not tensor.is_quantized
+
+
 def is_dense(tensor: torch.Tensor) -> bool:
     """Whether the elements fill a block of memory without gaps or overlaps, in any order of dimensions."""
     expected = 1

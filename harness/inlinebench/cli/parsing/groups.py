@@ -39,7 +39,8 @@ def _add_folders(add: Add, _: Mapping[str, str]) -> None:
 
 def _add_selection(add: Add, environment: Mapping[str, str]) -> None:
     _add_folders(add, environment)
-    add("--solution", dest="solution_file", type=Path, metavar="FILE", help="evaluate FILE against the named problem")
+    add("--solution", dest="solution_files", type=Path, action="append", default=[], metavar="FILE", help="evaluate "
+        "FILE against the named problem; repeatable: each further one is compared with the first")
     add("--response", type=Path, metavar="FILE", help="evaluate a model's response: the last closed code block in FILE "
         "(- for standard input) that defines ModelNew")
     add("--all-blocks", action="store_true", default=False, help="with --response: every code block that defines "

@@ -1,12 +1,12 @@
-// Asynchronous copies to shared memory, which are made immediately.
+// Asynchronous copies to shared memory.
 #pragma once
 
 #include <cstddef>
-#include <cstring>
+
+#include "inlinebench/async_copies.h"
 
 inline void __pipeline_memcpy_async(void* to, const void* from, std::size_t bytes, std::size_t zero_fill = 0) {
-  std::memcpy(to, from, bytes - zero_fill);
-  std::memset(static_cast<char*>(to) + bytes - zero_fill, 0, zero_fill);
+  inlinebench::copy_async(to, from, bytes, bytes - zero_fill);
 }
-inline void __pipeline_commit() {}
-inline void __pipeline_wait_prior(std::size_t) {}
+inline void __pipeline_commit() { inlinebench::commit_copies(); }
+inline void __pipeline_wait_prior(std::size_t newest) { inlinebench::wait_for_copies(static_cast<unsigned>(newest)); }

@@ -259,6 +259,11 @@ bool next_thread() { return Worker::existing()->next_thread(); }
 int block_barrier(BlockBarrier kind, int value, int line) {
   return Worker::existing()->block_barrier(kind, value, line);
 }
+void named_barrier(unsigned number, unsigned count, bool waits, int line) {
+  Worker::existing()->named_barrier(number, count, waits, line);
+}
+bool wait_for_phase(int line) { return Worker::existing()->wait_for_phase(line); }
+void mbarrier_changed(bool complete) { Worker::existing()->mbarrier_changed(complete); }
 void warp_collective(unsigned mask, void* post, WarpOperation operation, const char* name, int line) {
   Worker::existing()->warp_collective(mask, post, operation, name, line);
 }

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t alignment = 64;     // what torch's CPU allocator promises
+constexpr std::uintptr_t low_start = 0x10000000, low_end = std::uintptr_t{1} << 32;
 constexpr std::size_t front_canary = 256;  // checked before a block; what lies before that isn't
 
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
@@ -49,6 +50,20 @@ Registry& registry() {
   return *instance;
 }
 
+void* reserve(void* start, std::size_t size, int flags) {
+  return mmap(start, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+}
+
+GuardedArea guard(void* base, std::size_t body) {
+  if (base == MAP_FAILED) throw std::bad_alloc();
+  char* low = static_cast<char*>(base) + page;
+  if (mprotect(low, body, PROT_READ | PROT_WRITE) != 0) {
+    munmap(base, body + 2 * page);
+    throw std::bad_alloc();
+  }
+  return {low, low + body};
+}
+
 std::string describe_overwrite(const Allocation& block, const unsigned char* byte) {
   auto* where = reinterpret_cast<const char*>(byte);
   bool past = where >= block.data + block.bytes;
@@ -61,14 +76,17 @@ std::string describe_overwrite(const Allocation& block, const unsigned char* byt
 
 GuardedArea GuardedArea::map(std::size_t bytes) {
   std::size_t body = round_up(std::max<std::size_t>(bytes, 1), page);
-  void* base = mmap(nullptr, body + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) throw std::bad_alloc();
-  char* low = static_cast<char*>(base) + page;
-  if (mprotect(low, body, PROT_READ | PROT_WRITE) != 0) {
-    munmap(base, body + 2 * page);
-    throw std::bad_alloc();
+  return guard(reserve(nullptr, body + 2 * page, 0), body);
+}
+
+GuardedArea GuardedArea::map_low(std::size_t bytes) {
+  std::size_t body = round_up(std::max<std::size_t>(bytes, 1), page), size = body + 2 * page;
+  for (std::uintptr_t start = low_start; start + size <= low_end; start += size) {
+    void* base = reserve(reinterpret_cast<void*>(start), size, MAP_FIXED_NOREPLACE);
+    if (reinterpret_cast<std::uintptr_t>(base) == start) return guard(base, body);
+    if (base != MAP_FAILED) munmap(base, size);  // a kernel that takes the address as a hint
   }
-  return {low, low + body};
+  throw std::bad_alloc();
 }
 
 void GuardedArea::unmap() { munmap(low - page, static_cast<std::size_t>(high - low) + 2 * page); }

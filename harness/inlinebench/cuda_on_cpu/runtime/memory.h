@@ -11,7 +11,8 @@ struct GuardedArea {
   char* low = nullptr;   // first usable byte
   char* high = nullptr;  // first byte of the upper guard page
 
-  static GuardedArea map(std::size_t bytes);  // throws std::bad_alloc
+  static GuardedArea map(std::size_t bytes);      // throws std::bad_alloc
+  static GuardedArea map_low(std::size_t bytes);  // below 4 GiB, for addresses that fit into 32 bits
   void unmap();
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include "inlinebench/poison.h"
 
@@ -36,8 +38,8 @@ std::string text(uint3 v) {
 
 Worker::Worker()
     : fibres_(&Worker::fibre_main),
-      static_area_(GuardedArea::map(static_room)),
-      dynamic_area_(GuardedArea::map(dynamic_room)),
+      static_area_(GuardedArea::map_low(static_room)),
+      dynamic_area_(GuardedArea::map_low(dynamic_room)),
       signal_stack_(new char[signal_stack_bytes]) {
   // A fault is reported from a stack of its own: the faulting one may be the one that overflowed.
   stack_t stack{};
@@ -96,6 +98,10 @@ std::string Worker::run_block(uint3 block) {
   ready_head_ = 0;
   at_barrier_.clear();
   barrier_ = {};
+  for (NamedBarrier& barrier : named_barriers_) barrier = {};
+  at_phase_.clear();
+  progress_ = false;
+  copies_.clear(threads_in_block_);
   started_ = 0;
   alive_ = threads_in_block_;
   for (unsigned warp = 0; warp < warps_.size(); ++warp) {
@@ -109,7 +115,7 @@ std::string Worker::run_block(uint3 block) {
     if (Fibre* next = next_runnable()) {
       fibre_ = next;
       switch_context(scheduler_, next->context);
-    } else if (!release_converging()) {
+    } else if (!release_converging() && !(progress_ && wake_phase_waiters(false))) {
       error_ = divergence();
     }
   }
@@ -193,6 +199,8 @@ bool Worker::next_thread() {
 
 void Worker::thread_exited() {
   threads_[running_].state = State::exited;
+  copies_.finish(running_);
+  progress_ = true;
   --alive_;
   unsigned index = running_ / 32;
   Warp& warp = warps_[index];
@@ -241,6 +249,53 @@ void Worker::release_barrier() {
   for (unsigned thread : at_barrier_) make_ready(thread);
   at_barrier_.clear();
   barrier_.arrived = 0;
+  progress_ = true;
+}
+
+void Worker::named_barrier(unsigned number, unsigned count, bool waits, int line) {
+  std::string where = " at " + place() + ", line " + std::to_string(line);
+  if (number >= std::size(named_barriers_)) fail("invalid barrier" + where + ": a block has barriers 0 to 15");
+  if (count == 0 || count % 32 || count > (threads_in_block_ + 31) / 32 * 32)
+    fail("invalid barrier" + where + ": the number of threads is no multiple of 32, or more than the block has");
+  NamedBarrier& barrier = named_barriers_[number];
+  if (barrier.arrived && barrier.count != count)
+    fail("invalid barrier" + where + ": " + std::to_string(count) + " threads are expected, but those that arrived " +
+         "before expect " + std::to_string(barrier.count));
+  barrier.count = count;
+  if (++barrier.arrived == count) {
+    for (unsigned thread : barrier.waiting) make_ready(thread);
+    barrier = {};
+    progress_ = true;
+  } else if (waits) {
+    threads_[running_].state = State::block_barrier;
+    threads_[running_].line = line;
+    barrier.waiting.push_back(running_);
+    park();
+  }
+}
+
+bool Worker::wait_for_phase(int line) {
+  Thread& self = threads_[running_];
+  self.state = State::phase;
+  self.line = line;
+  at_phase_.push_back(running_);
+  park();
+  return self.result;
+}
+
+void Worker::mbarrier_changed(bool complete) {
+  progress_ = true;
+  if (complete) wake_phase_waiters(true);
+}
+
+// Those who wait look again. `complete` is false if no thread can run: one of them may have to do something else first.
+bool Worker::wake_phase_waiters(bool complete) {
+  progress_ = complete;
+  for (unsigned thread : at_phase_) {
+    threads_[thread].result = complete;
+    make_ready(thread);
+  }
+  return !std::exchange(at_phase_, {}).empty();
 }
 
 void Worker::warp_collective(unsigned mask, void* post, WarpOperation operation, const char* name, int line) {
@@ -331,6 +386,7 @@ std::string Worker::divergence() const {
   for (unsigned nth = 0; nth < started_; ++nth) {
     const Thread& thread = threads_[job_->reversed ? threads_in_block_ - 1 - nth : nth];
     if (thread.state == State::block_barrier) ++waiting[{thread.line, "barrier"}];
+    if (thread.state == State::phase) ++waiting[{thread.line, "mbarrier"}];
     if (thread.state == State::warp) ++waiting[{thread.line, thread.name}];
   }
   std::string message = std::string("barrier divergence at ") + job_->info->kernel;

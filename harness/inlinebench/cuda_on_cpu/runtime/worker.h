@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "async_copies.h"
 #include "fibre.h"
 #include "inlinebench/runtime.h"
 #include "memory.h"
@@ -43,9 +44,14 @@ class Worker {
   // Called by CUDA threads.
   bool next_thread();
   int block_barrier(BlockBarrier kind, int value, int line);
+  void named_barrier(unsigned number, unsigned count, bool waits, int line);
+  bool wait_for_phase(int line);
+  void mbarrier_changed(bool complete);
   void warp_collective(unsigned mask, void* post, WarpOperation operation, const char* name, int line);
   unsigned active_mask(int line);
   unsigned lane() const { return running_ & 31; }
+  unsigned running() const { return running_; }
+  AsyncCopies& copies() { return copies_; }
   void* shared_allocate(std::size_t bytes, std::size_t alignment, const char* name);
   void* dynamic_shared() const { return dynamic_; }
   std::size_t dynamic_shared_bytes() const { return job_ ? job_->info->shared_bytes : 0; }
@@ -54,7 +60,7 @@ class Worker {
   const char* describe_fault(const void* address, char* text, std::size_t size) const;
 
  private:
-  enum class State { running, ready, block_barrier, warp, converging, exited };
+  enum class State { running, ready, block_barrier, warp, converging, phase, exited };
 
   struct Thread {
     Fibre* fibre;
@@ -81,6 +87,12 @@ class Worker {
     int result = 0;
   };
 
+  struct NamedBarrier {
+    unsigned count = 0;
+    unsigned arrived = 0;
+    std::vector<unsigned> waiting;
+  };
+
   struct SharedVariable {
     char* data;
     std::size_t bytes;
@@ -99,6 +111,7 @@ class Worker {
   void release_barrier();
   bool complete_warp_operation(unsigned warp, unsigned mask, WarpOperation operation, int except);
   bool release_converging();
+  bool wake_phase_waiters(bool complete);
   [[noreturn]] void fail(std::string message);
   std::string divergence() const;
   void poison_dynamic();
@@ -114,6 +127,10 @@ class Worker {
   std::size_t ready_head_ = 0;
   std::vector<unsigned> at_barrier_;
   Barrier barrier_;
+  NamedBarrier named_barriers_[16];
+  std::vector<unsigned> at_phase_;  // threads that wait for the phase of an mbarrier
+  bool progress_ = false;           // whether what they wait for may have come nearer since they were last woken
+  AsyncCopies copies_;
   unsigned started_ = 0;
   unsigned alive_ = 0;
   unsigned running_ = 0;

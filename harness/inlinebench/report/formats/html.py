@@ -7,25 +7,31 @@ from types import MappingProxyType
 
 from inlinebench.records.errors import UsageError
 from inlinebench.records.result import Result
+from inlinebench.report.comparison import ComparedRow
 
 NO_SOURCES: Mapping[str, str] = MappingProxyType({})
-_PACKAGES = ("jinja2", "markupsafe", "vl_convert")
+_PACKAGES = ("jinja2", "markupsafe", "pygments")
 
 
-def page(results: Sequence[Result], title: str, sources: Mapping[str, str] = NO_SOURCES) -> str:
-    """Returns the page, to be encoded as UTF-8. `sources` has solutions' source texts by `problem/solution`.
+def page(
+    results: Sequence[Result], title: str, sources: Mapping[str, str] = NO_SOURCES,
+    before: tuple[str, tuple[ComparedRow, ...]] | None = None,
+) -> str:
+    """Returns the page, to be encoded as UTF-8. `sources` has solutions' source texts by `problem/solution`. `before`
+    is the name of an earlier run, and the comparison with it.
 
     Raises UsageError if a package for HTML pages is not installed.
     """
     try:
-        from inlinebench.report.page.charts import figures
-        from inlinebench.report.page.render import render
+        from inlinebench.report.page.charts import charts
+        from inlinebench.report.page.render import Since, render
         from inlinebench.report.rows import arrange
     except ModuleNotFoundError as error:
-        if error.name not in _PACKAGES:
+        package = (error.name or "").partition(".")[0]
+        if package not in _PACKAGES:
             raise
         raise UsageError(
-            f"HTML pages need {error.name}, which is not installed; run pip install 'inlinebench[report]'"
+            f"HTML pages need {package}, which is not installed; run pip install 'inlinebench[report]'"
         ) from error
     table = arrange(results)
-    return render(table, title, sources, figures(table.rows))
+    return render(table, title, sources, charts(table.rows), Since(*before) if before else None)

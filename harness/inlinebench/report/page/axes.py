@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 MARKS = 9
 """The most ticks of an axis, by default."""
@@ -25,13 +24,9 @@ class LogAxis:
     ticks: tuple[float, ...]
     """The values with a tick."""
 
-    def spec(self, title: str, **facts: Any) -> dict[str, Any]:
-        """Returns the axis as a Vega-Lite encoding, without its field."""
-        return {
-            "type": "quantitative",
-            "scale": {"type": "log", "domain": [self.low, self.high], "nice": False},
-            "axis": {"title": title, "values": list(self.ticks), "format": "~g", "labelOverlap": True, **facts},
-        }
+    def at(self, value: float) -> float:
+        """Returns the place of a value from 0, the lower end, to 1, the upper one. Values beyond are at the ends."""
+        return math.log(self.inside(value) / self.low) / math.log(self.high / self.low)
 
     def inside(self, value: float) -> float:
         """Clamps `value` to the range of the axis."""

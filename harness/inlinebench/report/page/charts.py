@@ -1,13 +1,17 @@
-"""The charts of a page, each in a wide and a narrow version."""
+"""The charts of a page, each in a wide and a narrow version. A chart without anything to draw is left out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from inlinebench.report.page import curves, draw, roofline, strips
+from inlinebench.records.natural_sort import natural
+from inlinebench.report.page import curves, roofline, shares, svg
 from inlinebench.report.rows import Row
+
+WIDE, NARROW = 640, 350
+"""The widths of the drawings in pixels."""
 
 
 @dataclass(frozen=True)
@@ -19,64 +23,60 @@ class Figure:
     title: str
     """Its title."""
     caption: str
-    """Explains the chart, or why there is none."""
-    wide: str = ""
-    """The chart for wide screens, as SVG; empty if there is none."""
-    narrow: str = ""
-    """The chart for phones, as SVG; empty if there is none."""
+    """Explains the chart."""
+    wide: str
+    """The chart for wide screens, as SVG."""
+    narrow: str
+    """The chart for phones, as SVG."""
 
 
-def figures(rows: Sequence[Row]) -> tuple[Figure, ...]:
-    """Returns the charts of a page, in order."""
-    names = sorted({row.solution for row in rows})
-    return _speedups(rows, names), _curves(rows, names), _roofline(rows, names), _times(rows)
+@dataclass(frozen=True)
+class Charts:
+    """All charts of a page."""
+
+    figures: tuple[Figure, ...]
+    """The charts, in order."""
+    legend: tuple[tuple[str, str], ...]
+    """The mark of each series, as SVG, and its name; empty if there is only one."""
 
 
-def _speedups(rows: Sequence[Row], names: list[str]) -> Figure:
-    lines = strips.speedups(rows)
-    if not lines:
-        return Figure("speedups", "Speedups", "No result has a speedup.")
-    return _figure(
-        "speedups", "Speedups",
-        "Reference time over solution time, with the 95 % interval. Right of the line at 1, a solution is faster.",
-        lambda narrow: strips.chart(lines, "speedup over the reference", names, narrow=narrow, one=True),
-    )
+def charts(rows: Sequence[Row]) -> Charts:
+    """Returns the charts of a page."""
+    counts = Counter(row.solution for row in rows if row.timing is not None)
+    names = sorted(counts, key=lambda name: (-counts[name], natural(name)))
+    series = svg.series(names)
+    return Charts(tuple(_figures(rows, series)), _legend(names) if len(names) > 1 else ())
 
 
-def _curves(rows: Sequence[Row], names: list[str]) -> Figure:
-    found = curves.curves(rows)
-    if not found:
-        return Figure("fast-p", "fast_p", "No solution that passed a problem has a known speedup.")
-    missing = [name for name in names if name not in {curve.solution for curve in found}]
-    caption = "The share of tried problems that a solution passed with a speedup above p."
-    if missing:
-        caption += f" Not drawn, because nothing passed or a speedup is unknown: {', '.join(missing)}."
-    return _figure("fast-p", "fast_p", caption, lambda narrow: curves.chart(found, names, narrow=narrow))
+def _legend(names: list[str]) -> tuple[tuple[str, str], ...]:
+    own, others = names[: svg.OTHERS], names[svg.OTHERS :]
+    last = others if len(others) == 1 else [f"{len(others)} others"] if others else []
+    return tuple((svg.key(number), name) for number, name in enumerate([*own, *last]))
 
 
-def _roofline(rows: Sequence[Row], names: list[str]) -> Figure:
-    shown = roofline.points(rows)
-    if not shown:
-        return Figure("roofline", "Roofline", "No result has a roofline with counted bytes and operations.")
-    timed = sum(row.timing is not None for row in rows)
-    caption = "The rate of each solution. The lines are the rates of copies and matrix products on the same GPU."
-    if timed > len(shown):
-        caption += f" {timed - len(shown)} of {timed} results with times have no counted operations and are left out."
-    return _figure("roofline", "Roofline", caption, lambda narrow: roofline.chart(shown, names, narrow=narrow))
+def _figures(rows: Sequence[Row], series: dict[str, int]) -> Iterator[Figure]:
+    several = len({row.shape for row in rows}) > 1
+    if lines := shares.shares(rows, with_shape=several):
+        caption = ("The roofline time over each solution's time, farthest first. The line to 100 % is what the "
+                   "hardware would still allow; the word at its end is what bounds it.")
+        yield Figure("shares", "% of roofline", caption, shares.chart(lines, series, width=WIDE, narrow=False),
+                     shares.chart(lines, series, width=NARROW, narrow=True))
+    if points := roofline.points(rows):
+        timed = sum(row.timing is not None for row in rows)
+        caption = "The rate of each solution. The lines are the rates of copies and matrix products on the same GPU."
+        if timed > len(points):
+            caption += f" {timed - len(points)} of {timed} results with times have no counted operations."
+        yield Figure("roofline", "Roofline", caption, roofline.chart(points, series, width=WIDE, height=400, most=8),
+                     roofline.chart(points, series, width=NARROW, height=320, most=5))
+    if found := curves.curves(rows):
+        missing = sorted({row.solution for row in rows} - {curve.solution for curve in found})
+        caption = "The share of tried problems that a solution name passed with a speedup above p."
+        if missing:
+            caption += f" Not drawn, because nothing passed or a speedup is unknown: {_some(missing)}."
+        yield Figure("fast-p", "fast_p", caption, curves.chart(found, series, width=WIDE, height=400, most=8),
+                     curves.chart(found, series, width=NARROW, height=320, most=6))
 
 
-def _times(rows: Sequence[Row]) -> Figure:
-    lines = strips.times(rows)
-    if not lines:
-        return Figure("times", "Times", "No result has times on a GPU.")
-    told = {mark.series for _, marks in lines for mark in marks}
-    names: list[str] = [name for name in ("reference", "solution", "wall") if name in told]
-    return _figure(
-        "times", "Times", "Medians of one call with their quartiles. Wall time includes launches from Python.",
-        lambda narrow: strips.chart(lines, "time of a call in ms", names, narrow=narrow),
-    )
-
-
-def _figure(key: str, title: str, caption: str, chart: Callable[[bool], dict[str, Any]]) -> Figure:
-    wide, narrow = (draw.svg(chart(kind), title) for kind in (False, True))
-    return Figure(key, title, caption, wide, narrow)
+def _some(names: Sequence[str], most: int = 10) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from inlinebench.records.result import Result
+from inlinebench.report.page import svg
 from inlinebench.report.page.axes import drawable, log_axis
-from inlinebench.report.page.draw import QUIET, series
 from inlinebench.report.rows import Row
 from inlinebench.report.terminal.summary import attempt_of
-
-WIDE, NARROW, HEIGHT = 500, 280, 260
-"""The size of the plot in pixels, without the axes around it."""
 
 
 @dataclass(frozen=True)
@@ -51,38 +47,19 @@ def _curve(solution: str, problems: list[list[Result]]) -> Curve | None:
     return Curve(solution, len(attempts), speedups) if speedups and len(speedups) == len(known) else None
 
 
-def chart(found: Sequence[Curve], names: list[str], *, narrow: bool) -> dict[str, Any]:
-    """Returns the chart of at least one curve, which steps down at each measured speedup."""
-    axis = log_axis([0.5, 2.0, *(speedup for curve in found for speedup in curve.speedups)], room=1.25,
-                    most=6 if narrow else 8)
-    steps = [
-        {"series": curve.solution, "p": p, "share": curve.above(p)}
-        for curve in found for p in (axis.low, *curve.speedups, axis.high)
-    ]
-    x = {**axis.spec("p: speedup over the reference"), "field": "p"}
-    share = {
-        "field": "share", "type": "quantitative", "scale": {"domain": [0, 1]},
-        "axis": {"title": "fast_p: share of tried problems", "format": ".0%", "tickCount": 5},
-    }
-    return {
-        "width": NARROW if narrow else WIDE,
-        "height": HEIGHT,
-        "padding": 2,
-        "layer": [
-            {
-                "data": {"values": [{"p": 1}]},
-                "mark": {"type": "rule", "stroke": QUIET, "strokeWidth": 1.5, "strokeDash": [4, 3]},
-                "encoding": {"x": x},
-            },
-            {
-                "data": {"values": steps},
-                "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
-                "encoding": {"x": x, "y": share, "color": _colour(names, narrow)},
-            },
-        ],
-    }
-
-
-def _colour(names: list[str], narrow: bool) -> dict[str, Any]:
-    colour: dict[str, Any] = series(names, narrow=narrow)["color"]
-    return {**colour, "legend": {**colour["legend"], "symbolType": "stroke"}} if colour["legend"] else colour
+def chart(found: Sequence[Curve], series: dict[str, int], *, width: float, height: float, most: int) -> str:
+    """Returns the chart of at least one curve, as SVG. Each curve steps down at each measured speedup."""
+    axis = log_axis([0.5, 2.0, *(speedup for curve in found for speedup in curve.speedups)], room=1.25, most=most)
+    plot = svg.Plot(44, 26, width - 56, height - 70)
+    drawn = svg.drawing(width, height, "fast_p")
+    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
+        svg.line(drawn, "grid", (plot.left, plot.y(tick)), (plot.right, plot.y(tick)))
+        svg.text(drawn, "tick", (plot.left - 8, plot.y(tick) + 4), f"{tick:.0%}", "end")
+    svg.text(drawn, "title", (0, 12), "share of tried problems")
+    svg.grid_of_x(drawn, plot, axis, "p: speedup over the reference")
+    one = plot.x(axis.at(1.0))
+    svg.line(drawn, "limit", (one, plot.top), (one, plot.bottom))
+    for curve in reversed(found):
+        points = [(plot.x(axis.at(p)), plot.y(curve.above(p))) for p in (axis.low, *curve.speedups, axis.high)]
+        svg.steps(drawn, f"curve s{series[curve.solution]}", points)
+    return svg.markup(drawn)

@@ -1,13 +1,23 @@
-"""The details of a result, which the page shows when a row is opened."""
+"""The details of a result, which the page shows when its row is opened."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inlinebench.records.result import Check, Environment, Kernels, Result
+from inlinebench.records.result import Check, Environment, Kernels, Result, Verdict
 from inlinebench.records.times import GpuState, Roofline, Spread, Timing
+from inlinebench.report import mismatches
+from inlinebench.report.page.foreign import clean
+from inlinebench.report.page.source import SourceLine, excerpt
+from inlinebench.report.page.source import lines as numbered
+from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.text import ABSENT, significant
+
+LOG_LINES, LOG_LINE = 20, 240
+"""The part of a log that is shown before the rest."""
+REASON_LINES, REASON_LINE = 12, 500
+"""The part of a reason that is shown below its row. The details have the rest."""
 
 
 @dataclass(frozen=True)
@@ -51,34 +61,76 @@ class DetailBlock:
         return "1 line" if lines == 1 else f"{lines} lines"
 
 
-Section = Facts | Grid | Listing | DetailBlock
+@dataclass(frozen=True)
+class Code:
+    """A heading and numbered lines of source."""
+
+    heading: str
+    lines: tuple[SourceLine, ...]
 
 
-def sections(result: Result, source: str | None) -> tuple[Section, ...]:
-    """Returns the sections of a result, most important first. Unknown values are left out."""
-    return tuple(_sections(result, source))
+Section = Facts | Grid | Listing | DetailBlock | Code
 
 
-def _sections(result: Result, source: str | None) -> Iterator[Section]:
-    if result.reason:
-        yield DetailBlock("Reason", result.reason, False)
-    if result.timing and result.timing.flags:
-        yield Listing("Flags on the times", result.timing.flags)
-    if result.check:
-        if result.check.notes:
-            yield Listing("Notes", result.check.notes)
-        yield Facts("Check", _known(_check(result.check)))
+@dataclass(frozen=True)
+class Details:
+    """What an opened row shows."""
+
+    told: tuple[Section, ...]
+    """What is known about a failure beyond its reason."""
+    excerpt: Code | None
+    """The lines of the source that the reason names, with those around them."""
+    facts: tuple[Section, ...]
+    """Everything else, most important first. Unknown values are left out."""
+    source: Code | None
+    """The whole source."""
+
+
+def details(result: Result, source: str | None, *, environment: bool) -> Details:
+    """Returns the details of a result, whose solution has this source. `environment` shows where it was evaluated."""
+    lines = () if source is None else numbered(source, result.reason, f"{result.solution}.py")
+    near = excerpt(lines)
+    return Details(tuple(_told(result)), Code("The lines that the reason names", near) if near else None,
+                   tuple(_facts(result, environment)), Code("Source", lines) if lines else None)
+
+
+def short_reason(result: Result) -> str:
+    """Returns the reason, cut to a few lines."""
+    lines = clean(result.reason).strip("\n").split("\n")
+    shown = [line if len(line) <= REASON_LINE else line[: REASON_LINE - 1] + "…" for line in lines[:REASON_LINES]]
+    return "\n".join([*shown, "…"] if len(lines) > REASON_LINES else shown)
+
+
+def _told(result: Result) -> Iterator[Section]:
+    if (reason := clean(result.reason).strip("\n")) != short_reason(result):
+        yield DetailBlock("The whole reason", reason, False)
+    if result.mismatch is not None:
+        found = result.mismatch
+        yield Listing("Values that differ", (mismatches.heading(found), mismatches.largest(found)))
+        rows = tuple((each.index + (" (worst)" if each.worst else ""), each.expected, each.got)
+                     for each in mismatches.elements(found))
+        yield Grid("The first elements that differ", ("index", "expected", "got"), rows)
+    if result.verdict in (Verdict.PASSED, Verdict.WRONG) or not result.log:
+        return
+    builds = result.verdict is Verdict.BUILD_FAILED
+    log = result.log.partition(TRACEBACK)[0] if builds else result.log  # a traceback only repeats that a build failed
+    if last := end_of_log(log, LOG_LINES, LOG_LINE, traceback=not builds):
+        yield DetailBlock("The last lines of the compilers" if builds else "The last lines of the log",
+                          "\n".join(last), False)
+
+
+def _facts(result: Result, environment: bool) -> Iterator[Section]:
     if result.timing:
         yield from _timing(result.timing, result.device == "cpu")
     if result.kernels:
         yield _kernels(result.kernels)
+    if result.check:
+        yield Facts("Check", _known(_check(result.check)))
     yield Facts("Run", _known(_run(result)))
-    if result.environment:
+    if environment and result.environment:
         yield Facts("Environment", _known(_environment(result.environment)))
     if result.log:
         yield DetailBlock("Log", result.log, True)
-    if source is not None:
-        yield DetailBlock("Source", source, True)
 
 
 def _known(facts: dict[str, str | None]) -> tuple[tuple[str, str], ...]:

@@ -8,27 +8,50 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from inlinebench.records.result import Verdict
-from inlinebench.report.page.charts import Figure
-from inlinebench.report.page.details import sections
+from inlinebench.records.result import Result, Verdict
+from inlinebench.report.changes import QUIET, cells, count
+from inlinebench.report.comparison import Change, ComparedRow
+from inlinebench.report.comparison import Row as RowName
+from inlinebench.report.page.charts import Charts
+from inlinebench.report.page.entries import Entry, columns_of, entries, kind_of
 from inlinebench.report.page.foreign import clean
-from inlinebench.report.rows import Row, Table, summary_label
-from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, SolutionSummary, summary
+from inlinebench.report.page.matrix import matrix
+from inlinebench.report.rows import Row, Table, device_timing, summary_label
+from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, summary
 from inlinebench.report.terminal.table import NO_SPEEDUP
 from inlinebench.report.text import ABSENT, one_line, percent, significant
 
 
-def render(table: Table, title: str, sources: Mapping[str, str], figures: Sequence[Figure]) -> str:
-    """Returns the page of a table, with charts, and with source texts by `problem/solution`."""
-    results = [row.result for row in table.rows]
-    style, script = _own("page.css"), _own("page.js")
+@dataclass(frozen=True)
+class Since:
+    """What changed since an earlier run."""
+
+    name: str
+    """The earlier run, such as the name of its file."""
+    compared: tuple[ComparedRow, ...]
+    """All rows of both runs, the worst changes first."""
+
+    @property
+    def count(self) -> str:
+        """The number of rows of each change, in words."""
+        return count(self.compared)
+
+
+def render(table: Table, title: str, sources: Mapping[str, str], drawn: Charts, since: Since | None = None) -> str:
+    """Returns the page of a table, with charts, source texts by `problem/solution`, and the changes since another run.
+    """
+    style, script = _own("page.css") + _own("table.css"), _own("page.js")
+    compared = since.compared if since else ()
+    found = entries(table, sources, compared)
     return _environment().get_template("page.html").render(
         title=one_line(title),
         policy=_policy(style, script),
@@ -37,18 +60,23 @@ def render(table: Table, title: str, sources: Mapping[str, str], figures: Sequen
         remarks=_remarks(table.rows),
         verdicts=_counts(table.rows),
         tones={verdict: _tone(verdict) for verdict in Verdict},
-        summary_columns=["solution", "tried", "passed", "mean speedup", *(f"fast_{p:g}" for p in THRESHOLDS)],
-        summary_rows=[_summary_row(entry) for entry in summary(results)],
+        since=since,
+        changed=[(each, cells(each)) for each in compared if each.change not in QUIET],
+        change_counts=_change_counts(found),
+        numbers={_key(entry.row): entry.row.number for entry in found},
+        matrix=matrix(table.rows),
+        summary=_summary([row.result for row in table.rows]),
+        figures=[(figure, Markup(figure.wide), Markup(figure.narrow)) for figure in drawn.figures],
+        legend=[(Markup(mark), name) for mark, name in drawn.legend],
         filters=_filters(table.rows),
-        columns=table.columns,
-        rows=[(row, sections(row.result, _source(row, sources))) for row in table.rows],
-        figures=[(figure, Markup(figure.wide), Markup(figure.narrow)) for figure in figures],
+        columns={name: (kind_of(name), numeric) for name, numeric in columns_of(table).items()},
+        entries=found,
     )
 
 
 def _environment() -> jinja2.Environment:
     """Returns an environment that sanitizes and escapes every value except Markup: charts, style and script."""
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader("inlinebench.report", "page"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -56,6 +84,13 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=lambda value: value if isinstance(value, Markup) else clean(str(value)),
     )
+    made.filters |= {"breakable": _breakable, "classes": lambda change: str(change).replace(",", "").replace(" ", "-")}
+    return made
+
+
+def _breakable(name: object) -> Markup:
+    """Returns a name that may be broken after its underscores and slashes."""
+    return Markup(re.sub(r"([_/])(?=.)", r"\1<wbr>", str(escape(clean(str(name))))))
 
 
 def _own(name: str) -> str:
@@ -74,8 +109,8 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _source(row: Row, sources: Mapping[str, str]) -> str | None:
-    return sources.get(f"{row.result.problem}/{row.result.solution}")
+def _key(row: Row) -> RowName:
+    return row.result.problem, row.result.solution, row.result.shape
 
 
 def _remarks(rows: Sequence[Row]) -> list[str]:
@@ -86,6 +121,9 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
             facts = (known.gpu or known.cpu, known.driver and f"driver {known.driver}",
                      known.cuda and f"CUDA {known.cuda}", f"torch {known.torch}", f"inlinebench {known.harness}")
             found.append(" · ".join(one_line(fact) for fact in facts if fact))
+    peaks = {row.result.environment.peaks for row in rows if row.result.environment is not None}
+    if len(peaks) == 1 and (measured := peaks.pop()):
+        found.append(f"Measured peaks: {one_line(measured)}")
     shapes, devices = ({getattr(row.result, name) for row in rows} for name in ("shape", "device"))
     common = [f"{name} {one_line(values.pop())}" for name, values in (("shape", shapes), ("device", devices))
               if len(values) == 1]
@@ -100,6 +138,11 @@ def _counts(rows: Sequence[Row]) -> list[tuple[Verdict, int]]:
     return [(verdict, counts[verdict]) for verdict in Verdict if counts[verdict]]
 
 
+def _change_counts(found: Sequence[Entry]) -> dict[Change, int]:
+    counts = Counter(entry.change for entry in found)
+    return {change: counts[change] for change in Change if counts[change]}
+
+
 def _tone(verdict: Verdict) -> str:
     """Returns the tone of a verdict: good, bad, or neutral if it says nothing about the solution."""
     if verdict is Verdict.PASSED:
@@ -107,16 +150,21 @@ def _tone(verdict: Verdict) -> str:
     return "neutral" if verdict in NOT_TRIED else "bad"
 
 
-def _summary_row(entry: SolutionSummary) -> list[str]:
-    shares = [percent(share) for share in entry.fast.values()]
-    speedup = ABSENT if entry.speedup is None else significant(entry.speedup)
-    return [summary_label(entry), str(entry.tried), str(entry.passed), speedup, *shares]
+def _summary(results: Sequence[Result]) -> list[list[str]]:
+    """Returns the summary of each solution name, below a row of headers. Columns for times need a result with times."""
+    rows = [["solution", "tried", "passed", "mean speedup", *(f"fast_{p:g}" for p in THRESHOLDS)]]
+    for entry in summary(results):
+        speedup = ABSENT if entry.speedup is None else significant(entry.speedup)
+        rows.append([summary_label(entry), str(entry.tried), str(entry.passed), speedup,
+                     *(percent(share) for share in entry.fast.values())])
+    timed = any(device_timing(result) is not None for result in results)
+    return rows if timed else [row[:3] for row in rows]
 
 
 def _filters(rows: Sequence[Row]) -> dict[str, list[str]]:
     """Returns the choices of each filter by name. A filter needs at least two choices."""
     found = {
         name: list(dict.fromkeys(filter(None, (getattr(row, name) for row in rows))))
-        for name in ("verdict", "level", "shape", "device")
+        for name in ("level", "shape", "device")
     }
     return {name: values for name, values in found.items() if len(values) > 1}

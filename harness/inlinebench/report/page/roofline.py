@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from xml.etree.ElementTree import Element
 
+from inlinebench.report.page import svg
 from inlinebench.report.page.axes import LogAxis, drawable, log_axis
-from inlinebench.report.page.draw import INK, QUIET, series
 from inlinebench.report.rows import Row
 from inlinebench.report.text import significant
 
-WIDE, NARROW, HEIGHT = 500, 280, 260
-"""The size of the plot in pixels, without the axes around it."""
 SAME = 0.02
 """Ceilings of a machine that differ by a smaller share count as the same."""
 APART = 1.25
@@ -81,76 +79,54 @@ def _machine(row: Row) -> str:
     return (environment.gpu if environment else None) or row.result.device
 
 
-def chart(shown: Sequence[Point], names: list[str], *, narrow: bool) -> dict[str, Any]:
-    """Returns the chart of at least one point."""
+def chart(shown: Sequence[Point], series: dict[str, int], *, width: float, height: float, most: int) -> str:
+    """Returns the chart of at least one point, as SVG. Its axes have about `most` figures at most."""
     roofs = ceilings(shown)
-    most = 5 if narrow else 8
     rates = [*(point.rate for point in shown), *(rate for roof in roofs for rate in roof.tflops)]
     ridges = [rate * 1e12 / speed for roof in roofs for speed in roof.bytes_s for rate in roof.tflops]
     x_axis = log_axis([*(point.intensity for point in shown), *ridges], room=2.5, most=most)
     y_axis = log_axis(rates, room=2.0, most=most)
-    lines, labels = _lines(roofs, x_axis, y_axis)
-    x = {**x_axis.spec("operations per byte"), "field": "x"}
-    y = {**y_axis.spec("achieved TFLOP/s"), "field": "y"}
-    return {
-        "width": NARROW if narrow else WIDE,
-        "height": HEIGHT,
-        "padding": 2,
-        "layer": [
-            {
-                "data": {"values": lines},
-                "mark": {"type": "rule", "stroke": QUIET, "strokeWidth": 1.5},
-                "encoding": {"x": x, "y": y, "x2": {"field": "x2"}, "y2": {"field": "y2"}},
-            },
-            {
-                "data": {"values": labels},
-                "mark": {"type": "text", "fontSize": 11, "fill": INK, "limit": NARROW - 60,
-                         "align": {"expr": "datum.align"}, "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}},
-                "encoding": {"x": x, "y": y, "text": {"field": "label"}},
-            },
-            {
-                "data": {"values": [_point(point) for point in shown]},
-                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.9},
-                "encoding": {"x": x, "y": y, **series(names, narrow=narrow), "href": {"field": "row"},
-                             "description": {"field": "told"}},
-            },
-        ],
-    }
+    plot = svg.Plot(54, 26, width - 64, height - 70)
+    drawn = svg.drawing(width, height, "Roofline")
+    for tick in y_axis.ticks:
+        y = plot.y(y_axis.at(tick))
+        svg.line(drawn, "grid", (plot.left, y), (plot.right, y))
+        svg.text(drawn, "tick", (plot.left - 8, y + 4), f"{tick:g}", "end")
+    svg.text(drawn, "title", (0, 12), "achieved TFLOP/s")
+    svg.grid_of_x(drawn, plot, x_axis, "operations per byte")
+    _draw_ceilings(drawn, plot, roofs, x_axis, y_axis)
+    for point in shown:
+        told = f"{significant(point.rate)} TFLOP/s at {significant(point.intensity)} operations per byte"
+        svg.mark(drawn, point.row, series[point.row.solution],
+                 (plot.x(x_axis.at(point.intensity)), plot.y(y_axis.at(point.rate))), told)
+    return svg.markup(drawn)
 
 
-def _point(point: Point) -> dict[str, Any]:
-    row = point.row
-    told = f"{row.label}\n{significant(point.rate)} TFLOP/s at {significant(point.intensity)} operations per byte"
-    return {"series": row.solution, "x": point.intensity, "y": point.rate, "row": f"#r{row.number}",
-            "told": told}
-
-
-def _lines(roofs: Sequence[Ceilings], x_axis: LogAxis, y_axis: LogAxis) -> tuple[list[dict[str, Any]], ...]:
-    """Returns the lines of the ceilings, clipped to the axes, and their labels."""
-    lines: list[dict[str, Any]] = []
-    labels: list[dict[str, Any]] = []
+def _draw_ceilings(
+    drawn: Element, plot: svg.Plot, roofs: Sequence[Ceilings], x_axis: LogAxis, y_axis: LogAxis
+) -> None:
+    """Draws the ceilings, clipped to the axes, with labels."""
     written: list[float] = []
     for roof in roofs:
         behind = f", {roof.machine}" if len(roofs) > 1 else ""
+        fastest, top = max(roof.bytes_s, default=math.inf), max(roof.tflops, default=y_axis.high)
         for speed in roof.bytes_s:
-            top = max(roof.tflops, default=y_axis.high)
-            low = max(x_axis.low, y_axis.low * 1e12 / speed)
-            high = min(x_axis.high, top * 1e12 / speed)
+            low, high = max(x_axis.low, y_axis.low * 1e12 / speed), min(x_axis.high, top * 1e12 / speed)
             if low < high:
-                lines.append({"x": low, "y": low * speed / 1e12, "x2": high, "y2": high * speed / 1e12})
-                labels.append(_on_slope(low, high, speed, behind))
-        fastest = max(roof.bytes_s, default=math.inf)
+                _ceiling(drawn, plot, (x_axis.at(low), y_axis.at(low * speed / 1e12)),
+                         (x_axis.at(high), y_axis.at(high * speed / 1e12)))
+                middle = math.sqrt(low * high)
+                at = plot.x(x_axis.at(middle)) + 12, plot.y(y_axis.at(middle * speed / 1e12)) + 16
+                svg.text(drawn, "label", at, f"{significant(speed / 1e9)} GB/s{behind}")
         for rate in roof.tflops:
-            lines.append({"x": x_axis.inside(rate * 1e12 / fastest), "y": rate, "x2": x_axis.high, "y2": rate})
+            start = x_axis.inside(rate * 1e12 / fastest)
+            _ceiling(drawn, plot, (x_axis.at(start), y_axis.at(rate)), (1.0, y_axis.at(rate)))
             if all(rate > APART * each or each > APART * rate for each in written):
                 written.append(rate)
-                labels.append({"x": x_axis.high, "y": rate, "align": "right", "dx": 0, "dy": -8,
-                               "label": f"{significant(rate)} TFLOP/s{behind}"})
-    return lines, labels
+                svg.text(drawn, "label", (plot.right, plot.y(y_axis.at(rate)) - 6),
+                         f"{significant(rate)} TFLOP/s{behind}", "end")
 
 
-def _on_slope(low: float, high: float, bytes_s: float, behind: str) -> dict[str, Any]:
-    """Returns the label of a bandwidth's line between two intensities, below the middle of the line."""
-    middle = math.sqrt(low * high)
-    return {"x": middle, "y": middle * bytes_s / 1e12, "align": "left", "dx": 10, "dy": 12,
-            "label": f"{significant(bytes_s / 1e9)} GB/s{behind}"}
+def _ceiling(drawn: Element, plot: svg.Plot, start: svg.Place, end: svg.Place) -> None:
+    """Draws a line between two points, each given as shares of the axes."""
+    svg.line(drawn, "ceiling", (plot.x(start[0]), plot.y(start[1])), (plot.x(end[0]), plot.y(end[1])))

@@ -10,13 +10,14 @@ from dataclasses import replace
 
 from inlinebench.records.result import Kernels, Mismatch, Result, Verdict
 from inlinebench.records.times import Roofline, Spread, Timing
+from inlinebench.report import mismatches
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP
 from inlinebench.report.text import interval, laid_out, one_line, significant
 
 MOST_LINES, MOST_CHARACTERS = 60, 6000
-LONGEST_LINE, LONGEST_VALUE, LONGEST_NAME = 240, 40, 80
-KERNELS, PATTERNS, REMARKS = 5, 6, 8
+LONGEST_LINE, LONGEST_NAME = 240, 80
+KERNELS, REMARKS = 5, 8
 LOG_LINES, REASON_LINES, LITTLE_LOG = 15, 20, 6
 CUT = "… (cut)"
 _NEXT = {
@@ -58,18 +59,11 @@ def _fit(lines: Iterable[str]) -> str:
 
 
 def _wrong(result: Result, found: Mismatch) -> Iterator[str]:
-    inputs = f" (inputs: {one_line(found.variant, LONGEST_NAME)})" if found.variant else ""
-    at = f"{one_line(found.call, LONGEST_NAME)}{inputs}: " if found.call else ""
-    tensor = f"{one_line(found.what, LONGEST_NAME)}, {one_line(found.dtype, LONGEST_NAME)} {list(found.shape)}"
-    yield f"{at}{tensor}: {_how_many(found.failed, found.count)}"
+    yield mismatches.heading(found)
     if result.check is not None and result.check.calls > 1:
         yield f"calls that matched before: {result.check.calls - 1}"
-    exact = found.tolerance == 0
-    largest = "not finite" if found.worst_error is None else f"{found.worst_error:.3g}"
-    rule = "elements must be equal" if exact else f"tolerance {found.tolerance:.3g}, relative to the output's size"
-    yield f"largest {'difference' if exact else 'error'}: {largest}; {rule}"
-    for pattern in found.patterns[:PATTERNS]:
-        yield f"  - {one_line(pattern)}"
+    yield mismatches.largest(found)
+    yield from (f"  - {pattern}" for pattern in mismatches.patterns(found))
     yield from _elements(found)
     yield from _weights(result)
     yield from _remarks("note", result.check.notes if result.check else ())
@@ -78,23 +72,12 @@ def _wrong(result: Result, found: Mismatch) -> Iterator[str]:
 
 
 def _elements(found: Mismatch) -> Iterator[str]:
-    shown = [*found.first, *([] if found.worst in found.first else [found.worst])]
-    rows = [("index", "expected", "got")]
-    rows += [(str(list(each.index)), one_line(each.expected, LONGEST_VALUE), one_line(each.got, LONGEST_VALUE))
-             for each in shown]
-    several = found.failed > 1 and found.worst_error is not None and found.dtype != "bool"
+    shown = mismatches.elements(found)
+    rows = [("index", "expected", "got"), *((each.index, each.expected, each.got) for each in shown)]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for number, row in enumerate(rows):
-        worst = "  (worst)" if number and several and shown[number - 1] == found.worst else ""
-        yield ("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))).rstrip() + worst
-
-
-def _how_many(part: int, whole: int) -> str:
-    if whole == 1:
-        return "its one element differs"
-    if part == whole:
-        return f"all {whole} elements differ"
-    return f"{part} of {whole} elements differ ({100 * part / whole:.3g} %)"
+    for row, worst in zip(rows, (False, *(each.worst for each in shown)), strict=True):
+        line = "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        yield line.rstrip() + ("  (worst)" if worst else "")
 
 
 def _weights(result: Result) -> Iterator[str]:

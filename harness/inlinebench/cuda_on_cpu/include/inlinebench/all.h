@@ -15,6 +15,8 @@
 #include "inlinebench/math.h"
 #include "inlinebench/loads.h"
 #include "inlinebench/runtime_api.h"
+#include "inlinebench/cache_policy.h"
 #include "inlinebench/clock.h"
 #include "inlinebench/atomics.h"
+#include "inlinebench/ptx.h"
 #include "inlinebench/torch_types.h"

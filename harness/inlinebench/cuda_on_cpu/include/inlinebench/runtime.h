@@ -48,6 +48,13 @@ bool next_thread();
 enum class BlockBarrier { sync, count, all, any };
 // Waits for all threads of the block that have not returned; gives the reduction of `value` over them.
 int block_barrier(BlockBarrier kind, int value, int line);
+// Arrives at one of the block's 16 barriers for `count` threads, and waits for the others if `waits`.
+void named_barrier(unsigned number, unsigned count, bool waits, int line);
+
+// Lets other threads run until some mbarrier's phase is complete. False if no other thread can run.
+bool wait_for_phase(int line);
+// Tells the threads that wait that an mbarrier changed, and whether its phase is complete.
+void mbarrier_changed(bool complete);
 
 // The lanes of a warp that meet run `operation` once, on what each of them posted (null for lanes that take no part).
 using WarpOperation = void (*)(unsigned lanes, void* const* posts);

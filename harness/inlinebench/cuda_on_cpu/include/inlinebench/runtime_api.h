@@ -108,6 +108,8 @@ struct cudaDeviceProp {
   int memoryClockRate = 1000000;
   int memoryBusWidth = 256;
   int l2CacheSize = 4 << 20;
+  int persistingL2CacheMaxSize = 3 << 20;
+  int accessPolicyMaxWindowSize = 4 << 20;
   int maxThreadsPerMultiProcessor = 2048;
   int maxBlocksPerMultiProcessor = 32;
   std::size_t sharedMemPerMultiprocessor = 228 * 1024;
@@ -161,7 +163,10 @@ inline cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 13000
 inline cudaError_t cudaDriverGetVersion(int* version) { return *version = 13000, cudaSuccess; }
 inline cudaError_t cudaDeviceSynchronize() { return cudaPeekAtLastError(); }
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
-enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize };
+enum cudaLimit {
+  cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize, cudaLimitMaxL2FetchGranularity,
+  cudaLimitPersistingL2CacheSize
+};
 inline cudaError_t cudaDeviceSetLimit(cudaLimit, std::size_t) { return cudaSuccess; }
 enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }

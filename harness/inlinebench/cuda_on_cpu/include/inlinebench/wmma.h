@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <iterator>
 #include <limits>
 
+#include "inlinebench/refuse.h"
 #include "inlinebench/runtime.h"
 #include "inlinebench/wmma_fragment.h"
 
@@ -28,11 +28,7 @@ inline float __float_to_tf32(float x) {
 
 namespace details {
 
-[[noreturn]] inline void refuse(const char* what, const char* name, int line) {
-  char text[200];
-  std::snprintf(text, sizeof text, "%s: %s of line %d", what, name, line);
-  inlinebench::trap(text);
-}
+using inlinebench::refuse;
 
 // The arguments of a lane that must be equal in all lanes.
 struct Meeting {

@@ -1,0 +1,28 @@
+"""The command that repeats an evaluation."""
+
+from __future__ import annotations
+
+import shlex
+
+from inlinebench.records.result import Result
+from inlinebench.report.text import one_line
+
+
+def command(result: Result) -> str:
+    """Returns a command line that repeats an evaluation with the same inputs, as far as the result tells.
+
+    It is for the folder that the run was started in. Options that a result does not record, such as `--tol`, are
+    missing.
+    """
+    name = f"{one_line(result.problem)}/{one_line(result.solution)}"
+    words = ["inlinebench", "run", *(["--"] if name.startswith("-") else []), name]
+    options = [*_shape(one_line(result.shape)), *(["--device", "cpu"] if result.device == "cpu" else []),
+               *(["--tf32"] if result.environment and result.environment.tf32 else []),
+               *([] if result.seed is None else ["--seed", str(result.seed)])]
+    return shlex.join([*words[:2], *options, *words[2:]])
+
+
+def _shape(shape: str) -> list[str]:
+    if "=" not in shape:
+        return ["--shape", shape]
+    return [word for constant in shape.split(",") for word in ("--set", constant)]

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inlinebench.candidate.solution import failure
+
+PYBIND = """scale(): incompatible function arguments. The following argument types are supported:
+    1. (arg0: torch.Tensor, arg1: typing.SupportsFloat) -> torch.Tensor
+
+Invoked with: tensor([[ 1.2330, -0.7924],
+        [ 0.4302, -0.0903]])
+"""
+
+
+def test_wrong_arguments_of_an_extension_s_function_are_described_with_its_signature() -> None:
+    found = failure(TypeError(PYBIND), "exception", Path("s.py"))
+    assert str(found) == ("TypeError: scale() is called with other arguments than its C++ function takes: "
+                          "(arg0: torch.Tensor, arg1: typing.SupportsFloat)")
+
+
+@pytest.mark.parametrize(("text", "first"), [
+    ("no tile fits\nmore", "no tile fits"), ("f(): incompatible function arguments.", "f(): incompatible function arg"),
+])
+def test_any_other_exception_is_described_by_its_first_line(text: str, first: str) -> None:
+    assert str(failure(RuntimeError(text), "exception", Path("s.py"))).startswith(f"RuntimeError: {first}")
