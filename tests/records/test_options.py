@@ -7,7 +7,7 @@ import pytest
 
 from inlinebench import __version__
 from inlinebench.cli.arguments import RUN, parse
-from inlinebench.cli.arguments import _parser as command_line
+from inlinebench.cli.arguments import parser_of as command_line
 from inlinebench.records.errors import UsageError
 from inlinebench.records.option_rules import flag
 from inlinebench.records.options import CALLS, MOST_CALLS, SANITIZED_CALLS, Options

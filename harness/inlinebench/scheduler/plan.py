@@ -116,7 +116,8 @@ def _given(options: Options) -> tuple[Solution, ...]:
     if path is None:
         return options.responses
     if not path.is_file():
-        raise UsageError(f"--solution {path}: no such file")
+        what = "not a regular file" if path.exists() else "no such file"
+        raise UsageError(f"--solution {path}: {what}; name a solution file")
     return (Solution("", path.stem, path),)
 
 
