@@ -111,7 +111,7 @@ def test_a_missing_file_is_an_error_and_not_a_source_text(cache: Path) -> None:
     ({"shapes": "small"}, "shapes='small': write names"),
     ({"precision": "fp8"}, "precision='fp8': write one of fp32, fp16, bf16"),
     ({"device": "gpu"}, "device='gpu': write auto, cuda, cuda:N or cpu"),
-    ({"timeout": float("nan")}, "timeout=nan: write a positive number"),
+    ({"timeout": float("nan")}, "timeout=nan: write a positive number of seconds, at most 1000000"),
     ({"constants": {"N": 3}, "shapes": ("small",)}, "constants and shapes exclude each other"),
     ({"sanitize": "memcheck"}, "sanitize needs a GPU"),
 ])

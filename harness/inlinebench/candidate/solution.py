@@ -88,5 +88,13 @@ def failure(error: Exception, kind: str, path: Path) -> UnusableSolution:
     if isinstance(error, NotLinked):
         return UnusableSolution("not_linked", f"{first}{where}")
     kind = "out_of_memory" if is_out_of_memory(error) else kind
-    advice = "; install it, or do without it" if isinstance(error, ModuleNotFoundError) else ""
-    return UnusableSolution(kind, f"{type(error).__name__}: {first}{where}{advice}")
+    return UnusableSolution(kind, f"{type(error).__name__}: {first}{where}{_advice(error, path)}")
+
+
+def _advice(error: Exception, path: Path) -> str:
+    """Says what to do if a module is missing."""
+    if not isinstance(error, ModuleNotFoundError):
+        return ""
+    if error.name and path.with_name(f"{error.name}.py").exists():
+        return "; it is beside the solution: put this folder into PYTHONPATH"
+    return "; install it, or do without it"

@@ -13,7 +13,7 @@ from inlinebench.cli.parsing.groups import GROUPS
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records import option_rules
 from inlinebench.records.errors import UsageError
-from inlinebench.records.options import CALLS, PROFILES, SANITIZED_CALLS, Options, default_cache_limit
+from inlinebench.records.options import CALLS, PROFILES, SANITIZED_CALLS, Options, at_home, default_cache_limit
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _fill_in(given: argparse.Namespace, environment: Mapping[str, str]) -> None:
     given.constants = dict(types.constant(text) for text in given.constants)
     for name in ("names", "solution_files", "shapes", "levels", "tags", "baselines", "architectures"):
         setattr(given, name, tuple(getattr(given, name)))
-    given.cache = given.cache.expanduser()
+    given.cache = at_home(given.cache)
     given.problems, given.solutions = _folders(given.problems, given.solutions, given.names)
     if given.cache_limit is None:
         given.cache_limit = default_cache_limit(environment)

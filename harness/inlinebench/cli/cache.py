@@ -17,7 +17,7 @@ from inlinebench.compile.cache.contents import Item
 from inlinebench.compile.cache.folder import cache_folder
 from inlinebench.compile.cache.prune import Removed, clear, prune
 from inlinebench.records.errors import UsageError
-from inlinebench.records.options import CACHE_LIMIT_GIB, default_cache, default_cache_limit, gib
+from inlinebench.records.options import CACHE_LIMIT_GIB, at_home, default_cache, default_cache_limit, gib
 
 PROGRAM = "inlinebench cache"
 COMMANDS = ("show", "prune", "clear")
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     if given.limit is not None and given.command != "prune":
         raise UsageError("--limit is for prune")
     try:
-        text = _run(given, given.cache.expanduser().absolute(), environment)
+        text = _run(given, at_home(given.cache).absolute(), environment)
     except OSError as error:
         raise UsageError(f"{error.filename or given.cache}: {error.strerror}; name the cache's folder with --cache"
                          ) from error

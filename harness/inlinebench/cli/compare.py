@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inlinebench.cli.exits import show
-from inlinebench.cli.files import read, write
+from inlinebench.cli.files import check_apart, read, write
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records.errors import UsageError
 from inlinebench.report import changes
@@ -34,6 +34,8 @@ def add_permissions(parser: Parser) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Prints the comparison and returns the exit status. Raises UsageError."""
     given = parser().parse_args(arguments)
+    if given.markdown:
+        check_apart(given.markdown, given.before, given.after)
     found = compare(read(given.before), read(given.after), any_gpu=given.any_gpu, any_version=given.any_version)
     if not found:
         raise UsageError(f"neither {given.before} nor {given.after} has results; name files written by --out")

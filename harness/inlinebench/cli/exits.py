@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from typing import TextIO
 
 from inlinebench.records.errors import CannotWrite, NoDevice, NoSandbox, UsageError
@@ -18,6 +20,7 @@ def ended(prog: str, command: Callable[[], int]) -> int:
     0: everything passed; 1: something did not; 2: unusable arguments or files; 3: no device or no sandbox; 130:
     interrupted. An error is one line on stderr, after the name of the program.
     """
+    _prepare_streams()
     try:
         return command()
     except (UsageError, CannotWrite) as error:
@@ -30,6 +33,10 @@ def ended(prog: str, command: Callable[[], int]) -> int:
         for stream in (sys.stdout, sys.stderr):
             _discard(stream)
         return NOT_PASSED
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        return _complain(prog, f"{error.filename or 'an output'}: {error.strerror}; make room there", UNUSABLE)
 
 
 def show(text: str) -> None:
@@ -43,8 +50,25 @@ def show(text: str) -> None:
         raise CannotWrite(f"standard output can't be written ({error.strerror})") from error
 
 
+def _prepare_streams() -> None:
+    """Opens standard streams that are closed, and lets the others show names that their encoding lacks."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest descriptor that is free, which is this one
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _complain(prog: str, message: str, status: int) -> int:
-    print(f"{prog}: {message}", file=sys.stderr)
+    try:
+        print(f"{prog}: {message}", file=sys.stderr, flush=True)
+    except OSError:  # nobody can be told
+        _discard(sys.stderr)
     return status
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterable
@@ -19,17 +20,27 @@ def read(path: Path) -> list[Result]:
     Raises UsageError if the file does not exist or holds anything else.
     """
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            return list(jsonl.read(path))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{path}: {reason}; name a file written by --out") from error
+            found = list(jsonl.read(path))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; name a file written by --out") from error
+    except ValueError as error:
+        raise UsageError(f"{error}; name a file that --out wrote, with this version or an older one") from error
+    for warning in warned:
+        print(warning.message, file=sys.stderr)
+    return found
 
 
 def read_all(paths: Iterable[Path]) -> list[Result]:
     """The results of several files, one after the other. Raises UsageError."""
     return [result for path in paths for result in read(path)]
+
+
+def check_apart(out: Path, *read: Path) -> None:
+    """Raises UsageError if a file to write is one of those that are read."""
+    if out.resolve() in [path.resolve() for path in read]:
+        raise UsageError(f"{out}: is one of the files to read, and would be replaced; name another file")
 
 
 def write(path: Path, text: str) -> None:

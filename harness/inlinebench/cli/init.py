@@ -70,8 +70,8 @@ class ModelNew(nn.Module):
 def main(arguments: Sequence[str]) -> int:
     """Writes both files and returns the exit status. Raises UsageError."""
     name = parser().parse_args(arguments).name
-    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
-        raise UsageError(f"{name}: write a name of letters, digits and _, such as row_sum")
+    if not re.fullmatch(r"[A-Za-z]\w{,99}", name, re.ASCII):
+        raise UsageError(f"{name}: write a name of up to 100 letters, digits and _, such as row_sum")
     texts = {Path("problems") / f"{name}.py": PROBLEM,
              Path("solutions") / name / "naive.py": SOLUTION.replace("NAME", name)}
     for path in texts:

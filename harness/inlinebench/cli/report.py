@@ -9,7 +9,7 @@ from pathlib import Path
 
 from inlinebench.cli.compare import add_permissions
 from inlinebench.cli.exits import show
-from inlinebench.cli.files import read, read_all, write
+from inlinebench.cli.files import check_apart, read, read_all, write
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records.errors import UsageError
 from inlinebench.records.result import Result
@@ -49,6 +49,8 @@ def main(arguments: Sequence[str]) -> int:
     kind = None if given.out is None else KINDS.get(given.out.suffix)
     if given.out is not None and kind is None:
         raise UsageError(f"{given.out}: unknown kind of report; choose from {', '.join(KINDS)}")
+    if given.out is not None:
+        check_apart(given.out, *given.files)
     results = latest(read_all(given.files[-1:] if kind is _html else given.files))
     if kind is None:
         show(as_text(results, Screen.of(sys.stdout), verbose=given.verbose))

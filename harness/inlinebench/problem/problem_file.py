@@ -181,7 +181,7 @@ def describe(error: BaseException) -> str:
 
 def _tree_at(path: Path, shape: str, constants: Mapping[str, Any]) -> ast.Module:
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+        tree = ast.parse(path.read_bytes(), filename=str(path))
     except (OSError, SyntaxError, ValueError) as error:
         raise ProblemError(describe_syntax_error(path, error)) from error
     replaced = dict(constants)

@@ -7,6 +7,7 @@ Folders have this project's layout, or KernelBench's: `level1/12_Matmul.py` in t
 from __future__ import annotations
 
 import ast
+import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Mapping
@@ -133,17 +134,28 @@ def _samples(folder: Path, problems: Collection[Problem]) -> list[Solution]:
 
 
 def _solution(problem: str, name: str, path: Path) -> Solution:
+    if name == REFERENCE:
+        return Solution(problem, f"{name}.py", path, f"{path}: {REFERENCE} is the problem's reference; rename the file")
+    return Solution(problem, name, path, _file_error(path))
+
+
+def _file_error(path: Path) -> str:
+    """Returns why a file cannot be used, as far as that is known without reading it; empty if it can."""
     try:
-        error = "" if stat.S_ISREG(path.stat().st_mode) else f"{path}: not a regular file"
+        path.name.encode()
+        return "" if stat.S_ISREG(path.stat().st_mode) else f"{path}: not a regular file"
+    except UnicodeEncodeError:  # Python has surrogates for bytes that are not UTF-8
+        return f"{os.fsencode(path.name)!r}: the name is not UTF-8; rename the file"
     except OSError as failure:  # a broken link, or links in a circle
-        error = f"{path}: {failure.strerror}"
-    return Solution(problem, name, path, error)
+        return f"{path}: {failure.strerror}"
 
 
 def read_problem(path: Path) -> Problem:
     """Returns the declarations of a problem file. `error` is set if the file cannot be read or parsed."""
+    if unusable := _file_error(path):
+        return Problem(path.stem, path, error=unusable)
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+        tree = ast.parse(path.read_bytes(), filename=str(path))  # as Python reads it
     except (OSError, SyntaxError, ValueError) as error:
         return Problem(path.stem, path, error=describe_syntax_error(path, error))
     assigned = {name: node for node in tree.body for name in assigned_names(node)}
@@ -201,5 +213,5 @@ def assigned_names(statement: ast.stmt) -> tuple[str, ...]:
 def describe_syntax_error(path: Path, error: Exception) -> str:
     """Describes in one line why a file cannot be read or parsed."""
     if isinstance(error, SyntaxError):
-        return f"{path}, line {error.lineno}: {error.msg}"
+        return f"{path}{'' if error.lineno is None else f', line {error.lineno}'}: {error.msg}"
     return f"{path}: {error}"

@@ -32,9 +32,12 @@ class JsonLines:
     def __enter__(self) -> JsonLines:
         """Opens the file, and ends a half-written last line of an interrupted run.
 
-        Raises UsageError if the file cannot be written.
+        Raises UsageError if the file cannot be written, or holds something else than results.
         """
         try:
+            if not _may_hold_results(self.path):
+                raise UsageError(f"--out {self.path}: holds something else than results, so none are added; name "
+                                 "another file")
             self._file = self.path.open("ab", buffering=0)  # after a failure nothing is left that is written later
             if _unfinished(self.path):
                 self._append(b"\n")
@@ -82,23 +85,36 @@ def read(path: Path) -> Iterator[Result]:
     may append to it. Raises OSError if the file cannot be read, ValueError with the number of a line that is not a
     result.
     """
-    with path.open(encoding="utf-8", errors="replace") as file:
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
         for number, text in enumerate(file, 1):
-            line = text.strip()
+            line = text.strip().rstrip("\0")  # a machine that lost power may leave zeros
             if not line:
                 continue
             try:
                 result = from_json(line)
-            except ValueError as error:
-                if not (isinstance(error, json.JSONDecodeError) and _begins_as_result(line)):
-                    raise ValueError(f"{path}, line {number}: {error}") from error
+            except json.JSONDecodeError as error:
+                if not _is_cut_off(line, error):
+                    raise ValueError(f"{path}, line {number}: not JSON: {line[:80]!r}") from error
                 warnings.warn(f"{path}, line {number}: half-written, skipped", stacklevel=2)
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from error
             else:
                 yield result
 
 
-def _begins_as_result(line: str) -> bool:
-    return line.startswith(_START) or _START.startswith(line)
+def _is_cut_off(line: str, error: json.JSONDecodeError) -> bool:
+    """Whether a line begins as a result, and its JSON has its first error at its end."""
+    begins = line.startswith(_START) or _START.startswith(line)
+    return begins and (error.msg.startswith("Unterminated") or error.pos >= len(line) - len("\\uXXXX"))
+
+
+def _may_hold_results(path: Path) -> bool:
+    """Whether what a regular file begins with could be a result, or is nothing."""
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        begin = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n\0")
+    return not begin or begin.startswith(b"{")
 
 
 def _unfinished(path: Path) -> bool:

@@ -88,7 +88,8 @@ def _is_baseline(value: Any) -> bool:
 
 
 _COUNT = _Rule("a positive integer", lambda value: _is_whole(value) and value >= 1)
-_POSITIVE = _Rule("a positive number", lambda value: _is_number(value) and 0 < value < math.inf)
+_SECONDS = _Rule("a positive number of seconds, at most 1000000", lambda value: _is_number(value) and 0 < value <= 1e6)
+_GIB = _Rule("a positive number of GiB, at most 1000000", lambda value: _is_number(value) and 0 < value <= 1e6)
 _TEXTS = _Rule("names", lambda value: isinstance(value, tuple) and all(isinstance(each, str) for each in value))
 _PATH = _Rule("a path", lambda value: isinstance(value, Path))
 _SWITCH = _Rule("True or False", lambda value: isinstance(value, bool))
@@ -101,8 +102,8 @@ _RULES: Mapping[str, _Rule] = {
     "devices": _Rule(f"{ALL_DEVICES}, GPU numbers such as 0,1, or cpu,cpu", _are_devices),
     "calls": _COUNT, "most_calls": _COUNT, "jobs": _COUNT,
     "warmup": _Rule("0 or a positive integer", lambda value: _is_whole(value) and value >= 0),
-    "time_budget": _POSITIVE, "timeout": _POSITIVE, "build_timeout": _POSITIVE, "problem_timeout": _POSITIVE,
-    "max_memory": _POSITIVE, "host_memory": _POSITIVE,
+    **dict.fromkeys(("time_budget", "timeout", "build_timeout", "problem_timeout"), _SECONDS),
+    "max_memory": _GIB, "host_memory": _GIB,
     "half_width": _Rule("a number between 0 and 1", lambda value: _is_number(value) and 0 < value < 1),
     "tolerance": _Rule("0 or a positive number", lambda value: _is_number(value) and 0 <= value < math.inf),
     "cache_limit": _Rule("a size in GiB, 0 or more", lambda value: _is_number(value) and value >= 0),
@@ -193,6 +194,8 @@ def _check_builds(options: Options) -> None:
 def _check_results(options: Options) -> None:
     if options.resume and options.out is None:
         raise UsageError("--resume needs --out FILE: it skips the results that FILE has")
+    if options.out and options.junit and options.out.resolve() == options.junit.resolve():
+        raise UsageError("--out and --junit are the same file, and the second would replace the first: name two files")
     if options.shard and any(name.startswith(SOLUTION_BASELINE) for name in options.baselines):
         raise UsageError(f"--shard and --baseline {SOLUTION_BASELINE}NAME exclude each other: the two solutions may be "
                          "in different shards")

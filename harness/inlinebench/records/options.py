@@ -127,7 +127,7 @@ class Options:
     """Where judges run: `local` or `ray`."""
     ray_address: str | None = None
     """The address of a Ray cluster. None starts Ray on this machine."""
-    cache: Path = field(default_factory=lambda: default_cache(os.environ))
+    cache: Path = field(default_factory=lambda: at_home(default_cache(os.environ)))
     """The folder of built libraries."""
     cache_limit: float = field(default_factory=lambda: default_cache_limit(os.environ))
     """The size that built libraries may take, in GiB."""
@@ -158,8 +158,17 @@ class Options:
 
 
 def default_cache(environment: Mapping[str, str]) -> Path:
-    """Returns the default of `Options.cache`: INLINEBENCH_CACHE, or `~/.cache/inlinebench`."""
-    return Path(environment.get("INLINEBENCH_CACHE") or "~/.cache/inlinebench").expanduser()
+    """Returns the default of `Options.cache`, before `at_home`: INLINEBENCH_CACHE, or `~/.cache/inlinebench`."""
+    return Path(environment.get("INLINEBENCH_CACHE") or "~/.cache/inlinebench")
+
+
+def at_home(folder: Path) -> Path:
+    """Returns a folder with the home folder in the place of `~`. Raises UsageError if that is not known."""
+    try:
+        return folder.expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"{folder}: the home folder is not known; name the cache's folder with --cache or "
+                         "INLINEBENCH_CACHE") from error
 
 
 def default_cache_limit(environment: Mapping[str, str]) -> float:

@@ -33,8 +33,14 @@ def from_json(line: str) -> Result:
 
     Raises ValueError if the line is not a result.
     """
-    data = json.loads(line)
-    if not isinstance(data, dict) or data.pop("schema", None) not in _READABLE:
+    try:
+        data = json.loads(line)
+    except RecursionError as error:
+        raise ValueError(f"nested too deeply to be a result: {line[:80]!r}") from error
+    schema = data.pop("schema", None) if isinstance(data, dict) else None
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise ValueError(f"schema {schema} is of a later inlinebench, and this one reads schemas up to {SCHEMA}")
+    if schema not in _READABLE:
         raise ValueError(f"not a result of schema {SCHEMA} or older: {line[:80]!r}")
     try:
         return typing.cast(Result, _decode(Result, data))

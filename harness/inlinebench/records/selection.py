@@ -12,7 +12,8 @@ from inlinebench.records.catalog import REFERENCE, Catalog, Problem, Solution, r
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
 
-_NUMBERS = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_PYTHON = ".py"
+_NUMBERS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 def select(catalog: Catalog, names: Sequence[str]) -> tuple[tuple[Problem | None, Solution], ...]:
@@ -49,13 +50,13 @@ def problems(
 
 def _problems(catalog: Catalog, name: str) -> list[Problem]:
     path = Path(name)
-    if path.suffix == ".py" and path.is_file():
+    if path.suffix == _PYTHON and path.is_file():
         return [read_problem(path)]
     wanted = name.partition("/")[0]
     named = _named(catalog, wanted)
     found = [problem for problem in catalog.problems.values() if problem.name in named]
     if not found:
-        raise UsageError(_unknown("problem", wanted, catalog.problems))
+        raise UsageError(_unknown("problem", name if path.suffix == _PYTHON else wanted, catalog.problems))
     return found
 
 
@@ -76,7 +77,7 @@ def no_such_kind(catalog: Catalog, levels: Collection[int], tags: Collection[str
 def find_problem(catalog: Catalog, name: str) -> Problem:
     """Returns the problem with this name, number or path. Raises UsageError if there is not exactly one."""
     path = Path(name)
-    if path.suffix == ".py" and path.is_file():
+    if path.suffix == _PYTHON and path.is_file():
         return read_problem(path)
     named = [each for each in _named(catalog, name) if each in catalog.problems] if _NUMBERS.fullmatch(name) else [name]
     if len(named) > 1:
@@ -88,7 +89,7 @@ def find_problem(catalog: Catalog, name: str) -> Problem:
 
 def _matches(catalog: Catalog, name: str) -> list[tuple[Problem | None, Solution]]:
     path = Path(name)
-    if path.suffix == ".py" and path.is_file():
+    if path.suffix == _PYTHON and path.is_file():
         problem = read_problem(path)
         solutions = catalog.of(problem.name)
         if not solutions:
@@ -122,7 +123,8 @@ def _named(catalog: Catalog, wanted: str) -> set[str]:
 
 def _nothing_found(catalog: Catalog, problem: str, name: str, named: Collection[str]) -> str:
     if not named:
-        return _unknown("problem", problem, set(catalog.problems) | {each.problem for each in catalog.solutions})
+        known = set(catalog.problems) | {each.problem for each in catalog.solutions}
+        return _unknown("problem", name if name.endswith(_PYTHON) else problem, known)
     solutions = [str(solution) for solution in catalog.solutions]
     if "/" in name:
         return _unknown("solution", name, [*solutions, *(f"{each}/{REFERENCE}" for each in catalog.problems)])
@@ -132,5 +134,7 @@ def _nothing_found(catalog: Catalog, problem: str, name: str, named: Collection[
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(name, list(known), n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(nearest)}?" if nearest else "`inlinebench list` shows all names"
+    hint = "there is no such file" if name.endswith(_PYTHON) else "`inlinebench list` shows all names"
+    if nearest:
+        hint = f"did you mean {' or '.join(nearest)}?"
     return f"no {kind} {name!r}; {hint}"

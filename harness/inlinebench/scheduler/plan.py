@@ -137,7 +137,8 @@ def _given(options: Options) -> tuple[Solution, ...]:
     """Returns the solutions of `--solution` or `--response`, without their problem."""
     for path in options.solution_files:
         if not path.is_file():
-            raise UsageError(f"--solution {path}: no such file")
+            what = "not a regular file" if path.exists() else "no such file"
+            raise UsageError(f"--solution {path}: {what}; name a solution file")
     names = dict(zip(names_of(options.solution_files), options.solution_files, strict=True))
     return tuple(Solution("", name, path) for name, path in names.items()) or options.responses
 

@@ -29,10 +29,12 @@ def defaults(folder: Path) -> tuple[Path, Mapping[str, Any]]:
             text = path.read_bytes() if path.is_file() else b""
             if TABLE.encode() not in text:
                 continue
-            table = tomllib.loads(text.decode()).get("tool", {}).get("inlinebench")
+            table = tomllib.loads(text.decode("utf-8-sig")).get("tool", {}).get("inlinebench")
         except (OSError, ValueError) as error:
             raise UsageError(f"{path}: {error}; correct its table [{TABLE}]") from error
-        if isinstance(table, Mapping):
+        if table is not None and not isinstance(table, Mapping):
+            raise UsageError(f"{path}: {TABLE} = {table!r}: write a table, [{TABLE}]")
+        if table is not None:
             return path, table
     return folder / FILE, {}
 
@@ -50,12 +52,13 @@ def arguments(path: Path, table: Mapping[str, Any], every: argparse.ArgumentPars
 
     Raises UsageError for an unknown option or an unusable value.
     """
-    known = {option: action for action in every._actions for option in action.option_strings}
+    known = {option: action for action in every._actions for option in action.option_strings
+             if option.startswith("--") and action.dest not in ("help", "version")}
     here = {option for action in own._actions for option in action.option_strings}
     found: list[str] = []
     for name, value in table.items():
         option = f"--{name}"
-        if option not in known or option in ("--help", "--version"):
+        if option not in known:
             nearest = difflib.get_close_matches(option, known, n=1)
             hint = f"; did you mean {nearest[0].lstrip('-')}?" if nearest else ""
             raise UsageError(f"{path}: [{TABLE}] has the unknown key {name!r}{hint}")

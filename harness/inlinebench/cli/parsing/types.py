@@ -14,7 +14,9 @@ def constant(text: str) -> tuple[str, Any]:
     if not equals or not name.isidentifier():
         raise UsageError(f"--set {text}: write NAME=VALUE, for example --set M=256")
     try:
-        return name, ast.literal_eval(value)
+        found = ast.literal_eval(value)
+        ast.literal_eval(repr(found))  # not so for 1e999, which a file cannot contain
+        return name, found
     except (ValueError, SyntaxError) as error:
         raise UsageError(f"--set {text}: {value!r} is not a Python literal (a number, a string, a tuple)") from error
 
