@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .operation import SPACE, TYPES, Operation, flags, translates
+from .operation import FENCE, SPACE, TYPES, Operation, flags, translates
 from .syntax import Immediate, Name, Operand
 
 _SHARED = ("shared", "shared::cta")
@@ -31,7 +31,8 @@ def _space(op: Operation) -> str:
 @translates("ld", "ldu")
 def load(op: Operation) -> str:
     """Loads of one value or a vector."""
-    strong = op.pick("acquire", "relaxed", "volatile", "weak") not in ("", "weak")
+    order = op.pick("acquire", "relaxed", "volatile", "weak")
+    strong = order not in ("", "weak")
     op.drop(*_SCOPES)
     hints = _drop_hints(op)
     space = _space(op)
@@ -43,13 +44,15 @@ def load(op: Operation) -> str:
         raise op.unknown()
     parameters = ", ".join([TYPES[kind], str(count), *flags(strong)])
     loaded = f"const auto loaded = {SPACE}load<{parameters}>({space}({op.address(op.operands[1])}));"
+    loaded += f" {FENCE}" if order == "acquire" else ""
     return f"{loaded} {' '.join(op.put(part, f'loaded.value[{index}]') for index, part in enumerate(parts))}"
 
 
 @translates("st")
 def store(op: Operation) -> str:
     """Stores of one value or a vector."""
-    strong = op.pick("release", "relaxed", "volatile", "weak") not in ("", "weak")
+    order = op.pick("release", "relaxed", "volatile", "weak")
+    strong = order not in ("", "weak")
     op.drop(*_SCOPES)
     hints = _drop_hints(op)
     space = _space(op)
@@ -61,13 +64,15 @@ def store(op: Operation) -> str:
         raise op.unknown()
     parameters = ", ".join([TYPES[kind], str(count), *flags(strong)])
     values = f"{SPACE}Values<{TYPES[kind]}, {count}>{{{{{op.values(kind, parts)}}}}}"
-    return f"{SPACE}store<{parameters}>({space}({op.address(op.operands[0])}), {values});"
+    fence = f"{FENCE} " if order == "release" else ""
+    return f"{fence}{SPACE}store<{parameters}>({space}({op.address(op.operands[0])}), {values});"
 
 
 @translates("atom", "red")
 def atomic(op: Operation) -> str:
     """Atomic operations. A vector is one operation an element."""
-    op.drop("relaxed", "acquire", "release", "acq_rel", "noftz", *_SCOPES)
+    order = op.pick("relaxed", "acquire", "release", "acq_rel")
+    op.drop("noftz", *_SCOPES)
     hints = _drop_hints(op)
     space = _space(op)
     name = op.choose("add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas")
@@ -87,7 +92,7 @@ def atomic(op: Operation) -> str:
     for index, result in enumerate(results):
         values = op.values(kind, tuple(parts[index] for parts in sources))
         steps.append(op.put(result, f"{SPACE}atomic_{name}(at + {index}, {values})"))
-    return " ".join([start, *steps])
+    return " ".join([*([FENCE] if order in ("release", "acq_rel") else []), start, *steps])
 
 
 @translates("prefetch", "prefetchu", "createpolicy")

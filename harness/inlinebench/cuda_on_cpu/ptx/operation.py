@@ -9,6 +9,7 @@ from .special import SPECIAL
 from .syntax import Address, Immediate, Instruction, Name, Operand, Pair, PtxError, Vector
 
 SPACE = "::inlinebench::ptx::"
+FENCE = "__threadfence();"
 """The namespace of the instructions in C++."""
 
 TYPES: dict[str, str] = {
