@@ -37,7 +37,7 @@ def build_for_cpu(source: Path, folder: Path, flags: tuple[str, ...] = ("-std=c+
 
 @contextlib.contextmanager
 def looking_for_races(runtime: Path) -> Iterator[list[str]]:
-    """Looks for races in the launches of the block. The list has afterwards what was found, whatever its grade."""
+    """Looks for races in the launches of the block. The list has afterwards what was found: notes, and others."""
     library, text, found = ctypes.CDLL(str(runtime)), ctypes.create_string_buffer(1 << 16), list[str]()
     library.inlinebench_throw_errors(0)
     library.inlinebench_find_races(1)
@@ -47,7 +47,7 @@ def looking_for_races(runtime: Path) -> Iterator[list[str]]:
     if library.inlinebench_take_error(text, ctypes.c_size_t(len(text))):
         found += text.value.decode().removeprefix("inlinebench: ").split("; data race")
     if library.inlinebench_take_race_notes(text, ctypes.c_size_t(len(text))):
-        found += text.value.decode().splitlines()
+        found += [f"note: {line}" for line in text.value.decode().splitlines()]
 
 
 def build_for_gpu(source: Path, folder: Path) -> Path:
