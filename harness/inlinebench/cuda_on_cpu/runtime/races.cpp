@@ -152,7 +152,8 @@ bool RaceDetector::is_written(const Cell& cell) {
 void RaceDetector::check_initialised(ThreadClock& thread, const Page& page, std::uintptr_t address,
                                      const Access& access) {
   std::uint64_t unwritten = page.memory == Memory::shared ? Worker::existing()->shared_poison() : plain_poison;
-  if (find_unpoisoned(reinterpret_cast<const void*>(address), std::size_t{1} << page.shift, unwritten)) return;
+  // All four bytes, because one or two of them can be a value that was written.
+  if (find_unpoisoned(reinterpret_cast<const void*>(address & ~std::uintptr_t{3}), 4, unwritten)) return;
   Finding::Side side{access.pc, access.kind, thread.block->number, thread.number};
   add({{}, side, Worker::existing()->name_memory(reinterpret_cast<const void*>(address)), false, false});
 }
