@@ -31,17 +31,7 @@ def _space(op: Operation) -> str:
 @translates("ld", "ldu")
 def load(op: Operation) -> str:
     """Loads of one value or a vector."""
-    strong = op.pick("acquire", "relaxed", "volatile", "weak") not in ("", "weak")
-    op.drop(*_SCOPES)
-    hints = _drop_hints(op)
-    space = _space(op)
-    count = int((op.pick("v2", "v4", "v8") or "v1")[1:])
-    kind = op.type(*(set(TYPES) - {"pred"}))
-    op.finish(2 + hints)
-    parts = op.vector(op.operands[0])
-    if len(parts) != count:
-        raise op.unknown()
-    parameters = ", ".join([TYPES[kind], str(count), *flags(strong)])
+    space, parameters, _, parts = _vector(op, "acquire", register=0)
     loaded = f"const auto loaded = {SPACE}load<{parameters}>({space}({op.address(op.operands[1])}));"
     return f"{loaded} {' '.join(op.put(part, f'loaded.value[{index}]') for index, part in enumerate(parts))}"
 
@@ -49,19 +39,28 @@ def load(op: Operation) -> str:
 @translates("st")
 def store(op: Operation) -> str:
     """Stores of one value or a vector."""
-    strong = op.pick("release", "relaxed", "volatile", "weak") not in ("", "weak")
+    space, parameters, kind, parts = _vector(op, "release", register=1)
+    values = f"{SPACE}Values<{TYPES[kind]}, {len(parts)}>{{{{{op.values(kind, parts)}}}}}"
+    return f"{SPACE}store<{parameters}>({space}({op.address(op.operands[0])}), {values});"
+
+
+def _vector(op: Operation, ordering: str, register: int) -> tuple[str, str, str, tuple[Operand, ...]]:
+    """Reads a load or a store, whose operand number `register` is a register or a vector of them.
+
+    `ordering` is the word for an access that orders others. Returns the function that checks the address, the
+    template's parameters, the type, and the registers.
+    """
+    strong = op.pick(ordering, "relaxed", "volatile", "weak") not in ("", "weak")
     op.drop(*_SCOPES)
     hints = _drop_hints(op)
     space = _space(op)
     count = int((op.pick("v2", "v4", "v8") or "v1")[1:])
     kind = op.type(*(set(TYPES) - {"pred"}))
     op.finish(2 + hints)
-    parts = op.vector(op.operands[1])
+    parts = op.vector(op.operands[register])
     if len(parts) != count:
         raise op.unknown()
-    parameters = ", ".join([TYPES[kind], str(count), *flags(strong)])
-    values = f"{SPACE}Values<{TYPES[kind]}, {count}>{{{{{op.values(kind, parts)}}}}}"
-    return f"{SPACE}store<{parameters}>({space}({op.address(op.operands[0])}), {values});"
+    return space, ", ".join([TYPES[kind], str(count), *flags(strong)]), kind, parts
 
 
 @translates("atom", "red")
