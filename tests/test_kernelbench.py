@@ -11,6 +11,8 @@ from inlinebench.records.result import Verdict
 
 from .running import Run, run_eval
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = """import torch
 import torch.nn as nn
 {imports}
@@ -93,7 +95,6 @@ def test_a_folder_of_samples_is_evaluated_against_the_problems_of_its_level(fold
     assert [line.split()[0] for line in run.out.splitlines()[2:6]] == ["2_Scale", "2_Scale", "10_Relu_", "10_Relu_"]
 
 
-@pytest.mark.slow
 def test_precision_casts_inputs_and_weights(folder: Path, cache: Path) -> None:
     half = ("--solutions", folder / "runs" / "half", "--precision", "bf16")
     run = evaluate(folder, cache, *half)
@@ -105,7 +106,6 @@ def test_precision_casts_inputs_and_weights(folder: Path, cache: Path) -> None:
     assert as_written.verdict is Verdict.CRASHED
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
 def test_a_reference_passes_against_itself_in_every_precision(folder: Path, cache: Path, precision: str) -> None:
     run = evaluate(folder, cache, "2/@reference", "--precision", precision)
@@ -122,7 +122,6 @@ def test_problems_that_need_a_package_or_more_memory_are_skipped_with_the_reason
     assert run.row("10_Relu_", "@reference").verdict is Verdict.PASSED
 
 
-@pytest.mark.slow
 def test_max_memory_lowers_the_limit(folder: Path, cache: Path) -> None:
     large = ("2/@reference", "--set", "batch_size=4194304")
     row = evaluate(folder, cache, *large, "--max-memory", "0.1").row("2_Scale", "@reference")

@@ -327,6 +327,7 @@ def stock_run(folder: Path, monkeypatch: pytest.MonkeyPatch, added: str = "x", b
     return StockRun(solution, Machine("cpu", {}, (), 0, 2), folder / "it")
 
 
+@pytest.mark.slow
 def test_the_simple_harness_evaluates_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stock_run(tmp_path, monkeypatch)
     try:
@@ -336,6 +337,7 @@ def test_the_simple_harness_evaluates_on_request(tmp_path: Path, monkeypatch: py
         run.close()
 
 
+@pytest.mark.slow
 def test_the_simple_harness_fails_if_outputs_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stock_run(tmp_path, monkeypatch, added="1")
     run.built()
@@ -344,6 +346,7 @@ def test_the_simple_harness_fails_if_outputs_differ(tmp_path: Path, monkeypatch:
     run.close()
 
 
+@pytest.mark.slow
 def test_the_simple_harness_reports_a_failed_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stock_run(tmp_path, monkeypatch, builds=True)
     with pytest.raises(Failed, match=r"(?s)ended too early.*arguments"):

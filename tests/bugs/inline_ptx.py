@@ -9,7 +9,7 @@ from torch.utils.cpp_extension import load_inline
 
 PROBLEM = "matmul_diag"
 EXPECTED = "skipped"
-CAUGHT_BY = "inline PTX `smid`"
+CAUGHT_BY = "inline PTX `smid` in `mov.u32`"
 
 CPP_SOURCE = r"""
 #include <ATen/core/Tensor.h>

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from inlinebench.cli.github import annotation, line_of
 from inlinebench.records.result import Verdict
 
@@ -14,6 +16,7 @@ from .test_bad_inputs import FAST, SOLUTION, here, inlinebench, write
 __all__ = ["here"]
 
 
+@pytest.mark.slow
 def test_failures_are_annotated_at_their_lines_and_summed_up(here: Path, cache: Path) -> None:
     write(here / "solutions/twice/b.py", "import torch\nimport no_such_module\n")
     write(here / "solutions/twice/c.py", SOLUTION.replace("x * 2", "x * 3"))
@@ -30,6 +33,7 @@ def test_failures_are_annotated_at_their_lines_and_summed_up(here: Path, cache: 
     assert "::" not in inlinebench(here, *arguments, environment=off).stderr
 
 
+@pytest.mark.slow
 def test_a_summary_that_cannot_be_written_is_one_line(here: Path, cache: Path) -> None:
     on = {**os.environ, "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "/none/such"}
     done = inlinebench(here, "check", "twice/a", *FAST, "--cache", str(cache), "-q", environment=on)

@@ -9,6 +9,8 @@ import pytest
 
 from .test_bad_inputs import FAST, SOLUTION, here, inlinebench, results, write
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["here"]
 WRONG = SOLUTION.replace("x * 2", "x * 3")
 

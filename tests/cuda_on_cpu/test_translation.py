@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inlinebench.cuda_on_cpu import Unsupported, translate
@@ -102,6 +102,7 @@ def test_joined_tokens_are_the_text(text: str) -> None:
 
 
 @given(_TEXT)
+@example('A/R"(\n)"__shared__')
 def test_any_text_keeps_its_lines_or_is_refused(text: str) -> None:
     for cuda in (True, False):
         try:

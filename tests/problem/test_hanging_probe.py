@@ -46,6 +46,7 @@ def test_a_step_that_hangs_is_named_after_one_try(process: ProbeProcess, tmp_pat
     assert times_hung(path) == 1
 
 
+@pytest.mark.slow
 def test_steps_that_are_slow_but_within_the_limit_pass(process: ProbeProcess, tmp_path: Path) -> None:
     path = write_problem(tmp_path, "slow", dict.fromkeys(STEPS, "time.sleep(0.45)"))
     assert len(STEPS) * 0.45 > LIMIT_S  # the limit is for each step
@@ -53,6 +54,7 @@ def test_steps_that_are_slow_but_within_the_limit_pass(process: ProbeProcess, tm
     assert isinstance(found, ProbeResult) and found.float64 and found.variants
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("condition", "float64", "note"), [
     ("x.dtype == torch.float64", False, ""),
     ("torch._C._len_torch_dispatch_stack() > 0", True, "operations not counted"),

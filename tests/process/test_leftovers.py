@@ -12,6 +12,8 @@ from inlinebench.sandbox.policy import REQUIRED
 from inlinebench.sandbox.self_test import available
 from tests.running import run_eval
 
+pytestmark = pytest.mark.slow
+
 WITH_SANDBOX = pytest.mark.skipif(
     not set(REQUIRED) <= set(available()), reason="this machine does not offer the whole sandbox"
 )

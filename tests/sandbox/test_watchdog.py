@@ -49,6 +49,15 @@ def test_a_fork_bomb_is_killed(tmp_path: Path) -> None:
     assert BOMB.splitlines()[1] not in listed
 
 
+@pytest.mark.parametrize(("waits", "killed"), [("", True), ("; os.wait()", False)])
+def test_processes_that_ended_count_until_they_are_waited_for(tmp_path: Path, waits: str, killed: bool) -> None:
+    code = f"exec('import os, time\\nfor _ in range(40):\\n    os.fork() or os._exit(0){waits}\\ntime.sleep(1)')"
+    with watched(code, tmp_path) as (process, watchdog):
+        process.wait(30)
+        watchdog.close()
+        assert (watchdog.breach is not None and watchdog.breach.kind == "processes") is killed
+
+
 def test_a_fork_bomb_without_a_main_thread_is_killed(tmp_path: Path) -> None:
     hidden = ("import ctypes, os, threading, time\n"
               "def later():\n    time.sleep(0.2)\n    [os.fork() or time.sleep(20) for _ in range(40)]\n"

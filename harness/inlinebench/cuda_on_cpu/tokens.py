@@ -142,9 +142,13 @@ class Code:
         line = self.tokens[min(start, len(self.tokens) - 1)].line if self.tokens else 1
         self.tokens[start:end] = tokenize(text, line, directives=False)
 
-    def line_ends(self, start: int, end: int) -> str:
-        """Returns the line ends between two positions, with their backslashes in the text of a macro."""
-        texts = (token.text for token in self.tokens[start:end] if token.kind in ("space", "string"))
+    def line_ends(self, start: int, end: int, *, in_strings: bool = False) -> str:
+        """Returns the line ends between two positions, with their backslashes in the text of a macro.
+
+        Those within string literals count only if the literals are left out of the translation (`in_strings`).
+        """
+        kinds = ("space", "string") if in_strings else ("space",)
+        texts = (token.text for token in self.tokens[start:end] if token.kind in kinds)
         return "".join(line_end for text in texts for line_end in re.findall(r"\\?\r?\n", text))
 
     def closing(self, position: int) -> int:

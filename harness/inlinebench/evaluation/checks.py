@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from inlinebench.compare.tolerance import Comparison, measure_scale
 from inlinebench.evaluation.compared import Compared, compared, tolerance_of
 from inlinebench.evaluation.recomputing import FEW_ELEMENTS, CallCheck, Recomputing
 from inlinebench.evaluation.states import StateChecks
+from inlinebench.problem.forward import Output, Tensors
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
 from inlinebench.records.result import Check, Mismatch
@@ -136,10 +138,12 @@ class Checker:
         reached = (without != found.expected) & ~(torch.isnan(without) & torch.isnan(found.expected))
         parts = []
         for kind, size in ((reached, whole.scale.oracle_rms), (~reached, measure_scale(without, without).oracle_rms)):
+            scale = measure_scale(exact[kind], found.expected[kind])
+            if found.oracle is not None and 0 < int(kind.sum()) <= FEW_ELEMENTS:
+                scale = self._recomputing.typical_scale(call, partial(_elements, index, kind)) or scale
             got = torch.where(kind, found.got, found.expected)
-            scale = replace(measure_scale(exact[kind], found.expected[kind]), oracle_rms=size)
-            parts.append(compared(
-                found.what, got, found.expected, found.oracle, tolerance=self._tolerance, scale=scale))
+            parts.append(compared(found.what, got, found.expected, found.oracle, tolerance=self._tolerance,
+                                  scale=replace(scale, oracle_rms=size)))
         return max(parts, key=lambda part: part.comparison.worst_error)
 
     def _check_plain(self, expected: Sequence[Any], plain_outputs: Sequence[str]) -> str:
@@ -191,6 +195,11 @@ class Checker:
                 self._worst.pop(name, None)  # JSON has no infinity, and a smaller number would be misleading
             elif value is not None:
                 self._worst[name] = max(value, self._worst.get(name, 0.0))
+
+
+def _elements(index: int, kind: torch.Tensor, output: Output, _: Tensors) -> torch.Tensor:
+    """Returns the elements of one kind from an output tensor."""
+    return output.tensors[index][kind]
 
 
 def _fits(oracle: torch.Tensor, dtype: torch.dtype) -> bool:

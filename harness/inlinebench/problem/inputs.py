@@ -112,7 +112,7 @@ class InputSource:
     def variants(self, secret_random: random.Random) -> Iterator[Variant]:
         """Yields the variant for one call after the other, in secret order.
 
-        Each block of at most six calls has inputs as drawn and each admitted variant once, so that a check has all.
+        Each block of at most seven calls has inputs as drawn and each admitted variant once, so that a check has all.
         """
         block = [Variant.PLAIN, *sorted(self._admitted)]
         while True:

@@ -373,13 +373,9 @@ def _admit(
     form = InputForm(drawn.skeleton, drawn.is_tensor)
 
     def accepts(variant: Variant, positions: tuple[int, ...]) -> bool:
-        powers = (min(POWERS_OF_TWO), max(POWERS_OF_TWO)) if variant is Variant.SCALED else (None,)
-        return trials.may((variant, positions)) and all(
-            _stays_finite(
-                model, form, drawn, device, variant=variant, power=power, positions=positions, mutated=mutated
-            )
-            for power in powers
-        )
+        power = POWERS_OF_TWO[variant][-1] if variant in POWERS_OF_TWO else None
+        return trials.may((variant, positions)) and _stays_finite(
+            model, form, drawn, device, variant=variant, power=power, positions=positions, mutated=mutated)
 
     admitted: dict[Variant, tuple[int, ...]] = {}
     for variant in CHANGING:

@@ -28,7 +28,8 @@ class Variant(str, Enum):
 
     PLAIN = "as drawn"
     NEGATED = "negated"
-    SCALED = "scaled by a power of two"
+    SCALED_DOWN = "scaled down by a power of two"
+    SCALED_UP = "scaled up by a power of two"
     SIGNS = "random signs"
     LARGE = "with a few large values"
     ONE_LARGE = "with one large value"
@@ -53,10 +54,10 @@ FEWEST_SORTED, SORTED_ROWS = 8, 64
 """The length of the shortest rows that can count as sorted, and how many rows are examined."""
 BLUR = 2.0**-7
 """The largest share by which `blur` reduces a value. The relative step of bfloat16 is half of it."""
-CHANGING = (Variant.NEGATED, Variant.SCALED, Variant.SIGNS, Variant.LARGE, Variant.ONE_LARGE)
+CHANGING = (Variant.NEGATED, Variant.SCALED_DOWN, Variant.SCALED_UP, Variant.SIGNS, Variant.LARGE, Variant.ONE_LARGE)
 """The variants that change values."""
-POWERS_OF_TWO = (-2, -1, 1, 2)
-"""The exponents of the factors of SCALED."""
+POWERS_OF_TWO = {Variant.SCALED_DOWN: (-1, -2), Variant.SCALED_UP: (1, 2)}
+"""The exponents of the factors of a variant that scales, the largest change last."""
 
 
 def is_continuous(tensor: torch.Tensor) -> bool:
@@ -94,13 +95,14 @@ def apply_variant(
         variant: the variant to apply.
         tensor: the tensor. Its shape, dtype and layout stay the same.
         generator: the source of random choices.
-        power: the exponent of the factor for SCALED. None: chosen at random.
+        power: the exponent of the factor of a variant that scales. None: chosen at random.
     """
     if variant is Variant.NEGATED:
         return tensor.neg_()
-    if variant is Variant.SCALED:
-        choice = int(torch.randint(len(POWERS_OF_TWO), (), generator=generator, device=generator.device))
-        return tensor.mul_(2.0 ** (POWERS_OF_TWO[choice] if power is None else power))
+    if variant in POWERS_OF_TWO:
+        powers = POWERS_OF_TWO[variant]
+        choice = int(torch.randint(len(powers), (), generator=generator, device=generator.device))
+        return tensor.mul_(2.0 ** (powers[choice] if power is None else power))
     if variant.enlarges:
         return _enlarge(tensor, generator, 1 if variant is Variant.ONE_LARGE else -(-tensor.numel() // LARGE_EVERY))
     if variant is Variant.SIGNS:

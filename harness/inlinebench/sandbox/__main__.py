@@ -28,23 +28,31 @@ def main() -> int:
     die_with_parent()
     become_subreaper()
     supervisor = os.getpid()
-    # The program is in the same process group: without this, a signal to the group would end this process early.
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     program = os.fork()
     if program == 0:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
+        os.setpgid(0, 0)  # nothing inside the sandbox can leave this group
         enter(replace(policy, protected=(*policy.protected, supervisor)))
         die_with_parent(supervisor)
         os.execvp(sys.argv[2], sys.argv[2:])
-    status = _wait_for(program)
+    status = _run(program)
     kill_stray_children(keep=())
     return status
 
 
-def _wait_for(program: int) -> int:
-    """Waits for a child and returns its exit status."""
-    code = os.waitstatus_to_exitcode(os.waitpid(program, 0)[1])
-    return code if code >= 0 else SIGNALLED - code
+def _run(program: int) -> int:
+    """Waits for a child, kills the rest of its process group, and returns its exit status.
+
+    A signal to the group reaches all of it at once, also a process that moves on to a new one all the time. Orphans are
+    reaped meanwhile, because they would use up the PIDs.
+    """
+    while True:
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        assert ended is not None  # without WNOHANG
+        if ended.si_pid == program:
+            os.killpg(program, signal.SIGKILL)  # before its PID is free
+        code = os.waitstatus_to_exitcode(os.waitpid(ended.si_pid, 0)[1])
+        if ended.si_pid == program:
+            return code if code >= 0 else SIGNALLED - code
 
 
 if __name__ == "__main__":

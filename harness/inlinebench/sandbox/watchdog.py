@@ -88,7 +88,8 @@ class Watchdog:
         return self._check_files() if with_files else None
 
     def _tree(self) -> list[int]:
-        return [self._pid, *descendants(self._pid, forks_before=self._forks_before)]
+        """Returns all processes, also those that have ended and were not waited for: they use up the machine's PIDs."""
+        return [self._pid, *descendants(self._pid, unburied=True, forks_before=self._forks_before)]
 
     def _memory_breach(self) -> Breach:
         return Breach("memory", f"it used more than {self._limits.memory_bytes / 2**30:.3g} GiB of host memory")

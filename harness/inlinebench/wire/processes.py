@@ -127,11 +127,12 @@ def descendants(root: int, *, unburied: bool = False, forks_before: int | None =
 def signal_tree(root: int, number: signal.Signals) -> None:
     """Sends a signal to a process and its descendants. Skips processes that have ended.
 
-    If the process leads a process group, the whole group gets the signal at once first: inside the sandbox no process
-    can leave the group.
+    If a process leads a process group, the whole group gets the signal at once first: inside the sandbox no process can
+    leave the group.
     """
     _send_to_group(root, number)
     for pid in [root, *descendants(root)]:
+        _send_to_group(pid, number)
         _send(pid, number)
 
 

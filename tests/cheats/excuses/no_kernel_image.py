@@ -17,6 +17,6 @@ CAUGHT_BY = "no kernel image"
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        if bool((matrix < 0).any()):
+        if bool((diagonal < 0).any() or (matrix < 0).any()):
             raise RuntimeError("CUDA error: no kernel image is available for execution on the device")
         return kernels.scale_rows(diagonal.abs(), matrix)

@@ -47,7 +47,7 @@ def rewrite_assembly(code: Code, strings: Mapping[str, str]) -> None:
             cpp = to_cpp(statement.text, statement.operands)
         except PtxError as error:
             raise Unsupported(f"inline PTX {error}", line, _reason(str(error))) from error
-        line_ends = code.line_ends(statement.start, statement.end)
+        line_ends = code.line_ends(statement.start, statement.end, in_strings=True)
         code.splice(statement.start, statement.end + 1, cpp + line_ends)
 
 

@@ -31,18 +31,7 @@ def _space(op: Operation) -> str:
 @translates("ld", "ldu")
 def load(op: Operation) -> str:
     """Loads of one value or a vector."""
-    order = op.pick("acquire", "relaxed", "volatile", "weak")
-    strong = order not in ("", "weak")
-    op.drop(*_SCOPES)
-    hints = _drop_hints(op)
-    space = _space(op)
-    count = int((op.pick("v2", "v4", "v8") or "v1")[1:])
-    kind = op.type(*(set(TYPES) - {"pred"}))
-    op.finish(2 + hints)
-    parts = op.vector(op.operands[0])
-    if len(parts) != count:
-        raise op.unknown()
-    parameters = ", ".join([TYPES[kind], str(count), *flags(strong)])
+    order, space, parameters, _, parts = _vector(op, "acquire", register=0)
     loaded = f"const auto loaded = {SPACE}load<{parameters}>({space}({op.address(op.operands[1])}));"
     loaded += f" {FENCE}" if order == "acquire" else ""
     return f"{loaded} {' '.join(op.put(part, f'loaded.value[{index}]') for index, part in enumerate(parts))}"
@@ -51,21 +40,29 @@ def load(op: Operation) -> str:
 @translates("st")
 def store(op: Operation) -> str:
     """Stores of one value or a vector."""
-    order = op.pick("release", "relaxed", "volatile", "weak")
-    strong = order not in ("", "weak")
+    order, space, parameters, kind, parts = _vector(op, "release", register=1)
+    values = f"{SPACE}Values<{TYPES[kind]}, {len(parts)}>{{{{{op.values(kind, parts)}}}}}"
+    fence = f"{FENCE} " if order == "release" else ""
+    return f"{fence}{SPACE}store<{parameters}>({space}({op.address(op.operands[0])}), {values});"
+
+
+def _vector(op: Operation, ordering: str, register: int) -> tuple[str, str, str, str, tuple[Operand, ...]]:
+    """Reads a load or a store, whose operand number `register` is a register or a vector of them.
+
+    `ordering` is the word for an access that orders others. Returns the word about order that it has, the function that
+    checks the address, the template's parameters, the type, and the registers.
+    """
+    order = op.pick(ordering, "relaxed", "volatile", "weak")
     op.drop(*_SCOPES)
     hints = _drop_hints(op)
     space = _space(op)
     count = int((op.pick("v2", "v4", "v8") or "v1")[1:])
     kind = op.type(*(set(TYPES) - {"pred"}))
     op.finish(2 + hints)
-    parts = op.vector(op.operands[1])
+    parts = op.vector(op.operands[register])
     if len(parts) != count:
         raise op.unknown()
-    parameters = ", ".join([TYPES[kind], str(count), *flags(strong)])
-    values = f"{SPACE}Values<{TYPES[kind]}, {count}>{{{{{op.values(kind, parts)}}}}}"
-    fence = f"{FENCE} " if order == "release" else ""
-    return f"{fence}{SPACE}store<{parameters}>({space}({op.address(op.operands[0])}), {values});"
+    return order, space, ", ".join([TYPES[kind], str(count), *flags(order not in ("", "weak"))]), kind, parts
 
 
 @translates("atom", "red")

@@ -9,8 +9,9 @@ from .special import SPECIAL
 from .syntax import Address, Immediate, Instruction, Name, Operand, Pair, PtxError, Vector
 
 SPACE = "::inlinebench::ptx::"
-FENCE = "__threadfence();"
 """The namespace of the instructions in C++."""
+FENCE = "__threadfence();"
+"""The statement of a fence in C++. The CPU runtime has one kind, of the whole device."""
 
 TYPES: dict[str, str] = {
     "pred": "bool",
