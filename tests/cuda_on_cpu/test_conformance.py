@@ -14,7 +14,7 @@ import pytest
 from inlinebench.compile.recipe import NVCC_FLAGS
 from inlinebench.cuda_on_cpu import runtime_library
 
-from . import ptx_cases, ptx_warp_cases  # noqa: F401  they register their cases
+from . import cub_cases, ptx_cases, ptx_warp_cases  # noqa: F401  they register their cases
 from .cases import CASES, Case
 from .device import KERNELS, Library, build_for_cpu, build_for_gpu, looking_for_races
 

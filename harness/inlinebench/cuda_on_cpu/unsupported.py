@@ -25,12 +25,14 @@ _STAND_INS = re.compile(r"(cooperative_groups|c10/cuda|ATen/cuda|ATen/native/cud
 _CUBLAS = frozenset(re.findall(r"\b(?:cublas|getCurrentCUDABlas|CUBLAS_|CUDA_R_)\w+",
                                (_INCLUDE_DIR / "inlinebench" / "cublas.h").read_text(encoding="utf-8")))
 """The names of cuBLAS that are supported."""
+_CUB = frozenset(word for header in (_INCLUDE_DIR / "inlinebench").glob("cub_*.h")
+                 for word in re.findall(r"\w+", header.read_text(encoding="utf-8")))
+"""All words of the headers for CUB, so a name of CUB's that is not among them is not supported."""
 
 _WORDS = [
     (r"wgmma\w*", "wgmma"),
     (r"bmma_sync", "tensor cores for numbers of fewer than 8 bits"),
     (r"cutlass|cute|CUTLASS_\w+|CUTE_\w+", "CUTLASS"),
-    (r"cub", "CUB"),
     (r"thrust", "Thrust"),
     (r"CUtensorMap\w*|cuTensorMap\w*", "TMA (tensor maps)"),
     (r"cp_async_bulk\w*", "TMA"),
@@ -54,7 +56,7 @@ _WORDS = [
     (r"cudaIpc\w+|cudaDeviceEnablePeerAccess|cudaMemcpyPeer\w*", "access to other devices"),
 ]
 # These words are also ordinary names, so they count only before `::` or `<`, and after `using namespace`.
-_QUALIFIERS = {"cub", "thrust", "cute", "cutlass", "texture"}
+_QUALIFIERS = {"thrust", "cute", "cutlass", "texture"}
 _LIBCUXX = set(
     [
         "std",
@@ -79,6 +81,9 @@ _LIBCUXX = set(
         "barrier_arrive_tx",
     ]
 )
+
+_LIBCUXX_OPERATORS = {"plus"}
+"""The names of cuda::std that are supported."""
 
 _FENCES = {"__nanosleep", "__threadfence", "__threadfence_block", "__threadfence_system", "__syncwarp"}
 _POLLS = {"atomicAdd", "atomicOr", "atomicSub", "atomicXor"}
@@ -117,6 +122,8 @@ def refuse_words(code: Code) -> None:
         if text == "cuda" and _is_libcuxx(code, position):
             construct = f"cuda::{code.text(code.after(code.after(position)))}"
             raise Unsupported(construct, line, "libcu++ is not available on the CPU; run with a CUDA device")
+        elif text == "cub":
+            _refuse_part_of_cub(code, position)
         elif text == "blas" and code.text(code.before(code.before(position))) == "cuda":
             raise Unsupported("at::cuda::blas", line, "it is not available on the CPU; run with a CUDA device")
         elif text == "experimental" and code.text(owner := code.before(code.before(position))) in ("nvcuda", "wmma"):
@@ -125,6 +132,18 @@ def refuse_words(code: Code) -> None:
                               "device")
         else:
             _refuse_word(code, position)
+
+
+def _refuse_part_of_cub(code: Code, position: int) -> None:
+    line, before = code.tokens[position].line, code.before(position)
+    if code.text(before) == "namespace" and code.text(code.before(before)) == "using":
+        raise Unsupported("using namespace cub", line, "on the CPU the parts of CUB that a source uses are found by "
+                          "`cub::`; write it before each name, or run with a CUDA device")
+    name = "cub"
+    while code.text(joint := code.after(position)) == "::" and code.is_word(position := code.after(joint)):
+        name += f"::{code.text(position)}"
+        if code.text(position) not in _CUB:
+            raise Unsupported(name, line, "this part of CUB cannot run on the CPU; run with a CUDA device")
 
 
 def _refuse_word(code: Code, position: int) -> None:
@@ -144,7 +163,10 @@ def _refuse_word(code: Code, position: int) -> None:
 def _is_libcuxx(code: Code, position: int) -> bool:
     joint, before = code.after(position), code.before(position)
     outermost = code.text(joint) == "::" and (code.text(before) != "::" or not code.is_word(code.before(before)))
-    return outermost and code.text(code.after(joint)) in _LIBCUXX
+    name = code.after(joint)
+    if code.text(name) == "std" and code.text(code.after(code.after(name))) in _LIBCUXX_OPERATORS:
+        return False
+    return outermost and code.text(name) in _LIBCUXX
 
 
 def refuse_device_constructs(code: Code) -> None:

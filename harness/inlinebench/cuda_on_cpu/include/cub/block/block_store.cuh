@@ -1,0 +1,3 @@
+#pragma once
+
+#include "inlinebench/cub.h"

@@ -1,0 +1,334 @@
+// cub::DeviceReduce, cub::DeviceScan, cub::DeviceRadixSort, and the first and last for segments.
+//
+// Each runs as a launch of one thread, so that it counts as a kernel and its accesses are checked as those of kernels.
+#pragma once
+
+#include "inlinebench/cub_parts.h"
+#include "inlinebench/launch.h"
+#include "inlinebench/runtime_api.h"
+
+namespace inlinebench {
+
+template <class Iterator>
+using ValueAt = std::decay_t<decltype(std::declval<Iterator>()[0])>;
+
+// CUB's protocol: with a null pointer only the size is given. `work` may find anything in the temporary storage.
+template <class Work>
+inline cudaError_t run_on_device(const char* name, int line, void* temp, std::size_t& temp_bytes, std::size_t needed,
+                                 const Work& work) {
+  if (!temp) return temp_bytes = needed, cudaSuccess;
+  if (temp_bytes < needed) return cudaErrorInvalidValue;
+  auto kernel = [&](void* data) {
+    poison(data, needed);
+    work();
+  };
+  Launcher(name, line, "temporary storage", kernel, Configuration(1, 1))(temp);
+  return cudaPeekAtLastError();
+}
+
+constexpr std::size_t small_storage = 256;
+
+template <class T, class Iterator, class Operator>
+inline T fold_all(Iterator from, std::size_t first, std::size_t last, Operator& combine, const T& start) {
+  if (first >= last) return start;
+  if (last - first <= 8) {
+    T result = from[first];
+    for (std::size_t i = first + 1; i < last; ++i) result = combine(result, from[i]);
+    return combine(start, result);
+  }
+  const std::size_t middle = first + (last - first) / 2;
+  const T low = fold_all<T>(from, first, middle, combine, start);
+  return fold_all<T>(from, middle, last, combine, low);
+}
+
+template <class Offset, class T, class Iterator, class Operator>
+inline cub::KeyValuePair<Offset, T> fold_pairs(Iterator from, std::int64_t first, std::int64_t last, Operator combine, const T& none) {
+  using Pair = cub::KeyValuePair<Offset, T>;
+  if (first >= last) return Pair(1, none);
+  Pair best(0, from[first]);
+  for (std::int64_t i = first + 1; i < last; ++i) best = combine(best, Pair(static_cast<Offset>(i - first), from[i]));
+  return best;
+}
+
+// Tile by tile, as CUB does it, so that rounding errors do not add up over all items.
+template <class T, class In, class Out, class Operator>
+inline void scan_all(In from, Out to, std::size_t count, Operator& combine, bool inclusive, const T* seed) {
+  constexpr std::size_t tile = 1024;
+  T before = seed ? *seed : T();
+  bool has_before = seed;
+  for (std::size_t first = 0; first < count; first += tile) {
+    T sum = T();
+    for (std::size_t i = first; i < count && i < first + tile; ++i) {
+      const T own = from[i], previous = i == first ? before : has_before ? combine(before, sum) : sum;
+      sum = i == first ? own : static_cast<T>(combine(sum, own));
+      if (inclusive)
+        to[i] = has_before ? static_cast<T>(combine(before, sum)) : sum;
+      else
+        to[i] = previous;
+    }
+    before = has_before ? static_cast<T>(combine(before, sum)) : sum;
+    has_before = true;
+  }
+}
+
+template <class Key, class Value>
+struct SortedArrays {
+  const Key* keys_in;
+  Key* keys_out;
+  const Value* values_in;
+  Value* values_out;
+
+  void sort(std::size_t first, std::size_t last, int begin, int end, bool descending) const {
+    const std::size_t count = last - first;
+    Private<std::uint32_t> order(count);
+    Private<Key> keys(count);
+    std::memcpy(keys.get(), keys_in + first, count * sizeof(Key));
+    find_radix_order(keys.get(), order.get(), count, begin, end, descending);
+    move(keys.get(), keys_out + first, order.get(), count);
+    if constexpr (!std::is_same_v<Value, cub::NullType>) {
+      Private<Value> values(count);
+      std::memcpy(static_cast<void*>(values.get()), values_in + first, count * sizeof(Value));
+      move(values.get(), values_out + first, order.get(), count);
+    }
+  }
+
+ private:
+  template <class T>
+  static void move(const T* from, T* to, const std::uint32_t* order, std::size_t count) {
+    Private<T> sorted(count);
+    gather(from, sorted.get(), order, count);
+    std::memcpy(static_cast<void*>(to), sorted.get(), count * sizeof(T));
+  }
+  template <class T>
+  INLINEBENCH_UNSEEN static void gather(const T* from, T* to, const std::uint32_t* order, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = from[order[i]];
+  }
+};
+
+}  // namespace inlinebench
+
+#define INLINEBENCH_LINE int line = __builtin_LINE()
+#define INLINEBENCH_TEMP void *d_temp_storage, std::size_t &temp_storage_bytes
+#define INLINEBENCH_RUN(NAME, NEEDED, ...) \
+  ::inlinebench::run_on_device(NAME, line, d_temp_storage, temp_storage_bytes, NEEDED, [&] { __VA_ARGS__; })
+
+namespace cub {
+
+struct DeviceReduce {
+  template <class In, class Out, class NumItemsT, class ReductionOp, class T>
+  static cudaError_t Reduce(INLINEBENCH_TEMP, In d_in, Out d_out, NumItemsT num_items, ReductionOp op, T init,
+                            cudaStream_t = 0, INLINEBENCH_LINE) {
+    using Sum = std::decay_t<decltype(op(init, d_in[0]))>;
+    return INLINEBENCH_RUN("cub::DeviceReduce", ::inlinebench::small_storage,
+                           d_out[0] = ::inlinebench::fold_all<Sum>(d_in, 0, num_items, op, init));
+  }
+  template <class In, class Out, class NumItemsT>
+  static cudaError_t Sum(INLINEBENCH_TEMP, In d_in, Out d_out, NumItemsT num_items, cudaStream_t stream = 0,
+                         INLINEBENCH_LINE) {
+    return Reduce(d_temp_storage, temp_storage_bytes, d_in, d_out, num_items, ::cuda::std::plus<>(),
+                  ::inlinebench::ValueAt<Out>(), stream, line);
+  }
+  template <class In, class Out, class NumItemsT>
+  static cudaError_t Min(INLINEBENCH_TEMP, In d_in, Out d_out, NumItemsT num_items, cudaStream_t stream = 0,
+                         INLINEBENCH_LINE) {
+    using T = ::inlinebench::ValueAt<In>;
+    return Reduce(d_temp_storage, temp_storage_bytes, d_in, d_out, num_items, ::cuda::minimum<T>(),
+                  ::inlinebench::largest<T>(), stream, line);
+  }
+  template <class In, class Out, class NumItemsT>
+  static cudaError_t Max(INLINEBENCH_TEMP, In d_in, Out d_out, NumItemsT num_items, cudaStream_t stream = 0,
+                         INLINEBENCH_LINE) {
+    using T = ::inlinebench::ValueAt<In>;
+    return Reduce(d_temp_storage, temp_storage_bytes, d_in, d_out, num_items, ::cuda::maximum<T>(),
+                  ::inlinebench::lowest<T>(), stream, line);
+  }
+
+  // Into a cub::KeyValuePair<int, T>, or into a value and an index.
+#define INLINEBENCH_ARG(NAME, NONE)                                                                                     \
+  template <class In, class Out>                                                                                        \
+  static cudaError_t NAME(INLINEBENCH_TEMP, In d_in, Out d_out, int num_items, cudaStream_t = 0, INLINEBENCH_LINE) {    \
+    using T = ::inlinebench::ValueAt<In>;                                                                               \
+    return INLINEBENCH_RUN("cub::DeviceReduce", ::inlinebench::small_storage,                                           \
+        d_out[0] = ::inlinebench::fold_pairs<int>(d_in, 0, num_items, cub::NAME(), ::inlinebench::NONE<T>()));          \
+  }                                                                                                                     \
+  template <class In, class ValueOut, class IndexOut>                                                                   \
+  static cudaError_t NAME(INLINEBENCH_TEMP, In d_in, ValueOut d_value_out, IndexOut d_index_out, std::int64_t num_items, \
+                          cudaStream_t = 0, INLINEBENCH_LINE) {                                                         \
+    using T = ::inlinebench::ValueAt<In>;                                                                               \
+    return INLINEBENCH_RUN("cub::DeviceReduce", ::inlinebench::small_storage,                                           \
+        auto best = ::inlinebench::fold_pairs<std::int64_t>(d_in, 0, num_items, cub::NAME(), ::inlinebench::NONE<T>()); \
+        d_value_out[0] = best.value; d_index_out[0] = best.key);                                                        \
+  }
+  INLINEBENCH_ARG(ArgMin, largest)
+  INLINEBENCH_ARG(ArgMax, lowest)
+#undef INLINEBENCH_ARG
+};
+
+struct DeviceSegmentedReduce {
+  template <class In, class Out, class Begin, class End, class ReductionOp, class T>
+  static cudaError_t Reduce(INLINEBENCH_TEMP, In d_in, Out d_out, std::int64_t num_segments, Begin d_begin_offsets,
+                            End d_end_offsets, ReductionOp op, T initial_value, cudaStream_t = 0, INLINEBENCH_LINE) {
+    using Sum = std::decay_t<decltype(op(initial_value, d_in[0]))>;
+    return INLINEBENCH_RUN(
+        "cub::DeviceSegmentedReduce", ::inlinebench::small_storage, for (std::int64_t i = 0; i < num_segments; ++i) d_out[i] =
+            ::inlinebench::fold_all<Sum>(d_in, d_begin_offsets[i], d_end_offsets[i], op, initial_value));
+  }
+#define INLINEBENCH_SEGMENTED(NAME, OPERATOR, INITIAL)                                                                 \
+  template <class In, class Out, class Begin, class End>                                                               \
+  static cudaError_t NAME(INLINEBENCH_TEMP, In d_in, Out d_out, std::int64_t num_segments, Begin d_begin_offsets,      \
+                          End d_end_offsets, cudaStream_t stream = 0, INLINEBENCH_LINE) {                              \
+    using T = ::inlinebench::ValueAt<In>;                                                                              \
+    return Reduce(d_temp_storage, temp_storage_bytes, d_in, d_out, num_segments, d_begin_offsets, d_end_offsets,       \
+                  ::cuda::OPERATOR<T>(), INITIAL, stream, line);                                                       \
+  }
+  INLINEBENCH_SEGMENTED(Sum, std::plus, T())
+  INLINEBENCH_SEGMENTED(Min, minimum, ::inlinebench::largest<T>())
+  INLINEBENCH_SEGMENTED(Max, maximum, ::inlinebench::lowest<T>())
+#undef INLINEBENCH_SEGMENTED
+};
+
+struct DeviceScan {
+  template <class In, class Out, class NumItemsT>
+  static cudaError_t ExclusiveSum(INLINEBENCH_TEMP, In d_in, Out d_out, NumItemsT num_items, cudaStream_t = 0,
+                                  INLINEBENCH_LINE) {
+    const ::inlinebench::ValueAt<In> zero{};
+    return run(d_temp_storage, temp_storage_bytes, d_in, d_out, ::cuda::std::plus<>(), num_items, false, &zero, line);
+  }
+  template <class In, class Out, class NumItemsT>
+  static cudaError_t InclusiveSum(INLINEBENCH_TEMP, In d_in, Out d_out, NumItemsT num_items, cudaStream_t = 0,
+                                  INLINEBENCH_LINE) {
+    const ::inlinebench::ValueAt<In>* none = nullptr;
+    return run(d_temp_storage, temp_storage_bytes, d_in, d_out, ::cuda::std::plus<>(), num_items, true, none, line);
+  }
+  template <class In, class Out, class ScanOpT, class InitValueT, class NumItemsT>
+  static cudaError_t ExclusiveScan(INLINEBENCH_TEMP, In d_in, Out d_out, ScanOpT scan_op, InitValueT init_value,
+                                   NumItemsT num_items, cudaStream_t = 0, INLINEBENCH_LINE) {
+    const std::decay_t<decltype(scan_op(init_value, d_in[0]))> start = init_value;
+    return run(d_temp_storage, temp_storage_bytes, d_in, d_out, scan_op, num_items, false, &start, line);
+  }
+  template <class In, class Out, class ScanOpT, class NumItemsT>
+  static cudaError_t InclusiveScan(INLINEBENCH_TEMP, In d_in, Out d_out, ScanOpT scan_op, NumItemsT num_items,
+                                   cudaStream_t = 0, INLINEBENCH_LINE) {
+    const ::inlinebench::ValueAt<In>* none = nullptr;
+    return run(d_temp_storage, temp_storage_bytes, d_in, d_out, scan_op, num_items, true, none, line);
+  }
+  template <class In, class Out, class ScanOpT, class InitValueT, class NumItemsT>
+  static cudaError_t InclusiveScanInit(INLINEBENCH_TEMP, In d_in, Out d_out, ScanOpT scan_op, InitValueT init_value,
+                                       NumItemsT num_items, cudaStream_t = 0, INLINEBENCH_LINE) {
+    const std::decay_t<decltype(scan_op(init_value, d_in[0]))> start = init_value;
+    return run(d_temp_storage, temp_storage_bytes, d_in, d_out, scan_op, num_items, true, &start, line);
+  }
+
+  // In place.
+  template <class Data, class NumItemsT>
+  static cudaError_t ExclusiveSum(INLINEBENCH_TEMP, Data d_data, NumItemsT num_items, cudaStream_t stream = 0,
+                                  INLINEBENCH_LINE) {
+    return ExclusiveSum(d_temp_storage, temp_storage_bytes, d_data, d_data, num_items, stream, line);
+  }
+  template <class Data, class NumItemsT>
+  static cudaError_t InclusiveSum(INLINEBENCH_TEMP, Data d_data, NumItemsT num_items, cudaStream_t stream = 0,
+                                  INLINEBENCH_LINE) {
+    return InclusiveSum(d_temp_storage, temp_storage_bytes, d_data, d_data, num_items, stream, line);
+  }
+  template <class Data, class ScanOpT, class InitValueT, class NumItemsT>
+  static cudaError_t ExclusiveScan(INLINEBENCH_TEMP, Data d_data, ScanOpT scan_op, InitValueT init_value,
+                                   NumItemsT num_items, cudaStream_t stream = 0, INLINEBENCH_LINE) {
+    return ExclusiveScan(d_temp_storage, temp_storage_bytes, d_data, d_data, scan_op, init_value, num_items, stream, line);
+  }
+  template <class Data, class ScanOpT, class NumItemsT>
+  static cudaError_t InclusiveScan(INLINEBENCH_TEMP, Data d_data, ScanOpT scan_op, NumItemsT num_items,
+                                   cudaStream_t stream = 0, INLINEBENCH_LINE) {
+    return InclusiveScan(d_temp_storage, temp_storage_bytes, d_data, d_data, scan_op, num_items, stream, line);
+  }
+
+ private:
+  template <class In, class Out, class ScanOpT, class T>
+  static cudaError_t run(INLINEBENCH_TEMP, In d_in, Out d_out, ScanOpT scan_op, std::size_t num_items, bool inclusive,
+                         const T* seed, int line) {
+    return INLINEBENCH_RUN("cub::DeviceScan", ::inlinebench::small_storage,
+                           ::inlinebench::scan_all<T>(d_in, d_out, num_items, scan_op, inclusive, seed));
+  }
+};
+
+// Sorting from one array into another needs temporary storage for all items; the result of a DoubleBuffer is in the
+// buffer that was the alternate one.
+#define INLINEBENCH_KEY_BITS int begin_bit = 0, int end_bit = 8 * sizeof(KeyT), cudaStream_t stream = 0, INLINEBENCH_LINE
+#define INLINEBENCH_BITS begin_bit, end_bit, stream, line
+#define INLINEBENCH_SORTS(KEYS, PAIRS, DESCENDING)                                                                      \
+  template <class KeyT, INLINEBENCH_SEGMENT_TYPES>                                                                      \
+  static cudaError_t KEYS(INLINEBENCH_TEMP, const KeyT* d_keys_in, KeyT* d_keys_out, INLINEBENCH_SEGMENTS,              \
+                          INLINEBENCH_KEY_BITS) {                                                                       \
+    const ::inlinebench::SortedArrays<KeyT, NullType> arrays{d_keys_in, d_keys_out, nullptr, nullptr};                  \
+    return sort(d_temp_storage, temp_storage_bytes, num_items * sizeof(KeyT), arrays, INLINEBENCH_SEGMENT_NAMES,        \
+                DESCENDING, INLINEBENCH_BITS);                                                                          \
+  }                                                                                                                     \
+  template <class KeyT, class ValueT, INLINEBENCH_SEGMENT_TYPES>                                                        \
+  static cudaError_t PAIRS(INLINEBENCH_TEMP, const KeyT* d_keys_in, KeyT* d_keys_out, const ValueT* d_values_in,        \
+                           ValueT* d_values_out, INLINEBENCH_SEGMENTS, INLINEBENCH_KEY_BITS) {                          \
+    const ::inlinebench::SortedArrays<KeyT, ValueT> arrays{d_keys_in, d_keys_out, d_values_in, d_values_out};           \
+    return sort(d_temp_storage, temp_storage_bytes, num_items * (sizeof(KeyT) + sizeof(ValueT)), arrays,                \
+                INLINEBENCH_SEGMENT_NAMES, DESCENDING, INLINEBENCH_BITS);                                               \
+  }                                                                                                                     \
+  template <class KeyT, INLINEBENCH_SEGMENT_TYPES>                                                                      \
+  static cudaError_t KEYS(INLINEBENCH_TEMP, DoubleBuffer<KeyT>& d_keys, INLINEBENCH_SEGMENTS, INLINEBENCH_KEY_BITS) {   \
+    const ::inlinebench::SortedArrays<KeyT, NullType> arrays{d_keys.Current(), d_keys.Alternate(), nullptr, nullptr};   \
+    if (d_temp_storage) d_keys.selector ^= 1;                                                                           \
+    return sort(d_temp_storage, temp_storage_bytes, 0, arrays, INLINEBENCH_SEGMENT_NAMES, DESCENDING, INLINEBENCH_BITS); \
+  }                                                                                                                     \
+  template <class KeyT, class ValueT, INLINEBENCH_SEGMENT_TYPES>                                                        \
+  static cudaError_t PAIRS(INLINEBENCH_TEMP, DoubleBuffer<KeyT>& d_keys, DoubleBuffer<ValueT>& d_values,                \
+                           INLINEBENCH_SEGMENTS, INLINEBENCH_KEY_BITS) {                                                \
+    const ::inlinebench::SortedArrays<KeyT, ValueT> arrays{d_keys.Current(), d_keys.Alternate(), d_values.Current(),    \
+                                                           d_values.Alternate()};                                       \
+    if (d_temp_storage) d_keys.selector ^= 1, d_values.selector ^= 1;                                                   \
+    return sort(d_temp_storage, temp_storage_bytes, 0, arrays, INLINEBENCH_SEGMENT_NAMES, DESCENDING, INLINEBENCH_BITS); \
+  }
+
+struct DeviceRadixSort {
+#define INLINEBENCH_SEGMENT_TYPES class NumItemsT
+#define INLINEBENCH_SEGMENTS NumItemsT num_items
+#define INLINEBENCH_SEGMENT_NAMES num_items
+  INLINEBENCH_SORTS(SortKeys, SortPairs, false)
+  INLINEBENCH_SORTS(SortKeysDescending, SortPairsDescending, true)
+#undef INLINEBENCH_SEGMENT_TYPES
+#undef INLINEBENCH_SEGMENTS
+#undef INLINEBENCH_SEGMENT_NAMES
+
+ private:
+  template <class Arrays>
+  static cudaError_t sort(INLINEBENCH_TEMP, std::size_t bytes, const Arrays& arrays, std::size_t num_items, bool descending,
+                          int begin_bit, int end_bit, cudaStream_t, int line) {
+    return INLINEBENCH_RUN("cub::DeviceRadixSort", ::inlinebench::small_storage + bytes,
+                           arrays.sort(0, num_items, begin_bit, end_bit, descending));
+  }
+};
+
+struct DeviceSegmentedRadixSort {
+#define INLINEBENCH_SEGMENT_TYPES class Begin, class End
+#define INLINEBENCH_SEGMENTS int num_items, int num_segments, Begin d_begin_offsets, End d_end_offsets
+#define INLINEBENCH_SEGMENT_NAMES num_segments, d_begin_offsets, d_end_offsets
+  INLINEBENCH_SORTS(SortKeys, SortPairs, false)
+  INLINEBENCH_SORTS(SortKeysDescending, SortPairsDescending, true)
+#undef INLINEBENCH_SEGMENT_TYPES
+#undef INLINEBENCH_SEGMENTS
+#undef INLINEBENCH_SEGMENT_NAMES
+
+ private:
+  template <class Arrays, class Begin, class End>
+  static cudaError_t sort(INLINEBENCH_TEMP, std::size_t bytes, const Arrays& arrays, int num_segments, Begin begins, End ends,
+                          bool descending, int begin_bit, int end_bit, cudaStream_t, int line) {
+    return INLINEBENCH_RUN("cub::DeviceSegmentedRadixSort", ::inlinebench::small_storage + bytes,
+                           for (int i = 0; i < num_segments; ++i) if (begins[i] < ends[i])
+                               arrays.sort(begins[i], ends[i], begin_bit, end_bit, descending));
+  }
+};
+
+#undef INLINEBENCH_SORTS
+#undef INLINEBENCH_BITS
+#undef INLINEBENCH_KEY_BITS
+
+}  // namespace cub
+
+#undef INLINEBENCH_RUN
+#undef INLINEBENCH_TEMP
+#undef INLINEBENCH_LINE

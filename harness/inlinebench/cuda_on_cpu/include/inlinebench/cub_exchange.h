@@ -1,0 +1,220 @@
+// cub::BlockExchange, cub::BlockLoad, cub::BlockStore, cub::BlockHistogram.
+#pragma once
+
+#include "inlinebench/atomics.h"
+#include "inlinebench/cub_parts.h"
+
+namespace inlinebench {
+
+// How a tile's items belong to threads.
+enum class Arrangement { blocked, striped, warp_striped };
+
+template <Arrangement arrangement, int threads, int items>
+INLINEBENCH_INLINE int place(int rank, int item) {
+  if (arrangement == Arrangement::blocked) return rank * items + item;
+  if (arrangement == Arrangement::striped) return item * threads + rank;
+  return rank / 32 * 32 * items + item * 32 + rank % 32;
+}
+
+// Warp-striped items stay in their warp, so a barrier of the warp is enough.
+template <Arrangement from, Arrangement to, class Group, class T, class U, int items>
+INLINEBENCH_INLINE void exchange(const Group& group, T* slots, const T (&input)[items], U (&output)[items]) {
+  const int rank = group.rank();
+  for (int i = 0; i < items; ++i) slots[place<from, Group::threads, items>(rank, i)] = input[i];
+  if (from == Arrangement::warp_striped || to == Arrangement::warp_striped)
+    __syncwarp(0xffffffffu, group.line);
+  else
+    group.sync();
+  for (int i = 0; i < items; ++i) output[i] = slots[place<to, Group::threads, items>(rank, i)];
+}
+
+template <Arrangement arrangement, int threads, class Iterator, class T, int items>
+INLINEBENCH_INLINE void load(int rank, Iterator from, T (&values)[items], int valid) {
+  for (int i = 0; i < items; ++i)
+    if (int at = place<arrangement, threads, items>(rank, i); at < valid) values[i] = from[at];
+}
+template <Arrangement arrangement, int threads, class Iterator, class T, int items>
+INLINEBENCH_INLINE void store(int rank, Iterator to, const T (&values)[items], int valid) {
+  for (int i = 0; i < items; ++i)
+    if (int at = place<arrangement, threads, items>(rank, i); at < valid) to[at] = values[i];
+}
+
+}  // namespace inlinebench
+
+namespace cub {
+
+// By rank in the block. LoadDirectBlocked LoadDirectStriped LoadDirectWarpStriped StoreDirectBlocked StoreDirectStriped
+// StoreDirectWarpStriped
+#define INLINEBENCH_DIRECT(SUFFIX, ARRANGEMENT, HEAD, THREADS)                                                         \
+  template <HEAD class T, int N, class Iterator>                                                                       \
+  INLINEBENCH_INLINE void LoadDirect##SUFFIX(int rank, Iterator from, T (&items)[N], int valid = 1 << 30) {            \
+    ::inlinebench::load<::inlinebench::Arrangement::ARRANGEMENT, THREADS>(rank, from, items, valid);                   \
+  }                                                                                                                    \
+  template <HEAD class T, class Default, int N, class Iterator>                                                        \
+  INLINEBENCH_INLINE void LoadDirect##SUFFIX(int rank, Iterator from, T (&items)[N], int valid, Default other) {       \
+    for (T& item : items) item = other;                                                                                \
+    ::inlinebench::load<::inlinebench::Arrangement::ARRANGEMENT, THREADS>(rank, from, items, valid);                   \
+  }                                                                                                                    \
+  template <HEAD class T, int N, class Iterator>                                                                       \
+  INLINEBENCH_INLINE void StoreDirect##SUFFIX(int rank, Iterator to, T (&items)[N], int valid = 1 << 30) {             \
+    ::inlinebench::store<::inlinebench::Arrangement::ARRANGEMENT, THREADS>(rank, to, items, valid);                    \
+  }
+#define INLINEBENCH_THREADS int BLOCK_THREADS,
+INLINEBENCH_DIRECT(Blocked, blocked, , 0)
+INLINEBENCH_DIRECT(Striped, striped, INLINEBENCH_THREADS, BLOCK_THREADS)
+INLINEBENCH_DIRECT(WarpStriped, warp_striped, , 0)
+#undef INLINEBENCH_THREADS
+#undef INLINEBENCH_DIRECT
+
+template <class T, int BLOCK_DIM_X, int ITEMS_PER_THREAD, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT,
+          int BLOCK_DIM_Y = 1, int BLOCK_DIM_Z = 1>
+class BlockLoad {
+  using Group = ::inlinebench::BlockGroup<BLOCK_DIM_X, BLOCK_DIM_Y, BLOCK_DIM_Z>;
+  using Arrangement = ::inlinebench::Arrangement;
+  static constexpr bool transposes = ALGORITHM >= BLOCK_LOAD_TRANSPOSE;
+  static constexpr Arrangement arrangement =
+      ALGORITHM == BLOCK_LOAD_DIRECT || ALGORITHM == BLOCK_LOAD_VECTORIZE ? Arrangement::blocked
+      : ALGORITHM == BLOCK_LOAD_WARP_TRANSPOSE                            ? Arrangement::warp_striped
+                                                                          : Arrangement::striped;
+  static_assert(ALGORITHM < BLOCK_LOAD_WARP_TRANSPOSE || Group::threads % 32 == 0, "whole warps are needed");
+
+ public:
+  using TempStorage = ::inlinebench::StorageOf<T, transposes ? Group::threads * ITEMS_PER_THREAD : 0>;
+  INLINEBENCH_INLINE explicit BlockLoad(int line = __builtin_LINE())
+      : storage_(::inlinebench::shared_variable<BlockLoad, TempStorage, 0>("BlockLoad")), group_{line} {}
+  INLINEBENCH_INLINE BlockLoad(TempStorage& storage, int line = __builtin_LINE()) : storage_(storage), group_{line} {}
+
+  // Items beyond `block_items_end` keep what they are, or get the default.
+  template <class Iterator>
+  INLINEBENCH_INLINE void Load(Iterator block_src_it, T (&dst_items)[ITEMS_PER_THREAD], int block_items_end = 1 << 30) {
+    ::inlinebench::load<arrangement, Group::threads>(group_.rank(), block_src_it, dst_items, block_items_end);
+    if constexpr (transposes)
+      ::inlinebench::exchange<arrangement, Arrangement::blocked>(group_, storage_.template as<T>(), dst_items, dst_items);
+  }
+  template <class Iterator, class DefaultT>
+  INLINEBENCH_INLINE void Load(Iterator block_src_it, T (&dst_items)[ITEMS_PER_THREAD], int block_items_end,
+                               DefaultT oob_default) {
+    for (T& item : dst_items) item = oob_default;
+    Load(block_src_it, dst_items, block_items_end);
+  }
+
+ private:
+  TempStorage& storage_;
+  Group group_;
+};
+
+template <class T, int BLOCK_DIM_X, int ITEMS_PER_THREAD, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT,
+          int BLOCK_DIM_Y = 1, int BLOCK_DIM_Z = 1>
+class BlockStore {
+  using Group = ::inlinebench::BlockGroup<BLOCK_DIM_X, BLOCK_DIM_Y, BLOCK_DIM_Z>;
+  using Arrangement = ::inlinebench::Arrangement;
+  static constexpr bool transposes = ALGORITHM >= BLOCK_STORE_TRANSPOSE;
+  static constexpr Arrangement arrangement =
+      ALGORITHM == BLOCK_STORE_DIRECT || ALGORITHM == BLOCK_STORE_VECTORIZE ? Arrangement::blocked
+      : ALGORITHM == BLOCK_STORE_WARP_TRANSPOSE                             ? Arrangement::warp_striped
+                                                                            : Arrangement::striped;
+  static_assert(ALGORITHM < BLOCK_STORE_WARP_TRANSPOSE || Group::threads % 32 == 0, "whole warps are needed");
+
+ public:
+  using TempStorage = ::inlinebench::StorageOf<T, transposes ? Group::threads * ITEMS_PER_THREAD : 0>;
+  INLINEBENCH_INLINE explicit BlockStore(int line = __builtin_LINE())
+      : storage_(::inlinebench::shared_variable<BlockStore, TempStorage, 0>("BlockStore")), group_{line} {}
+  INLINEBENCH_INLINE BlockStore(TempStorage& storage, int line = __builtin_LINE()) : storage_(storage), group_{line} {}
+
+  template <class Iterator>
+  INLINEBENCH_INLINE void Store(Iterator block_itr, T (&items)[ITEMS_PER_THREAD], int valid_items = 1 << 30) {
+    if constexpr (transposes)
+      ::inlinebench::exchange<Arrangement::blocked, arrangement>(group_, storage_.template as<T>(), items, items);
+    ::inlinebench::store<arrangement, Group::threads>(group_.rank(), block_itr, items, valid_items);
+  }
+
+ private:
+  TempStorage& storage_;
+  Group group_;
+};
+
+template <class T, int BLOCK_DIM_X, int ITEMS_PER_THREAD, bool WARP_TIME_SLICING = false, int BLOCK_DIM_Y = 1,
+          int BLOCK_DIM_Z = 1>
+class BlockExchange {
+  using Group = ::inlinebench::BlockGroup<BLOCK_DIM_X, BLOCK_DIM_Y, BLOCK_DIM_Z>;
+
+ public:
+  using TempStorage = ::inlinebench::StorageOf<T, Group::threads * ITEMS_PER_THREAD>;
+  INLINEBENCH_INLINE explicit BlockExchange(int line = __builtin_LINE())
+      : slots_(::inlinebench::shared_variable<BlockExchange, TempStorage, 0>("BlockExchange").template as<T>()), group_{line} {}
+  INLINEBENCH_INLINE BlockExchange(TempStorage& storage, int line = __builtin_LINE())
+      : slots_(storage.template as<T>()), group_{line} {}
+
+#define INLINEBENCH_EXCHANGE(NAME, FROM, TO)                                                                      \
+  template <class OutputT>                                                                                        \
+  INLINEBENCH_INLINE void NAME(const T (&input)[ITEMS_PER_THREAD], OutputT (&output)[ITEMS_PER_THREAD]) {         \
+    ::inlinebench::exchange<::inlinebench::Arrangement::FROM, ::inlinebench::Arrangement::TO>(group_, slots_, input, output); \
+  }                                                                                                               \
+  INLINEBENCH_INLINE void NAME(T (&items)[ITEMS_PER_THREAD]) { NAME(items, items); }
+  INLINEBENCH_EXCHANGE(StripedToBlocked, striped, blocked)
+  INLINEBENCH_EXCHANGE(BlockedToStriped, blocked, striped)
+  INLINEBENCH_EXCHANGE(WarpStripedToBlocked, warp_striped, blocked)
+  INLINEBENCH_EXCHANGE(BlockedToWarpStriped, blocked, warp_striped)
+#undef INLINEBENCH_EXCHANGE
+
+#define INLINEBENCH_SCATTER(NAME, TO)                                                                                  \
+  template <class OutputT, class OffsetT>                                                                              \
+  INLINEBENCH_INLINE void NAME(const T (&input)[ITEMS_PER_THREAD], OutputT (&output)[ITEMS_PER_THREAD],                \
+                               OffsetT (&ranks)[ITEMS_PER_THREAD]) {                                                   \
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) slots_[ranks[i]] = input[i];                                            \
+    group_.sync();                                                                                                     \
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i)                                                                         \
+      output[i] = slots_[::inlinebench::place<::inlinebench::Arrangement::TO, Group::threads, ITEMS_PER_THREAD>(group_.rank(), i)]; \
+  }                                                                                                                    \
+  template <class OffsetT>                                                                                             \
+  INLINEBENCH_INLINE void NAME(T (&items)[ITEMS_PER_THREAD], OffsetT (&ranks)[ITEMS_PER_THREAD]) { NAME(items, items, ranks); }
+  INLINEBENCH_SCATTER(ScatterToBlocked, blocked)
+  INLINEBENCH_SCATTER(ScatterToStriped, striped)
+#undef INLINEBENCH_SCATTER
+
+ private:
+  T* slots_;
+  Group group_;
+};
+
+template <class T, int BLOCK_DIM_X, int ITEMS_PER_THREAD, int BINS, BlockHistogramAlgorithm ALGORITHM = BLOCK_HISTO_SORT,
+          int BLOCK_DIM_Y = 1, int BLOCK_DIM_Z = 1>
+class BlockHistogram {
+  using Group = ::inlinebench::BlockGroup<BLOCK_DIM_X, BLOCK_DIM_Y, BLOCK_DIM_Z>;
+  static constexpr int tile = Group::threads * ITEMS_PER_THREAD;
+
+ public:
+  using TempStorage = ::inlinebench::StorageOf<T, ALGORITHM == BLOCK_HISTO_SORT ? tile : 0>;
+  INLINEBENCH_INLINE explicit BlockHistogram(int line = __builtin_LINE())
+      : storage_(::inlinebench::shared_variable<BlockHistogram, TempStorage, 0>("BlockHistogram")), group_{line} {}
+  INLINEBENCH_INLINE BlockHistogram(TempStorage& storage, int line = __builtin_LINE()) : storage_(storage), group_{line} {}
+
+  template <class CounterT>
+  INLINEBENCH_INLINE void InitHistogram(CounterT* histogram) {
+    for (int bin = group_.rank(); bin < BINS; bin += Group::threads) histogram[bin] = 0;
+  }
+  template <class CounterT>
+  INLINEBENCH_INLINE void Composite(T (&items)[ITEMS_PER_THREAD], CounterT* histogram) {
+    if constexpr (ALGORITHM == BLOCK_HISTO_ATOMIC) {
+      for (T& item : items) atomicAdd(histogram + item, 1);
+    } else {
+      T* slots = storage_.template as<T>();
+      for (int i = 0; i < ITEMS_PER_THREAD; ++i) slots[group_.rank() * ITEMS_PER_THREAD + i] = items[i];
+      group_.sync();
+      if (group_.rank() == 0)
+        for (int i = 0; i < tile; ++i) histogram[slots[i]] += 1;
+    }
+  }
+  template <class CounterT>
+  INLINEBENCH_INLINE void Histogram(T (&items)[ITEMS_PER_THREAD], CounterT* histogram) {
+    InitHistogram(histogram);
+    group_.sync();
+    Composite(items, histogram);
+  }
+
+ private:
+  TempStorage& storage_;
+  Group group_;
+};
+
+}  // namespace cub
