@@ -160,7 +160,7 @@ def warp_scan(rng: Rng) -> Given:
 def warp_sort(rng: Rng) -> Given:
     x = ints(rng, 2, 96, high=40).astype(F)
     orders = np.stack([sort_order(row, descending=True) for row in x])
-    values = orders + [[0], [96]]
+    values = orders + np.array([[0], [96]])
     return [x, blank(192, dtype=Z)], {0: np.take_along_axis(x, orders, 1) + 0.5, 1: values}
 
 

@@ -259,13 +259,16 @@ def test_devices_are_rewritten(source: str, expected: str) -> None:
     ("source", "construct", "line"),
     [
         ('#define CP(x) \\\n  asm("cp.async.ca")', "inline PTX `cp.async.ca`", 2),
-        ("# include <cub/cub.cuh>\n\nusing Load = cub::BlockLoad<float, 64, 1>;", "cub", 3),
+        ("# include <cub/cub.cuh>\n\ncub::DeviceSelect::If(p, n, x, y, m, c, f);", "cub::DeviceSelect", 3),
+        ("cub::BlockReduce<int, 64> r;\ncub :: DeviceReduce::ReduceByKey(p);", "cub::DeviceReduce::ReduceByKey", 2),
+        ("#include <cub/cub.cuh>\nusing namespace cub;", "using namespace cub", 2),
         ('#include "cutlass/gemm/device/gemm.h"\nusing namespace cutlass;', "cutlass", 2),
         ("#include <cute/tensor.hpp>\nCUTE_DEVICE void f();", "CUTE_DEVICE", 2),
         ("#include <cublas.h>", "#include <cublas.h>", 1),
         ("#include <cuda_fp8.h>\n__nv_cvt_float_to_fp8(x, a, b);", "__nv_cvt_float_to_fp8", 2),
         ("#include <ATen/cuda/CUDABlas.h>\nat::cuda::blas::gemm<float>(x);", "at::cuda::blas", 2),
         ("::cuda::std::array<int, 3> p;", "cuda::std", 1),
+        ("cuda::std::plus<> p;\ncuda::std::array<int, 3> a;", "cuda::std", 2),
         ("#include <ATen/native/cuda/Loops.cuh>", "#include <ATen/native/cuda/Loops.cuh>", 1),
         ("nvcuda::experimental::pipeline p;", "nvcuda::experimental", 1),
         ("\nwmma::fragment<wmma::matrix_a, 8, 8, 32, wmma::experimental::precision::s4> f;", "wmma::experimental", 2),
@@ -334,6 +337,8 @@ def test_unsupported_constructs_are_refused_with_their_line(source: str, constru
         'asm(""); asm("" "" ::: "memory");',
         '#ifdef __CUDA_ARCH_FEAT_SM90_ALL\nasm("wgmma.fence.sync.aligned;");\n#else\nint x;\n#endif\n',
         "#include <mma.h>\nusing namespace nvcuda;\nvoid f() { wmma::fill_fragment(f, 0.0f); std::experimental::x(); }",
+        "#include <cub/cub.cuh>\nusing T = ::cub::WarpScan<int>::TempStorage; cub::DeviceRadixSort::SortKeys(p, n, x, y);",
+        "f(cuda::maximum<>{}, ::cuda::std::plus<float>());",
         "int cub = 1, texture = 2; f(cub, texture); x.cub();",
         "#include <cublas_v2.h>\ncublasHandle_t h; cublasCreate(&h); cublasSgemmStridedBatched(h); cublasSetStream(h);",
         "auto h = at::cuda::getCurrentCUDABlasHandle(); CUBLAS_CHECK(cublasGemmEx(h, CUDA_R_16F, CUBLAS_COMPUTE_32F));",
@@ -349,8 +354,8 @@ def test_similar_supported_sources_are_accepted(source: str) -> None:
 
 
 @pytest.mark.parametrize("header", [
-    "cub/cub.cuh", "thrust/device_vector.h", "cutlass/cutlass.h", "cute/tensor.hpp", "cudnn.h", "curand_kernel.h",
-    "cublasLt.h", "cusparse.h", "cufft.h", "nccl.h", "cuda_fp8.h", "cuda/atomic", "nvtx3/nvToolsExt.h",
+    "cub/device/device_select.cuh", "thrust/device_vector.h", "cutlass/cutlass.h", "cute/tensor.hpp", "cudnn.h",
+    "curand_kernel.h", "cublasLt.h", "cusparse.h", "cufft.h", "nccl.h", "cuda_fp8.h", "cuda/atomic", "nvtx3/nvToolsExt.h",
     "ATen/cuda/CUDABlas.h",
 ])
 @pytest.mark.parametrize("cuda", [True, False])

@@ -1,6 +1,6 @@
-"""No bug, but not for the CPU either: a library that has no stand-in there.
+"""No bug, but not for the CPU either: a part of a library that has no stand-in there.
 
-Found when the source is translated; the reason names the library and the line in this file that uses it.
+Found when the source is translated; the reason names the part and the line in this file that uses it.
 """
 
 import torch
@@ -9,7 +9,7 @@ from torch.utils.cpp_extension import load_inline
 
 PROBLEM = "matmul_diag"
 EXPECTED = "skipped"
-CAUGHT_BY = "cub"
+CAUGHT_BY = "cub::BlockShuffle"
 
 CPP_SOURCE = r"""
 #include <ATen/core/Tensor.h>
@@ -30,13 +30,12 @@ CUDA_SOURCE = r"""
 #include <cub/cub.cuh>
 
 __global__ void multiply_kernel(const float* diagonal, const float* B, float* out, int columns) {
-  using Load = cub::BlockLoad<float, 64, 1, cub::BLOCK_LOAD_DIRECT>;  // refused
-  float values[1];
+  using Shuffle = cub::BlockShuffle<float, 64>;  // refused
+  float value = 0.0f, own;
   const int start = blockIdx.x * columns + blockIdx.y * 64;
-  Load().Load(B + start, values, columns - blockIdx.y * 64, 0.0f);
-  if (blockIdx.y * 64 + threadIdx.x < columns) {
-    out[start + threadIdx.x] = diagonal[blockIdx.x] * values[0];
-  }
+  if (blockIdx.y * 64 + threadIdx.x < columns) value = B[start + threadIdx.x];
+  Shuffle().Offset(value, own, 0);
+  if (blockIdx.y * 64 + threadIdx.x < columns) out[start + threadIdx.x] = diagonal[blockIdx.x] * own;
 }
 
 void launch(const float* diagonal, const float* B, float* out, int rows, int columns) {
@@ -45,7 +44,7 @@ void launch(const float* diagonal, const float* B, float* out, int rows, int col
 """
 
 extension = load_inline(
-    name="cub_load",
+    name="cub_shuffle",
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["matmul_diag"],
