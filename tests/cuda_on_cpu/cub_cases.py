@@ -332,7 +332,8 @@ def device_segments(rng: Rng) -> Given:
     x, offsets = ints(rng, 500), np.array([0, 3, 100, 101, 350, 500], Z)
     parts = [x[first:last] for first, last in pairwise(offsets)]
     results = [part.sum() for part in parts] + [part.max() for part in parts]
-    return [x, offsets, blank(10, dtype=Z), blank(500, dtype=Z), 5, 500], {
+    results += [part.argmin() for part in parts]
+    return [x, offsets, blank(15, dtype=Z), blank(500, dtype=Z), 5, 500], {
         2: results,
         3: np.concatenate([np.sort(part) for part in parts]),
     }

@@ -43,13 +43,12 @@ __global__ void reduce_kernel(const int* x, int* out, int valid) {
 }
 extern "C" void block_reduce(const int* x, int* out, int valid) { reduce_kernel<<<1, 96>>>(x, out, valid); }
 
-// The result reaches all threads through shared memory. The block has three dimensions.
+// The result reaches all threads through shared memory. The block has three dimensions, and CUB declares the TempStorage.
 __global__ void mean_kernel(const float* x, float* out) {
   typedef cub::BlockReduce<float, 8, cub::BLOCK_REDUCE_WARP_REDUCTIONS, 4, 2> BlockReduce;
-  __shared__ typename BlockReduce::TempStorage storage;
   __shared__ float mean;
   int t = (threadIdx.z * 4 + threadIdx.y) * 8 + threadIdx.x;
-  float sum = BlockReduce(storage).Sum(x[t]);
+  float sum = BlockReduce().Sum(x[t]);
   if (t == 0) mean = sum / 64;
   __syncthreads();
   out[t] = x[t] - mean;

@@ -36,7 +36,8 @@ extern "C" void device_reduce(const unsigned* x, unsigned* out, int n) {
   });
 }
 
-__global__ void unpack_kernel(const cub::KeyValuePair<int, float>* pairs, int* out) { out[threadIdx.x] = pairs[threadIdx.x].key; }
+template <class Pair>
+__global__ void unpack_kernel(const Pair* pairs, int* out) { out[threadIdx.x] = pairs[threadIdx.x].key; }
 extern "C" void device_arg_max(const float* x, float* values, long long* indices, int n) {
   with_storage([&](void* storage, size_t& bytes) { cub::DeviceReduce::ArgMax(storage, bytes, x, values, indices, n); });
   with_storage([&](void* storage, size_t& bytes) {
@@ -96,6 +97,14 @@ extern "C" void device_segments(const int* x, const int* offsets, int* out, int*
   with_storage([&](void* storage, size_t& bytes) {
     cub::DeviceSegmentedReduce::Max(storage, bytes, x, out + segments, segments, offsets, offsets + 1);
   });
+  cub::KeyValuePair<int, int>* pairs = nullptr;
+  cudaMalloc(&pairs, segments * sizeof *pairs);
+  with_storage([&](void* storage, size_t& bytes) {
+    cub::DeviceSegmentedReduce::ArgMin(storage, bytes, x, pairs, segments, offsets, offsets + 1);
+  });
+  unpack_kernel<<<1, segments>>>(pairs, out + 2 * segments);
+  cudaDeviceSynchronize();
+  cudaFree(pairs);
   with_storage([&](void* storage, size_t& bytes) {
     cub::DeviceSegmentedRadixSort::SortKeys(storage, bytes, x, sorted, n, segments, offsets, offsets + 1);
   });

@@ -185,6 +185,18 @@ struct DeviceSegmentedReduce {
   INLINEBENCH_SEGMENTED(Min, minimum, ::inlinebench::largest<T>())
   INLINEBENCH_SEGMENTED(Max, maximum, ::inlinebench::lowest<T>())
 #undef INLINEBENCH_SEGMENTED
+#define INLINEBENCH_ARG(NAME, NONE)                                                                                    \
+  template <class In, class Out, class Begin, class End>                                                               \
+  static cudaError_t NAME(INLINEBENCH_TEMP, In d_in, Out d_out, std::int64_t num_segments, Begin d_begin_offsets,      \
+                          End d_end_offsets, cudaStream_t = 0, INLINEBENCH_LINE) {                                     \
+    const auto none = ::inlinebench::NONE<::inlinebench::ValueAt<In>>();                                               \
+    return INLINEBENCH_RUN("cub::DeviceSegmentedReduce", ::inlinebench::small_storage,                                 \
+        for (std::int64_t i = 0; i < num_segments; ++i)                                                                \
+            d_out[i] = ::inlinebench::fold_pairs<int>(d_in, d_begin_offsets[i], d_end_offsets[i], cub::NAME(), none)); \
+  }
+  INLINEBENCH_ARG(ArgMin, largest)
+  INLINEBENCH_ARG(ArgMax, lowest)
+#undef INLINEBENCH_ARG
 };
 
 struct DeviceScan {
@@ -272,16 +284,20 @@ struct DeviceScan {
   template <class KeyT, INLINEBENCH_SEGMENT_TYPES>                                                                      \
   static cudaError_t KEYS(INLINEBENCH_TEMP, DoubleBuffer<KeyT>& d_keys, INLINEBENCH_SEGMENTS, INLINEBENCH_KEY_BITS) {   \
     const ::inlinebench::SortedArrays<KeyT, NullType> arrays{d_keys.Current(), d_keys.Alternate(), nullptr, nullptr};   \
-    if (d_temp_storage) d_keys.selector ^= 1;                                                                           \
-    return sort(d_temp_storage, temp_storage_bytes, 0, arrays, INLINEBENCH_SEGMENT_NAMES, DESCENDING, INLINEBENCH_BITS); \
+    const cudaError_t error =                                                                                           \
+        sort(d_temp_storage, temp_storage_bytes, 0, arrays, INLINEBENCH_SEGMENT_NAMES, DESCENDING, INLINEBENCH_BITS);   \
+    if (d_temp_storage && error == cudaSuccess) d_keys.selector ^= 1;                                                   \
+    return error;                                                                                                       \
   }                                                                                                                     \
   template <class KeyT, class ValueT, INLINEBENCH_SEGMENT_TYPES>                                                        \
   static cudaError_t PAIRS(INLINEBENCH_TEMP, DoubleBuffer<KeyT>& d_keys, DoubleBuffer<ValueT>& d_values,                \
                            INLINEBENCH_SEGMENTS, INLINEBENCH_KEY_BITS) {                                                \
     const ::inlinebench::SortedArrays<KeyT, ValueT> arrays{d_keys.Current(), d_keys.Alternate(), d_values.Current(),    \
                                                            d_values.Alternate()};                                       \
-    if (d_temp_storage) d_keys.selector ^= 1, d_values.selector ^= 1;                                                   \
-    return sort(d_temp_storage, temp_storage_bytes, 0, arrays, INLINEBENCH_SEGMENT_NAMES, DESCENDING, INLINEBENCH_BITS); \
+    const cudaError_t error =                                                                                           \
+        sort(d_temp_storage, temp_storage_bytes, 0, arrays, INLINEBENCH_SEGMENT_NAMES, DESCENDING, INLINEBENCH_BITS);   \
+    if (d_temp_storage && error == cudaSuccess) d_keys.selector ^= 1, d_values.selector ^= 1;                           \
+    return error;                                                                                                       \
   }
 
 struct DeviceRadixSort {
