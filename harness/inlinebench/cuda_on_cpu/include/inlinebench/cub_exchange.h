@@ -89,7 +89,8 @@ class BlockLoad {
   INLINEBENCH_INLINE void Load(Iterator block_src_it, T (&dst_items)[ITEMS_PER_THREAD], int block_items_end = 1 << 30) {
     ::inlinebench::load<arrangement, Group::threads>(group_.rank(), block_src_it, dst_items, block_items_end);
     if constexpr (transposes)
-      ::inlinebench::exchange<arrangement, Arrangement::blocked>(group_, storage_.template as<T>(), dst_items, dst_items);
+      ::inlinebench::exchange<arrangement, Arrangement::blocked>(group_, storage_.template as<T>(), dst_items,
+                                                                 dst_items);
   }
   template <class Iterator, class DefaultT>
   INLINEBENCH_INLINE void Load(Iterator block_src_it, T (&dst_items)[ITEMS_PER_THREAD], int block_items_end,
@@ -137,19 +138,21 @@ template <class T, int BLOCK_DIM_X, int ITEMS_PER_THREAD, bool WARP_TIME_SLICING
           int BLOCK_DIM_Z = 1>
 class BlockExchange {
   using Group = ::inlinebench::BlockGroup<BLOCK_DIM_X, BLOCK_DIM_Y, BLOCK_DIM_Z>;
+  using Arrangement = ::inlinebench::Arrangement;
 
  public:
   using TempStorage = ::inlinebench::StorageOf<T, Group::threads * ITEMS_PER_THREAD>;
   INLINEBENCH_INLINE explicit BlockExchange(int line = __builtin_LINE())
-      : slots_(::inlinebench::shared_variable<BlockExchange, TempStorage, 0>("BlockExchange").template as<T>()), group_{line} {}
+      : slots_(::inlinebench::shared_variable<BlockExchange, TempStorage, 0>("BlockExchange").template as<T>()),
+        group_{line} {}
   INLINEBENCH_INLINE BlockExchange(TempStorage& storage, int line = __builtin_LINE())
       : slots_(storage.template as<T>()), group_{line} {}
 
-#define INLINEBENCH_EXCHANGE(NAME, FROM, TO)                                                                      \
-  template <class OutputT>                                                                                        \
-  INLINEBENCH_INLINE void NAME(const T (&input)[ITEMS_PER_THREAD], OutputT (&output)[ITEMS_PER_THREAD]) {         \
-    ::inlinebench::exchange<::inlinebench::Arrangement::FROM, ::inlinebench::Arrangement::TO>(group_, slots_, input, output); \
-  }                                                                                                               \
+#define INLINEBENCH_EXCHANGE(NAME, FROM, TO)                                                                           \
+  template <class OutputT>                                                                                             \
+  INLINEBENCH_INLINE void NAME(const T (&input)[ITEMS_PER_THREAD], OutputT (&output)[ITEMS_PER_THREAD]) {              \
+    ::inlinebench::exchange<Arrangement::FROM, Arrangement::TO>(group_, slots_, input, output);                        \
+  }                                                                                                                    \
   INLINEBENCH_INLINE void NAME(T (&items)[ITEMS_PER_THREAD]) { NAME(items, items); }
   INLINEBENCH_EXCHANGE(StripedToBlocked, striped, blocked)
   INLINEBENCH_EXCHANGE(BlockedToStriped, blocked, striped)
@@ -164,10 +167,12 @@ class BlockExchange {
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) slots_[ranks[i]] = input[i];                                            \
     group_.sync();                                                                                                     \
     for (int i = 0; i < ITEMS_PER_THREAD; ++i)                                                                         \
-      output[i] = slots_[::inlinebench::place<::inlinebench::Arrangement::TO, Group::threads, ITEMS_PER_THREAD>(group_.rank(), i)]; \
+      output[i] = slots_[::inlinebench::place<Arrangement::TO, Group::threads, ITEMS_PER_THREAD>(group_.rank(), i)];   \
   }                                                                                                                    \
   template <class OffsetT>                                                                                             \
-  INLINEBENCH_INLINE void NAME(T (&items)[ITEMS_PER_THREAD], OffsetT (&ranks)[ITEMS_PER_THREAD]) { NAME(items, items, ranks); }
+  INLINEBENCH_INLINE void NAME(T (&items)[ITEMS_PER_THREAD], OffsetT (&ranks)[ITEMS_PER_THREAD]) {                     \
+    NAME(items, items, ranks);                                                                                         \
+  }
   INLINEBENCH_SCATTER(ScatterToBlocked, blocked)
   INLINEBENCH_SCATTER(ScatterToStriped, striped)
 #undef INLINEBENCH_SCATTER
@@ -187,7 +192,8 @@ class BlockHistogram {
   using TempStorage = ::inlinebench::StorageOf<T, ALGORITHM == BLOCK_HISTO_SORT ? tile : 0>;
   INLINEBENCH_INLINE explicit BlockHistogram(int line = __builtin_LINE())
       : storage_(::inlinebench::shared_variable<BlockHistogram, TempStorage, 0>("BlockHistogram")), group_{line} {}
-  INLINEBENCH_INLINE BlockHistogram(TempStorage& storage, int line = __builtin_LINE()) : storage_(storage), group_{line} {}
+  INLINEBENCH_INLINE BlockHistogram(TempStorage& storage, int line = __builtin_LINE())
+      : storage_(storage), group_{line} {}
 
   template <class CounterT>
   INLINEBENCH_INLINE void InitHistogram(CounterT* histogram) {

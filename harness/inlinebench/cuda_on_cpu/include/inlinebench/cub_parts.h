@@ -52,8 +52,8 @@ struct WarpGroup {
   }
 };
 
-// Where a collective keeps the `nth` item of all: not in the place of the thread that has the item. Otherwise each thread
-// would find its own data there, and a missing barrier between two collectives would be no race.
+// Where a collective keeps the `nth` item of all: not in the place of the thread that has the item. Otherwise each
+// thread would find its own data there, and a missing barrier between two collectives would be no race.
 constexpr int shifted(int nth, int by, int count) { return (nth + by) % count; }
 
 // Memory of one thread. It is not initialised, and no constructors are called.
@@ -99,7 +99,8 @@ INLINEBENCH_UNSEEN void find_order(std::uint32_t* order, std::size_t count, Less
   for (std::size_t i = 0; i < count; ++i) order[i] = static_cast<std::uint32_t>(i);
   for (std::size_t width = 1; width < count; width *= 2) {
     for (std::size_t low = 0; low < count; low += 2 * width) {
-      std::size_t middle = low + width < count ? low + width : count, high = middle + width < count ? middle + width : count;
+      const std::size_t middle = low + width < count ? low + width : count;
+      const std::size_t high = middle + width < count ? middle + width : count;
       for (std::size_t a = low, b = middle, i = low; i < high; ++i)
         to[i] = b == high || (a < middle && !less(from[b], from[a])) ? from[a++] : from[b++];
     }

@@ -30,7 +30,8 @@ class BlockReduce {
  public:
   using TempStorage = ::inlinebench::StorageOf<T, Group::threads>;
   INLINEBENCH_INLINE explicit BlockReduce(int line = __builtin_LINE())
-      : slots_(::inlinebench::shared_variable<BlockReduce, TempStorage, 0>("BlockReduce").template as<T>()), group_{line} {}
+      : slots_(::inlinebench::shared_variable<BlockReduce, TempStorage, 0>("BlockReduce").template as<T>()),
+        group_{line} {}
   INLINEBENCH_INLINE BlockReduce(TempStorage& storage, int line = __builtin_LINE())
       : slots_(storage.template as<T>()), group_{line} {}
 
@@ -85,9 +86,13 @@ class WarpReduce {
     return segmented(input, tail_flag, op, 1);
   }
   template <class FlagT>
-  INLINEBENCH_INLINE T HeadSegmentedSum(T input, FlagT head_flag) { return segmented(input, head_flag, ::cuda::std::plus<>(), 0); }
+  INLINEBENCH_INLINE T HeadSegmentedSum(T input, FlagT head_flag) {
+    return segmented(input, head_flag, ::cuda::std::plus<>(), 0);
+  }
   template <class FlagT>
-  INLINEBENCH_INLINE T TailSegmentedSum(T input, FlagT tail_flag) { return segmented(input, tail_flag, ::cuda::std::plus<>(), 1); }
+  INLINEBENCH_INLINE T TailSegmentedSum(T input, FlagT tail_flag) {
+    return segmented(input, tail_flag, ::cuda::std::plus<>(), 1);
+  }
 
  private:
   // A segment ends before a head, or after a tail: before a lane whose predecessor (`behind` is 1) has a flag.

@@ -15,8 +15,8 @@ class GroupScan {
 
   // `seed` comes before the first item; null for none, which leaves the first output of an exclusive scan undefined.
   template <int items, class Operator>
-  INLINEBENCH_INLINE void scan(const T (&input)[items], T (&output)[items], Operator& combine, bool inclusive, const T* seed,
-                               T& total) {
+  INLINEBENCH_INLINE void scan(const T (&input)[items], T (&output)[items], Operator& combine, bool inclusive,
+                               const T* seed, T& total) {
     T before = exchange(input, combine, total);
     if (seed) before = group_.rank() ? combine(*seed, before) : *seed;
     finish(input, output, combine, inclusive, seed || group_.rank(), before);
@@ -89,7 +89,8 @@ class GroupScan {
 
 namespace cub {
 
-template <class T, int BLOCK_DIM_X, BlockScanAlgorithm ALGORITHM = BLOCK_SCAN_RAKING, int BLOCK_DIM_Y = 1, int BLOCK_DIM_Z = 1>
+template <class T, int BLOCK_DIM_X, BlockScanAlgorithm ALGORITHM = BLOCK_SCAN_RAKING, int BLOCK_DIM_Y = 1,
+          int BLOCK_DIM_Z = 1>
 class BlockScan {
   using Group = ::inlinebench::BlockGroup<BLOCK_DIM_X, BLOCK_DIM_Y, BLOCK_DIM_Z>;
   using Scan = ::inlinebench::GroupScan<Group, T>;
@@ -197,21 +198,21 @@ class WarpScan {
     ExclusiveScan(input, output, T{}, Plus(), warp_aggregate);
   }
 
-#define INLINEBENCH_SCANS(NAME, INCLUSIVE)                                                                         \
-  template <class ScanOp>                                                                                          \
-  INLINEBENCH_INLINE void NAME(T input, T& output, ScanOp op) { T all; NAME(input, output, op, all); }             \
-  template <class ScanOp>                                                                                          \
-  INLINEBENCH_INLINE void NAME(T input, T& output, ScanOp op, T& warp_aggregate) {                                 \
-    INLINEBENCH_ONE(scan_.scan(in, out, op, INCLUSIVE, nullptr, warp_aggregate));                                  \
-  }                                                                                                                \
-  template <class ScanOp>                                                                                          \
-  INLINEBENCH_INLINE void NAME(T input, T& output, T initial_value, ScanOp op) {                                   \
-    T all;                                                                                                         \
-    NAME(input, output, initial_value, op, all);                                                                   \
-  }                                                                                                                \
-  template <class ScanOp>                                                                                          \
-  INLINEBENCH_INLINE void NAME(T input, T& output, T initial_value, ScanOp op, T& warp_aggregate) {                \
-    INLINEBENCH_ONE(scan_.scan(in, out, op, INCLUSIVE, &initial_value, warp_aggregate));                           \
+#define INLINEBENCH_SCANS(NAME, INCLUSIVE)                                                                             \
+  template <class ScanOp>                                                                                              \
+  INLINEBENCH_INLINE void NAME(T input, T& output, ScanOp op) { T all; NAME(input, output, op, all); }                 \
+  template <class ScanOp>                                                                                              \
+  INLINEBENCH_INLINE void NAME(T input, T& output, ScanOp op, T& warp_aggregate) {                                     \
+    INLINEBENCH_ONE(scan_.scan(in, out, op, INCLUSIVE, nullptr, warp_aggregate));                                      \
+  }                                                                                                                    \
+  template <class ScanOp>                                                                                              \
+  INLINEBENCH_INLINE void NAME(T input, T& output, T initial_value, ScanOp op) {                                       \
+    T all;                                                                                                             \
+    NAME(input, output, initial_value, op, all);                                                                       \
+  }                                                                                                                    \
+  template <class ScanOp>                                                                                              \
+  INLINEBENCH_INLINE void NAME(T input, T& output, T initial_value, ScanOp op, T& warp_aggregate) {                    \
+    INLINEBENCH_ONE(scan_.scan(in, out, op, INCLUSIVE, &initial_value, warp_aggregate));                               \
   }
   INLINEBENCH_SCANS(InclusiveScan, true)
   INLINEBENCH_SCANS(ExclusiveScan, false)

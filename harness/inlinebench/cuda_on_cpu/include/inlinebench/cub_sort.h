@@ -85,23 +85,23 @@ class GroupMergeSort {
   using TempStorage = typename Sorter::Storage;
   INLINEBENCH_INLINE GroupMergeSort(TempStorage& storage, Group group) : storage_(storage), group_(group) {}
 
-#define INLINEBENCH_MERGE_SORTS(NAME)                                                                               \
-  template <class CompareOp>                                                                                        \
-  INLINEBENCH_INLINE void NAME(Key (&keys)[items], CompareOp compare_op) { sort(keys, nullptr, compare_op); }       \
-  template <class CompareOp>                                                                                        \
-  INLINEBENCH_INLINE void NAME(Key (&keys)[items], CompareOp compare_op, int valid_items, Key oob_default) {        \
-    fill(keys, valid_items, oob_default);                                                                           \
-    sort(keys, nullptr, compare_op);                                                                                \
-  }                                                                                                                 \
-  template <class CompareOp>                                                                                        \
-  INLINEBENCH_INLINE void NAME(Key (&keys)[items], Value (&values)[items], CompareOp compare_op) {                  \
-    sort(keys, values, compare_op);                                                                                 \
-  }                                                                                                                 \
-  template <class CompareOp>                                                                                        \
-  INLINEBENCH_INLINE void NAME(Key (&keys)[items], Value (&values)[items], CompareOp compare_op, int valid_items,   \
-                               Key oob_default) {                                                                   \
-    fill(keys, valid_items, oob_default);                                                                           \
-    sort(keys, values, compare_op);                                                                                 \
+#define INLINEBENCH_MERGE_SORTS(NAME)                                                                                  \
+  template <class CompareOp>                                                                                           \
+  INLINEBENCH_INLINE void NAME(Key (&keys)[items], CompareOp compare_op) { sort(keys, nullptr, compare_op); }          \
+  template <class CompareOp>                                                                                           \
+  INLINEBENCH_INLINE void NAME(Key (&keys)[items], CompareOp compare_op, int valid_items, Key oob_default) {           \
+    fill(keys, valid_items, oob_default);                                                                              \
+    sort(keys, nullptr, compare_op);                                                                                   \
+  }                                                                                                                    \
+  template <class CompareOp>                                                                                           \
+  INLINEBENCH_INLINE void NAME(Key (&keys)[items], Value (&values)[items], CompareOp compare_op) {                     \
+    sort(keys, values, compare_op);                                                                                    \
+  }                                                                                                                    \
+  template <class CompareOp>                                                                                           \
+  INLINEBENCH_INLINE void NAME(Key (&keys)[items], Value (&values)[items], CompareOp compare_op, int valid_items,      \
+                               Key oob_default) {                                                                      \
+    fill(keys, valid_items, oob_default);                                                                              \
+    sort(keys, values, compare_op);                                                                                    \
   }
   INLINEBENCH_MERGE_SORTS(Sort)
   INLINEBENCH_MERGE_SORTS(StableSort)
@@ -144,13 +144,13 @@ class BlockRadixSort {
       : sorter_(::inlinebench::shared_variable<BlockRadixSort, TempStorage, 0>("BlockRadixSort"), Group{line}) {}
   INLINEBENCH_INLINE BlockRadixSort(TempStorage& storage, int line = __builtin_LINE()) : sorter_(storage, Group{line}) {}
 
-#define INLINEBENCH_RADIX_SORT(NAME, DESCENDING, STRIPED)                                                             \
+#define INLINEBENCH_RADIX_SORT(NAME, DESCENDING, STRIPED)                                                              \
   INLINEBENCH_INLINE void NAME(KeyT (&keys)[ITEMS_PER_THREAD], int begin_bit = 0, int end_bit = 8 * sizeof(KeyT)) {    \
-    sort(keys, nullptr, begin_bit, end_bit, DESCENDING, STRIPED);                                                     \
-  }                                                                                                                   \
+    sort(keys, nullptr, begin_bit, end_bit, DESCENDING, STRIPED);                                                      \
+  }                                                                                                                    \
   INLINEBENCH_INLINE void NAME(KeyT (&keys)[ITEMS_PER_THREAD], ValueT (&values)[ITEMS_PER_THREAD], int begin_bit = 0,  \
                                int end_bit = 8 * sizeof(KeyT)) {                                                       \
-    sort(keys, values, begin_bit, end_bit, DESCENDING, STRIPED);                                                      \
+    sort(keys, values, begin_bit, end_bit, DESCENDING, STRIPED);                                                       \
   }
   INLINEBENCH_RADIX_SORT(Sort, false, false)
   INLINEBENCH_RADIX_SORT(SortDescending, true, false)
@@ -170,7 +170,8 @@ class BlockRadixSort {
   Sorter sorter_;
 };
 
-template <class KeyT, int BLOCK_DIM_X, int ITEMS_PER_THREAD, class ValueT = NullType, int BLOCK_DIM_Y = 1, int BLOCK_DIM_Z = 1>
+template <class KeyT, int BLOCK_DIM_X, int ITEMS_PER_THREAD, class ValueT = NullType, int BLOCK_DIM_Y = 1,
+          int BLOCK_DIM_Z = 1>
 class BlockMergeSort
     : public ::inlinebench::GroupMergeSort<::inlinebench::BlockGroup<BLOCK_DIM_X, BLOCK_DIM_Y, BLOCK_DIM_Z>, KeyT, ValueT,
                                            ITEMS_PER_THREAD> {
@@ -179,7 +180,8 @@ class BlockMergeSort
 
  public:
   INLINEBENCH_INLINE explicit BlockMergeSort(int line = __builtin_LINE())
-      : Base(::inlinebench::shared_variable<BlockMergeSort, typename Base::TempStorage, 0>("BlockMergeSort"), Group{line}) {}
+      : Base(::inlinebench::shared_variable<BlockMergeSort, typename Base::TempStorage, 0>("BlockMergeSort"),
+             Group{line}) {}
   INLINEBENCH_INLINE explicit BlockMergeSort(typename Base::TempStorage& storage, int line = __builtin_LINE())
       : Base(storage, Group{line}) {}
 };
