@@ -46,7 +46,6 @@ WRONG = {
     "level1_matmul/nan": "1 of 4608 elements differ (0.000217 of all); first at [95, 47]",
     "level1_matmul/none": "an output is NoneType; the reference gives exactly torch.Tensor",
     "level1_matmul/reads_as_stored": "elements differ",
-    "level1_matmul/subclass": "an output is Parameter; the reference gives exactly torch.Tensor",
     "level1_matmul/transposed_output": "an output has shape [48, 96]; the reference's has [96, 48]",
     "level1_matmul/zeros": "elements differ",
     "mixed_outputs/float_for_a_tensor": "an output is float; the reference gives exactly torch.Tensor",
