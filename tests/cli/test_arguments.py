@@ -456,7 +456,7 @@ def test_results_are_lines_of_json_that_later_runs_add_to(place: Place, tmp_path
 
 @pytest.mark.slow
 def test_a_run_in_a_pipe_says_what_takes_long(place: Place) -> None:
-    slow = PROBLEM.replace("return x * 2", "import time; time.sleep(3); return x * 2")
+    slow = PROBLEM.replace("return x * 2", "import time; time.sleep(1); return x * 2")
     run = run_eval("slow/@reference", *place({"problems/slow.py": slow}), "--timeout", "30")
     said = [line for line in run.err.splitlines() if line.endswith(" s)")]
     assert said and all(line.startswith("slow/@reference full ") for line in said), run.err
