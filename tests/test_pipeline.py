@@ -216,6 +216,7 @@ def test_times_are_recorded_without_check(cache: Path, folder: Path) -> None:
     assert timing.speedup.low <= timing.speedup.median <= timing.speedup.high
 
 
+@pytest.mark.slow
 def test_a_seed_replays_the_inputs(run: Run, cache: Path, folder: Path) -> None:
     first = run.row("level1_matmul", "honest")
     found = []
