@@ -16,8 +16,8 @@ from .running import PYTHONPATH
 
 os.environ["PYTHONPATH"] = PYTHONPATH
 
-# Examples have no deadline, because their time depends on the load of the machine.
-hypothesis.settings.register_profile("untimed", deadline=None)
+# Examples have no deadline, because their time depends on the load of the machine. Each run tries others.
+hypothesis.settings.register_profile("untimed", deadline=None, max_examples=40)
 hypothesis.settings.load_profile("untimed")
 
 

@@ -104,6 +104,7 @@ def test_a_solution_can_read_and_write_files_in_its_folder(run: Run, name: str) 
     assert row.verdict is Verdict.PASSED, row.reason
 
 
+@pytest.mark.slow
 def test_a_solution_can_read_and_write_files_without_a_sandbox(folder: Path, cache: Path) -> None:
     names = [f"level1_matmul/{name}" for name in HONEST]
     run = evaluate(folder, cache, "trusted.jsonl", *names, "--trust")

@@ -20,7 +20,7 @@ from real_code_rows import Build, End, Maker, Pair, Record, bars, report
 from inlinebench.records.build_request import BuildOutcome
 from inlinebench.scheduler.build_report import BuildReport, State
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 PROBLEM = """
 import torch

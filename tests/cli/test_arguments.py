@@ -183,6 +183,7 @@ def bad(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Run:
                     "--calls", "2", "--shape", "full", "--allow-library", "--cache", cache, out=root / "out.jsonl")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD_PROBLEMS)
 def test_a_bad_problem_is_a_problem_error_that_names_the_file(bad: Run, name: str) -> None:
     row = bad.row(name, "@reference")
@@ -230,6 +231,7 @@ def test_a_missing_compiler_is_each_row_s_reason(place: Place, tmp_path: Path) -
 # Exit statuses.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strict", "status"), [((), 0), (("--strict",), 1)])
 def test_a_skip_counts_as_not_passed_only_if_strict(place: Place, strict: tuple[str, ...], status: int) -> None:
     arguments = place({"problems/twice.py": PROBLEM.replace("N = 32", "N = 1 << 45")})
@@ -279,6 +281,7 @@ def test_the_sandbox_that_was_on_is_in_the_result(place: Place, tmp_path: Path) 
     assert off == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("hidden", "status"), [("", 0), ("files", 3)])
 def test_a_required_sandbox_that_cannot_be_had_stops_the_run(place: Place, hidden: str, status: int) -> None:
     if not set(REQUIRED) <= set(available()):
@@ -456,7 +459,7 @@ def test_results_are_lines_of_json_that_later_runs_add_to(place: Place, tmp_path
 
 @pytest.mark.slow
 def test_a_run_in_a_pipe_says_what_takes_long(place: Place) -> None:
-    slow = PROBLEM.replace("return x * 2", "import time; time.sleep(3); return x * 2")
+    slow = PROBLEM.replace("return x * 2", "import time; time.sleep(1); return x * 2")
     run = run_eval("slow/@reference", *place({"problems/slow.py": slow}), "--timeout", "30")
     said = [line for line in run.err.splitlines() if line.endswith(" s)")]
     assert said and all(line.startswith("slow/@reference full ") for line in said), run.err

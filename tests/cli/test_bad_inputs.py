@@ -149,6 +149,7 @@ def test_files_that_cannot_be_read_are_invalid_and_the_others_are_evaluated(here
     assert found["loop"].reason.endswith("loop.py: Too many levels of symbolic links")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shapes", ["[1, 2]", "dict(small={'N': 16})", "{1: {'N': 16}}", "{**{}}", "3"])
 def test_shapes_that_cannot_be_read_are_a_problem_error(here: Path, shapes: str) -> None:
     write(here / "problems/twice.py", PROBLEM.replace('{"small": {"N": 16}}', shapes))
@@ -157,6 +158,7 @@ def test_shapes_that_cannot_be_read_are_a_problem_error(here: Path, shapes: str)
     assert "problem_error: " in done.stdout and "line 6: SHAPES must be a dictionary of the constants" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "shape"), [
     ((), "small"), (("--shape", "full"), "full"), (("--set", "N=3"), "N=3"),
 ])
@@ -183,6 +185,7 @@ FEEDBACK = {
 """Files that are `invalid`, and the whole advice on each."""
 
 
+@pytest.mark.slow
 def test_feedback_on_an_invalid_file_has_the_advice_of_its_reason(here: Path, cache: Path) -> None:
     for name, (text, _) in FEEDBACK.items():
         write(here / f"solutions/wrong/{name}.py", text)
@@ -194,6 +197,7 @@ def test_feedback_on_an_invalid_file_has_the_advice_of_its_reason(here: Path, ca
         assert said in found.partition("\n")[0], found
 
 
+@pytest.mark.slow
 def test_an_empty_output_needs_no_kernel(here: Path, cache: Path) -> None:
     done = inlinebench(here, "check", "twice/a", "--device", "cpu", "--calls", "2", "--set", "N=0", "--cache",
                        str(cache))
@@ -202,6 +206,7 @@ def test_an_empty_output_needs_no_kernel(here: Path, cache: Path) -> None:
                        str(cache)).returncode == 1
 
 
+@pytest.mark.slow
 def test_options_without_effect_on_the_cpu_are_named(here: Path, cache: Path) -> None:
     options = ("--baseline", "compile", "--half-width", "0.1")
     done = inlinebench(here, "run", "twice/a", *FAST, *options, "--cache", str(cache))
@@ -209,12 +214,14 @@ def test_options_without_effect_on_the_cpu_are_named(here: Path, cache: Path) ->
     assert "no effect" not in inlinebench(here, "run", "twice/a", *FAST, "--cache", str(cache)).stderr
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_run_with_a_line_and_the_table_so_far(here: Path, cache: Path) -> None:
     done = inlinebench(here, "check", *FAST, "--cache", str(cache), "--out", "/dev/full")
     assert done.returncode == 2 and "passed" in done.stdout
     assert "--out /dev/full: can't be written (No space left on device)" in last_line(done)
 
 
+@pytest.mark.slow
 def test_a_junit_file_that_cannot_be_written_any_more_costs_only_itself(here: Path, cache: Path) -> None:
     """Its folder goes away during the run; a trusted solution may do that."""
     (here / "reports").mkdir()
@@ -252,6 +259,7 @@ OWN_MODULES = {"json.py": "raise RuntimeError('not the json of Python')", "rando
 """Modules of a user with the names of modules that the harness imports, and one that a problem imports."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["first", "last", "here"])
 def test_modules_of_the_user_do_not_replace_those_of_python(here: Path, cache: Path, where: str) -> None:
     for name, text in OWN_MODULES.items():

@@ -9,6 +9,7 @@ import pytest
 from .test_bad_inputs import inlinebench, last_line
 
 
+@pytest.mark.slow
 def test_what_init_writes_passes_on_the_cpu(tmp_path: Path, cache: Path) -> None:
     done = inlinebench(tmp_path, "init", "mine")
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "next: inlinebench run mine"

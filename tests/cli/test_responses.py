@@ -42,6 +42,7 @@ def test_the_last_block_is_evaluated_and_the_run_says_which_it_was(tmp_path: Pat
     assert done.returncode == 0 and "my_answer: block 3" in done.stderr
 
 
+@pytest.mark.slow
 def test_every_block_is_evaluated_on_demand(tmp_path: Path, cache: Path) -> None:
     done, rows = run(tmp_path, ANSWER, "--all-blocks", "--cache", cache)
     assert {row.solution: row.verdict for row in rows} == {
@@ -49,6 +50,7 @@ def test_every_block_is_evaluated_on_demand(tmp_path: Path, cache: Path) -> None
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 def test_standard_input_is_an_answer(tmp_path: Path, cache: Path) -> None:
     done, (row,) = run(tmp_path, ANSWER, "--cache", cache, given="-")
     assert (row.solution, row.verdict) == ("response", Verdict.PASSED) and done.returncode == 0
@@ -78,6 +80,7 @@ def test_an_answer_is_to_one_problem(tmp_path: Path) -> None:
     assert done.returncode == 2 and "no problem 'no_such_problem'" in done.stderr
 
 
+@pytest.mark.slow
 def test_feedback_says_what_to_go_on_instead_of_the_table(tmp_path: Path, cache: Path) -> None:
     done, (row,) = run(tmp_path, WRONG, "--feedback", "--cache", cache)
     assert row.verdict is Verdict.WRONG and done.returncode == 1

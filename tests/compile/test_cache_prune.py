@@ -321,6 +321,7 @@ def together(place: Path, *programs: tuple[str, str]) -> list[str]:
     return [out.strip() for out, _ in outputs]
 
 
+@pytest.mark.slow
 def test_libraries_that_were_found_stay_while_other_processes_prune(cache: Cache) -> None:
     known = [f"entry {number}" for number in range(150)]
     for name in known:
@@ -334,6 +335,7 @@ def test_libraries_that_were_found_stay_while_other_processes_prune(cache: Cache
     assert contents.leftovers(cache.folder) == []
 
 
+@pytest.mark.slow
 def test_several_processes_can_store_the_same_keys_at_once(cache: Cache) -> None:
     keys = " ".join(map(key_of, "abcdefgh"))
     assert together(cache.folder, *[(WRITE, keys)] * 4) == ["29"] * 4

@@ -102,6 +102,7 @@ class TestOfGcc:
             first = service.build(request).reason.splitlines()[0]
             assert message in first and "collect2" not in first
 
+    @pytest.mark.slow
     def test_a_name_that_two_sources_define_names_both(self, service: BuildService) -> None:
         source = 'extern "C" int PyInit_x() { return 1; }'
         request = BuildRequest("small", (source,), (source,), no_implicit_headers=True)

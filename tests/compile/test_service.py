@@ -183,6 +183,7 @@ def test_a_request_that_cannot_be_written_to_files_is_a_reason(service: BuildSer
     assert outcome.library is None and outcome.reason
 
 
+@pytest.mark.slow
 def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_with_its_line(service: BuildService) -> None:
     source = '__global__ void f() {\n  asm volatile("wgmma.fence.sync.aligned;");\n}\n'
     outcome = service.build(BuildRequest("small", (), (source,)))
@@ -190,6 +191,7 @@ def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_with_its_line(service: B
     assert outcome.at == (source, 2) and "inline PTX" in outcome.reason
 
 
+@pytest.mark.slow
 def test_a_malformed_launch_is_a_build_failure_and_not_unsupported(service: BuildService) -> None:
     outcome = service.build(BuildRequest("small", (), ("void f() {\n  k<<<1, 2;\n}\n",)))
     assert outcome.library is None and not outcome.unsupported
@@ -359,6 +361,7 @@ def test_a_build_that_signals_its_process_group_leaves_no_processes(
     assert running(seconds) == []
 
 
+@pytest.mark.slow
 def test_only_the_start_of_endless_compiler_output_is_kept(service: BuildService, tmp_path: Path) -> None:
     script = 'echo "cpp_sources:1:1: error: planted" >&2; yes | head -c 20000000 >&2; exit 1\n'
     outcome = service.build(wrapped(tmp_path / "tools", script))
@@ -375,6 +378,7 @@ def test_only_a_regular_file_is_accepted_as_a_library(tmp_path: Path) -> None:
     assert not any(map(_is_library, (pipe, link, tmp_path / "missing")))
 
 
+@pytest.mark.slow
 def test_a_source_with_an_error_of_the_author_is_compiled_once(service: BuildService) -> None:
     """With torch's headers. `headers` would say so if there had been a second attempt with the full ones."""
     outcome = service.build(BuildRequest("small", ("int f() { return no_such_name; }",)))

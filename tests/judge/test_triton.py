@@ -41,6 +41,7 @@ def test_other_code_may_run_without_triton(text: str, solution: Path, monkeypatc
     assert not triton.lacks_triton(solution)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("triton") is not None, reason="Triton is installed")
 def test_a_run_skips_what_needs_triton_and_nothing_that_claims_to(tmp_path: Path) -> None:
     body = ("import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x, y):\n        return 2 * x + y\n")

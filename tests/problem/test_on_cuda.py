@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from inlinebench.records.result import Verdict
 from tests.running import run_eval
 
@@ -41,6 +43,7 @@ SOLUTION = PROBLEM.replace("class Model(", "class ModelNew(")
 WRONG = SOLUTION.replace("* shifted", "* 1.1")
 
 
+@pytest.mark.slow
 def test_a_problem_on_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
     for name, text in {"problems/on_cuda": PROBLEM, "on_cuda/same": SOLUTION, "on_cuda/wrong": WRONG}.items():
         path = tmp_path / f"{name}.py"

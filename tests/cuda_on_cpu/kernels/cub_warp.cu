@@ -44,7 +44,7 @@ __global__ void scan_kernel(const int* x, int* out) {
   int warp = threadIdx.x / 32, t = threadIdx.x, value = x[t], result, other, total;
   Scan(storage[warp]).InclusiveSum(value, result, total);
   out[t] = result * 1000 + total;
-  __syncwarp();
+  // No __syncwarp(): scans of a warp are shuffles, which do not touch the storage.
   Scan(storage[warp]).ExclusiveSum(value, result);
   out[64 + t] = result;
   __syncwarp();

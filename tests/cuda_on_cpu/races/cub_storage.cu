@@ -82,23 +82,27 @@ PLANT(merge_then_write)
 
 // Both warps use the storage of one.
 KERNEL(warp_shares) {
-  using Reduce = cub::WarpReduce<float>;
-  __shared__ typename Reduce::TempStorage storage[2];
+  using Sort = cub::WarpMergeSort<float, 1>;
+  __shared__ typename Sort::TempStorage storage[2];
   int warp = threadIdx.x / 32;
-  float sum = Reduce(storage[fixed ? warp : 0]).Sum(x[threadIdx.x]);  // @warp_shares
-  if (threadIdx.x % 32 == 0) out[blockIdx.x * 2 + warp] = sum;
+  float keys[1] = {x[threadIdx.x]};
+  Sort(storage[fixed ? warp : 0]).Sort(keys, [](float a, float b) { return a < b; });  // @warp_shares
+  out[blockIdx.x * 64 + threadIdx.x] = keys[0];
 }
 PLANT(warp_shares)
 
 KERNEL(warp_reuse) {
-  using Scan = cub::WarpScan<float>;
-  __shared__ typename Scan::TempStorage storage[2];
-  int warp = threadIdx.x / 32;
-  float value = x[threadIdx.x];
-  Scan(storage[warp]).InclusiveSum(value, value);  // @warp_reuse
+  using Sort = cub::WarpMergeSort<float, 1>;
+  __shared__ union {
+    typename Sort::TempStorage sort;
+    float held[32];
+  } storage[2];
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  float keys[1] = {x[threadIdx.x]};
+  Sort(storage[warp].sort).Sort(keys, [](float a, float b) { return a < b; });  // @warp_reuse
   if (fixed) __syncwarp();
-  Scan(storage[warp]).InclusiveScan(value, value, cub::Min());  // @warp_reuse
-  out[blockIdx.x * 64 + threadIdx.x] = value;
+  storage[warp].held[lane] = keys[0];  // @warp_reuse
+  __syncwarp();
+  out[blockIdx.x * 64 + threadIdx.x] = storage[warp].held[31 - lane];
 }
 PLANT(warp_reuse)
-

@@ -1,7 +1,9 @@
 // What CUB's collectives are made of: groups of threads, their temporary storage, private memory, folds and orders.
 //
-// Threads exchange data through TempStorage, by plain accesses and CUDA's barriers, so that the race detector finds a
-// TempStorage that is used again without a barrier. What one thread computes for all, it computes in private memory.
+// Threads of a block exchange data through TempStorage, by plain accesses and CUDA's barriers, so that the race detector
+// finds a TempStorage that is used again without a barrier. So do the sorts of a warp. Its reductions and scans exchange
+// values as CUB does, by shuffles, which do not touch TempStorage. What one thread computes for all, it computes in
+// private memory.
 // Functions that access TempStorage are inlined, so that accesses have the caller's line.
 #pragma once
 
@@ -39,6 +41,21 @@ struct BlockGroup {
   INLINEBENCH_INLINE void sync() const { __syncthreads(line); }
 };
 
+// One lane's side of an exchange in which each lane gets the values of all lanes that take part.
+template <class T>
+struct Gather {
+  T value;
+  T* all;
+
+  static void run(unsigned lanes, void* const* posts) {
+    for (unsigned to = lanes; to; to &= to - 1) {
+      T* all = static_cast<Gather*>(posts[__builtin_ctz(to)])->all;
+      for (unsigned from = lanes; from; from &= from - 1)
+        std::memcpy(static_cast<void*>(all++), &static_cast<Gather*>(posts[__builtin_ctz(from)])->value, sizeof(T));
+    }
+  }
+};
+
 // The first, second, ... `Threads` lanes of a warp.
 template <int Threads>
 struct WarpGroup {
@@ -47,8 +64,16 @@ struct WarpGroup {
   int line;
 
   INLINEBENCH_INLINE static int rank() { return static_cast<int>(lane()) % Threads; }
-  INLINEBENCH_INLINE void sync() const {
-    __syncwarp(static_cast<unsigned>((std::uint64_t{1} << Threads) - 1) << (lane() / Threads * Threads), line);
+  INLINEBENCH_INLINE static unsigned mask() {
+    return static_cast<unsigned>((std::uint64_t{1} << Threads) - 1) << (lane() / Threads * Threads);
+  }
+  INLINEBENCH_INLINE void sync() const { __syncwarp(mask(), line); }
+  // Like shuffles, it orders no memory accesses.
+  template <class T>
+  INLINEBENCH_INLINE void gather(const T& value, T* all) const {
+    static_assert(std::is_trivially_copyable_v<T>, "a collective moves plain values");
+    Gather<T> post{value, all};
+    warp_collective(mask(), &post, &Gather<T>::run, "a collective of cub", line);
   }
 };
 

@@ -5,17 +5,25 @@
 
 namespace inlinebench {
 
+// Puts the values of all threads into `all`, which only thread 0 may read.
+template <int X, int Y, int Z, class T>
+INLINEBENCH_INLINE void collect(const BlockGroup<X, Y, Z>& group, T* slots, const T& value, T* all) {
+  slots[group.rank()] = value;
+  group.sync();
+  if (group.rank() == 0) std::memcpy(static_cast<void*>(all), slots, group.threads * sizeof(T));
+}
+template <int Threads, class T>
+INLINEBENCH_INLINE void collect(const WarpGroup<Threads>& group, T*, const T& value, T* all) {
+  group.gather(value, all);
+}
+
 // Gives the fold of the first `valid` threads' values to thread 0. To the others the result is undefined.
 template <class Group, class T, class Operator>
 INLINEBENCH_INLINE T reduce_in(const Group& group, T* slots, const T& value, int valid, Operator& combine) {
-  const int rank = group.rank();
-  slots[rank] = value;
-  group.sync();
-  if (rank != 0 || valid < 1) return undefined(value);
-  const std::size_t count = valid < group.threads ? valid : group.threads;
-  Private<T> values(count);
-  std::memcpy(static_cast<void*>(values.get()), slots, count * sizeof(T));
-  return fold_tree<T>(values.get(), 0, count, combine);
+  Private<T> values(Group::threads);
+  collect(group, slots, value, values.get());
+  if (group.rank() != 0 || valid < 1) return undefined(value);
+  return fold_tree<T>(values.get(), 0, valid < group.threads ? valid : group.threads, combine);
 }
 
 }  // namespace inlinebench
@@ -64,12 +72,12 @@ class WarpReduce {
   };
 
  public:
-  using TempStorage = ::inlinebench::StorageOf<Flagged, Group::threads>;
-  INLINEBENCH_INLINE WarpReduce(TempStorage& storage, int line = __builtin_LINE()) : storage_(storage), group_{line} {}
+  using TempStorage = ::inlinebench::StorageOf<Flagged, Group::threads>;  // shuffles do not use it
+  INLINEBENCH_INLINE WarpReduce(TempStorage&, int line = __builtin_LINE()) : group_{line} {}
 
   template <class ReductionOp>
   INLINEBENCH_INLINE T Reduce(T input, ReductionOp op, int valid_items) {
-    return ::inlinebench::reduce_in(group_, storage_.template as<T>(), input, valid_items, op);
+    return ::inlinebench::reduce_in(group_, static_cast<T*>(nullptr), input, valid_items, op);
   }
   template <class ReductionOp>
   INLINEBENCH_INLINE T Reduce(T input, ReductionOp op) { return Reduce(input, op, Group::threads); }
@@ -98,17 +106,13 @@ class WarpReduce {
   // A segment ends before a head, or after a tail: before a lane whose predecessor (`behind` is 1) has a flag.
   template <class FlagT, class ReductionOp>
   INLINEBENCH_INLINE T segmented(const T& input, FlagT flag, ReductionOp op, int behind) {
-    Flagged* slots = storage_.template as<Flagged>();
-    const int rank = group_.rank();
-    slots[rank].value = input;
-    slots[rank].flag = flag ? 1 : 0;
-    group_.sync();
+    Flagged all[Group::threads];
+    group_.gather(Flagged{input, flag ? 1 : 0}, all);
     T result = input;
-    for (int i = rank + 1; i < Group::threads && !slots[i - behind].flag; ++i) result = op(result, slots[i].value);
+    for (int i = group_.rank() + 1; i < Group::threads && !all[i - behind].flag; ++i) result = op(result, all[i].value);
     return result;
   }
 
-  TempStorage& storage_;
   Group group_;
 };
 

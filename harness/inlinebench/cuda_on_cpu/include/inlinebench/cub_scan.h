@@ -5,13 +5,25 @@
 
 namespace inlinebench {
 
-// The scan of a group in which each thread has some consecutive items.
+// The scan of a thread's own items after the fold of those of earlier threads, if it `has_before`.
+template <class T, int items, class Operator>
+INLINEBENCH_INLINE void finish_scan(const T (&input)[items], T (&output)[items], Operator& combine, bool inclusive,
+                                    bool has_before, T before) {
+  for (int i = 0; i < items; ++i) {
+    T own = input[i];  // may be the output's memory
+    T sum = has_before || i ? combine(before, own) : own;
+    output[i] = inclusive ? sum : before;
+    before = sum;
+  }
+}
+
+// The scan of a block in which each thread has some consecutive items.
 template <class Group, class T>
-class GroupScan {
+class BlockItems {
  public:
   static constexpr std::size_t slots = Group::threads + 2;  // one a thread, the total, the prefix
 
-  INLINEBENCH_INLINE GroupScan(T* slots, Group group) : slots_(slots), group_(group) {}
+  INLINEBENCH_INLINE BlockItems(T* slots, Group group) : slots_(slots), group_(group) {}
 
   // `seed` comes before the first item; null for none, which leaves the first output of an exclusive scan undefined.
   template <int items, class Operator>
@@ -19,7 +31,7 @@ class GroupScan {
                                const T* seed, T& total) {
     T before = exchange(input, combine, total);
     if (seed) before = group_.rank() ? combine(*seed, before) : *seed;
-    finish(input, output, combine, inclusive, seed || group_.rank(), before);
+    finish_scan(input, output, combine, inclusive, seed || group_.rank(), before);
   }
 
   // The first warp's threads call `callback` with the total; thread 0's result is the seed.
@@ -35,7 +47,7 @@ class GroupScan {
     group_.sync();
     T prefix = slots_[Group::threads + 1];
     before = group_.rank() ? combine(prefix, before) : prefix;
-    finish(input, output, combine, inclusive, true, before);
+    finish_scan(input, output, combine, inclusive, true, before);
   }
 
  private:
@@ -67,17 +79,6 @@ class GroupScan {
     results[threads] = sum;
   }
 
-  template <int items, class Operator>
-  INLINEBENCH_INLINE static void finish(const T (&input)[items], T (&output)[items], Operator& combine, bool inclusive,
-                                        bool has_before, T before) {
-    for (int i = 0; i < items; ++i) {
-      T own = input[i];  // may be the output's memory
-      T sum = has_before || i ? combine(before, own) : own;
-      output[i] = inclusive ? sum : before;
-      before = sum;
-    }
-  }
-
   T* slots_;
   Group group_;
 };
@@ -93,7 +94,7 @@ template <class T, int BLOCK_DIM_X, BlockScanAlgorithm ALGORITHM = BLOCK_SCAN_RA
           int BLOCK_DIM_Z = 1>
 class BlockScan {
   using Group = ::inlinebench::BlockGroup<BLOCK_DIM_X, BLOCK_DIM_Y, BLOCK_DIM_Z>;
-  using Scan = ::inlinebench::GroupScan<Group, T>;
+  using Scan = ::inlinebench::BlockItems<Group, T>;
   using Plus = ::cuda::std::plus<>;
 
  public:
@@ -181,13 +182,11 @@ class BlockScan {
 template <class T, int LOGICAL_WARP_THREADS = 32>
 class WarpScan {
   using Group = ::inlinebench::WarpGroup<LOGICAL_WARP_THREADS>;
-  using Scanner = ::inlinebench::GroupScan<Group, T>;
   using Plus = ::cuda::std::plus<>;
 
  public:
-  using TempStorage = ::inlinebench::StorageOf<T, Scanner::slots>;
-  INLINEBENCH_INLINE WarpScan(TempStorage& storage, int line = __builtin_LINE())
-      : slots_(storage.template as<T>()), group_{line}, scan_(slots_, group_) {}
+  using TempStorage = ::inlinebench::StorageOf<T, Group::threads>;  // shuffles do not use it
+  INLINEBENCH_INLINE WarpScan(TempStorage&, int line = __builtin_LINE()) : group_{line} {}
 
   INLINEBENCH_INLINE void InclusiveSum(T input, T& output) { InclusiveScan(input, output, Plus()); }
   INLINEBENCH_INLINE void InclusiveSum(T input, T& output, T& warp_aggregate) {
@@ -203,7 +202,7 @@ class WarpScan {
   INLINEBENCH_INLINE void NAME(T input, T& output, ScanOp op) { T all; NAME(input, output, op, all); }                 \
   template <class ScanOp>                                                                                              \
   INLINEBENCH_INLINE void NAME(T input, T& output, ScanOp op, T& warp_aggregate) {                                     \
-    INLINEBENCH_ONE(scan_.scan(in, out, op, INCLUSIVE, nullptr, warp_aggregate));                                      \
+    INLINEBENCH_ONE(scan(in, out, op, INCLUSIVE, nullptr, warp_aggregate));                                            \
   }                                                                                                                    \
   template <class ScanOp>                                                                                              \
   INLINEBENCH_INLINE void NAME(T input, T& output, T initial_value, ScanOp op) {                                       \
@@ -212,7 +211,7 @@ class WarpScan {
   }                                                                                                                    \
   template <class ScanOp>                                                                                              \
   INLINEBENCH_INLINE void NAME(T input, T& output, T initial_value, ScanOp op, T& warp_aggregate) {                    \
-    INLINEBENCH_ONE(scan_.scan(in, out, op, INCLUSIVE, &initial_value, warp_aggregate));                               \
+    INLINEBENCH_ONE(scan(in, out, op, INCLUSIVE, &initial_value, warp_aggregate));                                     \
   }
   INLINEBENCH_SCANS(InclusiveScan, true)
   INLINEBENCH_SCANS(ExclusiveScan, false)
@@ -229,15 +228,26 @@ class WarpScan {
     inclusive_output = op(exclusive_output, input);
   }
   INLINEBENCH_INLINE T Broadcast(T input, unsigned src_lane) {
-    if (group_.rank() == static_cast<int>(src_lane)) slots_[0] = input;
-    group_.sync();
-    return slots_[0];
+    T all[Group::threads];
+    group_.gather(input, all);
+    return all[src_lane];
   }
 
  private:
-  T* slots_;
+  // `seed` comes before the first lane's input; null for none, which leaves its exclusive scan undefined.
+  template <class ScanOp>
+  INLINEBENCH_INLINE void scan(const T (&input)[1], T (&output)[1], ScanOp& op, bool inclusive, const T* seed, T& total) {
+    T all[Group::threads];
+    group_.gather(input[0], all);
+    const int rank = group_.rank();
+    T before = seed ? *seed : ::inlinebench::undefined(input[0]);
+    for (int i = 0; i < rank; ++i) before = i || seed ? op(before, all[i]) : all[i];
+    total = all[0];
+    for (int i = 1; i < Group::threads; ++i) total = op(total, all[i]);
+    ::inlinebench::finish_scan(input, output, op, inclusive, seed || rank, before);
+  }
+
   Group group_;
-  Scanner scan_;
 };
 
 }  // namespace cub

@@ -1,4 +1,4 @@
-"""Gives a subclass of Tensor."""
+"""Gives a parameter, which is a plain tensor that a module registers."""
 
 import torch
 from torch import nn
