@@ -15,6 +15,8 @@ from .running import TESTS, Run, run_eval
 in_a_sandbox = pytest.mark.skipif(
     not set(REQUIRED) <= set(available()), reason="this machine offers no whole sandbox"
 )
+pytestmark = pytest.mark.slow
+
 BEGIN = """
 import os
 from pathlib import Path
@@ -104,7 +106,6 @@ def test_a_solution_can_read_and_write_files_in_its_folder(run: Run, name: str) 
     assert row.verdict is Verdict.PASSED, row.reason
 
 
-@pytest.mark.slow
 def test_a_solution_can_read_and_write_files_without_a_sandbox(folder: Path, cache: Path) -> None:
     names = [f"level1_matmul/{name}" for name in HONEST]
     run = evaluate(folder, cache, "trusted.jsonl", *names, "--trust")

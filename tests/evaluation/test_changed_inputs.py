@@ -11,6 +11,8 @@ from inlinebench.records.result import Verdict
 
 from ..running import Run, run_eval
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = """\
 import torch
 from torch import nn

@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from inlinebench.compile import toolchain
+
+pytestmark = pytest.mark.slow  # each test starts a Python with torch
 
 DRIVER = """
 #include <stdio.h>

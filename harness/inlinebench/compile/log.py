@@ -48,7 +48,8 @@ _REQUIRED = re.compile(
 _WARNED = re.compile(rf"(?P<label>[^\s:][^:]*):{_NUMBER}:")
 _INSTANTIATED = re.compile(rf"\s.*\bat line (?P<line>{_NUMBER})(?: of (?P<label>.+))?$")
 _CARET = re.compile(r"\s*\^\s*$")
-_ADDRESS = re.compile(r":?\(\.[^()]*\)")
+_ADDRESS = re.compile(rf":?\(\.[^()]*\)|(?<=\S):/[^:]*:{_NUMBER}(?=: first defined here)")
+"""Where in an object file a linker's message points to: a section, or with debug information the source's line."""
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,8 @@ class Checker:
         """Compares an output of a call with a few large values: each element with those like it.
 
         Elements that the large values reach are compared at the scale of the output, all others at the scale that the
-        output has without large values. Both kinds have their own allowance for the reference's rounding.
+        output has without large values. Both kinds have their own allowance for the reference's rounding. If a kind has
+        few elements, their rounding in this call says too little, and the typical one is used.
         """
         whole = compared(found.what, found.got, found.expected, found.oracle, tolerance=self._tolerance)
         plain = self._recomputing.without_large(call)

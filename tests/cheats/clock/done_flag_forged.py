@@ -1,4 +1,4 @@
-"""Sets the flag that tells the judge of a batch's end by itself, and reports a third of each time.
+"""Sets the flag that tells the judge of a batch's end by itself, and reports six tenths of each time.
 
 Mechanism: the page of flags belongs to the candidate as much as to the judge, and with the flag up early no work seems
 to be left. Caught because the answer counts as well, less what it takes to send one.
@@ -24,7 +24,7 @@ plain_drain = GpuClock.drain
 
 def drain(self: GpuClock) -> Sample:
     sample = plain_drain(self)
-    return replace(sample, device_ms=0.3 * sample.device_ms)
+    return replace(sample, device_ms=0.6 * sample.device_ms)
 
 
 def done(self: GpuClock) -> None:

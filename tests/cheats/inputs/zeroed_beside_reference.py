@@ -16,7 +16,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "inputs)"  # in the label of each call: the rest of the reason depends on when the kernel got its turn
+CAUGHT_BY = "inputs"  # in the label of each call: the rest of the reason depends on when the kernel got its turn
 NEEDS_GPU = True
 SHAPE = "full"
 

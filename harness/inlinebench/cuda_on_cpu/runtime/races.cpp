@@ -127,8 +127,10 @@ void RaceDetector::check(ThreadClock& thread, Page& page, Cell& cell, std::uintp
 
   bool raced = cell.write.pc && !thread.knows(cell.write);
   if (raced) report(thread, cell.write, access, address, page, cell.before);
+  bool knows_newest = knows_newest_update(thread, cell);
   for (std::uint32_t index = cell.others; index; index = shadow_.node(index).next) {
     const Access other = shadow_.node(index).access;
+    if (knows_newest && is_atomic(other.kind) && !other.block_scope) continue;
     bool scopes = (access.block_scope || other.block_scope) && (writes(access.kind) || writes(other.kind)) &&
                   other.warp - thread.block->first_warp >= thread.block->warps;
     if ((scopes || conflict(other.kind, access.kind)) && !thread.knows(other))
@@ -140,6 +142,16 @@ void RaceDetector::check(ThreadClock& thread, Page& page, Cell& cell, std::uintp
   // Of several writes that a reader can miss together, the bytes before the first one count.
   if (!raced && !(cell.write.pc && same_moment(cell.write, access))) cell.before = bytes_at(address, 1u << page.shift);
   cell.write = access;
+}
+
+// Whoever knows of the newest update is ordered after all atomics on these bytes: they are in one order, fences or not.
+// So the last block to count itself may clear the counter.
+bool RaceDetector::knows_newest_update(const ThreadClock& thread, const Cell& cell) {
+  for (std::uint32_t index = cell.others; index; index = shadow_.node(index).next) {
+    const Access& other = shadow_.node(index).access;
+    if (other.kind == Kind::update) return !other.block_scope && thread.knows(other);
+  }
+  return false;
 }
 
 bool RaceDetector::is_written(const Cell& cell) {
@@ -158,12 +170,14 @@ void RaceDetector::check_initialised(ThreadClock& thread, const Page& page, std:
   add({{}, side, Worker::existing()->name_memory(reinterpret_cast<const void*>(address)), false, false});
 }
 
-// Adds a read or an atomic to the list, which stays short: older ones that it covers go, and of concurrent ones those of
-// two other warps of the block and of two other blocks are enough.
+// Adds a read or an atomic to the list, newest first. The list stays short: older ones that it covers go, and of
+// concurrent ones those of two other warps of the block and of two other blocks are enough. Then it takes the place of one
+// of them, if it is an update, because the newest one has to be known.
 void RaceDetector::remember(ThreadClock& thread, Cell& cell, const Access& access) {
   constexpr std::uint32_t none = ~0u;
   std::uint32_t a_warp = none, a_block = none;
   bool two_warps = false, two_blocks = false, own_warp = false;
+  std::uint32_t* replaced = nullptr;
   for (std::uint32_t* link = &cell.others; *link;) {
     std::uint32_t index = *link;
     Access& other = shadow_.node(index).access;
@@ -185,15 +199,25 @@ void RaceDetector::remember(ThreadClock& thread, Cell& cell, const Access& acces
       } else if (other.warp - thread.block->first_warp < thread.block->warps) {
         two_warps |= a_warp != none && a_warp != other.warp;
         a_warp = other.warp;
+        replaced = link;
       } else {
         std::uint32_t block = other.warp / thread.block->warps;
         two_blocks |= a_block != none && a_block != block;
         a_block = block;
+        if (a_warp == none) replaced = link;
       }
     }
     link = &shadow_.node(index).next;
   }
-  if (own_warp || (a_warp == none ? !two_blocks : !two_warps)) shadow_.push(cell, access);
+  bool enough = !own_warp && (a_warp == none ? two_blocks : two_warps);
+  if (enough && access.kind != Kind::update) return;
+  if (enough) {
+    std::uint32_t index = *replaced;
+    *replaced = shadow_.node(index).next;
+    shadow_.node(index).next = 0;
+    shadow_.release(index);
+  }
+  shadow_.push(cell, access);
 }
 
 void RaceDetector::report(ThreadClock& thread, const Access& first, const Access& second, std::uintptr_t address,

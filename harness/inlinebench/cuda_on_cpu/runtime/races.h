@@ -69,6 +69,7 @@ class RaceDetector {
 
   void check(ThreadClock& thread, Page& page, Cell& cell, std::uintptr_t address, const Access& access);
   bool is_written(const Cell& cell);
+  bool knows_newest_update(const ThreadClock& thread, const Cell& cell);
   void check_initialised(ThreadClock& thread, const Page& page, std::uintptr_t address, const Access& access);
   void remember(ThreadClock& thread, Cell& cell, const Access& access);
   void report(ThreadClock& thread, const Access& first, const Access& second, std::uintptr_t address, const Page& page,

@@ -41,7 +41,9 @@ void Shadow::split(Page& page, unsigned shift) {
       Cell& cell = cells[i * parts + part];
       cell.write = whole.write;
       cell.before = whole.before >> (8 * bytes * part);
-      for (std::uint32_t index = whole.others; index; index = nodes_[index].next) push(cell, nodes_[index].access);
+      std::vector<Access> others;
+      for (std::uint32_t index = whole.others; index; index = nodes_[index].next) others.push_back(nodes_[index].access);
+      for (auto oldest = others.rbegin(); oldest != others.rend(); ++oldest) push(cell, *oldest);
     }
   for (const Cell& cell : page.cells) release(cell.others);
   page.cells = std::move(cells);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <utility>
 
@@ -62,8 +63,9 @@ Worker::~Worker() {
 
 Worker& Worker::current() {
   if (!this_worker) {
-    thread_local Worker worker;
-    this_worker = &worker;
+    // On the heap, because there is little room for thread-local variables of a library that is loaded late.
+    thread_local std::unique_ptr<Worker> worker(new Worker);
+    this_worker = worker.get();
   }
   return *this_worker;
 }
