@@ -35,8 +35,13 @@ def failed(solution: str) -> Result:
 
 def test_the_speedup_over_a_rival_is_the_ratio_of_both_speedups() -> None:
     found = over(passed("fast", (3.9, 4.0, 4.1)), passed("naive", (1.9, 2.0, 2.1)))
-    assert (found.name, found.ms.median) == ("solution:naive", 0.5)
+    assert found is not None and (found.name, found.ms.median) == ("solution:naive", 0.5)
     assert (found.speedup.low, found.speedup.median, found.speedup.high) == (3.9 / 2.1, 2.0, 4.1 / 1.9)
+
+
+def test_a_rival_whose_speedup_may_be_zero_is_no_baseline() -> None:
+    assert over(passed("fast", (3.9, 4.0, 4.1)), passed("library", (0.0, 2.0, 9.0))) is None
+    assert over(passed("fast", (3.9, 4.0, 4.1)), failed("library")) is None
 
 
 def test_results_are_held_back_until_the_rivals_is_known() -> None:
@@ -104,7 +109,7 @@ def names(jobs: Sequence[Evaluate]) -> list[str]:
 @pytest.mark.parametrize(("options", "added"), [
     (Options(names=("p/fast",)), ["p/library"]),
     (Options(names=("p/fast", "p/library")), []),
-    (Options(), []),
+    (Options(), ["p/library"]),
     (Options(names=("q",)), []),
     (Options(names=("p/@reference",)), []),
     (Options(names=("p/fast", "p/@reference")), ["p/library"]),
@@ -139,9 +144,11 @@ def test_a_file_given_as_library_takes_the_place_of_the_one_in_the_folder(tmp_pa
 
 
 def test_each_shard_has_the_rivals_that_its_jobs_need() -> None:
-    parts = [planned(Options(names=("p",), shard=(part, 3))) for part in (1, 2, 3)]
+    parts = [planned(Options(names=("p", "p/library"), shard=(part, 3))) for part in (1, 2, 3)]
     assert [names(part.jobs) for part in parts] == [["p/library"], ["p/fast"], ["p/naive"]]
     assert [names(part.added) for part in parts] == [[], ["p/library"], ["p/library"]]
+    empty = planned(Options(names=("p/fast",), shard=(1, 2)))
+    assert empty.jobs == empty.added == ()
 
 
 def test_a_job_knows_the_sources_that_it_is_compared_with(tmp_path: Path) -> None:
@@ -153,7 +160,7 @@ def test_a_job_knows_the_sources_that_it_is_compared_with(tmp_path: Path) -> Non
     def sources(device: str = "cuda:0") -> dict[str, tuple[str, ...]]:
         choices = choose(Options(), known)
         made = plan(choices, Options(), device, rivals(Options(), known, choices))
-        return {job.solution_name: job.rivals for job in made.jobs}
+        return {job.solution_name: job.rivals for job in (*made.added, *made.jobs)}
 
     before = sources()
     assert before["library"] == () and len(before["fast"]) == 1

@@ -97,10 +97,12 @@ def test_the_others_have_their_speedup_over_the_library_solution(known: Catalog)
 
 @pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1)])
 def test_shards_have_the_column_and_are_merged_to_a_whole_run(known: Catalog, order: tuple[int, ...]) -> None:
-    parts = {part: run(known, Options(shard=(part, 3)))[0] for part in order}
+    everything = Options(names=("p", "p/library"))
+    parts = {part: run(known, replace(everything, shard=(part, 3)))[0] for part in order}
     assert [each.solution for each in parts[2] if each.shard is None] == ["library"]
     merged = merge(row for part in order for row in parts[part])
-    assert [replace(row, shard=None) for row in merged] == merge(run(known, Options())[0])
+    assert [replace(row, shard=None) for row in merged] == merge(run(known, everything)[0])
+    assert over_library(merged) == {"library": [], "fast": [1.5], "naive": [0.5]}
     assert missing(merged) == []
     assert missing(merge([*parts[2], *parts[3]])) == ["shard 1/3 has 0 of 1 results; run it again with --shard 1/3"]
 

@@ -80,7 +80,7 @@ class BuildOnly:
         self._scratch.close()
 
     def builds(self) -> Iterator[BuildReport]:
-        """Yields a report for each solution as soon as it is known. References and library solutions are skipped.
+        """Yields a report for each solution as soon as it is known. References are skipped.
 
         For a GPU, solutions are constructed for all shapes, because builds may depend on the constructor arguments.
         """
@@ -90,7 +90,7 @@ class BuildOnly:
         self._init: dict[tuple[str, str, str], Init] = {}
         by_solution: dict[Path, list[Evaluate]] = {}
         for job in todo.jobs:
-            if job.solution is not None and not job.is_library:
+            if job.solution is not None:
                 by_solution.setdefault(job.solution, []).append(job)
         self._progress.phase(f"building {len(by_solution)} solutions")
         started = [self._start(jobs) for jobs in by_solution.values()]

@@ -12,7 +12,8 @@ from inlinebench.messages import Evaluate
 from inlinebench.records.library import LIBRARY
 from inlinebench.records.options import SOLUTION_BASELINE
 from inlinebench.records.result import Result
-from inlinebench.records.times import Baseline, Spread
+from inlinebench.records.times import Baseline
+from inlinebench.report.comparison import ratio_of
 
 Key = tuple[str, str, str]
 """Problem, shape, solution."""
@@ -46,7 +47,7 @@ class Rivals:
         if result.timing is None or result.device == "cpu":
             return result
         rivals = [self._found[key] for key in self._keys(result) if key in self._found]
-        more = tuple(over(result, rival) for rival in rivals if rival.timing is not None)
+        more = filter(None, (over(result, rival) for rival in rivals))
         return replace(result, timing=replace(result.timing, baselines=(*more, *result.timing.baselines)))
 
     def _keys(self, result: Result) -> list[Key]:
@@ -59,15 +60,18 @@ def rival_names(baselines: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((LIBRARY, *named)))
 
 
-def over(result: Result, rival: Result) -> Baseline:
+def over(result: Result, rival: Result) -> Baseline | None:
     """Returns a rival as a baseline of a result: the speedup is the ratio of their speedups over the reference.
 
-    Both results need times. Each was paired with the reference in its own evaluation, so drift between the evaluations
-    cancels. The interval divides opposite ends of both intervals, so it is conservative: too wide, never too narrow.
+    Returns None if one of them has no times, or the rival's are too uncertain to divide by. Each result was paired with
+    the reference in its own evaluation, so drift between the evaluations cancels. The interval divides opposite ends of
+    both intervals, so it is conservative: too wide, never too narrow.
     """
-    assert result.timing is not None and rival.timing is not None
-    mine, theirs = result.timing.speedup, rival.timing.speedup
-    speedup = Spread(mine.median / theirs.median, mine.low / theirs.high, mine.high / theirs.low)
+    if result.timing is None or rival.timing is None:
+        return None
+    speedup = ratio_of(rival.timing.speedup, result.timing.speedup)
+    if speedup is None:
+        return None
     name = LIBRARY if rival.solution == LIBRARY else f"{SOLUTION_BASELINE}{rival.solution}"
     return Baseline(name, rival.timing.solution_ms, speedup)
 
