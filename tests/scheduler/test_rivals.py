@@ -12,7 +12,7 @@ from inlinebench.records.errors import UsageError
 from inlinebench.records.options import Options
 from inlinebench.records.result import Check, Result, Verdict
 from inlinebench.records.times import Spread, Timing
-from inlinebench.scheduler.plan import Plan, choose, plan, rivals
+from inlinebench.scheduler.plan import Plan, choose, plan, rivals_of
 from inlinebench.scheduler.rivals import Rivals, over, rival_names
 
 CHECK = Check(calls=20, tolerance=1e-4, oracle="float64", weights="by name")
@@ -99,7 +99,7 @@ KNOWN = Catalog({"p": PROBLEM, "q": Problem("q", Path("/p/q.py"))}, tuple(
 
 def planned(options: Options, device: str = "cuda:0") -> Plan:
     choices = choose(options, KNOWN)
-    return plan(choices, options, device, rivals(options, KNOWN, choices))
+    return plan(choices, options, device, rivals_of(options, KNOWN, choices))
 
 
 def names(jobs: Sequence[Evaluate]) -> list[str]:
@@ -159,7 +159,7 @@ def test_a_job_knows_the_sources_that_it_is_compared_with(tmp_path: Path) -> Non
 
     def sources(device: str = "cuda:0") -> dict[str, tuple[str, ...]]:
         choices = choose(Options(), known)
-        made = plan(choices, Options(), device, rivals(Options(), known, choices))
+        made = plan(choices, Options(), device, rivals_of(Options(), known, choices))
         return {job.solution_name: job.rivals for job in (*made.added, *made.jobs)}
 
     before = sources()
@@ -172,4 +172,4 @@ def test_a_job_knows_the_sources_that_it_is_compared_with(tmp_path: Path) -> Non
 def test_an_unknown_baseline_is_rejected() -> None:
     options = Options(names=("p/fast",), baselines=("solution:nobody",))
     with pytest.raises(UsageError, match="solution:nobody"):
-        rivals(options, KNOWN, choose(options, KNOWN))
+        rivals_of(options, KNOWN, choose(options, KNOWN))

@@ -18,7 +18,7 @@ from inlinebench.records.options import Options
 from inlinebench.records.result import Environment, Result
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.scheduler.identity import identity
-from inlinebench.scheduler.plan import choose, rivals
+from inlinebench.scheduler.plan import choose, rivals_of
 from inlinebench.scheduler.session import Session
 
 from ..report.samples import result
@@ -73,7 +73,7 @@ def run(known: Catalog, options: Options) -> tuple[list[Result], list[str]]:
     """Returns the results of a run and the solutions that it evaluated. Appends the new results to `--out`."""
     executor, choices = Planted(options), choose(options, known)
     with Progress(quiet=True) as progress, Session(
-        options, choices, progress, executor, rivals(options, known, choices)
+        options, choices, progress, executor, rivals_of(options, known, choices)
     ) as session:
         new = list(session.results())
         if options.out is not None:

@@ -80,11 +80,11 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
     from inlinebench.report.terminal.outputs import Outputs
     from inlinebench.report.terminal.progress import Progress
     from inlinebench.report.terminal.screen import Screen
-    from inlinebench.scheduler.plan import choose, names_of, not_applied, rivals
+    from inlinebench.scheduler.plan import choose, names_of, not_applied, rivals_of
     from inlinebench.scheduler.session import Session, exit_status
 
     chosen = choose(wanted, known)
-    others = rivals(wanted, known, chosen)
+    others = rivals_of(wanted, known, chosen)
     choices = only_failed(chosen, wanted) if wanted.last_failed else chosen
     with Outputs(wanted.out, wanted.junit, verbose=wanted.verbose, kernels=wanted.profile is not None) as outputs:
         try:

@@ -91,7 +91,7 @@ def plan(choices: Sequence[Choice], options: Options, device: str, rivals: Seque
     return _with_rivals(made, rivals, names) if timed else made
 
 
-def rivals(options: Options, known: Catalog, chosen: Sequence[Choice]) -> tuple[Solution, ...]:
+def rivals_of(options: Options, known: Catalog, chosen: Sequence[Choice]) -> tuple[Solution, ...]:
     """Returns the solutions that those chosen are compared with: the library solutions of their problems, and the
     solutions that `--baseline` names. References alone are not compared with library solutions.
 
