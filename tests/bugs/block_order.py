@@ -3,8 +3,7 @@
 Mechanism: block 0 clears the sums, then every block adds to its own: right if block 0 has done so before any other
 begins. Blocks have no order; on a GPU the first ones start together.
 
-Caught as: another result where blocks run in another order (each second call runs them shuffled), or already where two
-of them run side by side.
+Caught as: a data race, because nothing orders the first block's write and another block's atomic.
 """
 
 import torch
@@ -13,7 +12,7 @@ from torch.utils.cpp_extension import load_inline
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "elements differ"
+CAUGHT_BY = "data race on `out` (global) in kernel multiply_kernel: "
 
 CPP_SOURCE = r"""
 #include <ATen/core/Tensor.h>

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from inlinebench.cuda_on_cpu import INCLUDE_DIR, SOURCE_FLAGS, host_flags, link_flags, runtime_library, translate
+from inlinebench.cuda_on_cpu import (
+    INCLUDE_DIR,
+    RACE_FLAGS,
+    SOURCE_FLAGS,
+    host_flags,
+    link_flags,
+    runtime_library,
+    translate,
+)
 
 KERNELS = Path(__file__).parent / "kernels"
 
 
 def build_for_cpu(source: Path, folder: Path, flags: tuple[str, ...] = ("-std=c++17", "-O1")) -> Path:
-    """Builds the translated file as a shared library of the same name."""
-    translated = folder / f"{source.stem}.cpp"
-    translated.write_text(translate(source.read_text()))
-    library = folder / f"{source.stem}.so"
-    command = [
-        "g++",
-        *host_flags(flags),
-        *SOURCE_FLAGS,
-        f"-I{INCLUDE_DIR}",
-        f"-I{source.parent}",
-        "-shared",
-        str(translated),
-        "-o",
-        str(library),
-    ]
-    _run([*command, *link_flags(runtime_library(folder))])
+    """Builds the translated file as a shared library of the same name, so that races are found in it."""
+    translated, compiled, library = (folder / f"{source.stem}{suffix}" for suffix in (".cpp", ".o", ".so"))
+    translated.write_text(f'#line 1 "{source.name}"\n{translate(source.read_text())}')
+    own = [*host_flags(flags), *SOURCE_FLAGS, *RACE_FLAGS, f"-I{INCLUDE_DIR}", f"-I{source.parent}"]
+    _run(["g++", *own, "-c", str(translated), "-o", str(compiled)])
+    # Without RACE_FLAGS, which would link libtsan.
+    _run(["g++", "-shared", str(compiled), "-o", str(library), *link_flags(runtime_library(folder))])
     return library
+
+
+@contextlib.contextmanager
+def looking_for_races(runtime: Path) -> Iterator[list[str]]:
+    """Looks for races in the launches of the block. The list has afterwards what was found: notes, and others."""
+    library, text, found = ctypes.CDLL(str(runtime)), ctypes.create_string_buffer(1 << 16), list[str]()
+    library.inlinebench_throw_errors(0)
+    library.inlinebench_find_races(1)
+    yield found
+    library.inlinebench_find_races(0)
+    library.inlinebench_throw_errors(1)
+    if library.inlinebench_take_error(text, ctypes.c_size_t(len(text))):
+        found += text.value.decode().removeprefix("inlinebench: ").split("; data race")
+    if library.inlinebench_take_race_notes(text, ctypes.c_size_t(len(text))):
+        found += [f"note: {line}" for line in text.value.decode().splitlines()]
 
 
 def build_for_gpu(source: Path, folder: Path) -> Path:

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from inlinebench.compile.recipe import NVCC_FLAGS
+from inlinebench.cuda_on_cpu import runtime_library
 
 from . import ptx_cases, ptx_warp_cases  # noqa: F401  they register their cases
 from .cases import CASES, Case
-from .device import KERNELS, Library, build_for_cpu, build_for_gpu
+from .device import KERNELS, Library, build_for_cpu, build_for_gpu, looking_for_races
 
 _FILES = sorted({case.file for case in CASES})
 
@@ -40,8 +41,10 @@ def _check(case: Case, library: Library) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}-{case.launcher}")
-def test_a_kernel_gives_the_expected_result_on_the_cpu(case: Case, build_folder: Path) -> None:
-    _check(case, _cpu(case.file, build_folder))
+def test_a_kernel_gives_the_expected_result_on_the_cpu_without_races(case: Case, build_folder: Path) -> None:
+    with looking_for_races(runtime_library(build_folder)) as found:
+        _check(case, _cpu(case.file, build_folder))
+    assert [message for message in found if not message.startswith("note: ")] == []
 
 
 @pytest.mark.slow

@@ -163,6 +163,11 @@ def test_launches_keep_callee_and_configuration(source: str, callee: str, config
     assert translated.startswith(source[:start] + "::inlinebench::Launcher(")
 
 
+def test_a_launch_names_its_arguments_for_messages() -> None:
+    translated = translate("k<<<1, 1>>>(0, x.data_ptr<float>(), reinterpret_cast<__half*>(this->sums.data_ptr()), n);")
+    assert '__LINE__, "x\\nsums\\nn", ' in translated
+
+
 @pytest.mark.parametrize(
     ("arguments", "inner", "outer"),
     [
@@ -274,10 +279,6 @@ def test_devices_are_rewritten(source: str, expected: str) -> None:
         ("__global__ void k() {\n  child<<<1, 1>>>();\n}", "a launch inside `k`", 2),
         ("__host__ __device__ void f() { child<<<1, 1>>>(); }\n__host__ __device__ void g() { f(); }\n"
          "__global__ void k() {\n  g();\n}", "a launch inside `k` through `g`", 4),
-        ("__global__ void k() {\n  auto grid = cg::this_grid();\n  grid.sync(); }", "grid.sync()", 3),
-        ("__global__ void k() { cg::this_grid().sync(); }", "grid.sync()", 1),
-        ("__device__ void f(cg::grid_group g) { cg::sync(g); }", "grid.sync()", 1),
-        ("cudaLaunchCooperativeKernel(f, g, b, a);", "cudaLaunchCooperativeKernel", 1),
         (
             "__global__ void k(volatile int* flag) {\n  while (*flag == 0);\n}",
             "a loop in `k` that waits for another block",
@@ -338,7 +339,8 @@ def test_unsupported_constructs_are_refused_with_their_line(source: str, constru
         "auto h = at::cuda::getCurrentCUDABlasHandle(); CUBLAS_CHECK(cublasGemmEx(h, CUDA_R_16F, CUBLAS_COMPUTE_32F));",
         "__global__ void k(int* lock) { while (atomicCAS(lock, 0, 1) != 0); }",
         "__global__ void k(int* x, int n) { while (n > 0) { n -= x[n]; } while (x[--n]) ; }",
-        "__global__ void k() { auto g = cg::this_grid(); auto b = cg::this_thread_block(); b.sync(); g.size(); }",
+        "__global__ void k() { auto g = cg::this_grid(); auto b = cg::this_thread_block(); b.sync(); g.sync(); }",
+        "cudaLaunchCooperativeKernel((void*)k, grid, block, arguments);",
         "void host() { k<<<1, 1>>>(); }",
     ],
 )

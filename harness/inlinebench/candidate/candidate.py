@@ -170,6 +170,7 @@ class Candidate:
         assert self._caller is not None
         if self._runtime is not None:
             python_side.set_block_order(self._runtime, request["block_order"])
+            python_side.find_races(self._runtime, request["races"])
         caller, non_tensors = self._caller, _unpack(request["non_tensors"])
 
         def call() -> tuple[Sample, list[Any]]:
@@ -177,9 +178,10 @@ class Candidate:
 
         (sample, plain), activities = self._traced(call, request["trace"])
         gc.collect()
+        notes = {*caller.notes, *self._launch_errors(), *self._race_notes()}
         return {
             "op": "called", "device_ms": sample.device_ms, "drain_ms": sample.drain_ms, "blocked": sample.blocked,
-            "non_tensors": [repr(value) for value in plain], "notes": sorted({*caller.notes, *self._launch_errors()}),
+            "non_tensors": [repr(value) for value in plain], "notes": sorted(notes),
             "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
         }
 
@@ -187,6 +189,9 @@ class Candidate:
         refused = python_side.refused_launch(self._runtime) if self._runtime else ""
         pending = self._pending_error.describe() if self._pending_error else ""
         return [f"{CUDA_REPORTS}{error}" for error in (refused, pending) if error]
+
+    def _race_notes(self) -> list[str]:
+        return python_side.race_notes(self._runtime) if self._runtime else []
 
     def _traced(self, call: Callable[[], Value], what: Traced) -> tuple[Value, list[Activity]]:
         """Makes a call and traces it. Returns its value, and the GPU's activities if it is traced for them."""

@@ -115,7 +115,8 @@ def _cpp_flags(request: BuildRequest) -> list[str]:
 
 
 def _kernel_flags(own: Sequence[str]) -> list[str]:
-    return [*cuda_on_cpu.host_flags([*NVCC_FLAGS, *own]), *cuda_on_cpu.SOURCE_FLAGS, OPTIMIZATION]
+    fixed = [*cuda_on_cpu.SOURCE_FLAGS, *cuda_on_cpu.RACE_FLAGS, OPTIMIZATION]
+    return [*cuda_on_cpu.host_flags([*NVCC_FLAGS, *own]), *fixed]
 
 
 def _ninja_file(

@@ -3,6 +3,7 @@
 from .errors import Malformed, Unsupported
 from .toolchain import (
     INCLUDE_DIR,
+    RACE_FLAGS,
     RUNTIME_SOURCES,
     SOURCE_FLAGS,
     allocator_library,
@@ -15,6 +16,7 @@ from .translation import translate
 
 __all__ = [
     "INCLUDE_DIR",
+    "RACE_FLAGS",
     "RUNTIME_SOURCES",
     "SOURCE_FLAGS",
     "Malformed",

@@ -28,11 +28,24 @@ def _rewrite(code: Code, chevron: int) -> int:
     if start == chevron:
         raise Malformed("<<<", line, "this launch names no kernel; put the kernel before `<<<`")
     name = _name(code, start, chevron)
+    names = _argument_names(code, code.after(end))
     parameters, values = _pass_literals(code, code.after(end))
     code.splice(end - 2, end + 1, "))")
     code.splice(chevron, chevron + 1, f"({values}); }}, ::inlinebench::Configuration(")
-    code.insert(start, f'::inlinebench::Launcher("{name}", __LINE__, [&]({parameters}) {{ ')
+    code.insert(start, f'::inlinebench::Launcher("{name}", __LINE__, "{names}", [&]({parameters}) {{ ')
     return start
+
+
+def _argument_names(code: Code, opening: int) -> str:
+    """Returns a name for each argument that `_pass_literals` keeps, for messages: `out` in `out.data_ptr<float>()`."""
+    names = []
+    for argument in _split_arguments(code, opening):
+        if _is_literal(_flat(code, argument)):
+            continue
+        words = [position for position in argument if code.is_word(position)]
+        owners = [position for position in words if code.text(code.after(position)) in (".", "->")]
+        names.append(code.text((owners or words)[-1]) if words else "")
+    return "\\n".join(names)
 
 
 def _pass_literals(code: Code, opening: int) -> tuple[str, str]:
@@ -42,7 +55,7 @@ def _pass_literals(code: Code, opening: int) -> tuple[str, str]:
     """
     arguments = _split_arguments(code, opening)
     texts = [_flat(code, argument) for argument in arguments]
-    literal = [text in ("0", "NULL") or text.startswith("{") for text in texts]
+    literal = list(map(_is_literal, texts))
     if not any(literal) or any("..." in text or "__VA_ARGS__" in text for text in texts):
         return "const auto&... inlinebench_arguments", "inlinebench_arguments..."
     names = [f"inlinebench_argument_{index}" for index in range(len(texts))]
@@ -50,6 +63,10 @@ def _pass_literals(code: Code, opening: int) -> tuple[str, str]:
     values = [text if moved else name for name, text, moved in zip(names, texts, literal, strict=True)]
     _remove_arguments(code, arguments, literal)
     return ", ".join(parameters), ", ".join(values)
+
+
+def _is_literal(argument: str) -> bool:
+    return argument in ("0", "NULL") or argument.startswith("{")
 
 
 def _split_arguments(code: Code, opening: int) -> list[range]:
@@ -155,9 +172,12 @@ def _name(code: Code, start: int, end: int) -> str:
     return name
 
 
+_TAKE_KERNELS = ("cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaFuncSetAttribute", "cudaFuncGetAttributes")
+
+
 def _rewrite_pointer_launches(code: Code) -> None:
     """Removes the cast in `cudaLaunchKernel((void*)kernel, ...)`, because the types of the parameters are needed."""
-    for position in list(code.words("cudaLaunchKernel", "cudaFuncSetAttribute", "cudaFuncGetAttributes")):
+    for position in list(code.words(*_TAKE_KERNELS)):
         opening = code.after(position)
         if code.text(opening) != "(":
             continue

@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from .cuda_namespace import cuda_namespace
 
 _LONGEST_TEXT = 1000
+_LONGEST_NOTES = 4000
 _real_device = torch.device
 _real_generator = torch.Generator
 _real_fork_rng = torch.random.fork_rng
@@ -72,6 +73,19 @@ def cuda_is_cpu() -> Iterator[None]:
 def set_block_order(runtime: Path, seed: int) -> None:
     """Sets the schedule of later launches: 0 is ascending, other seeds shuffle the blocks and reverse the threads."""
     ctypes.CDLL(str(runtime)).inlinebench_set_block_order(ctypes.c_uint(seed))
+
+
+def find_races(runtime: Path, wanted: bool) -> None:
+    """Sets whether later launches look for data races. Kernels run many times slower meanwhile."""
+    ctypes.CDLL(str(runtime)).inlinebench_find_races(ctypes.c_int(wanted))
+
+
+def race_notes(runtime: Path) -> list[str]:
+    """Returns what was found since the last call that does not make a result wrong: races that change nothing, and
+    reads of what nobody wrote."""
+    text = ctypes.create_string_buffer(_LONGEST_NOTES)
+    ctypes.CDLL(str(runtime)).inlinebench_take_race_notes(text, ctypes.c_size_t(len(text)))
+    return text.value.decode(errors="replace").splitlines()
 
 
 def launches(runtime: Path) -> int:

@@ -19,7 +19,8 @@ INCLUDE_DIR = _HERE / "include"
 """Comes before torch's include folders, and replaces the CUDA toolkit's."""
 
 _RUNTIME = _HERE / "runtime"
-_RUNTIME_NAMES = ("fibre", "memory", "worker", "faults", "grid", "async_copies", "tensor_cores")
+_RUNTIME_NAMES = ("fibre", "memory", "worker", "faults", "grid", "async_copies", "tensor_cores", "cooperative",
+                  "shadow", "clocks", "races", "race_hooks", "race_report")
 RUNTIME_SOURCES: tuple[Path, ...] = tuple(_RUNTIME / f"{name}.cpp" for name in _RUNTIME_NAMES)
 """The sources of `runtime_library`. They do not use torch's headers."""
 
@@ -39,6 +40,18 @@ SOURCE_FLAGS = (
     "-Wno-attributes",
 )
 """Flags for a translated CUDA source. A plain C++ source needs only INCLUDE_DIR."""
+
+RACE_FLAGS = (
+    "-fsanitize=thread",  # calls the runtime (race_hooks.cpp) before each access; libtsan is not linked
+    "--param=tsan-distinguish-volatile=1",
+    "--param=tsan-instrument-func-entry-exit=0",
+    "-Wno-tsan",  # libtsan does not know fences; the runtime does
+    *("-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"),  # calls, which the linker wraps
+    *("-g1", "-gdwarf-4"),  # lines of the accesses; addr2line confuses the files of DWARF 5
+)
+"""Further flags for a translated source whose data races are looked for."""
+
+_RACE_LINK_FLAGS = ("-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset",)
 
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra")
 
@@ -125,7 +138,7 @@ def host_link_flags(flags: Sequence[str]) -> list[str]:
 
 def link_flags(library: Path) -> list[str]:
     """Returns flags that link a module with a library made by `runtime_library`, and find it at run time."""
-    return [str(library), f"-Wl,-rpath,{library.parent}"]
+    return [str(library), f"-Wl,-rpath,{library.parent}", *_RACE_LINK_FLAGS]
 
 
 def runtime_library(cache: Path, compiler: str = "g++") -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from .conditionals import split_directive
@@ -48,7 +48,7 @@ _WORDS = [
     (r"cuModule\w+|cuLaunch\w+|cuCtx\w+|cuMem[A-Z]\w*|cuFunc[A-Z]\w*|cuInit|PFN_cu\w+|cudaGetDriverEntryPoint\w*",
      "the driver API"),
     (r"cudaGraph\w*|cudaStreamBeginCapture|cudaStreamEndCapture|CUDAGraph", "CUDA graphs"),
-    (r"cudaLaunchCooperativeKernel|cudaLaunchKernelEx\w*", "cooperative, cluster and extended launches"),
+    (r"cudaLaunchKernelEx\w*", "cluster and extended launches"),
     (r"__cluster_dims__|this_cluster|cluster_group|cluster_dims", "thread block clusters"),
     (r"__nv_\w*fp[468]\w*", "8-bit and smaller floats"),
     (r"cudaIpc\w+|cudaDeviceEnablePeerAccess|cudaMemcpyPeer\w*", "access to other devices"),
@@ -148,8 +148,7 @@ def _is_libcuxx(code: Code, position: int) -> bool:
 
 
 def refuse_device_constructs(code: Code) -> None:
-    """Raises Unsupported for a launch inside a kernel, a grid barrier, and a loop that waits for another block."""
-    _refuse_grid_barrier(code)
+    """Raises Unsupported for a launch inside a kernel, and a loop that waits for another block."""
     functions = [function for function in find_functions(code) if function.on_device]
     launching = _launching_on_both(code, functions)
     for function in functions:
@@ -185,35 +184,6 @@ def _first_launch(code: Code, function: Function, launching: Collection[str]) ->
         if calls or code.text(position) == "<<<":
             return position
     return None
-
-
-def _refuse_grid_barrier(code: Code) -> None:
-    names = set(_grid_names(code))
-    for position in code.words("sync"):
-        joint = code.before(position)
-        owner = code.before(joint)
-        opening = code.after(position)
-        on_member = code.text(joint) in (".", "->") and (code.text(owner) in names or _calls_this_grid(code, owner))
-        on_argument = code.text(opening) == "(" and code.text(code.after(opening)) in names
-        if on_member or on_argument:
-            raise Unsupported("grid.sync()", code.tokens[position].line,
-                              "a barrier of the whole grid cannot run on the CPU; run with a CUDA device")
-
-
-def _grid_names(code: Code) -> Iterator[str]:
-    """Iterates over variables that hold the grid group: `auto grid = cg::this_grid()`, `cg::grid_group grid`."""
-    for position in code.words("this_grid", "grid_group"):
-        before = code.before(position)
-        while code.text(before) in ("::", "cg", "cooperative_groups"):
-            before = code.before(before)
-        if code.text(before) == "=":
-            yield code.text(code.before(before))
-        elif code.text(position) == "grid_group" and code.is_word(code.after(position)):
-            yield code.text(code.after(position))
-
-
-def _calls_this_grid(code: Code, closing: int) -> bool:
-    return code.text(closing) == ")" and code.text(code.before(code.opening(closing))) == "this_grid"
 
 
 def _refuse_waiting(code: Code, function: Function) -> None:

@@ -18,7 +18,7 @@ from inlinebench.compare.fingerprint import Fingerprint, same_bits
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.buffer_rotation import BufferRotation
 from inlinebench.evaluation.checks import Checker
-from inlinebench.evaluation.failures import Failed
+from inlinebench.evaluation.failures import UNINITIALISED, Failed
 from inlinebench.evaluation.integrity.batches import Batch
 from inlinebench.evaluation.integrity.checks import IntegrityChecks
 from inlinebench.evaluation.recomputing import CallCheck
@@ -47,6 +47,8 @@ join can finish behind the blocking kernel unnoticed; without it, this work is m
 LOOPS, LOOP_CALLS, LOOP_MS = 4, 16, 20.0
 """Loops that measure the wall time (the first one warms up), the most calls in each, and the target time of each in ms.
 """
+RACE_CALLS = 2
+"""How many calls look for data races on the CPU: one in each order of the blocks."""
 TO_CONFIRM = 16
 """How many more calls are made on a kind of inputs that seems to be slower."""
 BELOW_ROOFLINE = 0.95
@@ -174,9 +176,10 @@ class Calls:
         order = self._choose_block_order(number if ordered_as is None else ordered_as)
         called = self._requests.call(
             buffer_set, non_tensors, random_seed, blocked=self._choose_blocked(number, profiled), trace=trace,
-            block_order=order,
+            block_order=order, races=0 < number <= RACE_CALLS,
         )
-        self._attempt.notes.update(called.notes)
+        # A kernel may read what nothing wrote and discard it, so that alone says nothing about a result.
+        self._attempt.notes.update(note for note in called.notes if not note.startswith(UNINITIALISED))
         state = self._gpu_state()
         self._candidate.stop()
         what = "a profiled call" if profiled else f"call {number}"
@@ -198,7 +201,7 @@ class Calls:
         if failure:
             what += ", blocks in shuffled order" if order else ""
             mismatch = self._checker.mismatch(what, variant)
-            errors = [note for note in called.notes if note.startswith(CUDA_REPORTS)]
+            errors = [note for note in called.notes if note.startswith((CUDA_REPORTS, UNINITIALISED))]
             raise self._wrong(f"{label}: {failure}", errors or self._remarks(variant, number), mismatch)
         self._matched_as_drawn = self._matched_as_drawn or variant is Variant.PLAIN
         if not profiled:

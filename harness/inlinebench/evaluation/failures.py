@@ -24,10 +24,14 @@ FAILURES = {
 CPU_FINDINGS = {
     "inlinebench: barrier divergence": Verdict.WRONG,
     "inlinebench: invalid warp mask": Verdict.WRONG,
+    "inlinebench: data race": Verdict.WRONG,
     "inlinebench: too much static shared memory": Verdict.BUILD_FAILED,
 }
 """The verdict for each message of the CPU runtime when it stops a kernel. A solution can print or raise such a message
 itself, so none of the verdicts may be better than a failure."""
+
+UNINITIALISED = "uninitialised read of "
+"""How the CPU runtime's note on a read of what nothing wrote begins. The reason of a call that differs repeats it."""
 
 
 class Failed(Exception):

@@ -77,7 +77,7 @@ class Requests:
 
     def call(
         self, buffer_set: int, non_tensors: tuple[Any, ...], random_seed: int, *, blocked: bool, trace: Traced,
-        block_order: int,
+        block_order: int, races: bool,
     ) -> Called:
         """Makes one call on a set of buffers. The candidate keeps running afterwards.
 
@@ -88,12 +88,13 @@ class Requests:
             blocked: whether to queue the call behind the blocking kernel.
             trace: what to trace the call for.
             block_order: the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
+            races: whether to look for data races, on the CPU.
         """
         limit = self._blocking.limit_ms if blocked else 0.0
         self._candidate.resume()
         reply = self._candidate.ask(
             "call", set=buffer_set, non_tensors=pack(non_tensors), random_seed=random_seed, blocking_ms=limit,
-            block_order=block_order, trace=trace,
+            block_order=block_order, races=races, trace=trace,
         )
         raise_failure(reply, self._workload.device)
         called = read_called(reply)

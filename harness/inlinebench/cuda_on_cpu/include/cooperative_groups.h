@@ -1,5 +1,4 @@
-// Cooperative groups up to a warp: blocks, tiles and coalesced threads. The grid group only gives ranks and sizes; the
-// translation refuses its barrier.
+// Cooperative groups: grids, blocks, tiles and coalesced threads.
 #pragma once
 
 #include "inlinebench/runtime.h"
@@ -132,6 +131,8 @@ class thread_group {
 
 class grid_group {
  public:
+  static bool is_valid() { return true; }
+  static void sync(INLINEBENCH_LINE) { inlinebench::block_barrier(inlinebench::BlockBarrier::grid, 0, line); }
   static unsigned long long thread_rank() { return block_rank() * details::block_size() + details::block_rank(); }
   static unsigned long long size() { return num_blocks() * details::block_size(); }
   static unsigned long long num_threads() { return size(); }
@@ -245,7 +246,7 @@ inline T exclusive_scan(const lane_group& group, T value, INLINEBENCH_LINE) {
 
 // A copy by the whole group: each thread copies its share at once. `wait` is the barrier that makes it visible.
 template <class Group, class T>
-inline void memcpy_async(const Group& group, T* to, const T* from, std::size_t bytes) {
+INLINEBENCH_INLINE void memcpy_async(const Group& group, T* to, const T* from, std::size_t bytes) {
   auto* target = reinterpret_cast<char*>(to);
   auto* source = reinterpret_cast<const char*>(from);
   for (std::size_t i = group.thread_rank(); i < bytes; i += group.size()) target[i] = source[i];

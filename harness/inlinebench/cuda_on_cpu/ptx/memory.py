@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .operation import SPACE, TYPES, Operation, flags, translates
+from .operation import FENCE, SPACE, TYPES, Operation, flags, translates
 from .syntax import Immediate, Name, Operand
 
 _SHARED = ("shared", "shared::cta")
@@ -31,26 +31,28 @@ def _space(op: Operation) -> str:
 @translates("ld", "ldu")
 def load(op: Operation) -> str:
     """Loads of one value or a vector."""
-    space, parameters, _, parts = _vector(op, "acquire", register=0)
+    order, space, parameters, _, parts = _vector(op, "acquire", register=0)
     loaded = f"const auto loaded = {SPACE}load<{parameters}>({space}({op.address(op.operands[1])}));"
+    loaded += f" {FENCE}" if order == "acquire" else ""
     return f"{loaded} {' '.join(op.put(part, f'loaded.value[{index}]') for index, part in enumerate(parts))}"
 
 
 @translates("st")
 def store(op: Operation) -> str:
     """Stores of one value or a vector."""
-    space, parameters, kind, parts = _vector(op, "release", register=1)
+    order, space, parameters, kind, parts = _vector(op, "release", register=1)
     values = f"{SPACE}Values<{TYPES[kind]}, {len(parts)}>{{{{{op.values(kind, parts)}}}}}"
-    return f"{SPACE}store<{parameters}>({space}({op.address(op.operands[0])}), {values});"
+    fence = f"{FENCE} " if order == "release" else ""
+    return f"{fence}{SPACE}store<{parameters}>({space}({op.address(op.operands[0])}), {values});"
 
 
-def _vector(op: Operation, ordering: str, register: int) -> tuple[str, str, str, tuple[Operand, ...]]:
+def _vector(op: Operation, ordering: str, register: int) -> tuple[str, str, str, str, tuple[Operand, ...]]:
     """Reads a load or a store, whose operand number `register` is a register or a vector of them.
 
-    `ordering` is the word for an access that orders others. Returns the function that checks the address, the
-    template's parameters, the type, and the registers.
+    `ordering` is the word for an access that orders others. Returns the word about order that it has, the function that
+    checks the address, the template's parameters, the type, and the registers.
     """
-    strong = op.pick(ordering, "relaxed", "volatile", "weak") not in ("", "weak")
+    order = op.pick(ordering, "relaxed", "volatile", "weak")
     op.drop(*_SCOPES)
     hints = _drop_hints(op)
     space = _space(op)
@@ -60,13 +62,14 @@ def _vector(op: Operation, ordering: str, register: int) -> tuple[str, str, str,
     parts = op.vector(op.operands[register])
     if len(parts) != count:
         raise op.unknown()
-    return space, ", ".join([TYPES[kind], str(count), *flags(strong)]), kind, parts
+    return order, space, ", ".join([TYPES[kind], str(count), *flags(order not in ("", "weak"))]), kind, parts
 
 
 @translates("atom", "red")
 def atomic(op: Operation) -> str:
     """Atomic operations. A vector is one operation an element."""
-    op.drop("relaxed", "acquire", "release", "acq_rel", "noftz", *_SCOPES)
+    order = op.pick("relaxed", "acquire", "release", "acq_rel")
+    op.drop("noftz", *_SCOPES)
     hints = _drop_hints(op)
     space = _space(op)
     name = op.choose("add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas")
@@ -86,7 +89,7 @@ def atomic(op: Operation) -> str:
     for index, result in enumerate(results):
         values = op.values(kind, tuple(parts[index] for parts in sources))
         steps.append(op.put(result, f"{SPACE}atomic_{name}(at + {index}, {values})"))
-    return " ".join([start, *steps])
+    return " ".join([*([FENCE] if order in ("release", "acq_rel") else []), start, *steps])
 
 
 @translates("prefetch", "prefetchu", "createpolicy")

@@ -10,6 +10,8 @@ from .syntax import Address, Immediate, Instruction, Name, Operand, Pair, PtxErr
 
 SPACE = "::inlinebench::ptx::"
 """The namespace of the instructions in C++."""
+FENCE = "__threadfence();"
+"""The statement of a fence in C++. The CPU runtime has one kind, of the whole device."""
 
 TYPES: dict[str, str] = {
     "pred": "bool",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .operation import SPACE, Operation, flags, translates
+from .operation import FENCE, SPACE, Operation, flags, translates
 from .syntax import Address, Name, Operand
 
 _SHARED = ("shared", "shared::cta")
@@ -121,7 +121,7 @@ def fence(op: Operation) -> str:
         raise op.unknown()
     op.words = []
     op.finish(0)
-    return "__threadfence();"
+    return FENCE
 
 
 @translates("mbarrier")

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "inlinebench/async_copies.h"
+#include "races.h"
 #include "worker.h"
 
 namespace inlinebench {
@@ -13,8 +14,9 @@ void AsyncCopies::clear(std::size_t threads) {
   for (Thread& thread : threads_) thread.pending.clear(), thread.groups = 0;
 }
 
-void AsyncCopies::add(unsigned thread, void* to, const void* from, std::size_t bytes, std::size_t copied) {
-  threads_[thread].pending.push_back({to, from, bytes, copied, threads_[thread].groups});
+void AsyncCopies::add(unsigned thread, void* to, const void* from, std::size_t bytes, std::size_t copied,
+                      void* pc) {
+  threads_[thread].pending.push_back({to, from, bytes, copied, pc, threads_[thread].groups});
 }
 
 void AsyncCopies::wait(unsigned thread, unsigned newest) {
@@ -31,13 +33,15 @@ void AsyncCopies::finish(unsigned thread) {
 }
 
 void AsyncCopies::make(const Copy& copy) {
+  race_access(copy.from, copy.copied, Kind::read, copy.pc);
+  race_access(copy.to, copy.bytes, Kind::write, copy.pc);
   std::memcpy(copy.to, copy.from, copy.copied);
   std::memset(static_cast<char*>(copy.to) + copy.copied, 0, copy.bytes - copy.copied);
 }
 
 void copy_async(void* to, const void* from, std::size_t bytes, std::size_t copied) {
   Worker& worker = *Worker::existing();
-  worker.copies().add(worker.running(), to, from, bytes, copied);
+  worker.copies().add(worker.running(), to, from, bytes, copied, __builtin_return_address(0));
   if (worker.job()->reversed) worker.copies().finish(worker.running());
 }
 void commit_copies() {

@@ -9,7 +9,8 @@ namespace inlinebench {
 class AsyncCopies {
  public:
   void clear(std::size_t threads);
-  void add(unsigned thread, void* to, const void* from, std::size_t bytes, std::size_t copied);
+  // `pc` is the place in the source.
+  void add(unsigned thread, void* to, const void* from, std::size_t bytes, std::size_t copied, void* pc);
   void commit(unsigned thread) { ++threads_[thread].groups; }
   // Makes the copies of all groups except the newest ones.
   void wait(unsigned thread, unsigned newest);
@@ -20,6 +21,7 @@ class AsyncCopies {
     void* to;
     const void* from;
     std::size_t bytes, copied;
+    void* pc;
     unsigned group;
   };
   struct Thread {

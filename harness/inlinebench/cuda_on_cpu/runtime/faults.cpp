@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "inlinebench/runtime.h"
+#include "races.h"
 #include "worker.h"
 
 namespace inlinebench {
@@ -39,6 +40,16 @@ void say(const char* what, const char* kernel, const char* detail) {
   }
 }
 
+// What was found before the fault. It allocates memory, which is safe enough where the fault is in a kernel's own code.
+void say_races() {
+  race_thread = nullptr;
+  std::string found = RaceDetector::instance().findings_so_far();
+  if (!found.empty()) found = "inlinebench: " + found + "\n";
+  found += RaceDetector::instance().take_notes();
+  ssize_t ignored = write(2, found.data(), found.size());
+  (void)ignored;
+}
+
 // Says what is known, then lets the earlier handler (Python's faulthandler, or death by the signal) have it.
 void on_fault(int signal, siginfo_t* info, void*) {
   Worker* worker = Worker::existing();
@@ -54,6 +65,7 @@ void on_fault(int signal, siginfo_t* info, void*) {
       }
     }
     say(title(signal), worker->job()->info->kernel, detail);
+    if (worker->job()->races) say_races();
   }
   for (std::size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); ++i)
     if (handled[i] == signal) sigaction(signal, &previous[i], nullptr);

@@ -13,9 +13,11 @@
 #include <thread>
 #include <vector>
 
+#include "cooperative.h"
 #include "faults.h"
 #include "inlinebench/runtime.h"
 #include "memory.h"
+#include "races.h"
 #include "worker.h"
 
 namespace inlinebench {
@@ -25,6 +27,7 @@ namespace {
 constexpr int invalid_configuration = 9;   // cudaErrorInvalidConfiguration
 constexpr int invalid_value = 1;           // cudaErrorInvalidValue
 constexpr int launch_failure = 719;        // cudaErrorLaunchFailure
+constexpr int too_many_blocks = 720;       // cudaErrorCooperativeLaunchTooLarge
 constexpr unsigned most_workers = 16;      // each may keep 1024 stacks of two mappings; a process has 65530
 constexpr std::uint64_t largest_chunk = 16;
 constexpr std::size_t default_dynamic_limit = 48 * 1024;
@@ -60,6 +63,11 @@ unsigned order_from_environment() {
 }
 std::atomic<int> launch_count{0};
 
+std::atomic<bool>& races_wanted() {
+  static std::atomic<bool> wanted{std::getenv("INLINEBENCH_RACES") != nullptr};
+  return wanted;
+}
+
 std::atomic<unsigned>& order_seed() {
   static std::atomic<unsigned> seed{order_from_environment()};
   return seed;
@@ -75,8 +83,8 @@ unsigned worker_count() {
 // One launch, as the workers share it.
 class Grid {
  public:
-  Grid(const LaunchInfo& info, Body body, const void* closure, unsigned seed, unsigned workers)
-      : job_{&info, body, closure, seed != 0},
+  Grid(const LaunchInfo& info, Body body, const void* closure, unsigned seed, unsigned workers, bool races)
+      : job_{&info, body, closure, seed != 0, races},
         blocks_(std::uint64_t{info.grid.x} * info.grid.y * info.grid.z),
         order_(blocks_, seed),
         chunk_(std::clamp<std::uint64_t>(blocks_ / (workers * 8), 1, largest_chunk)) {}
@@ -96,7 +104,19 @@ class Grid {
     worker.end();
   }
 
+  void work_together() {
+    CooperativeGrid blocks(blocks_);
+    job_.cooperative = &blocks;
+    blocks.run([this](std::uint64_t nth) {
+      Worker& worker = Worker::current();
+      worker.begin(job_);
+      if (!failed_) fail(worker.run_block(position(order_[nth])));
+      worker.end();
+    });
+  }
+
   const std::string& error() const { return error_; }
+  bool races() const { return job_.races; }
 
  private:
   uint3 position(std::uint64_t block) const {
@@ -134,7 +154,7 @@ class Pool {
   bool usable() const { return process_ == getpid(); }
 
   void run(Grid& grid) {
-    if (grid.blocks() > 1 && helpers_) {
+    if (grid.blocks() > 1 && helpers_ && !grid.races()) {
       std::lock_guard lock(mutex_);
       grid_ = &grid;
       busy_ = helpers_;
@@ -196,6 +216,10 @@ Refusal check_configuration(const LaunchInfo& info) {
   if (info.shared_bytes > dynamic_limit)
     return {invalid_value, "at most " + std::to_string(dynamic_limit) + " bytes of dynamic shared memory are allowed" +
                                (dynamic_limit < largest_dynamic_limit ? " without cudaFuncSetAttribute" : "")};
+  std::uint64_t resident = std::uint64_t{multiprocessors} * resident_blocks(static_cast<unsigned>(threads));
+  if (info.cooperative && std::uint64_t{grid.x} * grid.y * grid.z > resident)
+    return {too_many_blocks, "at most " + std::to_string(resident) + " blocks of this size can be there at once, which a " +
+                                 "cooperative launch needs"};
   return {};
 }
 
@@ -245,9 +269,16 @@ void launch(const LaunchInfo& info, Body body, const void* closure) {
   {
     std::lock_guard lock(one_at_a_time);
     install_fault_handlers();
-    Grid grid(info, body, closure, order_seed(), worker_count());
-    pool().run(grid);
+    bool races = races_wanted();
+    if (races) RaceDetector::instance().begin_launch(info);
+    Grid grid(info, body, closure, order_seed(), worker_count(), races);
+    if (info.cooperative)
+      grid.work_together();
+    else
+      pool().run(grid);
     error = grid.error();
+    if (races)
+      if (std::string found = RaceDetector::instance().end_launch(); error.empty()) error = found;
     if (error.empty())
       if (std::string overwritten = find_overwritten(); !overwritten.empty())
         error = "out of bounds access in kernel " + std::string(info.kernel) + ": " + overwritten;
@@ -299,6 +330,18 @@ void inlinebench_throw_errors(int yes) { inlinebench::throw_errors = yes != 0; }
 // Copies the first error since the last call into `text` and forgets it; gives its length, 0 for none.
 std::size_t inlinebench_take_error(char* text, std::size_t size) {
   return inlinebench::take(inlinebench::recorded_error, text, size);
+}
+
+// Whether later launches look for data races. They find those of sources compiled with RACE_FLAGS.
+void inlinebench_find_races(int yes) {
+  inlinebench::races_wanted() = yes != 0;
+  if (yes) inlinebench::RaceDetector::instance().begin_call();
+}
+
+// Copies what was found and does not make a result wrong, one finding a line.
+std::size_t inlinebench_take_race_notes(char* text, std::size_t size) {
+  std::string notes = inlinebench::RaceDetector::instance().take_notes();
+  return inlinebench::take(notes, text, size);
 }
 
 // The same for the first launch since the last call that a GPU would refuse.

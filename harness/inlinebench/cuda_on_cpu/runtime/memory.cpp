@@ -129,6 +129,17 @@ std::size_t allocation_size(const void* data) {
   return found == all.live.end() ? 0 : found->second.bytes;
 }
 
+Found find_allocation(const char* byte) {
+  auto& all = registry();
+  std::lock_guard lock(all.mutex);
+  // A page belongs to one allocation, so an address beside the data in its pages is the allocation's as well.
+  auto after = all.live.upper_bound(byte);
+  if (after != all.live.end() && byte >= after->second.area.low) return {after->first, after->second.bytes};
+  if (after == all.live.begin()) return {};
+  const Allocation& block = std::prev(after)->second;
+  return byte < block.area.high ? Found{block.data, block.bytes} : Found{};
+}
+
 std::string find_overwritten() {
   auto& all = registry();
   std::lock_guard lock(all.mutex);

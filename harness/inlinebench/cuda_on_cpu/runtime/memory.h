@@ -16,6 +16,13 @@ struct GuardedArea {
   void unmap();
 };
 
+// The allocation of the tensor or buffer that contains an address; 0 bytes if there is none.
+struct Found {
+  const char* data = nullptr;
+  std::size_t bytes = 0;
+};
+Found find_allocation(const char* byte);
+
 // Empty if all canaries and watched ranges are intact; otherwise what was overwritten.
 std::string find_overwritten();
 

@@ -1,14 +1,17 @@
 #include "worker.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include "inlinebench/poison.h"
+#include "races.h"
 
 extern "C" {
 INLINEBENCH_TLS uint3 threadIdx;
@@ -85,7 +88,10 @@ void Worker::begin(const Job& job) {
   dynamic_ = dynamic_area_.high - padded;
 }
 
-void Worker::end() { job_ = nullptr; }
+void Worker::end() {
+  job_ = nullptr;
+  race_thread = nullptr;
+}
 
 std::string Worker::run_block(uint3 block) {
   blockIdx = block;
@@ -109,6 +115,7 @@ std::string Worker::run_block(uint3 block) {
     warps_[warp] = {lanes == 32 ? 0xffffffffu : (1u << lanes) - 1, 0, 0};
   }
   error_.clear();
+  if (job_->races) clock_.begin((block.z * gridDim.y + block.y) * gridDim.x + block.x, threads_in_block_);
 
   // A fibre comes back here only when no thread can run.
   while (alive_ && error_.empty()) {
@@ -151,6 +158,7 @@ void Worker::make_current(unsigned thread) {
   running_ = thread;
   threads_[thread].state = State::running;
   threadIdx = index_[thread];
+  if (job_->races) race_thread = &clock_.threads[thread];
 }
 
 void Worker::make_ready(unsigned thread) {
@@ -242,10 +250,12 @@ void Worker::release_barrier() {
   int count = barrier_.count, arrived = static_cast<int>(barrier_.arrived);
   switch (barrier_.kind) {
     case BlockBarrier::sync: break;
+    case BlockBarrier::grid: meet_other_blocks(); break;
     case BlockBarrier::count: barrier_.result = count; break;
     case BlockBarrier::all: barrier_.result = count == arrived; break;
     case BlockBarrier::any: barrier_.result = count != 0; break;
   }
+  if (job_->races) clock_.barrier();
   for (unsigned thread : at_barrier_) make_ready(thread);
   at_barrier_.clear();
   barrier_.arrived = 0;
@@ -262,6 +272,7 @@ void Worker::named_barrier(unsigned number, unsigned count, bool waits, int line
     fail("invalid barrier" + where + ": " + std::to_string(count) + " threads are expected, but those that arrived " +
          "before expect " + std::to_string(barrier.count));
   barrier.count = count;
+  race_release(&barrier);
   if (++barrier.arrived == count) {
     for (unsigned thread : barrier.waiting) make_ready(thread);
     barrier = {};
@@ -272,6 +283,7 @@ void Worker::named_barrier(unsigned number, unsigned count, bool waits, int line
     barrier.waiting.push_back(running_);
     park();
   }
+  if (waits) race_acquire(&barrier);
 }
 
 bool Worker::wait_for_phase(int line) {
@@ -296,6 +308,17 @@ bool Worker::wake_phase_waiters(bool complete) {
     make_ready(thread);
   }
   return !std::exchange(at_phase_, {}).empty();
+}
+
+// On the calling fibre the whole OS thread waits. It may be a fibre whose CUDA thread returned, which cannot fail.
+void Worker::meet_other_blocks() {
+  std::string place = std::string(job_->info->kernel) + ", line " + std::to_string(barrier_.line) + ": ";
+  if (!job_->cooperative)
+    error_ = "barrier divergence at " + place + "grid.sync() needs a launch by cudaLaunchCooperativeKernel";
+  else if (!job_->cooperative->wait([this] {
+             if (job_->races) RaceDetector::instance().grid_barrier();
+           }))
+    error_ = "barrier divergence at " + place + "some blocks of the grid end without this barrier";
 }
 
 void Worker::warp_collective(unsigned mask, void* post, WarpOperation operation, const char* name, int line) {
@@ -329,7 +352,10 @@ bool Worker::complete_warp_operation(unsigned index, unsigned mask, WarpOperatio
     if (lanes[lane].mask != mask || lanes[lane].operation != operation) return false;
     posts[lane] = lanes[lane].post;
   }
-  operation(needed, posts);
+  if (operation)
+    operation(needed, posts);
+  else if (job_->races)
+    clock_.warp_sync(index, needed);
   warp.waiting &= ~needed;
   for (unsigned left = needed; left; left &= left - 1) {
     unsigned thread = index * 32 + static_cast<unsigned>(__builtin_ctz(left));
@@ -403,7 +429,7 @@ std::string Worker::divergence() const {
 
 void Worker::poison_dynamic() {
   if (dynamic_ == dynamic_area_.high) return;
-  poison(dynamic_ - canary, static_cast<std::size_t>(dynamic_area_.high - dynamic_) + canary);
+  poison(dynamic_ - canary, static_cast<std::size_t>(dynamic_area_.high - dynamic_) + canary, shared_poison());
 }
 
 void* Worker::shared_allocate(std::size_t bytes, std::size_t alignment, const char* name) {
@@ -415,7 +441,7 @@ void* Worker::shared_allocate(std::size_t bytes, std::size_t alignment, const ch
   auto start = (reinterpret_cast<std::uintptr_t>(static_top_) + canary + unit - 1) / unit * unit;
   auto* data = reinterpret_cast<char*>(start);
   static_top_ = data + bytes;
-  poison(data - canary, bytes + 2 * canary);
+  poison(data - canary, bytes + 2 * canary, shared_poison());
   shared_variables_.push_back({data, bytes, name});
   return data;
 }
@@ -426,14 +452,42 @@ std::string Worker::find_shared_overrun() const {
     return "out of bounds access in kernel " + std::string(job_->info->kernel) + ", block " + text(blockIdx) +
            ": a write outside the shared array `" + name + "`";
   };
+  std::uint64_t word = shared_poison();
   for (const SharedVariable& variable : shared_variables_)
-    if (find_unpoisoned(variable.data - canary, canary) || find_unpoisoned(variable.data + variable.bytes, canary))
+    if (find_unpoisoned(variable.data - canary, canary, word) ||
+        find_unpoisoned(variable.data + variable.bytes, canary, word))
       return report(variable.name);
   const char* end = dynamic_ + dynamic_bytes;
-  if (dynamic_bytes && (find_unpoisoned(dynamic_ - canary, canary) ||
-                        find_unpoisoned(end, static_cast<std::size_t>(dynamic_area_.high - end))))
+  if (dynamic_bytes && (find_unpoisoned(dynamic_ - canary, canary, word) ||
+                        find_unpoisoned(end, static_cast<std::size_t>(dynamic_area_.high - end), word)))
     return report("extern __shared__");
   return "";
+}
+
+bool Worker::in_shared(const char* byte) const {
+  return (byte >= static_area_.low && byte < static_area_.high) ||
+         (byte >= dynamic_area_.low && byte < dynamic_area_.high);
+}
+
+std::string Worker::name_memory(const void* address) const {
+  auto* byte = static_cast<const char*>(address);
+  for (const SharedVariable& variable : shared_variables_)
+    if (byte >= variable.data && byte < variable.data + variable.bytes)
+      return std::string("`") + variable.name + "` (shared)";
+  if (in_shared(byte)) return "dynamic shared memory";
+  Found found = find_allocation(byte);
+  std::istringstream names(job_->info->argument_names);
+  std::string name;
+  for (std::size_t i = 0; found.bytes && i < job_->info->arguments; ++i) {
+    if (!std::getline(names, name)) name.clear();
+    auto* pointer = static_cast<const char*>(job_->info->pointers[i]);
+    if (pointer >= found.data && pointer < found.data + found.bytes)
+      return (name.empty() ? "argument " + std::to_string(i + 1) : "`" + name + "`") + " (global)";
+  }
+  Dl_info symbol{};
+  if (!found.bytes && dladdr(address, &symbol) && symbol.dli_sname)
+    return std::string("`") + symbol.dli_sname + "` (global)";
+  return "global memory";
 }
 
 const char* Worker::describe_fault(const void* address, char* text, std::size_t size) const {

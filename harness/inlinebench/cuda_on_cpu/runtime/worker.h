@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "async_copies.h"
+#include "clocks.h"
+#include "cooperative.h"
 #include "fibre.h"
+#include "inlinebench/poison.h"
 #include "inlinebench/runtime.h"
 #include "memory.h"
 
@@ -22,6 +25,8 @@ struct Job {
   Body body;
   const void* closure;
   bool reversed;  // the second schedule: threads of a block in descending order
+  bool races;     // whether to look for data races
+  CooperativeGrid* cooperative = nullptr;  // null for an ordinary launch
 };
 
 class Worker {
@@ -57,6 +62,12 @@ class Worker {
   std::size_t dynamic_shared_bytes() const { return job_ ? job_->info->shared_bytes : 0; }
 
   const Job* job() const { return job_; }
+  // What shared memory holds before it is written: NaN patterns, and large numbers in the second order of threads,
+  // because fmaxf and the like drop a NaN.
+  std::uint64_t shared_poison() const { return job_->reversed ? large_poison : plain_poison; }
+  bool in_shared(const char* byte) const;
+  // "`held` (shared)", for messages.
+  std::string name_memory(const void* address) const;
   const char* describe_fault(const void* address, char* text, std::size_t size) const;
 
  private:
@@ -109,6 +120,7 @@ class Worker {
   void leave_fibre();
   void thread_exited();
   void release_barrier();
+  void meet_other_blocks();
   bool complete_warp_operation(unsigned warp, unsigned mask, WarpOperation operation, int except);
   bool release_converging();
   bool wake_phase_waiters(bool complete);
@@ -127,6 +139,7 @@ class Worker {
   std::size_t ready_head_ = 0;
   std::vector<unsigned> at_barrier_;
   Barrier barrier_;
+  BlockClock clock_;  // for data races
   NamedBarrier named_barriers_[16];
   std::vector<unsigned> at_phase_;  // threads that wait for the phase of an mbarrier
   bool progress_ = false;           // whether what they wait for may have come nearer since they were last woken

@@ -12,7 +12,7 @@ template <class To, class From>
 inline To bits_as(From from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
-  std::memcpy(&to, &from, sizeof to);
+  __builtin_memcpy(&to, &from, sizeof to);
   return to;
 }
 

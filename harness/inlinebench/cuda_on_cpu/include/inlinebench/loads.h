@@ -3,6 +3,7 @@
 
 #include "inlinebench/bfloat16.h"
 #include "inlinebench/half.h"
+#include "inlinebench/qualifiers.h"
 #include "inlinebench/vector_types.h"
 
 // The types that CUDA has these functions for.
@@ -14,16 +15,16 @@
   DO(__half) DO(__half2) DO(__nv_bfloat16) DO(__nv_bfloat162)
 
 #define INLINEBENCH_ACCESSES(T)                                \
-  inline T __ldg(const T* address) { return *address; }        \
-  inline T __ldca(const T* address) { return *address; }       \
-  inline T __ldcg(const T* address) { return *address; }       \
-  inline T __ldcs(const T* address) { return *address; }       \
-  inline T __ldcv(const T* address) { return *address; }       \
-  inline T __ldlu(const T* address) { return *address; }       \
-  inline void __stwb(T* address, T value) { *address = value; } \
-  inline void __stcg(T* address, T value) { *address = value; } \
-  inline void __stcs(T* address, T value) { *address = value; } \
-  inline void __stwt(T* address, T value) { *address = value; }
+  INLINEBENCH_INLINE T __ldg(const T* address) { return *address; }        \
+  INLINEBENCH_INLINE T __ldca(const T* address) { return *address; }       \
+  INLINEBENCH_INLINE T __ldcg(const T* address) { return *address; }       \
+  INLINEBENCH_INLINE T __ldcs(const T* address) { return *address; }       \
+  INLINEBENCH_INLINE T __ldcv(const T* address) { return *address; }       \
+  INLINEBENCH_INLINE T __ldlu(const T* address) { return *address; }       \
+  INLINEBENCH_INLINE void __stwb(T* address, T value) { *address = value; } \
+  INLINEBENCH_INLINE void __stcg(T* address, T value) { *address = value; } \
+  INLINEBENCH_INLINE void __stcs(T* address, T value) { *address = value; } \
+  INLINEBENCH_INLINE void __stwt(T* address, T value) { *address = value; }
 INLINEBENCH_FOR_EACH_LOADED(INLINEBENCH_ACCESSES)
 #undef INLINEBENCH_ACCESSES
 #undef INLINEBENCH_FOR_EACH_LOADED
@@ -33,7 +34,7 @@ namespace c10 {
 struct Half;
 struct BFloat16;
 template <class T, std::enable_if_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, int> = 0>
-inline T __ldg(const T* address) { return *address; }
+INLINEBENCH_INLINE T __ldg(const T* address) { return *address; }
 }  // namespace c10
 
 inline bool __isGlobal(const void*) { return true; }

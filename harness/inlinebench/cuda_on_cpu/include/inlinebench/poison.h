@@ -8,6 +8,8 @@ namespace inlinebench {
 
 // 0x7fff in every 16 bits: NaN as half, bfloat16, float and double, and far out of range as an index.
 constexpr std::uint64_t plain_poison = 0x7fff7fff7fff7fffull;
+// A number above 60000 in all of these formats, and far out of range as an index.
+constexpr std::uint64_t large_poison = 0x7b7b7b7b7b7b7b7bull;
 
 // As plain_poison, but each 16 bits are one of 14 other such NaNs: for canaries. Arithmetic keeps the bits of a NaN, so
 // what a kernel computes from one block's canary would pass for the next block's if they were alike.

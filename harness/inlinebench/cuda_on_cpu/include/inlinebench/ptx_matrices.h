@@ -70,20 +70,20 @@ inline char* row_address(std::uint64_t address) {
 }
 
 template <int count, bool transposed>
-inline void load_matrices(std::uint64_t address, std::uint32_t* fragment, int line = __builtin_LINE()) {
+INLINEBENCH_INLINE void load_matrices(std::uint64_t address, std::uint32_t* fragment, int line = __builtin_LINE()) {
   MatrixExchange<count, transposed> post{line, "ldmatrix", {}, {}};
-  if (const char* row = row_address<count>(address)) std::memcpy(post.row, row, sizeof post.row);
+  if (const char* row = row_address<count>(address)) __builtin_memcpy(post.row, row, sizeof post.row);
   warp_collective(0xffffffffu, &post, &MatrixExchange<count, transposed>::to_fragments, "ldmatrix", line);
-  std::memcpy(fragment, post.fragment, sizeof post.fragment);
+  __builtin_memcpy(fragment, post.fragment, sizeof post.fragment);
 }
 
 template <int count, bool transposed>
-inline void store_matrices(std::uint64_t address, const std::uint32_t* fragment, int line = __builtin_LINE()) {
+INLINEBENCH_INLINE void store_matrices(std::uint64_t address, const std::uint32_t* fragment, int line = __builtin_LINE()) {
   MatrixExchange<count, transposed> post{line, "stmatrix", {}, {}};
-  std::memcpy(post.fragment, fragment, sizeof post.fragment);
+  __builtin_memcpy(post.fragment, fragment, sizeof post.fragment);
   char* row = row_address<count>(address);
   warp_collective(0xffffffffu, &post, &MatrixExchange<count, transposed>::to_rows, "stmatrix", line);
-  if (row) std::memcpy(row, post.row, sizeof post.row);
+  if (row) __builtin_memcpy(row, post.row, sizeof post.row);
 }
 
 struct Transposition {

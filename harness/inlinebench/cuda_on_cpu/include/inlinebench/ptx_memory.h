@@ -36,22 +36,22 @@ struct Values {
 
 // `strong` accesses of one value are atomic.
 template <class T, int count, bool strong>
-inline Values<T, count> load(const char* address) {
+INLINEBENCH_INLINE Values<T, count> load(const char* address) {
   require_aligned(address, sizeof(T) * count);
   Values<T, count> values;
   if constexpr (strong && count == 1)
     values.value[0] = bits_as<T>(__atomic_load_n(reinterpret_cast<const BitsOf<T>*>(address), __ATOMIC_SEQ_CST));
   else
-    std::memcpy(&values, address, sizeof values);
+    __builtin_memcpy(&values, address, sizeof values);
   return values;
 }
 template <class T, int count, bool strong>
-inline void store(char* address, Values<T, count> values) {
+INLINEBENCH_INLINE void store(char* address, Values<T, count> values) {
   require_aligned(address, sizeof(T) * count);
   if constexpr (strong && count == 1)
     __atomic_store_n(reinterpret_cast<BitsOf<T>*>(address), bits_as<BitsOf<T>>(values.value[0]), __ATOMIC_SEQ_CST);
   else
-    std::memcpy(address, &values, sizeof values);
+    __builtin_memcpy(address, &values, sizeof values);
 }
 
 template <class T, int count>
@@ -60,30 +60,33 @@ inline T* target(char* address) {
   return reinterpret_cast<T*>(address);
 }
 template <class T>
-inline T atomic_add(T* at, T value) {
-  return atomic_update(at, [value](T old) {
+INLINEBENCH_INLINE T atomic_add(T* at, T value) {
+  return atomic_update(at, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED, [value](T old) {
     if constexpr (is_pair<T>) return __hadd2(old, value);
     else if constexpr (is_small<T>) return __hadd(old, value);
     else return static_cast<T>(old + value);
   });
 }
-#define INLINEBENCH_ATOMIC_PTX(NAME, RESULT) \
-  template <class T>                         \
-  inline T atomic_##NAME(T* at, T value) { return atomic_update(at, [value](T old) { return RESULT; }); }
-INLINEBENCH_ATOMIC_PTX(min, ptx::min<T>(old, value))
-INLINEBENCH_ATOMIC_PTX(max, ptx::max<T>(old, value))
-INLINEBENCH_ATOMIC_PTX(and, static_cast<T>(old & value))
-INLINEBENCH_ATOMIC_PTX(or, static_cast<T>(old | value))
-INLINEBENCH_ATOMIC_PTX(xor, static_cast<T>(old ^ value))
-INLINEBENCH_ATOMIC_PTX(inc, static_cast<T>(old >= value ? 0 : old + 1))
-INLINEBENCH_ATOMIC_PTX(dec, static_cast<T>(old == 0 || old > value ? value : old - 1))
+#define INLINEBENCH_ATOMIC_PTX(NAME, AGAIN, RESULT)                                               \
+  template <class T>                                                                              \
+  INLINEBENCH_INLINE T atomic_##NAME(T* at, T value) {                                            \
+    return atomic_update(at, __ATOMIC_SEQ_CST, AGAIN, [value]([[maybe_unused]] T old) { return RESULT; }); \
+  }
+INLINEBENCH_ATOMIC_PTX(min, __ATOMIC_ACQUIRE, ptx::min<T>(old, value))
+INLINEBENCH_ATOMIC_PTX(max, __ATOMIC_ACQUIRE, ptx::max<T>(old, value))
+INLINEBENCH_ATOMIC_PTX(and, __ATOMIC_ACQUIRE, static_cast<T>(old & value))
+INLINEBENCH_ATOMIC_PTX(or, __ATOMIC_ACQUIRE, static_cast<T>(old | value))
+INLINEBENCH_ATOMIC_PTX(xor, __ATOMIC_RELAXED, static_cast<T>(old ^ value))
+INLINEBENCH_ATOMIC_PTX(inc, __ATOMIC_RELAXED, static_cast<T>(old >= value ? 0 : old + 1))
+INLINEBENCH_ATOMIC_PTX(dec, __ATOMIC_RELAXED, static_cast<T>(old == 0 || old > value ? value : old - 1))
+INLINEBENCH_ATOMIC_PTX(exch, __ATOMIC_RELAXED, value)
 #undef INLINEBENCH_ATOMIC_PTX
 template <class T>
-inline T atomic_exch(T* at, T value) { return atomic_exchange(at, value); }
-template <class T>
-inline T atomic_cas(T* at, T compare, T value) { return atomic_compare_swap(at, compare, value); }
+INLINEBENCH_INLINE T atomic_cas(T* at, T compare, T value) {
+  return atomic_compare_swap(at, __ATOMIC_SEQ_CST, compare, value);
+}
 
-inline void copy_async(
+INLINEBENCH_INLINE void copy_async(
     std::uint64_t to, std::uint64_t from, std::uint32_t bytes, std::uint32_t copied, int line = __builtin_LINE()) {
   if (bytes != 4 && bytes != 8 && bytes != 16) refuse("a copy has 4, 8 or 16 bytes", "cp.async", line);
   if (copied > bytes) refuse("more bytes are read than written", "cp.async", line);

@@ -66,44 +66,45 @@ struct Phase {
 };
 static_assert(sizeof(Phase) == 8);
 
-inline Phase& phase_at(std::uint64_t address, int line) {
+INLINEBENCH_UNSEEN Phase& phase_at(std::uint64_t address, int line) {
   require_aligned(shared(address), 8);
   auto* phase = reinterpret_cast<Phase*>(shared(address));
   if (phase->initialised != Phase::mark) refuse("the mbarrier was not initialised", "mbarrier", line);
   return *phase;
 }
-inline void complete_phase(Phase& phase) {
+INLINEBENCH_UNSEEN void complete_phase(Phase& phase) {
   const bool complete = phase.pending == 0 && phase.bytes == 0;
   if (complete) phase.odd ^= 1, phase.pending = phase.expected;
   mbarrier_changed(complete);
 }
 
-inline void mbarrier_init(std::uint64_t address, std::uint32_t count, int line = __builtin_LINE()) {
+INLINEBENCH_UNSEEN void mbarrier_init(std::uint64_t address, std::uint32_t count, int line = __builtin_LINE()) {
   require_aligned(shared(address), 8);
   if (count == 0 || count >= 1u << 20) refuse("an mbarrier expects 1 to 1048575 arrivals", "mbarrier.init", line);
   *reinterpret_cast<Phase*>(shared(address)) = {0, count, count, 0, Phase::mark};
   mbarrier_changed(false);
 }
-inline void mbarrier_invalidate(std::uint64_t address, int line = __builtin_LINE()) {
+INLINEBENCH_UNSEEN void mbarrier_invalidate(std::uint64_t address, int line = __builtin_LINE()) {
   phase_at(address, line).initialised = 0;
 }
-inline void mbarrier_expect(std::uint64_t address, std::uint32_t bytes, int line = __builtin_LINE()) {
+INLINEBENCH_UNSEEN void mbarrier_expect(std::uint64_t address, std::uint32_t bytes, int line = __builtin_LINE()) {
   phase_at(address, line).bytes += bytes;
 }
 // Gives the state of the phase before the arrival.
-inline std::uint64_t mbarrier_arrive(
+INLINEBENCH_UNSEEN std::uint64_t mbarrier_arrive(
     std::uint64_t address, std::uint32_t count, std::uint32_t bytes, int line = __builtin_LINE()) {
   Phase& phase = phase_at(address, line);
-  const auto before = bits_as<std::uint64_t>(phase);
+  const Phase before = phase;
+  race_release(&phase);
   if (count > phase.pending) refuse("more arrivals than the mbarrier expects", "mbarrier.arrive", line);
   phase.bytes += bytes;
   phase.pending -= count;
   complete_phase(phase);
-  return before;
+  return bits_as<std::uint64_t>(before);
 }
 // The thread's copies that are under way count as one more arrival, or without `counted` as an expected one.
 template <bool counted>
-inline void arrive_after_copies(std::uint64_t address, int line = __builtin_LINE()) {
+INLINEBENCH_UNSEEN void arrive_after_copies(std::uint64_t address, int line = __builtin_LINE()) {
   finish_copies();
   if (counted) phase_at(address, line);
   else mbarrier_arrive(address, 1, 0, line);
@@ -111,12 +112,13 @@ inline void arrive_after_copies(std::uint64_t address, int line = __builtin_LINE
 // `which` is the parity of a phase, or the state that an arrival gave. Other threads run until the phase is complete.
 // False if that takes this thread.
 template <bool parity>
-inline bool mbarrier_wait(
+INLINEBENCH_UNSEEN bool mbarrier_wait(
     std::uint64_t address, std::conditional_t<parity, std::uint32_t, std::uint64_t> which, int line = __builtin_LINE()) {
-  do {
-    if (phase_at(address, line).odd != (which & 1)) return true;
-  } while (wait_for_phase(line));
-  return phase_at(address, line).odd != (which & 1);
+  bool waits = true;
+  while (waits && phase_at(address, line).odd == (which & 1)) waits = wait_for_phase(line);
+  const bool complete = phase_at(address, line).odd != (which & 1);
+  if (complete) race_acquire(shared(address));
+  return complete;
 }
 
 }  // namespace inlinebench::ptx

@@ -13,6 +13,10 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __align__(n)
 #define __inline_hint__
+// For the harness's own functions that access a kernel's memory: their accesses have the caller's line.
+#define INLINEBENCH_INLINE inline __attribute__((always_inline))
+// For those that keep their own state in it: their accesses do not count.
+#define INLINEBENCH_UNSEEN inline __attribute__((no_sanitize("thread")))
 #define __nv_pure__
 
 // What the source's __CUDA_ARCH__ and __CUDACC__ are translated to: it is compiled once, as device code of this

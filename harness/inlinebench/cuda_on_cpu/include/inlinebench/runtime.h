@@ -33,6 +33,11 @@ struct LaunchInfo {
   dim3 grid;
   dim3 block;
   std::size_t shared_bytes;
+  // For messages: the names that the launch gives the arguments, one a line, and the pointers among them.
+  const char* argument_names = "";
+  const void* const* pointers = nullptr;
+  std::size_t arguments = 0;
+  bool cooperative = false;
 };
 
 // Runs CUDA threads of the current block, one after the other, until `next_thread` says stop.
@@ -45,8 +50,17 @@ void launch(const LaunchInfo& info, Body body, const void* closure);
 // Ends the current CUDA thread. True: this stack now is the block's next thread, run it.
 bool next_thread();
 
-enum class BlockBarrier { sync, count, all, any };
-// Waits for all threads of the block that have not returned; gives the reduction of `value` over them.
+enum class BlockBarrier { sync, count, all, any, grid };
+constexpr unsigned multiprocessors = 8, threads_per_multiprocessor = 2048, blocks_per_multiprocessor = 32;
+
+// How many blocks of this many threads a multiprocessor runs at once.
+constexpr unsigned resident_blocks(unsigned threads) {
+  unsigned blocks = threads ? threads_per_multiprocessor / threads : 0;
+  return blocks < blocks_per_multiprocessor ? blocks : blocks_per_multiprocessor;
+}
+
+// Waits for all threads of the block that have not returned, and `grid` for those of all blocks of a cooperative launch;
+// gives the reduction of `value` over the block's.
 int block_barrier(BlockBarrier kind, int value, int line);
 // Arrives at one of the block's 16 barriers for `count` threads, and waits for the others if `waits`.
 void named_barrier(unsigned number, unsigned count, bool waits, int line);
@@ -57,8 +71,14 @@ bool wait_for_phase(int line);
 void mbarrier_changed(bool complete);
 
 // The lanes of a warp that meet run `operation` once, on what each of them posted (null for lanes that take no part).
+// No operation is __syncwarp: it alone orders the lanes' memory accesses.
 using WarpOperation = void (*)(unsigned lanes, void* const* posts);
 void warp_collective(unsigned mask, void* post, WarpOperation operation, const char* name, int line);
+
+// For the race detector: what a thread did before it releases `key` is ordered before what a thread of its block does
+// after it acquires it.
+void race_release(const void* key);
+void race_acquire(const void* key);
 
 // The lanes of this warp that reach this line together.
 unsigned active_mask(int line);

@@ -104,19 +104,19 @@ struct cudaDeviceProp {
   int major = INLINEBENCH_CUDA_ARCH / 100;
   int minor = INLINEBENCH_CUDA_ARCH / 10 % 10;
   int clockRate = 1000000;
-  int multiProcessorCount = 8;
+  int multiProcessorCount = inlinebench::multiprocessors;
   int memoryClockRate = 1000000;
   int memoryBusWidth = 256;
   int l2CacheSize = 4 << 20;
   int persistingL2CacheMaxSize = 3 << 20;
   int accessPolicyMaxWindowSize = 4 << 20;
-  int maxThreadsPerMultiProcessor = 2048;
-  int maxBlocksPerMultiProcessor = 32;
+  int maxThreadsPerMultiProcessor = inlinebench::threads_per_multiprocessor;
+  int maxBlocksPerMultiProcessor = inlinebench::blocks_per_multiprocessor;
   std::size_t sharedMemPerMultiprocessor = 228 * 1024;
   int regsPerMultiprocessor = 65536;
   std::size_t sharedMemPerBlockOptin = 227 * 1024;
   int concurrentKernels = 1;
-  int cooperativeLaunch = 0;
+  int cooperativeLaunch = 1;
   int managedMemory = 1;
   int unifiedAddressing = 1;
   int integrated = 0;
@@ -311,7 +311,7 @@ inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Functio
 }
 template <class Function>
 inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function, int threads, std::size_t) {
-  return *blocks = threads > 0 ? 2048 / threads : 0, cudaSuccess;
+  return *blocks = static_cast<int>(inlinebench::resident_blocks(static_cast<unsigned>(std::max(threads, 0)))), cudaSuccess;
 }
 template <class Function>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Function, std::size_t = 0, int = 0) {
@@ -321,17 +321,25 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Fun
 // A launch by pointer: the parameters' types come from the function's own.
 namespace inlinebench {
 template <class... Parameters, std::size_t... index>
-inline void launch_packed(const Configuration& configuration, void (*kernel)(Parameters...), void** arguments,
+inline void launch_packed(const char* function, const Configuration& configuration, void (*kernel)(Parameters...), void** arguments,
                           std::index_sequence<index...>) {
   auto call = [kernel](auto&... values) { kernel(values...); };
-  Launcher<decltype(call)>("a kernel launched by cudaLaunchKernel", 0, call,
-                           configuration)(*static_cast<std::decay_t<Parameters>*>(arguments[index])...);
+  Launcher<decltype(call)>(function, 0, "", call, configuration)(*static_cast<std::decay_t<Parameters>*>(arguments[index])...);
 }
 }  // namespace inlinebench
 template <class... Parameters>
 inline cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
                                     std::size_t shared_bytes = 0, cudaStream_t stream = nullptr) {
-  inlinebench::launch_packed({grid, block, shared_bytes, stream}, kernel, arguments,
+  inlinebench::launch_packed("a kernel launched by cudaLaunchKernel", {grid, block, shared_bytes, stream}, kernel,
+                             arguments, std::index_sequence_for<Parameters...>());
+  return cudaPeekAtLastError();
+}
+template <class... Parameters>
+inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                                               std::size_t shared_bytes = 0, cudaStream_t stream = nullptr) {
+  inlinebench::Configuration configuration(grid, block, shared_bytes, stream);
+  configuration.cooperative = true;
+  inlinebench::launch_packed("a kernel launched by cudaLaunchCooperativeKernel", configuration, kernel, arguments,
                              std::index_sequence_for<Parameters...>());
   return cudaPeekAtLastError();
 }

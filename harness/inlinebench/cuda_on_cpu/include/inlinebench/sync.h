@@ -24,7 +24,7 @@ inline int __syncthreads_or(int predicate, INLINEBENCH_LINE) {
 }
 
 inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-inline void __threadfence_block() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence_block() { std::atomic_thread_fence(std::memory_order_acq_rel); }  // block scope: race_hooks.cpp
 inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 inline void __nanosleep(unsigned) {}
 [[noreturn]] inline void __trap() { inlinebench::trap("__trap()"); }
@@ -45,7 +45,7 @@ struct Shuffle {
       if (!(lanes >> lane & 1)) continue;
       auto* mine = static_cast<Shuffle*>(posts[lane]);
       if (lanes >> mine->source & 1)
-        std::memcpy(&mine->result, &static_cast<Shuffle*>(posts[mine->source])->value, sizeof(T));
+        __builtin_memcpy(&mine->result, &static_cast<Shuffle*>(posts[mine->source])->value, sizeof(T));
       else
         poison(&mine->result, sizeof(T));
     }
@@ -119,8 +119,6 @@ struct Match {
   }
 };
 
-inline void nothing(unsigned, void* const*) {}
-
 // The lane that a shuffle of segments of `width` lanes reads, or the caller's own lane where that is outside its segment.
 inline unsigned segment_start(int width) { return lane() & ~static_cast<unsigned>(width - 1); }
 
@@ -152,8 +150,7 @@ struct Xor {
 }  // namespace inlinebench
 
 inline void __syncwarp(unsigned mask = 0xffffffffu, INLINEBENCH_LINE) {
-  int post = 0;
-  inlinebench::warp_collective(mask, &post, &inlinebench::nothing, "__syncwarp", line);
+  inlinebench::warp_collective(mask, nullptr, nullptr, "__syncwarp", line);
 }
 
 // For the types that CUDA has these functions for. Others are converted to one of them, or refused.

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <limits>
 
+#include "inlinebench/qualifiers.h"
 #include "inlinebench/refuse.h"
 #include "inlinebench/runtime.h"
 #include "inlinebench/wmma_fragment.h"
@@ -75,7 +76,7 @@ inline std::size_t offset(int nth, unsigned ldm, bool by_rows) {
 }
 
 template <class Fragment>
-inline void load(
+INLINEBENCH_INLINE void load(
     Fragment& to, const typename Fragment::storage_element_type* memory, unsigned ldm, bool by_rows, int line) {
   require_aligned<Fragment>(memory, ldm, "load_matrix_sync", line);
   for (int nth = 0; nth < Fragment::distinct; ++nth) to.x[nth] = memory[offset<Fragment>(nth, ldm, by_rows)];
@@ -174,7 +175,7 @@ inline void fill_fragment(
 }
 
 template <class Use, int M, int N, int K, class T, class Layout>
-inline void load_matrix_sync(
+INLINEBENCH_INLINE void load_matrix_sync(
     fragment<Use, M, N, K, T, Layout>& f,
     const typename fragment<Use, M, N, K, T, Layout>::storage_element_type* memory, unsigned ldm, INLINEBENCH_LINE) {
   static_assert(!details::is_accumulator<Use>, "load_matrix_sync of an accumulator needs the layout of its memory");
@@ -182,7 +183,7 @@ inline void load_matrix_sync(
 }
 
 template <int M, int N, int K, class T>
-inline void load_matrix_sync(
+INLINEBENCH_INLINE void load_matrix_sync(
     fragment<accumulator, M, N, K, T>& f,
     const typename fragment<accumulator, M, N, K, T>::storage_element_type* memory, unsigned ldm, layout_t layout,
     INLINEBENCH_LINE) {
@@ -190,7 +191,7 @@ inline void load_matrix_sync(
 }
 
 template <int M, int N, int K, class T>
-inline void store_matrix_sync(
+INLINEBENCH_INLINE void store_matrix_sync(
     typename fragment<accumulator, M, N, K, T>::storage_element_type* memory,
     const fragment<accumulator, M, N, K, T>& f, unsigned ldm, layout_t layout, INLINEBENCH_LINE) {
   using Fragment = fragment<accumulator, M, N, K, T>;

@@ -1,0 +1,94 @@
+"""Each planted race is found with the lines of its accesses, and its honest twin is not accused."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from inlinebench.cuda_on_cpu import runtime_library
+
+from .device import build_for_cpu, looking_for_races
+
+pytestmark = pytest.mark.slow
+
+_FOLDER = Path(__file__).parent / "races"
+_ELEMENTS = 1024
+_SCHEDULES = (0, 1)
+
+
+@dataclass(frozen=True)
+class _Planted:
+    """A kernel with a bug. Its twin's name ends in `_fixed`."""
+
+    file: Path
+    name: str
+    lines: frozenset[int]
+    """The lines of the accesses that race, of the read of what nothing wrote, or of the barriers."""
+
+
+def _planted() -> Iterator[_Planted]:
+    for path in sorted(_FOLDER.glob("*.cu")):
+        lines = path.read_text().splitlines()
+        found = ((number, re.search(r"// @(\w+)$", line)) for number, line in enumerate(lines, 1))
+        marks = [(number, match[1]) for number, match in found if match]
+        for name in dict.fromkeys(name for _, name in marks):
+            yield _Planted(path, name, frozenset(number for number, marked in marks if marked == name))
+
+
+_PLANTED = list(_planted())
+
+
+@cache
+def _built(file: Path, folder: Path) -> ctypes.CDLL:
+    return ctypes.CDLL(str(build_for_cpu(file, folder)))
+
+
+def _findings(file: Path, launcher: str, folder: Path) -> list[str]:
+    """Runs a launcher in both schedules. Returns what was found, one message each, whatever its grade."""
+    library, runtime = _built(file, folder), runtime_library(folder)
+    all_found: list[str] = []
+    for schedule in _SCHEDULES:
+        ctypes.CDLL(str(runtime)).inlinebench_set_block_order(schedule)
+        with looking_for_races(runtime) as found:
+            _launch(library, launcher)
+        all_found += found
+    ctypes.CDLL(str(runtime)).inlinebench_set_block_order(0)
+    return all_found
+
+
+def _launch(library: ctypes.CDLL, launcher: str) -> None:
+    library.case_allocate.restype = ctypes.c_void_p
+    arrays = [np.linspace(1.0, 2.0, _ELEMENTS, dtype=np.float32), np.zeros(_ELEMENTS, np.float32),
+              np.zeros(_ELEMENTS, np.int32)]
+    buffers = [ctypes.c_void_p(library.case_allocate(ctypes.c_size_t(array.nbytes))) for array in arrays]
+    for buffer, array in zip(buffers, arrays, strict=True):
+        library.case_copy_in(buffer, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes))
+    getattr(library, launcher)(*buffers)
+    for buffer in buffers:
+        library.case_release(buffer)
+
+
+def test_there_are_at_least_sixty_planted_bugs_in_twelve_families() -> None:
+    assert len(_PLANTED) >= 60
+    assert len({planted.file for planted in _PLANTED}) >= 12
+
+
+@pytest.mark.parametrize("planted", _PLANTED, ids=lambda planted: f"{planted.file.stem}-{planted.name}")
+def test_a_planted_race_is_found_with_its_lines(planted: _Planted, build_folder: Path) -> None:
+    found = _findings(planted.file, planted.name, build_folder)
+    assert found
+    for message in found:
+        lines = re.findall(r" (?:at \w+\.cu:|line )(\d+)", message)
+        assert lines and {int(line) for line in lines} <= planted.lines, message
+
+
+@pytest.mark.parametrize("planted", _PLANTED, ids=lambda planted: f"{planted.file.stem}-{planted.name}")
+def test_the_honest_twin_is_not_accused(planted: _Planted, build_folder: Path) -> None:
+    assert _findings(planted.file, f"{planted.name}_fixed", build_folder) == []
