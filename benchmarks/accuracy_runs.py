@@ -16,6 +16,7 @@ from accuracy_gpu import SPIN_KERNEL, Bench, Failed, Work, calibrate
 from inlinebench.cli import arguments as command_line
 from inlinebench.problem import problem_file
 from inlinebench.records import catalog
+from inlinebench.records.library import counted
 from inlinebench.records.options import ROOT, Options
 from inlinebench.records.result import Result
 from inlinebench.records.result_json import from_json
@@ -119,9 +120,11 @@ def _in_own_process(arguments: Sequence[str]) -> Result:
             command, capture_output=True, text=True, check=False, timeout=LONGEST_RUN_S, stdin=subprocess.DEVNULL
         )
         lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
-    if len(lines) != 1:
-        raise Failed(f"{' '.join(command)} exited with status {done.returncode}, {len(lines)} results:\n{done.stderr}")
-    return from_json(lines[0])
+    results = counted([from_json(line) for line in lines])
+    if len(results) != 1:
+        raise Failed(f"{' '.join(command)} exited with status {done.returncode}, {len(results)} results:\n"
+                     f"{done.stderr}")
+    return results[0]
 
 
 def against_itself(given: Sequence[str], arguments: Sequence[str], number: int, note: Note) -> Iterator[SelfCompared]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from inlinebench.records import catalog
 from inlinebench.records.build_request import BuildRequest
 from inlinebench.records.catalog import Solution
+from inlinebench.records.library import LIBRARY
 from inlinebench.records.options import Options
 
 PROBLEM, SOLUTION = "matmul_diag", "naive"
@@ -90,14 +91,14 @@ _SOURCE = re.compile(r'^(?:CUDA|COMMON)_SOURCE = r?"""\n', re.MULTILINE)
 
 
 def bundled(number: int | None = None) -> list[Solution]:
-    """Returns the bundled solutions, or `number` of them, evenly spread; more than all of them are repeated.
+    """Returns the bundled solutions with kernels, or `number` of them, evenly spread; more than all are repeated.
 
     The first one is the same for any number.
     """
     default = Options()
-    known = catalog.read(default.problems, default.solutions).solutions
+    known = [each for each in catalog.read(default.problems, default.solutions).solutions if each.name != LIBRARY]
     if number is None:
-        return list(known)
+        return known
     if number > len(known):
         return [known[index % len(known)] for index in range(number)]
     return [known[index * len(known) // number] for index in range(number)]

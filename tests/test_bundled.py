@@ -1,7 +1,7 @@
 """`python run_eval.py` without arguments on a machine without a GPU: it evaluates the bundled solutions on the CPU.
 
 Building all of them takes minutes, so the `fast` and `simt` solutions are tested only on a GPU, unless
-INLINEBENCH_TEST_ALL is set.
+INLINEBENCH_TEST_ALL is set. Library solutions are evaluated apart; most of them are compiled, which takes minutes too.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.records.library import LIBRARY
 from inlinebench.records.result import Verdict
 from inlinebench.report.terminal.table import NO_SPEEDUP
 
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.slow
 
 ALL = bool(os.environ.get("INLINEBENCH_TEST_ALL"))
 SOLUTIONS = sorted(f"{path.parent.name}/{path.stem}" for path in (ROOT / "solutions").glob("*/*.py")
-                   if ALL or path.stem not in ("fast", "simt"))
+                   if path.stem != LIBRARY and (ALL or path.stem not in ("fast", "simt")))
+PROBLEMS = sorted(path.stem for path in (ROOT / "problems").glob("*.py"))
 SHAPES = ("odd", "small")
 
 
@@ -30,6 +32,20 @@ def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("bundled") / "out.jsonl"
     names = [] if ALL else SOLUTIONS
     return run_eval(*names, "--cache", cache, out=out, environment={"CUDA_VISIBLE_DEVICES": ""})
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def libraries(request: pytest.FixtureRequest, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs the library solutions at a shape on the CPU."""
+    return run_eval("*/library", "--shape", request.param, "--devices", "cpu,cpu", "--check", "--calls", "3",
+                    "--cache", cache, out=tmp_path_factory.mktemp("libraries") / "out.jsonl")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_each_bundled_problem_has_a_library_solution_that_passes(libraries: Run, problem: str) -> None:
+    row = libraries.row(problem, LIBRARY)
+    assert row.verdict is Verdict.PASSED, row.reason
 
 
 @pytest.mark.parametrize("shape", SHAPES)

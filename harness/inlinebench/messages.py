@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from inlinebench.records.build_request import BuildOutcome, BuildRequest
+from inlinebench.records.library import LIBRARY
 from inlinebench.records.result import Environment, Result
 from inlinebench.sandbox.policy import Sandbox
 from inlinebench.sandbox.watchdog import Limits
@@ -103,8 +104,15 @@ class Evaluate:
     """The shape's name in the result."""
     level: int | None = None
     """The problem's level in KernelBench."""
+    rivals: tuple[str, ...] = ()
+    """Digests of the sources of the solutions that this one's speedup is compared with."""
     following: Evaluate | None = field(default=None, compare=False)
     """The evaluation that this judge will probably get next. Its candidate can start early."""
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it is a library solution, which needs no kernel of its own."""
+        return self.solution_name == LIBRARY
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,10 @@ def test_a_reason_cannot_add_commands(tmp_path: Path) -> None:
     assert text == "::error title=p%2Ca/b%3Ac (full)%3A wrong::50%25%0A::set-env name=x::y"
 
 
+def test_a_failure_of_a_library_solution_is_a_warning(tmp_path: Path) -> None:
+    assert annotation(result("a/library", Verdict.WRONG), None, tmp_path).startswith("::warning ")
+
+
 def test_a_failure_at_a_derived_shape_is_a_warning(tmp_path: Path) -> None:
     wrong = result("a/b", Verdict.WRONG, shape="derived", constants=("N=4",))
     assert annotation(wrong, None, tmp_path).startswith("::warning title=a/b (derived)%3A wrong::")

@@ -86,6 +86,13 @@ def test_compare_is_a_gate(tmp_path: Path) -> None:
     assert inlinebench("compare", old, better).returncode == 0
 
 
+def test_library_solutions_are_compared_and_do_not_decide(tmp_path: Path) -> None:
+    old = write(tmp_path / "old.jsonl", result("a/library", speedup=2.0), result("a/b", speedup=2.0))
+    new = write(tmp_path / "new.jsonl", result("a/library", speedup=1.0), result("a/b", speedup=2.0))
+    done = inlinebench("compare", old, new)
+    assert done.returncode == 0 and "1 slower, 1 same" in done.stdout
+
+
 def test_compare_fails_if_rows_are_gone_unless_they_may_be(tmp_path: Path) -> None:
     old = write(tmp_path / "old.jsonl", result("a/b"), result("a/c"))
     empty = write(tmp_path / "empty.jsonl")

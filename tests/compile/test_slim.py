@@ -21,11 +21,13 @@ from inlinebench.compile import driver, toolchain
 from inlinebench.compile.service import BuildService
 from inlinebench.compile.slim import SLIM_DIR, further_headers
 from inlinebench.records.build_request import BuildRequest
+from inlinebench.records.library import LIBRARY
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-BUNDLED = sorted(f"{path.parent.name}/{path.stem}" for path in (ROOT / "solutions").glob("*/*.py"))
+BUNDLED = sorted(f"{path.parent.name}/{path.stem}" for path in (ROOT / "solutions").glob("*/*.py")
+                 if path.stem != LIBRARY)
 
 BINDINGS = r"""
 #include <optional>

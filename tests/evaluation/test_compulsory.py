@@ -159,7 +159,7 @@ def check_reads(monkeypatch: pytest.MonkeyPatch, reported_ms: float, compulsory:
     unused: Any = None
     IntegrityChecks(
         workload=workload, tools=tools, attempt=Attempt(), timings=unused, requests=unused, reference=unused,
-        secret_random=unused, batch=unused, trace=unused,
+        secret_random=unused, batch=unused, trace=unused, allow_library=False,
     )._check_reads(reported_ms)
     return bool(asked)
 

@@ -47,6 +47,7 @@ def test_implausible_times_are_rejected_and_the_reason_mentions_other_processes(
         IntegrityChecks(
             workload=workload, tools=tools, attempt=Attempt(), timings=timings, requests=requests,
             reference=unused, secret_random=unused, batch=batch, trace=unused,  # type: ignore[arg-type]
+            allow_library=False,
         ).run()
     assert failure.value.verdict is Verdict.REJECTED
     assert reason in failure.value.reason and failure.value.reason.endswith("; or not")
@@ -83,7 +84,7 @@ class Candidate:
     def check(self) -> dict[str, str]:
         """Checks the kernels of a run without times. Returns the origins of the kernels by their names."""
         requests: Any = SimpleNamespace(libraries=self._built, provenance=lambda: self._provenance)
-        settings = SimpleNamespace(timing=False, allow_library=self._allow_library)
+        settings = SimpleNamespace(timing=False)
         tools: Any = SimpleNamespace(settings=settings, progress=lambda text: None, tracer=None)
         workload: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"), computes_nothing=False)
         reference: Any = SimpleNamespace(profile=lambda tracer: self._reference)
@@ -91,6 +92,7 @@ class Candidate:
         IntegrityChecks(
             workload=workload, tools=tools, attempt=self.attempt, timings=unused, requests=requests,
             reference=reference, secret_random=unused, batch=unused, trace=self._trace,
+            allow_library=self._allow_library,
         ).run()
         kernels = self.attempt.kernels
         return {share.name: share.origin for share in kernels.top} if kernels else {}

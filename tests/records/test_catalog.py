@@ -22,6 +22,7 @@ def known(tmp_path: Path) -> Catalog:
         "problems/_helper.py": "",
         "solutions/matmul/naive.py": "raise SystemExit('never run')\n",
         "solutions/matmul/fast.py": "",
+        "solutions/matmul/library.py": "",
         "solutions/matmul/_helper.py": "",
         "solutions/relu/naive.py": "",
         "solutions/lost/naive.py": "",
@@ -42,7 +43,8 @@ def test_problem_files_are_parsed_without_running_them(known: Catalog) -> None:
     matmul = known.problems["matmul"]
     assert (matmul.shapes, matmul.constants) == (("small", "odd"), ("N", "M", "K"))
     assert "line 1" in known.problems["broken"].error
-    assert list(map(str, known.solutions)) == ["lost/naive", "matmul/fast", "matmul/naive", "relu/naive"]
+    assert list(map(str, known.solutions)) == [
+        "lost/naive", "matmul/fast", "matmul/library", "matmul/naive", "relu/naive"]
 
 
 def test_an_unreadable_problem_file_has_an_error(tmp_path: Path) -> None:
@@ -68,6 +70,9 @@ def test_a_missing_problems_folder_is_an_error_and_a_missing_solutions_folder_is
     (["matmul/@reference"], ["matmul/@reference"]),
     (["*/@reference"], ["broken/@reference", "matmul/@reference", "relu/@reference"]),
     (["lost"], ["lost/naive"]),
+    (["matmul/*"], ["matmul/fast", "matmul/naive"]),
+    (["*/library"], ["matmul/library"]),
+    (["matmul", "matmul/library"], ["matmul/fast", "matmul/library", "matmul/naive"]),
 ])
 def test_names_select_solutions(known: Catalog, wanted: list[str], expected: list[str]) -> None:
     assert names(known, *wanted) == expected

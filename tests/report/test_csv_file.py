@@ -58,6 +58,13 @@ def test_columns_are_the_same_in_every_file_and_baselines_come_last() -> None:
     assert rows(table([result(timing=timing)]))[0]["over_compile_speedup_median"] == "1.5"
 
 
+def test_the_speedup_over_the_library_solution_has_columns() -> None:
+    timing = Timing(ONE, ONE, ONE, baselines=(Baseline("library", ONE, Spread(1.5, 1.4, 1.6)),))
+    (row,) = rows(table([result("p/fast", timing=timing)]))
+    names = ("over_library_ms", *(f"over_library_speedup_{end}" for end in ("median", "low", "high")))
+    assert [row[name] for name in names] == ["1.0", "1.5", "1.4", "1.6"]
+
+
 def test_results_on_the_cpu_have_times_but_no_speedup() -> None:
     (row,) = rows(table([result(speedup=2.0, device="cpu")]))
     assert (row["solution_median_ms"], row["speedup_median"]) == ("0.1", "")

@@ -203,6 +203,15 @@ class TestPassed:
             "note: converted",
         ]
 
+    def test_the_first_thing_that_it_says_is_that_the_library_is_faster(self) -> None:
+        one = Spread(1.0, 1.0, 1.0)
+        times = replace(self.TIMES, baselines=(Baseline("library", one, Spread(0.85, 0.8, 0.9)),))
+        assert lines_of(result("gemm/fast", timing=times))[1:4] == [
+            "slower than the library solution: 0.850 [0.800, 0.900] times as fast",
+            "speedup over the reference: 2.00 [1.98, 2.02]",
+            "speedup over library: 0.850 [0.800, 0.900] (1.00 ms [1.00, 1.00])",
+        ]
+
     def test_times_on_the_cpu_are_not_shown(self) -> None:
         text = feedback(result("gemm/fast", timing=self.TIMES, device="cpu"))
         assert " ms" not in text and "No speedup on the CPU" in text

@@ -90,6 +90,14 @@ def test_if_all_passed_there_is_no_folded_section() -> None:
     assert table([]) == "Nothing was evaluated.\n"
 
 
+def test_the_speedup_over_the_library_solution_is_shown_and_a_slower_kernel_named() -> None:
+    timing = Timing(ONE, ONE, ONE, baselines=(Baseline("library", ONE, Spread(0.85, 0.8, 0.9)),))
+    slower = result("p/fast", timing=timing)
+    assert "`over library`" in table([slower]) and "0.850 [0.800, 0.900]" in table([slower])
+    remark = "- `p/fast`: `slower than the library solution: 0.850 [0.800, 0.900] times as fast`"
+    assert remark in document([slower], "t").splitlines()
+
+
 def test_names_mention_nobody_and_cannot_break_cells_or_code() -> None:
     timing = Timing(ONE, ONE, ONE, baselines=(Baseline("solution:a|b", ONE, ONE),))
     crashed = Result("a|b", "`c`", "full", "cuda:0", Verdict.CRASHED, HOSTILE)

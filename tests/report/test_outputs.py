@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inlinebench.records.result import Kernels, KernelShare
-from inlinebench.report.terminal.outputs import kernel_tables
+from inlinebench.report.terminal.outputs import Outputs, kernel_tables
 
 from .samples import result
 
@@ -14,6 +14,14 @@ def test_each_result_with_kernels_has_a_table_of_them() -> None:
         ["scale(float*)", "own", "0.0573", "90.0%"], ["Memcpy", "copy", "0.00640", "10.0%"]
     ]
     assert "unknown" not in text
+
+
+def test_feedback_leaves_library_solutions_out_unless_there_is_nothing_else() -> None:
+    with Outputs(None, None) as outputs:
+        outputs.add(result("p/library"))
+        assert outputs.feedback().startswith("p/library ")
+        outputs.add(result("p/fast"))
+        assert outputs.feedback().startswith("p/fast ") and "p/library" not in outputs.feedback()
 
 
 def test_without_kernels_there_is_no_table() -> None:

@@ -118,6 +118,19 @@ def test_a_solution_without_known_speedups_has_no_curve() -> None:
     assert [(curve.solution, curve.tried, curve.speedups) for curve in found] == [("b", 2, (2.0,))]
 
 
+def test_fast_p_is_not_drawn_for_library_solutions_beside_others() -> None:
+    kernels = result("p/fast", speedup=2.0), result("p/naive", speedup=1.5)
+    library = result("p/library", speedup=3.0)
+
+    def curves_of(*results: Result) -> tuple[int, str]:
+        (drawn,) = [each for each in charts(rows(*results)).figures if each.title == "fast_p"]
+        return drawn.wide.count('class="curve'), drawn.caption
+
+    drawn = curves_of(*kernels)
+    assert curves_of(*kernels, library) == curves_of(*kernels, result("p/library", Verdict.WRONG)) == drawn
+    assert drawn[0] == 2 and curves_of(library)[0] == 1
+
+
 def test_the_roofline_has_rates_and_ceilings_of_the_work_that_was_counted() -> None:
     shown = roofline.points(rows(
         with_roofline("p/a", BOUND, 0.08, environment=H100), with_roofline("p/b", BOUND, 0.16, environment=H100),

@@ -56,6 +56,12 @@ def test_a_shape_that_was_not_tried_does_not_count() -> None:
     assert (found.tried, found.passed, found.speedup) == (1, 1, 3.0)
 
 
+def test_library_solutions_are_not_summarized_unless_there_is_nothing_else() -> None:
+    library = result("a/library", speedup=3.0)
+    assert [entry.solution for entry in summary([library, result("a/naive", speedup=2.0)])] == ["naive"]
+    assert [entry.solution for entry in summary([library])] == ["library"]
+
+
 def test_the_speedup_is_that_of_the_full_shape() -> None:
     assert only(result("a/naive", speedup=3.0), result("a/naive", shape="small", speedup=100.0)).speedup == 3.0
 

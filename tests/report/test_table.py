@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from inlinebench.records.result import Kernels, Result, Verdict
 from inlinebench.records.times import Baseline, Roofline, Spread, Timing
-from inlinebench.report.terminal.table import NO_SPEEDUP, table
+from inlinebench.report.terminal.table import NO_SPEEDUP, remarks_on, table
 
 from .samples import FAILURES, any_result, check, result
 
@@ -102,6 +102,27 @@ def test_wall_time_roofline_and_baselines_have_columns_if_known() -> None:
     assert [row[-4:] for row in rows(text)] == [
         ["2.50", "1.00 [0.900, 1.10]", "1.50 [1.40, 1.60]", "50.0%"], ["—", "1.00 [0.900, 1.10]", "—", "—"]
     ]
+
+
+def over_library(low: float, median: float, high: float) -> Timing:
+    one = Spread(1.0, 0.9, 1.1)
+    return Timing(one, one, one, baselines=(Baseline("library", one, Spread(median, low, high)),))
+
+
+def test_a_kernel_that_is_slower_than_the_library_solution_says_so() -> None:
+    slower = result("p/fast", timing=over_library(0.8, 0.85, 0.9))
+    assert remarks_on(slower) == ["slower than the library solution: 0.850 [0.800, 0.900] times as fast"]
+    text = table([slower, result("p/library", speedup=1.2)])
+    assert "over library" in text.splitlines()[0]
+    assert "p/fast: slower than the library solution: 0.850 [0.800, 0.900] times as fast" in text.splitlines()
+
+
+@pytest.mark.parametrize("found", [
+    result("p/fast", timing=over_library(0.9, 0.98, 1.01)), result("p/fast", timing=over_library(1.1, 1.2, 1.3)),
+    result("p/fast", timing=over_library(0.8, 0.85, 0.9), device="cpu"), result("p/fast", speedup=0.5),
+])
+def test_a_kernel_that_may_be_as_fast_as_the_library_solution_is_not_blamed(found: Result) -> None:
+    assert remarks_on(found) == []
 
 
 @pytest.mark.parametrize(

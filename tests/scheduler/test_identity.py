@@ -53,6 +53,14 @@ def test_the_file_name_and_unnamed_neighbours_do_not_change_the_key(job: Evaluat
     assert key(replace(job, solution=renamed, solution_name="t", shape_name="full")) == before
 
 
+def test_the_sources_of_rivals_change_the_key(job: Evaluate) -> None:
+    assert len({key(job), key(replace(job, rivals=("a",))), key(replace(job, rivals=("b",)))}) == 3
+
+
+def test_a_library_solution_has_another_key_than_the_same_file_under_another_name(job: Evaluate) -> None:
+    assert key(replace(job, solution_name="library")) != key(job)
+
+
 @pytest.mark.parametrize("options", [
     {"check": True}, {"calls": 3}, {"tolerance": 0.1}, {"tf32": True}, {"seed": 5}, {"baselines": ("compile",)},
     {"allow_library": True}, {"trust": True}, {"full_headers": True},

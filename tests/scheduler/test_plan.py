@@ -139,6 +139,13 @@ def test_failures_at_a_derived_shape_count_only_with_strict() -> None:
     assert exit_status(as_written, strict=False) == exit_status(does_not_build, strict=False) == 1
 
 
+def test_library_solutions_do_not_decide_the_exit_status_unless_there_is_nothing_else() -> None:
+    wrong = result("p/library", Verdict.WRONG)
+    assert exit_status([result("p/fast"), wrong], strict=True) == 0
+    assert exit_status([result("p/library"), result("p/fast", Verdict.WRONG)], strict=False) == 1
+    assert exit_status([wrong], strict=False) == 1 and exit_status([result("p/library")], strict=True) == 0
+
+
 LEVELS = Catalog(
     {problem.name: problem for problem in (
         Problem("row_sum", Path("/p/row_sum.py"), level=1, tags=("reduction", "memory-bound")),

@@ -86,7 +86,6 @@ def test_the_shards_together_are_a_whole_run(cache: Path, tmp_path: Path, plain:
 @pytest.mark.parametrize(("arguments", "said"), [
     (("--resume",), "--resume needs --out"), (("--shard", "3/2"), "--shard 3/2: write I/N"),
     (("--shard", "1"), "--shard 1: write I/N"),
-    (("--shard", "1/2", "--baseline", "solution:naive"), "exclude each other"),
 ])
 def test_contradictory_options_are_rejected(arguments: tuple[str, ...], said: str) -> None:
     run = run_eval(*arguments)

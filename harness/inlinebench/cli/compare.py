@@ -9,12 +9,14 @@ from inlinebench.cli.exits import show
 from inlinebench.cli.files import check_apart, read, write
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records.errors import UsageError
+from inlinebench.records.library import LIBRARY
 from inlinebench.report import changes
 from inlinebench.report.comparison import WORSE, Change, compare
 
 END = """\
 A row is slower or faster if the intervals of its speedups do not overlap. Exit status: 0 if nothing got worse; 1 if a
-row is slower, now failing, new and failing, or gone; 2 if the files cannot be compared.
+row is slower, now failing, new and failing, or gone; 2 if the files cannot be compared. Rows of library solutions are
+shown and do not count.
 """
 EXAMPLES = """\
 old.jsonl new.jsonl                      what changed
@@ -43,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
         write(given.markdown, changes.markdown(found, everything=given.all))
     show(changes.text(found, everything=given.all))
     worse = WORSE - {Change.GONE} if given.allow_gone else WORSE
-    return int(any(each.change in worse for each in found))
+    return int(any(each.change in worse for each in found if each.row[1] != LIBRARY))
 
 
 def parser() -> Parser:

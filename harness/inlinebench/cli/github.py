@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from inlinebench.records.library import LIBRARY
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.formats import markdown
 from inlinebench.report.text import laid_out, one_line
@@ -49,7 +50,7 @@ def annotation(result: Result, path: Path | None, root: Path) -> str:
             place["line"] = str(line)
     place["title"] = one_line(f"{result.problem}/{result.solution} ({result.shape}): {result.verdict}")
     facts = ",".join(f"{name}={_escaped(text, ':,')}" for name, text in place.items())
-    kind = "warning" if result.failed_derived else "error"
+    kind = "warning" if result.failed_derived or result.solution == LIBRARY else "error"
     return f"::{kind} {facts}::{_escaped(chr(10).join(laid_out(result.reason)), '')}"
 
 

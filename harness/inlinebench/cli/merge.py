@@ -45,8 +45,11 @@ def parser() -> Parser:
 
 def merge(results: Iterable[Result]) -> list[Result]:
     """Each evaluation once, sorted by problem, shape and solution: the last one of those with the same key and device.
+
+    A result that belongs to a shard comes before one that another shard added to compare its own results with.
     """
-    found = {(result.problem, result.shape, result.solution, result.device, result.key): result for result in results}
+    ordered = sorted(results, key=lambda each: each.shard is not None)
+    found = {(result.problem, result.shape, result.solution, result.device, result.key): result for result in ordered}
     return sorted(found.values(), key=lambda each: (natural(each.problem), each.shape, natural(each.solution)))
 
 

@@ -14,6 +14,7 @@ from inlinebench.cli.exits import ended, show
 from inlinebench.cli.responses import with_responses
 from inlinebench.records import catalog, option_rules, options
 from inlinebench.records.errors import CannotWrite, NoDevice
+from inlinebench.records.library import LIBRARY
 
 if TYPE_CHECKING:
     from inlinebench.report.terminal.progress import Progress
@@ -79,15 +80,17 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
     from inlinebench.report.terminal.outputs import Outputs
     from inlinebench.report.terminal.progress import Progress
     from inlinebench.report.terminal.screen import Screen
-    from inlinebench.scheduler.plan import choose, names_of, not_applied
+    from inlinebench.scheduler.plan import choose, names_of, not_applied, rivals_of
     from inlinebench.scheduler.session import Session, exit_status
 
-    choices = only_failed(choose(wanted, known), wanted) if wanted.last_failed else choose(wanted, known)
+    chosen = choose(wanted, known)
+    others = rivals_of(wanted, known, chosen)
+    choices = only_failed(chosen, wanted) if wanted.last_failed else chosen
     with Outputs(wanted.out, wanted.junit, verbose=wanted.verbose, kernels=wanted.profile is not None) as outputs:
         try:
             with (
                 Progress(wanted.quiet) as progress,
-                Session(wanted, choices, progress, executor(wanted, progress, scratch)) as session,
+                Session(wanted, choices, progress, executor(wanted, progress, scratch), others) as session,
             ):
                 if idle := option_rules.without_effect(wanted, session.device):
                     progress.line(f"{', '.join(idle)}: no effect on the CPU, where no speedup is measured")
@@ -98,7 +101,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
                 for result in session.results():
                     outputs.add(result)
                     progress.finished(result)
-                    if wanted.fail_fast and exit_status([result], wanted.strict):
+                    if wanted.fail_fast and result.solution != LIBRARY and exit_status([result], wanted.strict):
                         progress.line("stopped after the first failure (--fail-fast)")
                         break
         except (KeyboardInterrupt, CannotWrite, NoDevice):
@@ -107,7 +110,8 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
             raise
         finally:
             remember(outputs.results, wanted)
-            github.report(outputs.results, {str(solution): solution.path for _, solution in choices})
+            files = (*others, *(solution for _, solution in choices))
+            github.report(outputs.results, {str(solution): solution.path for solution in files})
         show(outputs.feedback() if wanted.feedback else outputs.report(Screen.of(sys.stdout)))
         if len(wanted.solution_files) > 1:
             show("\n" + head_to_head(outputs.results, names_of(wanted.solution_files)))

@@ -247,6 +247,7 @@ class Calls:
             workload=self._workload, tools=self._tools, attempt=self._attempt, timings=self._timings,
             requests=self._requests, reference=self._reference, secret_random=self._secret_random,
             batch=self._batch, trace=self._trace,
+            allow_library=self._tools.settings.allow_library or self._job.is_library,
         ).run()
 
     def _trace(self, what: Traced) -> tuple[Activity, ...]:

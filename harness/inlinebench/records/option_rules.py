@@ -196,8 +196,5 @@ def _check_results(options: Options) -> None:
         raise UsageError("--resume needs --out FILE: it skips the results that FILE has")
     if options.out and options.junit and options.out.resolve() == options.junit.resolve():
         raise UsageError("--out and --junit are the same file, and the second would replace the first: name two files")
-    if options.shard and any(name.startswith(SOLUTION_BASELINE) for name in options.baselines):
-        raise UsageError(f"--shard and --baseline {SOLUTION_BASELINE}NAME exclude each other: the two solutions may be "
-                         "in different shards")
     if options.shard and len(options.solution_files) > 1:
         raise UsageError("--shard and several --solution exclude each other: they may be in different shards")

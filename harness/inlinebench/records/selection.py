@@ -10,6 +10,7 @@ from pathlib import Path
 
 from inlinebench.records.catalog import REFERENCE, Catalog, Problem, Solution, read_problem
 from inlinebench.records.errors import UsageError
+from inlinebench.records.library import LIBRARY
 from inlinebench.records.natural_sort import natural
 
 _PYTHON = ".py"
@@ -20,12 +21,13 @@ def select(catalog: Catalog, names: Sequence[str]) -> tuple[tuple[Problem | None
     """Returns the problems and solutions that names select, each pair once, in the catalog's order.
 
     A name is a problem, `problem/solution`, a glob of either, or the path of a problem file. A problem can also be
-    given by its number (`12` for `12_Matmul`) or a range of numbers (`12-20`). Without names everything is selected.
-    The problem is None for a solution whose problem does not exist. Raises UsageError, with the nearest names, for a
-    name that matches nothing.
+    given by its number (`12` for `12_Matmul`) or a range of numbers (`12-20`). Without names everything is selected,
+    except library solutions: only `problem/library` selects these, where `problem` may be a glob. The problem is None
+    for a solution whose problem does not exist. Raises UsageError, with the nearest names, for a name that matches
+    nothing.
     """
     if not names:
-        return tuple((catalog.problems.get(solution.problem), solution) for solution in catalog.solutions)
+        return tuple((catalog.problems.get(each.problem), each) for each in catalog.solutions if each.name != LIBRARY)
     chosen: dict[str, tuple[Problem | None, Solution]] = {}
     for name in names:
         for problem, solution in _matches(catalog, name):
@@ -91,7 +93,7 @@ def _matches(catalog: Catalog, name: str) -> list[tuple[Problem | None, Solution
     path = Path(name)
     if path.suffix == _PYTHON and path.is_file():
         problem = read_problem(path)
-        solutions = catalog.of(problem.name)
+        solutions = [solution for solution in catalog.of(problem.name) if solution.name != LIBRARY]
         if not solutions:
             raise UsageError(f"{name}: no solution in the folder {problem.name}/ of the solutions; add one there, or "
                              "use --solution FILE")
@@ -104,7 +106,8 @@ def _matches(catalog: Catalog, name: str) -> list[tuple[Problem | None, Solution
             raise UsageError(_unknown("problem", wanted, catalog.problems))
         return [(problem, Solution(problem.name, REFERENCE, problem.path)) for problem in problems]
     found = [solution for solution in catalog.solutions
-             if solution.problem in named and fnmatchcase(solution.name, solution_name if slash else "*")]
+             if solution.problem in named and fnmatchcase(solution.name, solution_name if slash else "*")
+             and (solution.name != LIBRARY or solution_name == LIBRARY)]
     if not found:
         raise UsageError(_nothing_found(catalog, wanted, name, named))
     return [(catalog.problems.get(solution.problem), solution) for solution in found]

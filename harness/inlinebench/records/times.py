@@ -112,7 +112,8 @@ class Baseline:
     """The time of another implementation, and the solution's speedup over it."""
 
     name: str
-    """The name as given to `--baseline`: `compile`, `compile-max` or `solution:NAME`."""
+    """The name as given to `--baseline`: `compile`, `compile-max` or `solution:NAME`; or `library`, for the library
+    solution of the problem."""
     ms: Spread
     """Device time of the baseline, in ms. `torch.compile`'s is measured on the solution's inputs, another solution's in
     that solution's own evaluation."""
@@ -150,7 +151,7 @@ class Timing:
     wall_ms: Spread | None = None
     """Wall time of a call in a Python loop that does not wait for the device, in ms, by the candidate's clock."""
     baselines: tuple[Baseline, ...] = ()
-    """The baselines that `--baseline` names, as far as they have times."""
+    """The library solution of the problem, and the baselines that `--baseline` names, as far as they have times."""
     inputs: tuple[InputKind, ...] = ()
     """The times by kind of inputs, if they depend on the inputs. The first one decides: `solution_ms`, `speedup` and
     the baselines are those of its calls."""

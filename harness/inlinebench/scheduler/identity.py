@@ -1,4 +1,5 @@
-"""The key of an evaluation: a digest of all that its result depends on, except the names of files."""
+"""The key of an evaluation: a digest of all that its result depends on. Names of files do not count, but that of a
+library solution does."""
 
 from __future__ import annotations
 
@@ -26,15 +27,19 @@ DECIDING = (
 def identity(job: Evaluate, options: Options, environment: Environment) -> str | None:
     """Returns the digest of an evaluation's sources, shape, options, GPU model and software versions, in hexadecimal.
 
-    A seed counts only if `--seed` set it. GPUs of the same model count as equal. Returns None if a source cannot be
+    The sources of the solutions that it is compared with are among them, because the result has the speedups over them.
+    A library solution has another key than the same file under another name, which needs a kernel of its own. A seed
+    counts only if `--seed` set it. GPUs of the same model count as equal. Returns None if a source cannot be
     read.
     """
     try:
-        digests = _digests(job.problem.path), None if job.solution is None else _digests(job.solution)
+        found = digests(job.problem.path), None if job.solution is None else digests(job.solution)
     except OSError:
         return None  # the evaluation reports the unreadable file
     facts: dict[str, Any] = {
-        "sources": digests,
+        "sources": found,
+        "rivals": job.rivals,
+        "library": job.is_library,
         "shape": job.problem.shape,
         "constants": dict(job.problem.constants),
         "precision": job.problem.precision,
@@ -61,7 +66,8 @@ def sources(path: Path) -> dict[Path, bytes]:
     return found
 
 
-def _digests(path: Path) -> list[str]:
+def digests(path: Path) -> list[str]:
+    """Returns the digests of the files that a solution or a problem consists of. Raises OSError."""
     return sorted(hashlib.sha256(text).hexdigest() for text in sources(path).values())
 
 

@@ -11,9 +11,11 @@ from inlinebench.messages import Evaluate, ProblemAt
 from inlinebench.records import selection
 from inlinebench.records.catalog import DERIVED, FULL, REFERENCE, Catalog, Problem, Solution
 from inlinebench.records.errors import UsageError
+from inlinebench.records.library import LIBRARY
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.options import SOLUTION_BASELINE, Options
 from inlinebench.records.result import Result, Shard, Verdict
+from inlinebench.scheduler.identity import digests
 from inlinebench.scheduler.rivals import rival_names
 
 SMALL = "small"
@@ -33,6 +35,8 @@ class Plan:
     """Results that are known without an evaluation."""
     shard: Shard | None = None
     """The part of the work that this is; None if it is all of it."""
+    added: tuple[Evaluate, ...] = ()
+    """Evaluations of rivals that the jobs are compared with and that are not among them. They belong to no shard."""
 
 
 def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
@@ -47,7 +51,6 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
     if not chosen:
         raise UsageError(f"nothing to evaluate: no solution files in {options.solutions}; use --solutions for another "
                          f"folder, or '*/{REFERENCE}' to evaluate the references")
-    chosen = (*chosen, *_rivals(options, known, chosen))
     readable = [problem for problem, _ in chosen if problem is not None and not problem.error]
     for name in options.constants if readable else ():
         _check_constant(name, readable)
@@ -65,8 +68,11 @@ def not_applied(choices: Sequence[Choice], options: Options) -> list[str]:
             for name, names in lacking.items() if names]
 
 
-def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
-    """Returns the evaluations of the choices on a device, sorted by problem and shape, or the shard's part of them."""
+def plan(choices: Sequence[Choice], options: Options, device: str, rivals: Sequence[Solution] = ()) -> Plan:
+    """Returns the evaluations of the choices on a device, sorted by problem and shape, or the shard's part of them.
+
+    Where speedups are measured, rivals that the part lacks are added to it.
+    """
     jobs, known = [], []
     for problem, solution in choices:
         if problem is None:
@@ -78,9 +84,57 @@ def plan(choices: Sequence[Choice], options: Options, device: str) -> Plan:
             known += [_row(solution, device, Verdict.INVALID, solution.error, name) for name in named]
         else:
             jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
-    rivals = rival_names(options.baselines)  # first, because other results wait for them
-    jobs.sort(key=lambda job: (natural(job.problem_name), job.shape_name, job.solution_name not in rivals))
-    return Plan(tuple(jobs), tuple(known)) if options.shard is None else _part(jobs, known, *options.shard)
+    names = rival_names(options.baselines)  # first, because other results wait for them
+    jobs.sort(key=lambda job: (natural(job.problem_name), job.shape_name, job.solution_name not in names))
+    made = Plan(tuple(jobs), tuple(known)) if options.shard is None else _part(jobs, known, *options.shard)
+    timed = device != "cpu" and not options.check and options.sanitize is None
+    return _with_rivals(made, rivals, names) if timed else made
+
+
+def rivals_of(options: Options, known: Catalog, chosen: Sequence[Choice]) -> tuple[Solution, ...]:
+    """Returns the solutions that those chosen are compared with: the library solutions of their problems, and the
+    solutions that `--baseline` names. References alone are not compared with library solutions.
+
+    Raises UsageError if a name of `--baseline` is that of no solution of the chosen problems.
+    """
+    problems = {problem.name for problem, _ in chosen if problem is not None}
+    solved = {solution.problem for _, solution in chosen if solution.name != REFERENCE}
+    named = [name for name in rival_names(options.baselines) if f"{SOLUTION_BASELINE}{name}" in options.baselines]
+    found = [each for each in known.solutions if (each.problem in problems and each.name in named)
+             or (each.problem in problems & solved and each.name == LIBRARY)]
+    there = {solution.name for solution in (*found, *(solution for _, solution in chosen))}
+    if missing := [name for name in named if name not in there]:
+        raise UsageError(f"--baseline {SOLUTION_BASELINE}{missing[0]}: no chosen problem has this solution")
+    return tuple(found)
+
+
+def _with_rivals(made: Plan, rivals: Sequence[Solution], names: Sequence[str]) -> Plan:
+    """Adds the rivals that the jobs lack, and tells each job which sources it is compared with."""
+    there = {(job.problem_name, job.shape_name, job.solution_name) for job in made.jobs}
+    places = {(job.problem_name, job.shape_name): job for job in made.jobs}.values()
+    added = [replace(job, solution_name=rival.name, solution=rival.path.resolve()) for job in places for rival in rivals
+             if rival.problem == job.problem_name and (job.problem_name, job.shape_name, rival.name) not in there]
+    texts: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    for job in (*made.jobs, *added):
+        if job.solution_name in names:
+            texts.setdefault((job.problem_name, job.shape_name), {})[job.solution_name] = _sources(job.solution)
+    return replace(made, added=tuple(_compared(job, texts) for job in added),
+                   jobs=tuple(_compared(job, texts) for job in made.jobs))
+
+
+def _compared(job: Evaluate, texts: Mapping[tuple[str, str], Mapping[str, tuple[str, ...]]]) -> Evaluate:
+    found = texts.get((job.problem_name, job.shape_name), {})
+    return replace(job, rivals=tuple(text for name in sorted(found) if name != job.solution_name
+                                     for text in found[name]))
+
+
+def _sources(solution: Path | None) -> tuple[str, ...]:
+    """Returns the digests of a rival's sources; none of a reference or a file that cannot be read, which its own
+    evaluation reports."""
+    try:
+        return () if solution is None else tuple(digests(solution))
+    except OSError:
+        return ()
 
 
 def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: int) -> Plan:
@@ -159,18 +213,6 @@ def names_of(files: Sequence[Path]) -> tuple[str, ...]:
 def _against_one(options: Options, known: Catalog, given: Sequence[Solution]) -> tuple[Choice, ...]:
     problem = selection.find_problem(known, options.names[0])
     return tuple((problem, replace(solution, problem=problem.name)) for solution in given)
-
-
-def _rivals(options: Options, known: Catalog, chosen: Sequence[Choice]) -> list[Choice]:
-    """Returns the solutions that `--baseline` names for the chosen problems and that are not chosen already."""
-    names = rival_names(options.baselines)
-    problems = {problem.name for problem, _ in chosen if problem is not None}
-    found = [choice for choice in selection.select(known, ()) if choice not in chosen and choice[0] is not None
-             and choice[0].name in problems and choice[1].name in names]
-    there = {solution.name for _, solution in (*chosen, *found)}
-    if missing := [name for name in names if name not in there]:
-        raise UsageError(f"--baseline {SOLUTION_BASELINE}{missing[0]}: no chosen problem has this solution")
-    return found
 
 
 def _check_constant(name: str, problems: Sequence[Problem]) -> None:

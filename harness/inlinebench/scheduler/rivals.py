@@ -1,4 +1,7 @@
-"""Rivals: solutions that `--baseline solution:NAME` uses as baselines of other solutions in the same run."""
+"""Rivals: the solutions that others are compared with in the same run.
+
+These are the library solution of each problem, and those that `--baseline solution:NAME` names.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from inlinebench.messages import Evaluate
+from inlinebench.records.library import LIBRARY
 from inlinebench.records.options import SOLUTION_BASELINE
 from inlinebench.records.result import Result
-from inlinebench.records.times import Baseline, Spread
+from inlinebench.records.times import Baseline
+from inlinebench.report.comparison import ratio_of
 
 Key = tuple[str, str, str]
 """Problem, shape, solution."""
@@ -17,7 +22,7 @@ Key = tuple[str, str, str]
 class Rivals:
     """Holds results back until those of their rivals are known, and adds the speedups over these.
 
-    `past` are results of an earlier run.
+    `past` are results of an earlier run. Results on the CPU, where no speedup is measured, get none.
     """
 
     def __init__(self, baselines: Sequence[str], jobs: Sequence[Evaluate], past: Sequence[Result] = ()) -> None:
@@ -39,31 +44,36 @@ class Rivals:
         return [self._compared(each) for each in ready]
 
     def _compared(self, result: Result) -> Result:
-        if result.timing is None:
+        if result.timing is None or result.device == "cpu":
             return result
         rivals = [self._found[key] for key in self._keys(result) if key in self._found]
-        more = tuple(over(result, rival) for rival in rivals if rival.timing is not None)
-        return replace(result, timing=replace(result.timing, baselines=(*result.timing.baselines, *more)))
+        more = filter(None, (over(result, rival) for rival in rivals))
+        return replace(result, timing=replace(result.timing, baselines=(*more, *result.timing.baselines)))
 
     def _keys(self, result: Result) -> list[Key]:
         return [_key(result.problem, result.shape, name) for name in self._names if name != result.solution]
 
 
 def rival_names(baselines: Sequence[str]) -> tuple[str, ...]:
-    """Returns the names of the solutions among the baselines."""
-    return tuple(name.removeprefix(SOLUTION_BASELINE) for name in baselines if name.startswith(SOLUTION_BASELINE))
+    """Returns the names of rivals: that of library solutions first, then the solutions among the baselines."""
+    named = (name.removeprefix(SOLUTION_BASELINE) for name in baselines if name.startswith(SOLUTION_BASELINE))
+    return tuple(dict.fromkeys((LIBRARY, *named)))
 
 
-def over(result: Result, rival: Result) -> Baseline:
+def over(result: Result, rival: Result) -> Baseline | None:
     """Returns a rival as a baseline of a result: the speedup is the ratio of their speedups over the reference.
 
-    Both results need times. Each was paired with the reference in its own evaluation, so drift between the evaluations
-    cancels. The interval divides opposite ends of both intervals, so it is conservative: too wide, never too narrow.
+    Returns None if one of them has no times, or the rival's are too uncertain to divide by. Each result was paired with
+    the reference in its own evaluation, so drift between the evaluations cancels. The interval divides opposite ends of
+    both intervals, so it is conservative: too wide, never too narrow.
     """
-    assert result.timing is not None and rival.timing is not None
-    mine, theirs = result.timing.speedup, rival.timing.speedup
-    speedup = Spread(mine.median / theirs.median, mine.low / theirs.high, mine.high / theirs.low)
-    return Baseline(f"{SOLUTION_BASELINE}{rival.solution}", rival.timing.solution_ms, speedup)
+    if result.timing is None or rival.timing is None:
+        return None
+    speedup = ratio_of(rival.timing.speedup, result.timing.speedup)
+    if speedup is None:
+        return None
+    name = LIBRARY if rival.solution == LIBRARY else f"{SOLUTION_BASELINE}{rival.solution}"
+    return Baseline(name, rival.timing.solution_ms, speedup)
 
 
 def _key(problem: str, shape: str, solution: str) -> Key:

@@ -13,7 +13,9 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from inlinebench.messages import Evaluate
+from inlinebench.records.catalog import Solution
 from inlinebench.records.errors import NoDevice, WorkerLost
+from inlinebench.records.library import counted
 from inlinebench.records.options import Options
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.terminal.progress import Progress
@@ -55,11 +57,15 @@ class Session:
     """Evaluates the choices with an executor. A context manager; on exit all its processes are ended.
 
     Entering raises what entering the executor raises, and UsageError if `--resume` finds anything but results in the
-    file. `recalled` are the results of an earlier run.
+    file. `rivals` are solutions that the choices are compared with. `recalled` are the results of an earlier run.
     """
 
-    def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress, executor: Executor) -> None:
+    def __init__(
+        self, options: Options, choices: Sequence[Choice], progress: Progress, executor: Executor,
+        rivals: Sequence[Solution] = (),
+    ) -> None:
         self._options, self._choices, self._progress, self._executor = options, choices, progress, executor
+        self._rivals = rivals
 
     def __enter__(self) -> Session:
         self._executor.__enter__()
@@ -83,14 +89,16 @@ class Session:
     def _plan(self) -> None:
         """Splits the work into jobs to evaluate, results known without an evaluation, and results of an earlier run."""
         options, executor = self._options, self._executor
-        todo = plan(self._choices, options, executor.device)
+        todo = plan(self._choices, options, executor.device, self._rivals)
+        jobs = (*todo.added, *todo.jobs)
         earlier = EarlierResults.read(options.out) if options.resume and options.out else EarlierResults()
         recalled = [
             earlier.recall(job, [executor.key(job, worker) for worker in executor.workers]) if options.resume else None
-            for job in todo.jobs
+            for job in jobs
         ]
         self._shard = todo.shard
-        self._jobs = [job for job, result in zip(todo.jobs, recalled, strict=True) if result is None]
+        self._added = {(job.problem_name, job.shape_name, job.solution_name) for job in todo.added}
+        self._jobs = [job for job, result in zip(jobs, recalled, strict=True) if result is None]
         self._known = [result for result in todo.known if result not in earlier]
         self.recalled = [result for result in todo.known if result in earlier] + list(filter(None, recalled))
 
@@ -101,7 +109,8 @@ class Session:
         rivals = Rivals(self._options.baselines, self._jobs, self.recalled)
         work = self._start_builds()
         for result in self._evaluations(work):
-            yield from rivals.release(replace(result, shard=self._shard))
+            added = (result.problem, result.shape, result.solution) in self._added
+            yield from rivals.release(replace(result, shard=None if added else self._shard))
         if left := len(work):
             raise NoDevice(f"all workers were lost with {left} evaluations to go; use --resume to continue")
 
@@ -152,6 +161,7 @@ class Session:
 
 
 def exit_status(results: Sequence[Result], strict: bool) -> int:
-    """Returns 0 if everything passed or, without `strict`, was skipped or failed only at a derived shape; else 1."""
+    """Returns 0 if everything that counts passed or, without `strict`, was skipped or failed only at a derived shape;
+    else 1. Library solutions count only if there is nothing else."""
     fine = {Verdict.PASSED} if strict else {Verdict.PASSED, Verdict.SKIPPED}
-    return 0 if all(each.verdict in fine or (each.failed_derived and not strict) for each in results) else 1
+    return 0 if all(each.verdict in fine or (each.failed_derived and not strict) for each in counted(results)) else 1

@@ -97,7 +97,7 @@ def _add_times(add: Add, _: Mapping[str, str]) -> None:
         f"half-width of the speedup's interval (default: {HALF_WIDTH:g})")
     add("--baseline", dest="baselines", action="append", default=[], metavar="NAME", help="also "
         "compare with compile or compile-max (torch.compile of the reference, plain and max-autotune), or "
-        "solution:NAME; repeatable (eager PyTorch is always included)")
+        "solution:NAME; repeatable (eager PyTorch and the solution 'library' are always included)")
     add("--profile", action="store_true", default=False, help="show the kernels of one call with their times, and "
         f"write a report of Nsight Compute (ncu), if it is installed, into the folder {PROFILES}")
 

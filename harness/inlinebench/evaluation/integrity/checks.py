@@ -64,16 +64,18 @@ class IntegrityChecks:
         batch: makes a number of calls back to back, timed by the judge's clock. Returns the batch, and whether the
             blocking kernel lasted until it was released.
         trace: makes one traced call and returns the GPU's activities if it is traced for them.
+        allow_library: whether the solution may pass without a kernel of its own.
     """
 
     def __init__(
         self, *, workload: Workload, tools: Tools, attempt: Attempt, timings: Timings, requests: Requests,
         reference: Reference, secret_random: random.Random, batch: Callable[[int], tuple[Batch, bool]],
-        trace: Callable[[Traced], Sequence[Activity]],
+        trace: Callable[[Traced], Sequence[Activity]], allow_library: bool,
     ) -> None:
         self._workload, self._tools, self._attempt = workload, tools, attempt
         self._timings, self._requests, self._reference = timings, requests, reference
         self._secret_random, self._batch, self._trace = secret_random, batch, trace
+        self._allow_library = allow_library
 
     @property
     def _costs(self) -> Costs:
@@ -96,7 +98,7 @@ class IntegrityChecks:
     def _must_own_kernels(self) -> bool:
         """Whether the solution needs a kernel of its own. An honest one launches none if there is nothing to compute.
         """
-        return not self._tools.settings.allow_library and not self._workload.computes_nothing
+        return not self._allow_library and not self._workload.computes_nothing
 
     def _check_launches(self) -> None:
         if self._must_own_kernels and self._requests.launches() == 0:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from inlinebench.records.library import LIBRARY
 from inlinebench.records.natural_sort import natural
 from inlinebench.report.page import curves, roofline, shares, svg
 from inlinebench.report.rows import Row
@@ -68,8 +69,9 @@ def _figures(rows: Sequence[Row], series: dict[str, int]) -> Iterator[Figure]:
             caption += f" {timed - len(points)} of {timed} results with times have no counted operations."
         yield Figure("roofline", "Roofline", caption, roofline.chart(points, series, width=WIDE, height=400, most=8),
                      roofline.chart(points, series, width=NARROW, height=320, most=5))
-    if found := curves.curves(rows):
-        missing = sorted({row.solution for row in rows} - {curve.solution for curve in found})
+    kernels = [row for row in rows if row.result.solution != LIBRARY] or rows
+    if found := curves.curves(kernels):
+        missing = sorted({row.solution for row in kernels} - {curve.solution for curve in found})
         caption = "The share of tried problems that a solution name passed with a speedup above p."
         if missing:
             caption += f" Not drawn, because nothing passed or a speedup is unknown: {_some(missing)}."

@@ -12,7 +12,7 @@ from inlinebench.records.result import Kernels, Mismatch, Result, Verdict
 from inlinebench.records.times import Roofline, Spread, Timing
 from inlinebench.report import mismatches
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
-from inlinebench.report.terminal.table import NO_SPEEDUP
+from inlinebench.report.terminal.table import NO_SPEEDUP, lost
 from inlinebench.report.text import interval, laid_out, one_line, significant
 
 MOST_LINES, MOST_CHARACTERS = 60, 6000
@@ -131,6 +131,7 @@ def _lines(text: str, most: int) -> Iterator[str]:
 def _passed(result: Result) -> Iterator[str]:
     check, timing = result.check, result.timing if result.device != "cpu" else None
     if timing is not None:
+        yield from lost(result)
         yield from _times(timing)
     elif result.device == "cpu":
         yield NO_SPEEDUP

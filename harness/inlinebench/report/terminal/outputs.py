@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from inlinebench.records.jsonl import JsonLines
+from inlinebench.records.library import counted
 from inlinebench.records.result import Result
 from inlinebench.report.formats import junit
 from inlinebench.report.terminal import samples
@@ -62,10 +63,10 @@ class Outputs:
         return report(self.results, screen, verbose=self._verbose, kernels=self._kernels)
 
     def feedback(self) -> str:
-        """Returns the feedback on each result."""
+        """Returns the feedback on each result that counts."""
         from inlinebench.report.terminal.feedback import feedback
 
-        return "\n\n".join(feedback(result) for result in self.results)
+        return "\n\n".join(feedback(result) for result in counted(self.results))
 
 
 def report(results: Sequence[Result], screen: Screen = PLAIN, *, verbose: bool = False, kernels: bool = False) -> str:

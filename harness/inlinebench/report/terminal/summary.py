@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import geometric_mean
 
+from inlinebench.records.library import counted
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.text import ABSENT, grid, one_line, percent, significant
 
@@ -55,7 +56,7 @@ class Outcome:
     """Whether it failed only at a derived shape."""
 
 
-def summary(results: Iterable[Result]) -> tuple[SolutionSummary, ...]:
+def summary(results: Sequence[Result]) -> tuple[SolutionSummary, ...]:
     """Returns a summary for each solution name, sorted; if problems have several levels, also one for each level.
 
     These verdicts count as tried:
@@ -71,10 +72,10 @@ def summary(results: Iterable[Result]) -> tuple[SolutionSummary, ...]:
     Shapes that were not tried are left out. A problem is passed if at least one shape was tried and all tried shapes
     passed. Its speedup is that at shape `full`, or else the geometric mean over its shapes. If a passed problem has no
     speedup (with `--check`, or on the CPU), the mean and every fast_p above 0 are unknown. If no problem passed, there
-    is no mean, and every fast_p is 0.
+    is no mean, and every fast_p is 0. Library solutions have no summary, unless there is nothing else.
     """
     solutions: dict[str, dict[str, list[Result]]] = {}
-    for result in results:
+    for result in counted(results):
         solutions.setdefault(result.solution, {}).setdefault(result.problem, []).append(result)
     found = []
     for name, problems in sorted(solutions.items()):

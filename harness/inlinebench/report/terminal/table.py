@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from inlinebench.records.library import over_library
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.result import Check, Result, Verdict
 from inlinebench.records.times import Timing
+from inlinebench.report.comparison import Change, by_interval
 from inlinebench.report.terminal.screen import PLAIN, Screen
 from inlinebench.report.text import ABSENT, grid, interval, one_line, quoted, significant, visible_length
 
@@ -101,11 +103,20 @@ def remarks(result: Result, with_shape: bool) -> list[str]:
 
 
 def remarks_on(result: Result) -> list[str]:
-    """Returns the remarks on a passed result: flags of its times, and notes of its check."""
+    """Returns the remarks on a passed result: whether the library is faster, flags of its times, notes of its check.
+    """
     if result.verdict is not Verdict.PASSED:
         return []
     flags = result.timing.flags if result.timing and result.device != "cpu" else ()
-    return [one_line(text) for text in (*flags, *(result.check.notes if result.check else ()))]
+    return [one_line(text) for text in (*lost(result), *flags, *(result.check.notes if result.check else ()))]
+
+
+def lost(result: Result) -> list[str]:
+    """Returns a remark if the library solution is faster, as far as the interval of the speedup over it tells."""
+    found = over_library(result)
+    if found is None or by_interval(found.speedup) is not Change.SLOWER:
+        return []
+    return [f"slower than the library solution: {interval(found.speedup)} times as fast"]
 
 
 def _name(result: Result, with_shape: bool) -> str:

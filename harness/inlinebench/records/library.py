@@ -1,0 +1,26 @@
+"""Library solutions: what a good engineer would call instead of writing a kernel, one for each problem at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inlinebench.records.result import Result
+from inlinebench.records.times import Baseline
+
+LIBRARY = "library"
+"""The reserved name of such a solution, and of the baseline that it is for the other solutions of its problem."""
+
+
+def counted(results: Sequence[Result]) -> list[Result]:
+    """Returns the results that count in summaries and in the exit status: all but those of library solutions.
+
+    Results of library solutions alone do count: then they are what the run is about.
+    """
+    return [result for result in results if result.solution != LIBRARY] or list(results)
+
+
+def over_library(result: Result) -> Baseline | None:
+    """Returns the library solution as a baseline of a result; None on the CPU, and where it was not timed."""
+    if result.timing is None or result.device == "cpu":
+        return None
+    return next((each for each in result.timing.baselines if each.name == LIBRARY), None)
