@@ -12,7 +12,8 @@
 // that waits for the device does not hang. drain then reports that the limit was reached.
 //
 // The flags are in a page that another process may have mapped as well. The judge uses it to release a candidate's
-// blocking kernel and to see the end of its work on the judge's own clock, without a system call in between.
+// blocking kernel and to see the end of its work, without a system call in between. It times such work by the GPU's own
+// time, which kernels of the judge's process take before and after.
 //
 // Kernels have plain C names, so that a profile can tell them from a solution's kernels.
 
@@ -121,7 +122,7 @@ extern "C" __global__ void inlinebench_copy_rows(float4* target, size_t target_p
   }
 }
 
-// Reads all inputs and writes all outputs of a call.
+// Reads all inputs and writes all outputs of a call: the work of a rehearsal.
 extern "C" __global__ void inlinebench_stand_in(const float4* inputs, size_t input_count, float4* outputs,
                                                 size_t output_count, float* sink) {
   float sum = 0.f;

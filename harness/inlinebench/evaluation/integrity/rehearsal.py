@@ -91,9 +91,10 @@ class _Rehearsal:
         took = stopwatch.stop()
         raise_failure(reply, workload.device)
         rehearsed = read_rehearsed(reply)
-        if rehearsed.alone.blocked:
-            self.alone_ms.append(rehearsed.alone.device_ms)
-        return took if stopwatch.wrote and rehearsed.blocked else None
+        if not (stopwatch.wrote and rehearsed.blocked and rehearsed.alone.blocked):
+            return None
+        self.alone_ms.append(rehearsed.alone.device_ms)
+        return took
 
 
 def _between_quartiles(times: list[float]) -> float:
