@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -21,6 +22,18 @@ def test_a_judge_without_memory_does_not_skip_the_solution(error: type[Exception
 
     failure = _failure(step, None, None, torch.device("cpu"))  # type: ignore[arg-type]
     assert failure is not None and failure.verdict is Verdict.OUT_OF_MEMORY
+
+
+def test_a_failure_keeps_no_tensors_of_the_step_that_failed() -> None:
+    held: list[weakref.ref[torch.Tensor]] = []
+
+    def step() -> None:
+        batch = torch.empty(4)
+        held.append(weakref.ref(batch))
+        raise Failed(Verdict.REJECTED, "no")
+
+    failure = _failure(step, None, None, torch.device("cpu"))  # type: ignore[arg-type]
+    assert failure is not None and held[0]() is None
 
 
 FAILS = BuildOutcome(None, "cuda_sources:3:1: error: no\n    3 | no")

@@ -13,7 +13,7 @@ from inlinebench.evaluation.integrity.attribution import LIBRARY, OWN, TRITON
 from inlinebench.evaluation.integrity.checks import IntegrityChecks, leaves_work_to_library
 from inlinebench.process.replies import Provenance
 from inlinebench.records.result import Verdict
-from inlinebench.timing.lower_bounds import Surroundings
+from inlinebench.timing.lower_bounds import BatchCosts, Surroundings
 from inlinebench.timing.profile import Activity, Launch, Traced
 
 REFERENCE = {"gemm": 2.68, "scale": 0.02, "normalise": 0.02}
@@ -32,25 +32,66 @@ def test_own_kernels_that_take_no_time_must_replace_kernels_of_the_reference(
     assert leaves_work_to_library(library, REFERENCE) is leaves
 
 
-@pytest.mark.parametrize(("blocked", "reason"), [(True, "by the judge's clock"), (False, "could be queued in advance")])
-def test_implausible_times_are_rejected_and_the_reason_mentions_other_processes(blocked: bool, reason: str) -> None:
-    def batch(calls: int) -> tuple[SimpleNamespace, bool]:
-        return SimpleNamespace(time=SimpleNamespace(least_ms=1000.0)), blocked
+COSTS = BatchCosts(most=4, one_ms=0.4, more_ms=0.1, spread_ms=0.06, left_ms=0.0)
 
-    timings: Any = SimpleNamespace(solution_ms=lambda: 1.0, in_doubt="{}; or not".format)
-    requests: Any = SimpleNamespace(synchronises=False)
+
+def check_times(
+    reported: float, true: float, *, blocked: bool = True, synchronises: bool = False, alone: float | None = None
+) -> float | None:
+    """Checks a reported time against batches whose calls take `true` ms, or `alone` ms if a batch has one call.
+
+    Returns the time that replaces it, or None.
+    """
+    def batch(calls: int) -> tuple[SimpleNamespace, bool]:
+        each = true if calls > 1 or alone is None else alone
+        fixed = calls * 0.1 if synchronises else COSTS.of(calls)
+        return SimpleNamespace(took_ms=fixed + calls * each), blocked
+
+    timings: Any = SimpleNamespace(solution_ms=lambda: reported, in_doubt="{}; or not".format, outside_ms=None)
+    requests: Any = SimpleNamespace(synchronises=synchronises)
     unused: Any = None
-    costs = SimpleNamespace(write_ms=0.1, surroundings=Surroundings(0.12, 0.02, 0.0, 0.0))
-    workload: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"), sets=[None] * 4, costs=costs)
+    workload: Any = SimpleNamespace(
+        device=SimpleNamespace(type="cuda"), batch_costs=COSTS,
+        costs=SimpleNamespace(write_ms=0.0, surroundings=Surroundings(0.12, 0.02, 0.0)))
     tools: Any = SimpleNamespace(settings=SimpleNamespace(timing=True), progress=lambda text: None, peaks=None)
+    checks = IntegrityChecks(
+        workload=workload, tools=tools, attempt=Attempt(), timings=timings, requests=requests,
+        reference=unused, secret_random=unused, batch=batch, trace=unused,  # type: ignore[arg-type]
+        allow_library=False,
+    )
+    checks._check_outside_clock(reported)
+    found: float | None = timings.outside_ms
+    return found
+
+
+@pytest.mark.parametrize(("true", "blocked", "reason"), [
+    (1000.0, True, "by the judge's clock"), (1.0, False, "could be queued in advance"),
+])
+def test_implausible_times_are_rejected_and_the_reason_mentions_other_processes(
+    true: float, blocked: bool, reason: str
+) -> None:
     with pytest.raises(Failed) as failure:
-        IntegrityChecks(
-            workload=workload, tools=tools, attempt=Attempt(), timings=timings, requests=requests,
-            reference=unused, secret_random=unused, batch=batch, trace=unused,  # type: ignore[arg-type]
-            allow_library=False,
-        ).run()
+        check_times(1.0, true, blocked=blocked)
     assert failure.value.verdict is Verdict.REJECTED
     assert reason in failure.value.reason and failure.value.reason.endswith("; or not")
+
+
+@pytest.mark.parametrize("synchronises", [True, False])
+def test_a_time_on_which_both_clocks_agree_stands(synchronises: bool) -> None:
+    assert check_times(1.0, 1.02, synchronises=synchronises) is None
+
+
+def test_a_time_that_is_a_little_too_short_is_replaced() -> None:
+    assert check_times(1.0, 1.15) == pytest.approx(1.15 - 0.06 / 4)
+
+
+def test_calls_that_are_faster_together_count_as_long_as_they_take_alone() -> None:
+    with pytest.raises(Failed, match=r"1 call took 2\.4 ms by the judge's clock, so at least 1\.94 ms each, but 1 ms"):
+        check_times(1.0, 1.0, alone=2.0)
+
+
+def test_the_judges_time_counts_for_a_solution_that_waits_for_the_device() -> None:
+    assert check_times(1.0, 4.0, synchronises=True) == pytest.approx(4.0)
 
 
 EMPTY: list[Activity] = []

@@ -114,21 +114,13 @@ def test_times_that_hardly_depend_on_the_inputs_count_together() -> None:
     assert few is not None and few.flags == ()
 
 
-def test_the_judges_clock_counts_if_it_exceeds_the_time_that_a_synchronising_solution_reports() -> None:
+def test_a_time_of_the_judges_clock_replaces_the_reported_one() -> None:
     found = timings([sample(2.0, blocked=False)] * 10, synchronises=True)
     found.outside_ms = 4.0
     summary = found.summary(False, True)
     assert summary is not None
     assert (summary.solution_ms.median, summary.speedup.median) == (4.0, 1.0)
     assert "timed by the judge's clock: the solution's process reported 2 ms" in summary.flags
-
-
-def test_the_judges_clock_does_not_count_if_both_clocks_agree() -> None:
-    found = timings([sample(2.0, blocked=False)] * 10, synchronises=True)
-    found.outside_ms = 2.1
-    summary = found.summary(False, True)
-    assert summary is not None and summary.solution_ms.median == 2.0
-    assert not any("judge's clock" in flag for flag in summary.flags)
 
 
 CALM = GpuSample(1980.0, 2619.0, 40.0, 300.0)

@@ -19,6 +19,7 @@ from inlinebench.process.replies import (
     read_looped,
     read_provenance,
     read_ready,
+    read_rehearsed,
 )
 from inlinebench.timing.profile import Activity, Launch
 
@@ -26,6 +27,7 @@ READY = {"op": "ready", "nonce": "n", "weights": "by name", "changed": False, "b
 CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "blocked": True, "non_tensors": ["1"],
           "notes": [], "activities": [["kernel", 1.0, 2.5]]}
 BATCHED = {"op": "batched", "nonce": "n", "blocked": True, "non_tensors": [["1"], ["2"]]}
+REHEARSED = {"op": "rehearsed", "nonce": "n", "blocked": True, "alone_ms": 0.5, "alone_blocked": False}
 LOOPED = {"op": "looped", "nonce": "n", "wall_ms": 0.25, "non_tensors": [["1"], ["2"]], "written_over": [True, False]}
 CLOCKED = {"op": "clocked", "nonce": "n", "shown_ms": 0.0033}
 REPORTED = {"op": "reported", "nonce": "n", "launches": 3}
@@ -42,7 +44,8 @@ def read_loop(frame: dict[str, Any]) -> object:
 
 
 READERS = {"ready": read_ready, "called": read_called, "batched": read_batch, "looped": read_loop,
-           "clocked": read_clocked, "reported": read_launches, "provenance": read_provenance}
+           "rehearsed": read_rehearsed, "clocked": read_clocked, "reported": read_launches,
+           "provenance": read_provenance}
 
 
 def test_valid_replies_are_parsed() -> None:
@@ -53,6 +56,8 @@ def test_valid_replies_are_parsed() -> None:
     assert called.activities == (Activity("kernel", 1.0, 2.5),)
     batched = read_batched(dict(BATCHED), 2)
     assert (batched.blocked, batched.non_tensors) == (True, (("1",), ("2",)))
+    rehearsed = read_rehearsed(dict(REHEARSED))
+    assert (rehearsed.blocked, rehearsed.alone.device_ms, rehearsed.alone.blocked) == (True, 0.5, False)
     looped = read_looped(dict(LOOPED), 2)
     assert (looped.wall_ms, looped.written_over, looped.non_tensors) == (0.25, (True, False), (("1",), ("2",)))
     assert read_launches(dict(REPORTED)) == 3
@@ -105,6 +110,15 @@ def test_forged_replies_to_call_are_rejected(change: dict[str, Any]) -> None:
 def test_forged_replies_to_batch_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):
         read_batched({**BATCHED, **change}, 2)
+
+
+@pytest.mark.parametrize("change", [
+    {"op": "batched"}, {"blocked": 1}, {"alone_blocked": None}, {"alone_ms": -1.0}, {"alone_ms": True},
+    {"alone_ms": float("nan")}, {"non_tensors": []},
+])
+def test_forged_replies_to_rehearse_are_rejected(change: dict[str, Any]) -> None:
+    with pytest.raises(CandidateCheated):
+        read_rehearsed({**REHEARSED, **change})
 
 
 @pytest.mark.parametrize("change", [

@@ -87,8 +87,8 @@ def test_a_batch_is_queued_behind_one_blocking_kernel_and_not_released_by_it() -
     held_batch(FakeClock(steps), works, lambda index, out: steps.append(f"finish {index} {out}"), 500,
                lambda: steps.append("queued"))
     assert steps == [
-        "flush", "block 500", "sweep", "start", "work 1", "stop", "finish 0 1", "sweep", "start", "work 2", "stop",
-        "finish 1 2", "done", "queued", "drain",
+        "flush", "block 500", "start", "work 1", "finish 0 1", "work 2", "finish 1 2", "stop", "done", "queued",
+        "drain",
     ]
 
 

@@ -19,6 +19,7 @@ from inlinebench.candidate.calls import Caller, CallForm, OutputMismatch
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import for_build
 from inlinebench.candidate.provenance import Provenance
+from inlinebench.candidate.stand_in import StandIn
 from inlinebench.cuda_on_cpu import python_side
 from inlinebench.sandbox import refusal
 from inlinebench.sandbox.policy import Policy
@@ -58,6 +59,7 @@ class Candidate:
         self._path = Path()
         self._model: torch.nn.Module | None = None
         self._caller: Caller | None = None
+        self._arena: torch.Tensor | None = None
         self._device = torch.device("cpu")
         self._clock: Clock = CpuClock()
         self._tracer: Tracer = torch_tracer
@@ -69,7 +71,8 @@ class Candidate:
         """Serves requests until the judge closes the channel."""
         operations = {"prebuild": self._prebuild, "start": self._start, "clock": self._measure_clock,
                       "load": self._load, "map": self._map, "call": self._call, "batch": self._batch,
-                      "loop": self._loop, "report": self._report, "provenance": self._report_provenance}
+                      "loop": self._loop, "rehearse": self._rehearse, "report": self._report,
+                      "provenance": self._report_provenance}
         while True:
             try:
                 request = self._channel.receive()
@@ -160,11 +163,29 @@ class Candidate:
             may_alias=request["may_alias"],
         )
         self._launched_before = python_side.launches(self._runtime) if self._runtime else 0
-        arena = open_arena(request["arena"], self._device, self._arena_fd)
+        arena = self._open_arena(request["arena"])
         # The device's type, because CUDA on the CPU makes `is_cuda` true.
         copied_to = None if arena.device.type == "cuda" else self._device
         self._caller = Caller(self._model, self._clock, arena, form, copied_to)
         return {"op": "mapped"}
+
+    def _open_arena(self, exported: dict[str, Any]) -> torch.Tensor:
+        """Opens the judge's arena. A process has one, which a rehearsal may have opened."""
+        if self._arena is None:
+            self._arena = open_arena(exported, self._device, self._arena_fd)
+        return self._arena
+
+    def _rehearse(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Makes one call of a stand-in, and a batch of them, before any code of a solution runs in this process."""
+        assert isinstance(self._clock, GpuClock)
+        arena = self._open_arena(request["arena"])
+        sets, states = map(BufferSet.from_json, request["sets"]), map(TensorSpec.from_json, request["states"])
+        stand_in = StandIn(self._clock, arena, tuple(sets), tuple(states))
+        alone = stand_in.alone()
+        queued = {"op": "queued", "nonce": request["nonce"]}
+        sample = stand_in.batch(request["blocking_ms"], lambda: self._channel.send(queued))
+        return {"op": "rehearsed", "blocked": sample.blocked, "alone_ms": alone.device_ms,
+                "alone_blocked": alone.blocked}
 
     def _call(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._caller is not None

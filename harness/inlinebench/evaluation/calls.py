@@ -21,6 +21,7 @@ from inlinebench.evaluation.checks import Checker
 from inlinebench.evaluation.failures import UNINITIALISED, Failed
 from inlinebench.evaluation.integrity.batches import Batch
 from inlinebench.evaluation.integrity.checks import IntegrityChecks
+from inlinebench.evaluation.integrity.rehearsal import rehearse
 from inlinebench.evaluation.recomputing import CallCheck
 from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
@@ -33,6 +34,8 @@ from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import Called
 from inlinebench.records.result import Mismatch, Verdict
 from inlinebench.records.times import Timing
+from inlinebench.timing.flags import FlagPage
+from inlinebench.timing.gpu import GpuClock
 from inlinebench.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from inlinebench.timing.overhead import overhead
 from inlinebench.timing.profile import Activity, Traced
@@ -95,6 +98,7 @@ class Calls:
         `CandidateProcess.ask`.
         """
         settings = self._tools.settings
+        self._rehearse()
         self._tools.progress("loading")
         loaded = self._requests.load(transfer, self._tools.runtime_libraries)
         self._attempt.weights_changed = loaded.weights_changed
@@ -235,8 +239,7 @@ class Calls:
         calls = min(LOOP_CALLS, longest, len(self._workload.sets))
         for number in range(LOOPS):
             self._tools.progress(f"timing loop {number + 1} of {LOOPS}")
-            batch = Batch(self._workload, self._candidate, self._secret_random, self._public,
-                          variants=self._variants, page=None)
+            batch = self._new_batch(page=None)
             plain_outputs = batch.loop(calls)
             self._check_batch(batch, plain_outputs)
             if number > 0:  # the first loop allocates memory for all of its outputs
@@ -260,13 +263,28 @@ class Calls:
         Returns the batch, and whether the blocking kernel lasted until it was released. The outputs are compared if it
         is known which inputs the calls read. Raises Failed.
         """
-        page = None if self._requests.synchronises else self._candidate.page
-        batch = Batch(self._workload, self._candidate, self._secret_random, self._public, variants=self._variants,
-                      page=page)
+        batch = self._new_batch(page=None if self._requests.synchronises else self._candidate.page)
         blocked, plain_outputs = batch.run(calls)
         if batch.known:
             self._check_batch(batch, plain_outputs)
         return batch, blocked
+
+    def _new_batch(self, page: FlagPage | None) -> Batch:
+        clock = self._tools.clock
+        assert isinstance(clock, GpuClock)  # batches and loops are made on a GPU only
+        return Batch(self._workload, self._candidate, self._secret_random, self._public, variants=self._variants,
+                     page=page, clock=clock)
+
+    def _rehearse(self) -> None:
+        """Measures the costs of a batch, once for a workload."""
+        settings, clock = self._tools.settings, self._tools.clock
+        if not settings.timing or not settings.defended or settings.sanitize is not None:
+            return
+        if isinstance(clock, GpuClock) and self._workload.batch_costs is None:
+            self._tools.progress("rehearsing a batch")
+            self._tools.candidates.settle()
+            self._workload.batch_costs = rehearse(
+                self._workload, self._candidate, clock, self._timings.of_solution)
 
     def _check_batch(self, batch: Batch, plain_outputs: tuple[tuple[str, ...], ...]) -> None:
         mutated = self._workload.probed.mutated

@@ -101,7 +101,7 @@ def _failure(
     try:
         step()
     except Failed as failure:
-        return failure
+        return failure.with_traceback(None)  # whose frames would keep a batch's tensors
     except CandidateDied as error:
         message = _cpu_runtime_message(candidate)
         return Failed(verdict_of(message, Verdict.CRASHED, device), message or f"the candidate {error}")

@@ -14,8 +14,6 @@ from inlinebench.timing.statistics import median_interval, paired_ratios, quarti
 
 LEAST_MS = 1e-4
 """The lower bound of every time in ms. It keeps ratios finite; no call takes less than 0.1 µs."""
-OUTSIDE_TOLERANCE = 0.10
-"""The share by which the judge's clock may exceed the reported time before the judge's clock counts."""
 LAUNCH_BOUND = 2.0
 """A solution is launch-bound if a call in a loop takes more than this many times its time on the device."""
 SLOWDOWN, SLOWDOWN_SLACK_MS = 0.10, 0.005
@@ -48,7 +46,7 @@ class Timings:
         self.least_ms = 0.0
         """The time to move the compulsory bytes, except those that L2 can hold. A shorter time gets a flag."""
         self.outside_ms: float | None = None
-        """The time of a call by the judge's own clock. It replaces a clearly shorter reported time."""
+        """The time of a call by the judge's own clock, if it replaces the reported time."""
 
     def of_reference(self, sample: Sample) -> float:
         """Returns the time in ms of a call of the reference or of a baseline, without the clock's overhead."""
@@ -172,7 +170,7 @@ class Timings:
         if wall and wall.median > LAUNCH_BOUND * median(used):
             flags.append(f"launch-bound: {wall.median:.4g} ms a call in a loop in Python, {median(used):.4g} ms on the "
                          "device")
-        if self.outside_ms is not None and self.outside_ms > solution.median * (1 + OUTSIDE_TOLERANCE):
+        if self.outside_ms is not None:
             factor = self.outside_ms / solution.median
             flags.append(f"timed by the judge's clock: the solution's process reported {solution.median:.4g} ms")
             solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)

@@ -20,7 +20,7 @@ from inlinebench.problem.reference_copy import ReferenceCopy
 from inlinebench.problem.variants import Variant
 from inlinebench.timing.before_call import POISON_BYTE
 from inlinebench.timing.call import Clock
-from inlinebench.timing.lower_bounds import Surroundings, empty_ms, least_write_ms, surroundings
+from inlinebench.timing.lower_bounds import BatchCosts, Surroundings, empty_ms, least_write_ms, surroundings
 from inlinebench.timing.overhead import shown_ms
 from inlinebench.wire.arena import (
     ALIGNMENT,
@@ -81,6 +81,9 @@ class Workload:
         """The shared memory that contains all of these buffers."""
         self.costs: Costs | None = None
         """The costs of the harness's own steps. Measured on a GPU with timing."""
+        self.batch_costs: BatchCosts | None = None
+        """The costs of a batch apart from its calls. Measured with the first candidate, before its solution is loaded.
+        """
         self.source = InputSource(self.module, device, probed.inputs, probed.variants, probed.continuous)
         """Draws the inputs."""
 

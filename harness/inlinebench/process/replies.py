@@ -60,6 +60,16 @@ class Batched:
 
 
 @dataclass(frozen=True)
+class Rehearsed:
+    """A batch of the stand-in is finished."""
+
+    blocked: bool
+    """Whether the blocking kernel lasted until it was released."""
+    alone: Sample
+    """The time of one call of the stand-in by itself."""
+
+
+@dataclass(frozen=True)
 class Looped:
     """A loop of calls is finished."""
 
@@ -98,8 +108,7 @@ def read_called(frame: dict[str, Any]) -> Called:
     """Parses the reply to `call`. Raises CandidateCheated if it has another form."""
     _require(frame, "called", {"op", "nonce", "device_ms", "drain_ms", "blocked", "non_tensors", "notes", "activities"})
     for name in ("device_ms", "drain_ms"):
-        # The upper bound also rejects integers that are too large for a float.
-        _demand(type(frame[name]) in (int, float) and 0 <= frame[name] <= LONGEST_MS)
+        _demand(_is_time(frame[name]))
     _demand(frame["device_ms"] > 0)  # a call with a time of 0 would not be counted
     _demand(isinstance(frame["blocked"], bool))
     for name in ("non_tensors", "notes"):
@@ -114,6 +123,14 @@ def read_batched(frame: dict[str, Any], calls: int) -> Batched:
     _require(frame, "batched", {"op", "nonce", "blocked", "non_tensors"})
     _demand(isinstance(frame["blocked"], bool))
     return Batched(frame["blocked"], _plain_outputs(frame["non_tensors"], calls))
+
+
+def read_rehearsed(frame: dict[str, Any]) -> Rehearsed:
+    """Parses the reply to `rehearse`. Raises CandidateCheated if it has another form."""
+    _require(frame, "rehearsed", {"op", "nonce", "blocked", "alone_ms", "alone_blocked"})
+    _demand(isinstance(frame["blocked"], bool) and isinstance(frame["alone_blocked"], bool))
+    _demand(_is_time(frame["alone_ms"]))
+    return Rehearsed(frame["blocked"], Sample(float(frame["alone_ms"]), 0.0, frame["alone_blocked"]))
 
 
 def read_looped(frame: dict[str, Any], calls: int) -> Looped:
@@ -171,6 +188,11 @@ def _activities(rows: Any) -> tuple[Activity, ...]:
         _demand(isinstance(row, list) and len(row) == 3 and _is_name(row[0]))
         _demand(all(type(time) in (int, float) and abs(time) <= LONGEST_US for time in row[1:]) and row[1] <= row[2])
     return tuple(Activity(name, float(begin), float(end)) for name, begin, end in rows)
+
+
+def _is_time(value: Any) -> bool:
+    # The upper bound also rejects integers that are too large for a float.
+    return type(value) in (int, float) and 0 <= value <= LONGEST_MS
 
 
 def _is_name(value: Any) -> bool:

@@ -13,13 +13,9 @@ import time
 
 from inlinebench.wire.memory_file import sealed_file
 
-BEATS = 2
-"""How many heartbeats prove that the blocking kernel runs: a single one may have been written earlier."""
-
 
 class _Flags(ctypes.Structure):
-    _fields_ = (("release", ctypes.c_int), ("ran_out", ctypes.c_int), ("done", ctypes.c_int),
-                ("beat", ctypes.c_int))
+    _fields_ = (("release", ctypes.c_int), ("ran_out", ctypes.c_int), ("done", ctypes.c_int))
 
 
 class FlagPage:
@@ -44,24 +40,10 @@ class FlagPage:
         """Whether the last blocking kernel reached its limit before it was released."""
         return bool(self._flags.ran_out)
 
-    def wait_until_running(self, seconds: float) -> bool:
-        """Spins until the blocking kernel is seen to run. Returns False after `seconds`.
-
-        A GPU that ran work of another process needs some hundred microseconds to resume a preempted kernel.
-        """
+    def wait_until_done(self, seconds: float) -> bool:
+        """Spins until the GPU sets the `done` flag. Returns False after `seconds`."""
         flags, deadline = self._flags, time.perf_counter() + seconds
-        for _ in range(BEATS):
-            seen = flags.beat
-            while flags.beat == seen:
-                if time.perf_counter() > deadline:
-                    return False
-        return True
-
-    def wait_until_done(self, seconds: float) -> int | None:
-        """Spins until the GPU sets the `done` flag. Returns `time.perf_counter_ns` then, or None after `seconds`."""
-        flags, now = self._flags, time.perf_counter_ns
-        deadline = now() + int(seconds * 1e9)
         while not flags.done:
-            if now() > deadline:
-                return None
-        return now()
+            if time.perf_counter() > deadline:
+                return False
+        return True

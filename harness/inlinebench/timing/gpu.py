@@ -26,6 +26,9 @@ class GpuClock:
         self._library.clock_open.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
         self._library.clock_copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         self._library.clock_touch.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        self._library.clock_copy_rows.argtypes = [
+            ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+        self._library.clock_stand_in.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t]
         self._blocking_wanted = False
         self._page = page  # the GPU writes to it for as long as this process lives
         self._check(self._library.clock_open(device, page.address, page.bytes))
@@ -66,6 +69,31 @@ class GpuClock:
         device_ms, drain_ms, ran_out = ctypes.c_float(), ctypes.c_double(), ctypes.c_int()
         self._check(self._library.clock_drain(ctypes.byref(device_ms), ctypes.byref(drain_ms), ctypes.byref(ran_out)))
         return Sample(device_ms.value, drain_ms.value, blocked=self._blocking_wanted and not ran_out.value)
+
+    def stamp_begin(self) -> None:
+        """Queues the stamp of the beginning of a batch, by the GPU's own time."""
+        self._check(self._library.clock_stamp(0))
+
+    def stamp_end(self) -> None:
+        """Queues the stamp of the end of a batch."""
+        self._check(self._library.clock_stamp(1))
+
+    def between_stamps(self) -> float:
+        """Waits for the device and returns the time between the two stamps in ms."""
+        ms = ctypes.c_double()
+        self._check(self._library.clock_between(ctypes.byref(ms)))
+        return ms.value
+
+    def copy_rows(self, target: tuple[int, int], source: tuple[int, int], row_bytes: int, rows: int) -> None:
+        """Queues a kernel that copies rows of bytes. Target and source are each an address and a distance of rows.
+
+        All sizes are in bytes and multiples of 16.
+        """
+        self._check(self._library.clock_copy_rows(*target, *source, row_bytes, rows))
+
+    def stand_in(self, inputs: int, input_bytes: int, outputs: int, output_bytes: int) -> None:
+        """Queues a kernel that reads and writes memory at two addresses. All sizes are multiples of 16."""
+        self._check(self._library.clock_stand_in(inputs, input_bytes, outputs, output_bytes))
 
     def _check(self, status: int) -> None:
         if status:

@@ -12,7 +12,8 @@
 // that waits for the device does not hang. drain then reports that the limit was reached.
 //
 // The flags are in a page that another process may have mapped as well. The judge uses it to release a candidate's
-// blocking kernel and to see the end of its work on the judge's own clock, without a system call in between.
+// blocking kernel and to see the end of its work, without a system call in between. It times such work by the GPU's own
+// time, which kernels of the judge's process take before and after.
 //
 // Kernels have plain C names, so that a profile can tell them from a solution's kernels.
 
@@ -32,7 +33,6 @@ struct Flags {
   volatile int release;   // host to device: everything is queued
   volatile int ran_out;   // device to host: the limit was reached first
   volatile int done;      // device to host: all queued work is complete
-  volatile int beat;      // device to host: counts up while the blocking kernel runs, and stops while it is preempted
 };
 
 struct Clock {
@@ -42,6 +42,7 @@ struct Clock {
   float* flush_buffer = nullptr;
   float* flush_sink = nullptr;
   size_t flush_count = 0;            // floats
+  uint64_t* stamps = nullptr;        // device memory: the GPU's time in ns at the beginning and at the end of a batch
   int sms = 0;
   int blocking_blocks = 0;
   cudaEvent_t begin = nullptr;
@@ -63,8 +64,7 @@ extern "C" __global__ void inlinebench_block(Flags* flags, volatile int* relay, 
   if (threadIdx.x == 0) {
     const uint64_t deadline = nanoseconds() + limit;
     if (blockIdx.x == 0) {
-      for (int beat = 1; !flags->release; ++beat) {
-        flags->beat = beat;
+      while (!flags->release) {
         if (nanoseconds() > deadline) {
           flags->ran_out = 1;
           break;
@@ -108,6 +108,34 @@ extern "C" __global__ void inlinebench_done(Flags* flags) {
   flags->done = 1;
 }
 
+extern "C" __global__ void inlinebench_stamp(uint64_t* stamp) { *stamp = nanoseconds(); }
+
+// Copies a row of `count` vectors for each y of the grid; the pitches are in vectors. Not a memcpy, because a copy engine
+// could run at the same time as another process's kernels, and a kernel cannot.
+extern "C" __global__ void inlinebench_copy_rows(float4* target, size_t target_pitch, const float4* source,
+                                                 size_t source_pitch, size_t count) {
+  target += blockIdx.y * target_pitch;
+  source += blockIdx.y * source_pitch;
+  const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+  for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
+    target[i] = source[i];
+  }
+}
+
+// Reads all inputs and writes all outputs of a call: the work of a rehearsal.
+extern "C" __global__ void inlinebench_stand_in(const float4* inputs, size_t input_count, float4* outputs,
+                                                size_t output_count, float* sink) {
+  float sum = 0.f;
+  const size_t first = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+  for (size_t i = first; i < input_count; i += stride) {
+    const float4 value = inputs[i];
+    sum += value.x + value.y + value.z + value.w;
+  }
+  for (size_t i = first; i < output_count; i += stride) outputs[i] = make_float4(0.f, 0.f, 0.f, 0.f);
+  if (sum == 1.f) *sink = sum;  // practically never; keeps the loads alive
+}
+
 #define RETURN_IF_FAILED(call)                     \
   do {                                             \
     const cudaError_t status = (call);             \
@@ -130,6 +158,7 @@ int clock_open(int device, void* page, size_t page_bytes) {
   RETURN_IF_FAILED(cudaHostGetDevicePointer(&state.mapped, state.host, 0));
   RETURN_IF_FAILED(cudaMalloc(&state.relay, sizeof(int)));
   RETURN_IF_FAILED(cudaMalloc(&state.flush_sink, sizeof(float)));
+  RETURN_IF_FAILED(cudaMalloc(&state.stamps, 2 * sizeof(uint64_t)));
   const size_t bytes = 2 * static_cast<size_t>(properties.l2CacheSize);
   state.flush_count = bytes / sizeof(float4);
   RETURN_IF_FAILED(cudaMalloc(&state.flush_buffer, state.flush_count * sizeof(float4)));
@@ -192,6 +221,41 @@ int clock_copy(void* target, const void* source, size_t bytes) {
 
 int clock_done() {
   inlinebench_done<<<1, 1>>>(state.mapped);
+  return cudaGetLastError();
+}
+
+// Takes the GPU's time when all work queued before is complete. `which`: 0 is the beginning of a batch, 1 its end.
+int clock_stamp(int which) {
+  inlinebench_stamp<<<1, 1>>>(state.stamps + which);
+  return cudaGetLastError();
+}
+
+// Waits for the device. Returns the time between the two stamps in ms.
+int clock_between(double* ms) {
+  uint64_t stamps[2];
+  RETURN_IF_FAILED(cudaMemcpy(stamps, state.stamps, sizeof stamps, cudaMemcpyDeviceToHost));
+  *ms = (static_cast<double>(stamps[1]) - static_cast<double>(stamps[0])) * 1e-6;
+  return cudaSuccess;
+}
+
+// All sizes are in bytes, and multiples of 16.
+int clock_copy_rows(void* target, size_t target_pitch, const void* source, size_t source_pitch, size_t row_bytes,
+                    int rows) {
+  const size_t count = row_bytes / sizeof(float4);
+  if (count == 0 || rows == 0) return cudaSuccess;
+  const size_t needed = (count + kFlushThreads - 1) / kFlushThreads;
+  const size_t most = static_cast<size_t>(state.sms) * 8;
+  const dim3 grid(static_cast<unsigned>(needed < most ? needed : most), static_cast<unsigned>(rows));
+  inlinebench_copy_rows<<<grid, kFlushThreads>>>(static_cast<float4*>(target), target_pitch / sizeof(float4),
+                                                 static_cast<const float4*>(source), source_pitch / sizeof(float4),
+                                                 count);
+  return cudaGetLastError();
+}
+
+int clock_stand_in(const void* inputs, size_t input_bytes, void* outputs, size_t output_bytes) {
+  inlinebench_stand_in<<<state.sms * 8, kFlushThreads>>>(
+      static_cast<const float4*>(inputs), input_bytes / sizeof(float4), static_cast<float4*>(outputs),
+      output_bytes / sizeof(float4), state.flush_sink);
   return cudaGetLastError();
 }
 

@@ -54,17 +54,35 @@ def least_transfer_ms(size: int, cached: int, peaks: Peaks) -> float:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The cost of a batch of calls apart from its work, in ms per call."""
+    """The cost of a batch of calls without a blocking kernel apart from its work, in ms per call."""
 
     around_ms: float
     """Sweep, writing the outputs and copying them away."""
     writing_ms: float
     """Writing the outputs alone, timed as a call is."""
-    copy_ms: float
-    """Copying the outputs alone, as the clock shows it."""
     left_ms: float
     """Upper bound of the slowdown of later work by dirty lines in L2 that a call left in addition to its outputs: they
     are written back to memory later."""
+
+
+@dataclass(frozen=True)
+class BatchCosts:
+    """The cost of a batch of calls behind a blocking kernel apart from the calls, in ms by the judge's stamps."""
+
+    most: int
+    """The most calls of a batch."""
+    one_ms: float
+    """The cost of a batch of one call: two changes of the process on the GPU, and copies of inputs and outputs."""
+    more_ms: float
+    """What each further call adds."""
+    spread_ms: float
+    """By how much the cost of a batch scatters."""
+    left_ms: float
+    """As `Surroundings.left_ms`."""
+
+    def of(self, calls: int) -> float:
+        """Returns the cost of a batch of this many calls."""
+        return self.one_ms + (calls - 1) * self.more_ms
 
 
 def surroundings(clock: Clock, device: torch.device, sizes: Sequence[int], launch_ms: float) -> Surroundings:
@@ -80,7 +98,7 @@ def surroundings(clock: Clock, device: torch.device, sizes: Sequence[int], launc
     left = max(0, cached - sum(sizes)) / full.numel() * _best(clock, lambda: full.fill_(1))
     around = min(_around_ms(clock, written, copies) for _ in range(REPEATS))
     writing = _best(clock, lambda: written.fill_(1)) - launch_ms
-    return Surroundings(around, writing, _best(clock, copies.queue), left)
+    return Surroundings(around, writing, left)
 
 
 class Copies:
@@ -108,14 +126,14 @@ def _around_ms(clock: Clock, written: torch.Tensor, copies: Copies) -> float:
     calls = max(1, min(AROUND, QUEUED // (len(copies) + STEPS)))
     clock.flush()
     clock.block(BLOCKING_MS)
+    clock.start()
     begin.record()
     for _ in range(calls):
         clock.sweep()
-        clock.start()
         written.fill_(1)
-        clock.stop()
         copies.queue()
     end.record()
+    clock.stop()
     clock.release()
     clock.drain()
     return float(begin.elapsed_time(end)) / calls

@@ -15,17 +15,14 @@ from typing import Any
 import torch
 
 from inlinebench.evaluation.failures import raise_failure
-from inlinebench.evaluation.integrity.outside_clock import BLOCKING_MS, BatchTime, Stopwatch
+from inlinebench.evaluation.integrity.outside_clock import BLOCKING_MS, Stamps, Stopwatch
+from inlinebench.evaluation.integrity.rows import Rows
 from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.packing import pack
 from inlinebench.process.replies import read_batched, read_looped
 from inlinebench.timing.flags import FlagPage
-
-PATIENCE_S = 10.0
-"""How long to wait for the GPU's flag that a batch is done, in seconds. A batch takes a few milliseconds, unless a
-single call takes longer."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +53,16 @@ class Batch:
         public: draws the seeds that the candidate is sent.
         variants: the variants of the inputs, one call after the other.
         page: the flags of the candidate's blocking kernel. With None, `run` uses no blocking kernel.
+        clock: writes inputs, copies outputs, and takes the GPU's time.
     """
 
     def __init__(
         self, workload: Workload, candidate: CandidateProcess, secret_random: random.Random, public: random.Random, *,
-        variants: Iterator[Variant], page: FlagPage | None,
+        variants: Iterator[Variant], page: FlagPage | None, clock: Stamps,
     ) -> None:
         self._workload, self._candidate, self._page, self._variants = workload, candidate, page, variants
-        self._secret_random, self._public = secret_random, public
+        self._secret_random, self._public, self._clock = secret_random, public, clock
+        self._inputs, self._outputs = Rows.inputs(workload.sets), Rows.outputs(workload.sets)
         self.calls: list[BatchCall] = []
         """The calls, with the inputs that they read."""
         self.outputs: list[list[torch.Tensor]] = []
@@ -72,8 +71,8 @@ class Batch:
         """For each call, whether a later one reused the memory of its output."""
         self.known = True
         """Whether it is certain which inputs the calls read."""
-        self.time: BatchTime
-        """The time of the whole batch. `run` sets it."""
+        self.took_ms: float
+        """The time of the whole batch in ms. `run` sets it."""
         self.wall_ms: float
         """The wall time of one call in ms. `loop` sets it."""
 
@@ -84,19 +83,23 @@ class Batch:
         Raises Failed if the candidate reports a failure, and the exceptions of `CandidateProcess.ask`.
         """
         workload = self._workload
-        self.calls = [self._prepare(number) for number in range(calls)]
-        instead = [] if self._page is None or len(workload.sets) == 1 else [self._stand_in(call) for call in self.calls]
-        self._write(instead)
+        given = self._prepare(calls)
+        instead: list[BatchCall] = []
+        if self._page is not None and len(workload.sets) > 1:
+            instead, before = self._prepare_instead()
+            self._write(before)
         workload.poison(range(calls))
+        got = self._outputs.allocate(calls, workload.arena.bytes.device)
         workload.synchronize()
-        stopwatch = Stopwatch(self._page, lambda: self._write(self.calls), PATIENCE_S)
+        stopwatch = Stopwatch(
+            self._page, self._clock, lambda: self._write(given), lambda: self._read(got), workload.synchronize)
         self._candidate.resume()
         reply = self._candidate.ask(
             "batch", on_queued=stopwatch.start, blocking_ms=0.0 if self._page is None else BLOCKING_MS,
             calls=self._requests(seeded=True),
         )
-        self.time = stopwatch.stop()
-        self._take_outputs()
+        self.took_ms = stopwatch.stop()
+        self._take_outputs(got)
         raise_failure(reply, workload.device)
         batched = read_batched(reply, calls)
         self.written_over = (False,) * calls
@@ -110,12 +113,15 @@ class Batch:
     def loop(self, calls: int) -> tuple[tuple[str, ...], ...]:
         """Makes the calls in a Python loop. Returns the non-tensor outputs of each call. Raises as `run` does."""
         workload = self._workload
-        self.calls = [self._prepare(number) for number in range(calls)]
+        given = self._prepare(calls)
         workload.poison(range(calls))
-        self._write(self.calls)
+        self._write(given)
+        got = self._outputs.allocate(calls, workload.arena.bytes.device)
+        workload.synchronize()
         self._candidate.resume()
         reply = self._candidate.ask("loop", calls=self._requests(seeded=workload.probed.random))
-        self._take_outputs()
+        self._read(got)
+        self._take_outputs(got)
         raise_failure(reply, workload.device)
         looped = read_looped(reply, calls)
         self.wall_ms, self.written_over = looped.wall_ms, looped.written_over
@@ -125,25 +131,28 @@ class Batch:
         return [{"non_tensors": pack(call.non_tensors), "random_seed": call.random_seed if seeded else None}
                 for call in self.calls]
 
-    def _take_outputs(self) -> None:
-        """Copies the outputs, then stops the candidate.
+    def _take_outputs(self, got: torch.Tensor) -> None:
+        """Waits for the copies of the outputs, then stops the candidate.
 
         In this order, because stopping a process does not stop its work on the GPU. Work that has not written its
         results by now is too late.
         """
-        workload = self._workload
-        self.outputs = [[tensor.clone() for tensor in workload.outputs(number)] for number in range(len(self.calls))]
-        workload.synchronize()
+        self._workload.synchronize()
+        self.outputs = [self._outputs.tensors(got, number) for number in range(len(self.calls))]
         self._candidate.stop()
 
-    def _prepare(self, number: int) -> BatchCall:
-        return self._draw([torch.empty_like(tensor) for tensor in self._workload.inputs(number)],
-                          self._public.getrandbits(62))
+    def _prepare(self, calls: int) -> torch.Tensor:
+        """Draws the inputs of all calls. Returns the judge's private copy of them."""
+        given = self._inputs.allocate(calls, self._workload.arena.bytes.device)
+        self.calls = [self._draw(self._inputs.tensors(given, number), self._public.getrandbits(62))
+                      for number in range(calls)]
+        return given
 
-    def _stand_in(self, call: BatchCall) -> BatchCall:
-        """Returns the same call with other input tensors."""
-        drawn = self._draw([torch.empty_like(tensor) for tensor in call.tensors], call.random_seed)
-        return replace(drawn, non_tensors=call.non_tensors)
+    def _prepare_instead(self) -> tuple[list[BatchCall], torch.Tensor]:
+        """Returns the same calls with other input tensors, and a private copy of these."""
+        given = self._inputs.allocate(len(self.calls), self._workload.arena.bytes.device)
+        return [replace(self._draw(self._inputs.tensors(given, number), call.random_seed), non_tensors=call.non_tensors)
+                for number, call in enumerate(self.calls)], given
 
     def _draw(self, tensors: list[torch.Tensor], random_seed: int) -> BatchCall:
         """Writes new inputs to the tensors, and returns a call with them."""
@@ -153,8 +162,10 @@ class Batch:
         without_large = partial(source.draw_plain, seed) if variant.enlarges else None
         return BatchCall(tensors, non_tensors, variant, source.describe(variant, seed), random_seed, without_large)
 
-    def _write(self, calls: list[BatchCall]) -> None:
-        for number, call in enumerate(calls):
-            for target, tensor in zip(self._workload.inputs(number), call.tensors, strict=True):
-                target.copy_(tensor)
-        self._workload.synchronize()
+    def _write(self, given: torch.Tensor) -> None:
+        """Queues the copy of the inputs into the shared buffers."""
+        self._inputs.write(self._clock, self._workload.arena.bytes, given)
+
+    def _read(self, got: torch.Tensor) -> None:
+        """Queues the copy of the outputs out of the shared buffers."""
+        self._outputs.read(self._clock, self._workload.arena.bytes, got)

@@ -19,18 +19,20 @@ from inlinebench.evaluation.integrity.attribution import (
 )
 from inlinebench.evaluation.integrity.batches import Batch
 from inlinebench.evaluation.integrity.compulsory import compulsory_bytes
-from inlinebench.evaluation.integrity.outside_clock import calls_in_batch, most_plausible_ms, outside_ms
+from inlinebench.evaluation.integrity.outside_clock import BatchTime, calls_in_batch, outside_ms
 from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.timings import Timings
 from inlinebench.problem.workload import Costs, Workload
 from inlinebench.records.result import Kernels, Verdict
-from inlinebench.timing.lower_bounds import least_transfer_ms
+from inlinebench.timing.lower_bounds import BatchCosts, least_transfer_ms
 from inlinebench.timing.profile import Activity, Traced
 
 BATCHES = 4
 """Batches that are tried before times count as implausible. The host is sometimes late, so one long batch proves
 nothing."""
+OUTSIDE_TOLERANCE = 0.10
+"""The share by which the judge's clock may exceed the reported time of a solution that waits for the device."""
 PROFILED_CALLS = 3
 REPEATED_CALLS = 2
 """How many more calls are profiled if profiles are empty."""
@@ -130,29 +132,50 @@ class IntegrityChecks:
                          "ms on this device")
 
     def _check_outside_clock(self, reported: float) -> None:
-        surroundings = self._costs.surroundings
-        calls = calls_in_batch(reported, len(self._workload.sets))
-        took, plausible = 0.0, 0.0
+        """Raises Failed if the batches contradict the reported time, or replaces it if they do not explain it."""
+        costs = self._workload.batch_costs
+        assert costs is not None  # measured before the first solution of a workload was loaded
+        if self._requests.synchronises:
+            calls = calls_in_batch(reported, costs.most)
+            batch, _ = self._time_batch(calls)
+            least = outside_ms(calls, batch.took_ms, self._costs.surroundings)
+            if least > reported * (1 + OUTSIDE_TOLERANCE):
+                self._timings.outside_ms = least
+            return
+        # Many calls for precision; one call because nothing can be computed for several calls at once.
+        for calls in sorted({calls_in_batch(reported, costs.most), 1}, reverse=True):
+            found = self._least_time(calls, reported, costs)
+            if found.contradicted:
+                raise Failed(Verdict.REJECTED, self._timings.in_doubt(
+                    f"its times don't add up: {found.calls} call{'s' * (found.calls > 1)} took {found.took_ms:.4g} ms "
+                    f"by the judge's clock, so at least {found.least_ms:.4g} ms each, but {reported:.4g} ms were "
+                    "reported"))
+            if not found.explained:
+                self._timings.outside_ms = max(found.least_ms, self._timings.outside_ms or 0.0)
+
+    def _least_time(self, calls: int, reported: float, costs: BatchCosts) -> BatchTime:
+        """Returns the shortest of several batches, or the first that the reported time explains. Raises Failed."""
+        found: list[BatchTime] = []
         for _ in range(BATCHES):
-            self._tools.progress(f"timing a batch of {calls} calls with the judge's clock")
-            batch, blocked = self._batch(calls)
+            batch, blocked = self._time_batch(calls)
             while not blocked and calls > 1:
                 calls = max(1, calls // 4)  # the device's queue may be too short for more calls
-                batch, blocked = self._batch(calls)
+                found.clear()
+                batch, blocked = self._time_batch(calls)
             if not blocked:
                 continue
-            if self._requests.synchronises:
-                self._timings.outside_ms = outside_ms(calls, batch.time.least_ms, surroundings)
-                return
-            took = batch.time.least_ms
-            plausible = most_plausible_ms(calls, reported, surroundings)
-            if took <= plausible:
-                return
-        raise Failed(Verdict.REJECTED, self._timings.in_doubt(
-            f"its times don't add up: {calls} calls took {took:.4g} ms by the judge's clock, but at most "
-            f"{plausible:.4g} ms are plausible for the reported {reported:.4g} ms a call" if took else
-            "its times don't add up: its timed calls could be queued in advance, but not the calls that the judge timed"
-        ))
+            found.append(BatchTime(calls, batch.took_ms, costs, reported))
+            if found[-1].explained:
+                break
+        if not found:
+            raise Failed(Verdict.REJECTED, self._timings.in_doubt(
+                "its times don't add up: its timed calls could be queued in advance, but not the calls that the judge "
+                "timed"))
+        return min(found, key=lambda each: each.took_ms)
+
+    def _time_batch(self, calls: int) -> tuple[Batch, bool]:
+        self._tools.progress(f"timing a batch of {calls} calls with the judge's clock")
+        return self._batch(calls)
 
     def _check_kernels(self, reported: float | None) -> None:
         self._tools.progress("profiling")

@@ -1,10 +1,11 @@
-"""Checks a candidate's times with the judge's own clock.
+"""Checks a candidate's times with the judge's own clock, the GPU's time in kernels of the judge.
 
 A candidate's times come from its own process, where a solution could falsify them. So after the counted calls, the
 candidate queues a batch of calls behind one blocking kernel, and only then does the judge write the inputs. Nothing can
-be computed earlier. The judge releases the blocking kernel and measures, with its own clock, the time until the GPU
-sets a flag and the time until the candidate replies. All outputs are compared, so no work can be skipped. The reported
-times of the calls must add up to the time of the batch.
+be computed earlier. A kernel of the judge's takes the GPU's time before the first input is written, and another one
+when all outputs have been copied away; all outputs are compared. So the work was done between these two stamps,
+whatever the candidate says about its progress. What a batch costs apart from its calls is known from a rehearsal with a
+stand-in of known duration (`inlinebench.evaluation.integrity.rehearsal`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
+from inlinebench.evaluation.integrity.rows import RowCopier
 from inlinebench.timing.flags import FlagPage
-from inlinebench.timing.lower_bounds import Surroundings
+from inlinebench.timing.lower_bounds import BatchCosts, Surroundings
 
 BATCH_MS = 4.0
 """The least time of a batch by the reported times, in ms. A long batch makes fixed costs negligible."""
@@ -23,88 +26,117 @@ BLOCKING_MS = 500.0
 LATEST = 0.8
 """The share of this limit after which the judge no longer writes inputs, because the blocking kernel could time out
 meanwhile."""
+PATIENCE_S = 10.0
+"""How long to wait for the GPU's flag that a batch is done, in seconds. A batch takes a few milliseconds, unless a
+single call takes longer."""
 
-TOLERANCE, SLACK_MS = 0.25, 0.004
-"""How far a call may exceed its reported time: the larger of a quarter and 4 µs. Honest calls take longer in a batch
-than alone: on an H200 a kernel that moves 134 MB took 58 µs alone and 70 µs in a batch."""
-COPY_TOLERANCE = 0.25
-"""The share by which copies into another process's memory may take longer than the measured copies."""
-FIXED_MS = 0.03
-"""The fixed cost of a batch: the blocking kernel's last poll, the first launch, the flag's way to the host."""
-ANSWER_MS = 0.3
-"""How long after the GPU's flag a candidate may reply: it waits for the device and sends a message."""
+TOLERANCE, SLACK_MS = 0.05, 0.005
+"""How far the least time of a call may exceed the reported time, which then stands: the larger of a share and ms."""
+FAR_TOLERANCE, FAR_SLACK_MS, FAR_SPREADS = 0.25, 0.01, 2.0
+"""Beyond this, times are rejected: the larger of a share and ms, and so many spreads of a batch more."""
 
 
-@dataclass(frozen=True)
-class BatchTime:
-    """The time of a batch by the judge's clock, in ms."""
+class Stamps(RowCopier, Protocol):
+    """The operations of `GpuClock` that write, time and read a batch in the judge's process."""
 
-    until_done: float
-    """The time until the GPU's flag."""
-    until_answer: float
-    """The time until the candidate's reply."""
-
-    @property
-    def least_ms(self) -> float:
-        """The least time that the work took, even if the candidate forged one of the two signals."""
-        return max(self.until_done, self.until_answer - ANSWER_MS)
+    def stamp_begin(self) -> None: ...
+    def stamp_end(self) -> None: ...
+    def between_stamps(self) -> float: ...
+    def sweep(self) -> None: ...
 
 
 class Stopwatch:
     """Times a batch. Call `start` when the candidate has queued it and `stop` when it has replied.
 
     Args:
-        page: the flags of the blocking kernel. None: there is no blocking kernel, and time runs from the construction.
-        write_inputs: writes the inputs that the calls must read.
-        patience: how long to wait for the GPU's flag, in seconds.
+        page: the flags of the blocking kernel. None: there is no blocking kernel, and time runs on the host's clock,
+            from the construction to the reply.
+        stamps: takes the GPU's time.
+        write: queues the copy of the inputs into the shared buffers.
+        read: queues the copy of the outputs out of the shared buffers.
+        synchronize: waits for the device.
 
     `wrote` is whether the inputs were written. They are not if the blocking kernel timed out, because calls may have
     started by then.
     """
 
-    def __init__(self, page: FlagPage | None, write_inputs: Callable[[], None], patience: float) -> None:
-        self._page, self._write_inputs, self._patience = page, write_inputs, patience
-        self._done: int | None = None
+    def __init__(
+        self, page: FlagPage | None, stamps: Stamps, write: Callable[[], None], read: Callable[[], None],
+        synchronize: Callable[[], None],
+    ) -> None:
+        self._page, self._stamps, self._write, self._read = page, stamps, write, read
+        self._synchronize = synchronize
+        self._took_ms: float | None = None
         self.wrote = page is None
         if page is None:
-            write_inputs()
+            write()
+            synchronize()
         self._begin = time.perf_counter_ns()
 
     def start(self) -> None:
-        """Writes the inputs, waits until the blocking kernel runs again, releases it, and waits for the GPU's flag."""
+        """Writes the inputs, releases the blocking kernel, waits for the GPU's flag, and copies the outputs.
+
+        The flag only says when to look. It may be forged: outputs that are not complete when they are copied are wrong.
+        """
         if self._page is None:
             return
         if self._page.ran_out or time.perf_counter_ns() - self._begin > LATEST * BLOCKING_MS * 1e6:
             return  # without releasing it, so that all calls run on the same inputs
-        self._write_inputs()
+        self._stamps.stamp_begin()  # first, because a solution can wait for the first input by itself
+        self._write()
+        self._stamps.sweep()
+        self._synchronize()
         self.wrote = True
-        # Writing preempts the blocking kernel. If it has timed out, this wait is in vain, and the reply says so.
-        self._page.wait_until_running(BLOCKING_MS / 1e3)
-        self._begin = time.perf_counter_ns()
         self._page.release()
-        self._done = self._page.wait_until_done(self._patience)
+        self._page.wait_until_done(PATIENCE_S)
+        self._read()
+        self._stamps.stamp_end()  # last, because work goes on while another process preempts the copy
+        self._took_ms = self._stamps.between_stamps()
 
-    def stop(self) -> BatchTime:
-        """Returns the time of the batch. Call it when the candidate has replied."""
+    def stop(self) -> float:
+        """Returns the time of the batch in ms, and has copied the outputs. Call it when the candidate has replied."""
         now = time.perf_counter_ns()
-        reply = (now - self._begin) / 1e6
-        return BatchTime(reply if self._done is None else (self._done - self._begin) / 1e6, reply)
+        if self._took_ms is None:
+            self._read()
+            self._synchronize()
+        return (now - self._begin) / 1e6 if self._took_ms is None else self._took_ms
 
 
-def calls_in_batch(reported_ms: float, sets: int) -> int:
-    """Returns how many calls a batch should have, given the reported time of a call and the number of buffer sets."""
-    return max(1, min(sets, int(BATCH_MS / max(reported_ms, 1e-4)) + 1))
+@dataclass(frozen=True)
+class BatchTime:
+    """The time of a batch behind a blocking kernel, and what follows from it. All times are in ms."""
+
+    calls: int
+    took_ms: float
+    """The time between the judge's stamps."""
+    costs: BatchCosts
+    """The costs of a batch apart from its calls."""
+    reported_ms: float
+    """The reported time of a call."""
+
+    @property
+    def least_ms(self) -> float:
+        """The least time of a call that explains the batch."""
+        costs = self.costs
+        # The dirty L2 lines of a call slow down the next one, by at most the time in which it can have written them.
+        left = min(costs.left_ms, self.reported_ms) * (self.calls - 1) / self.calls
+        return (self.took_ms - costs.of(self.calls) - costs.spread_ms) / self.calls - left
+
+    @property
+    def explained(self) -> bool:
+        """Whether the reported time explains the batch, so that it stands."""
+        return self.least_ms <= self.reported_ms + max(TOLERANCE * self.reported_ms, SLACK_MS)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the reported time is so far from the least one that no disturbance explains it."""
+        far = max(FAR_TOLERANCE * self.reported_ms, FAR_SLACK_MS) + FAR_SPREADS * self.costs.spread_ms / self.calls
+        return self.least_ms > self.reported_ms + far
 
 
-def most_plausible_ms(calls: int, reported_ms: float, surroundings: Surroundings) -> float:
-    """Returns the longest plausible time in ms of a batch behind a blocking kernel, given the reported time of a call.
-
-    A call's dirty L2 lines slow down what follows, but by no more than the time in which the call can have written
-    them. `surroundings` is the cost of the harness's own steps.
-    """
-    call = reported_ms + max(TOLERANCE * reported_ms, SLACK_MS) + min(surroundings.left_ms, reported_ms)
-    call += COPY_TOLERANCE * surroundings.copy_ms
-    return calls * (call + surroundings.around_ms - surroundings.writing_ms) + FIXED_MS
+def calls_in_batch(reported_ms: float, most: int) -> int:
+    """Returns how many calls a batch should have, given the reported time of a call and the most calls."""
+    return max(1, min(most, int(BATCH_MS / max(reported_ms, 1e-4)) + 1))
 
 
 def outside_ms(calls: int, took_ms: float, surroundings: Surroundings) -> float:
