@@ -106,6 +106,11 @@ class Evaluate:
     following: Evaluate | None = field(default=None, compare=False)
     """The evaluation that this judge will probably get next. Its candidate can start early."""
 
+    @property
+    def file(self) -> Path:
+        """The file that the candidate imports: the solution's, or the problem's to evaluate its reference."""
+        return self.problem.path if self.solution is None else self.solution
+
 
 @dataclass(frozen=True)
 class Hello:
