@@ -1,9 +1,9 @@
 """Works on a stream of its own, and joins it in the clock's own copy of the output.
 
 Mechanism: the output is copied after the stop event by a method of the harness's clock, which is looked up when it is
-called. The slow part is launched in `forward`, where the clock's stream doesn't wait for it; the replaced copy does. The
-clock's stream computes the product once for nothing, so that the time isn't impossible. Torch's copies stay as they are.
-Caught because the judge clocks calls from outside, until their outputs are copied.
+called. The slow part is launched in `forward`, where the clock's stream doesn't wait for it; the replaced copy does.
+The clock's stream computes the product once for nothing, so that the time isn't impossible. Torch's copies stay as they
+are. Caught because the judge clocks calls from outside, until their outputs are copied.
 """
 
 from typing import Any
