@@ -38,9 +38,10 @@ from inlinebench.messages import (
     Status,
 )
 from inlinebench.problem import own_code, problem_file
+from inlinebench.problem.forward import is_sticky
 from inlinebench.problem.memory import describe_shortage, free_bytes
-from inlinebench.problem.probe import CannotRun, ProbeResult, is_sticky
-from inlinebench.problem.probe_process import ProbeProcess
+from inlinebench.problem.probe.process import ProbeProcess
+from inlinebench.problem.probe.records import CannotRun, ProbeResult
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
 from inlinebench.process.launcher import Launcher
