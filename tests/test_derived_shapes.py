@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -37,6 +38,25 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return x * {factor}
 """
+ENDING = """
+import os, time
+from torch import nn
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        {called}
+        return x * 2
+
+{imported}
+"""
+ENDS = {
+    "dies": (Verdict.CRASHED, "os._exit(3)", ""),
+    "dies_at_import": (Verdict.CRASHED, "", "os._exit(3)"),
+    "hangs": (Verdict.TIMED_OUT, "time.sleep(60)", ""),
+    "hangs_at_import": (Verdict.TIMED_OUT, "", "time.sleep(60)"),
+    "ends_well": (Verdict.PASSED, "", ""),
+}
+"""Verdicts of solutions, and what they do when they are called and imported."""
 SMALL_RUN = ("--device", "cpu", "--check", "--calls", "2", "--allow-library")
 FILES = {
     "problems/huge.py": PROBLEM.format(check=""),
@@ -84,6 +104,25 @@ def test_a_failure_at_a_derived_shape_says_so_and_is_counted_apart(everything: R
     assert row.verdict is Verdict.WRONG and row.mismatch is not None
     assert row.reason.startswith("at the derived shape batch_size=256, features=256: ")
     assert "failed derived" in everything.out and "1 failed at a derived shape" in everything.out
+
+
+def test_a_solution_that_dies_or_hangs_at_a_derived_shape_says_so_everywhere(folder: Path, cache: Path) -> None:
+    for name, (_, called, imported) in ENDS.items():
+        (folder / f"{name}.py").write_text(ENDING.format(called=called, imported=imported))
+    files = [word for name in ENDS for word in ("--solution", str(folder / f"{name}.py"))]
+    run = run_eval("huge", *files, "--problems", folder / "problems", "--cache", cache, *SMALL_RUN, "--timeout", "4",
+                   "--junit", folder / "out.xml", out=folder / "ends.jsonl")
+    assert run.status == 0 and "4 failed at a derived shape" in run.out
+    cases = {case.get("name"): case.find("failure") for case in ElementTree.parse(folder / "out.xml").iter("testcase")}
+    assert cases.keys() == {f"{name}[derived]" for name in ENDS}
+    for name, (verdict, *_) in ENDS.items():
+        row, failure = run.row("huge", name), cases[f"{name}[derived]"]
+        assert (row.verdict, row.failed_derived) == (verdict, verdict is not Verdict.PASSED), row.reason
+        assert (failure is None) == (verdict is Verdict.PASSED)
+        if failure is not None:
+            assert row.reason.startswith("at the derived shape batch_size=256, features=256: ")
+            assert failure.get("message") == f"{verdict}: {row.reason}"
+            assert f"huge/{name}: {verdict}: {row.reason}" in run.out
 
 
 def test_the_first_shape_that_the_reference_runs_is_taken(everything: Run) -> None:

@@ -1,4 +1,7 @@
-"""Solutions that read and write files: their folder is a private copy, and the reason says what the sandbox refused."""
+"""Solutions that read and write files: their folder is a private copy, and the reason says what the sandbox refused.
+
+A reference that is evaluated as a solution reads the files of the problem's folder in the same way.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +64,26 @@ NOT_REFUSED = {
     "raised_by_itself": "raise PermissionError(13, 'Permission denied', str(HERE / 'data.txt'))",
     "not_there": "open('/nowhere')",
 }
+
+PROBLEM = """
+from pathlib import Path
+import torch
+N = 4
+SHAPES = {"small": {"N": 2}}
+HERE = Path(__file__).resolve().parent
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * SCALE
+def get_inputs():
+    return [torch.rand(N)]
+def get_init_inputs():
+    return []
+"""
+READS = {
+    "from_its_folder": "SCALE = float((HERE / 'scales' / 'scale.txt').read_text())",
+    "by_its_own_name": "SCALE = float(Path(__file__).with_suffix('.txt').read_text())",
+}
+"""Problems whose reference must pass as a solution, at all shapes."""
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +157,36 @@ def test_reasons_and_logs_have_the_author_s_paths(run: Run, folder: Path) -> Non
     own = folder / "solutions" / "level1_matmul"
     assert f"'{own / 'data.txt'}'" in row.reason
     assert f'File "{own / "raised_by_itself.py"}", line ' in (row.log or "")
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Run:
+    """A run of references that read files. One of the problems is a link to a file in another folder."""
+    place = tmp_path_factory.mktemp("references")
+    problems, published = place / "problems", place / "published"
+    for folder in (problems, published):
+        (folder / "scales").mkdir(parents=True)
+        (folder / "scales" / "scale.txt").write_text("3.0")
+        (folder / "by_its_own_name.txt").write_text("3.0")
+    (place / "elsewhere").mkdir()
+    (place / "elsewhere" / "scale.txt").write_text("3.0")
+    elsewhere = f"SCALE = float(Path({str(place / 'elsewhere' / 'scale.txt')!r}).read_text())"
+    for name, body in {**READS, "elsewhere": elsewhere}.items():
+        (problems / f"{name}.py").write_text(f"{PROBLEM}{body}\n")
+    (published / "linked.py").write_text(f"{PROBLEM}{READS['from_its_folder']}\n")
+    (problems / "linked.py").symlink_to(published / "linked.py")
+    return run_eval("*/@reference", "--problems", problems, "--device", "cpu", "--check", "--calls", "3",
+                    "--allow-library", "--shape", "full", "--shape", "small", "--cache", cache, out=place / "out.jsonl")
+
+
+@pytest.mark.parametrize("shape", ["full", "small"])
+@pytest.mark.parametrize("name", [*READS, "linked"])
+def test_a_reference_with_files_in_its_folder_matches_itself(references: Run, name: str, shape: str) -> None:
+    row = references.row(name, "@reference", shape)
+    assert row.verdict is Verdict.PASSED, row.reason
+
+
+@in_a_sandbox
+def test_a_reference_cannot_read_other_folders_as_a_solution(references: Run) -> None:
+    row = references.row("elsewhere", "@reference", "full")
+    assert row.verdict is Verdict.INVALID and "may read only its own folder" in row.reason

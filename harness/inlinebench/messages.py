@@ -114,6 +114,11 @@ class Evaluate:
         """Whether it is a library solution, which needs no kernel of its own."""
         return self.solution_name == LIBRARY
 
+    @property
+    def file(self) -> Path:
+        """The file that the candidate imports: the solution's, or the problem's to evaluate its reference."""
+        return self.problem.path if self.solution is None else self.solution
+
 
 @dataclass(frozen=True)
 class Hello:

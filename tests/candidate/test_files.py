@@ -55,6 +55,18 @@ def test_the_copy_of_a_read_only_file_is_writable(files: Files, folder: Path) ->
     assert os.stat(own / "sub" / "kernel.cu").st_mode & 0o777 == 0o644
 
 
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_replaced_text_is_in_the_copy_only(
+    files: Files, folder: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
+    if linked:
+        monkeypatch.setattr(module, "MOST_BYTES", 0)
+    own = copied(files, folder)
+    assert (own / "fast.py").is_symlink() is linked
+    files.write(own / "fast.py", "other")
+    assert (own / "fast.py").read_text() == "other" and (folder / "fast.py").read_text() == "fast"
+
+
 def test_a_file_without_its_folder_is_copied_alone(files: Files, folder: Path) -> None:
     own = files.copy(folder / "fast.py", [folder / "fast.py"])
     assert [path.name for path in own.parent.iterdir()] == ["fast.py"]

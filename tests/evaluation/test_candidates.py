@@ -107,15 +107,22 @@ def test_the_waiting_candidate_is_taken(candidates: Candidates, tmp_path: Path) 
     assert not is_alive(pid)
 
 
-def test_a_waiting_candidate_serves_solutions_in_the_same_folder_and_references(
+def test_a_waiting_candidate_serves_solutions_in_the_same_folder(candidates: Candidates, tmp_path: Path) -> None:
+    one, other = solution(tmp_path / "a", "one"), solution(tmp_path / "a", "other")
+    candidates.prepare(one)
+    pid = waiting_pid(candidates)
+    with candidates.take(other, {}) as candidate:
+        assert candidate.pid == pid
+
+
+def test_a_waiting_candidate_does_not_serve_a_solution_that_may_read_less(
     candidates: Candidates, tmp_path: Path
 ) -> None:
-    one, other = solution(tmp_path / "a", "one"), solution(tmp_path / "a", "other")
-    for wanted in (other, None):
-        candidates.prepare(one)
-        pid = waiting_pid(candidates)
-        with candidates.take(wanted, {}) as candidate:
-            assert candidate.pid == pid
+    outer, inner = solution(tmp_path / "a", "one"), solution(tmp_path / "a" / "inner", "two")
+    candidates.prepare(outer)
+    pid = waiting_pid(candidates)
+    with candidates.take(inner, {}) as candidate:
+        assert candidate.pid != pid
 
 
 def test_a_solution_in_another_folder_gets_a_fresh_candidate(candidates: Candidates, tmp_path: Path) -> None:
@@ -159,7 +166,7 @@ def test_a_missing_device_is_not_a_failure_of_the_solution(launcher: Launcher, s
     candidates = Candidates(launcher, settings, absent, RuntimeLibraries(), no_build, always=(),
                             kept=lambda: (launcher.pid,), room=room)
     with pytest.raises(NoCandidate, match="didn't start"):
-        candidates.take(None, {})
+        candidates.take(Path(__file__), {})
 
 
 def test_the_waiting_candidate_survives_the_end_of_the_running_one(candidates: Candidates, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from inlinebench.evaluation.checks import Checker
 from inlinebench.evaluation.recomputing import CallCheck
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Output, run
-from inlinebench.problem.probe import ProbeResult, run_probe
+from inlinebench.problem.probe.probe import run_probe
+from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.workload import Workload, snapshot
 
 PROBLEM = """\

@@ -15,7 +15,8 @@ from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity.checks import IntegrityChecks
 from inlinebench.evaluation.integrity.compulsory import SAMPLES, compulsory_bytes, lower_bound
 from inlinebench.messages import ProblemAt
-from inlinebench.problem.probe import ProbeResult, run_probe
+from inlinebench.problem.probe.probe import run_probe
+from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.secret_random import SecretRandom
 from inlinebench.problem.workload import Workload
 from inlinebench.records.result import Verdict

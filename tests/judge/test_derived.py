@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from inlinebench.judge.derived import at_derived, last_of, smaller_ones
-from inlinebench.problem.probe import CannotRun
+from inlinebench.problem.probe.records import CannotRun
 from inlinebench.records.result import Verdict
 
 from ..report.samples import result

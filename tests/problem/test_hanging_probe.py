@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from inlinebench.messages import ProblemAt
-from inlinebench.problem.probe import CannotRun, ProbeResult
-from inlinebench.problem.probe_process import ProbeProcess
+from inlinebench.problem.probe.process import ProbeProcess
+from inlinebench.problem.probe.records import CannotRun, ProbeResult
 from inlinebench.process.launcher import Launcher
 
 from ..hanging import times_hung, write_problem

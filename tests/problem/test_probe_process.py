@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.messages import ProblemAt
-from inlinebench.problem.probe_process import ProbeProcess
+from inlinebench.problem.probe.process import ProbeProcess
 
 
 class Recorded(ProbeProcess):

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from inlinebench.messages import ProblemAt
-from inlinebench.problem import probe
-from inlinebench.problem.probe import ProbeResult, run_probe
+from inlinebench.problem.probe import float64
+from inlinebench.problem.probe.probe import run_probe
+from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.variants import CHANGING, Variant
 from inlinebench.records.result import Verdict
 
@@ -137,7 +138,7 @@ def test_float64_is_an_oracle_only_if_it_computes_the_same_function(tmp_path: Pa
 def test_if_float64_is_slow_the_reference_is_repeated_in_its_own_dtype_to_find_kept_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, oracle: bool
 ) -> None:
-    monkeypatch.setattr(probe, "SLOW_S", 0.0)
+    monkeypatch.setattr(float64, "SLOW_S", 0.0)
     assert probed(tmp_path, name).float64 is oracle
 
 

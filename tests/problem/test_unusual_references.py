@@ -9,7 +9,8 @@ import torch
 
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.own_code import Settings
-from inlinebench.problem.probe import CannotRun, ProbeResult, run_probe
+from inlinebench.problem.probe.probe import run_probe
+from inlinebench.problem.probe.records import CannotRun, ProbeResult
 from inlinebench.problem.problem_file import ProblemError, construct, load
 
 PROBLEM = """\

@@ -105,6 +105,8 @@ class Candidate:
 
     def _construct(self, request: dict[str, Any]) -> torch.nn.Module:
         self._path = self._files.copy(Path(request["solution"]), map(Path, request["readable"]))
+        if request["text"] is not None:
+            self._files.write(self._path, request["text"])
         if "runtime" in request["runtime_libraries"]:
             self._runtime = Path(request["runtime_libraries"]["runtime"])
             python_side.install(Path(request["runtime_libraries"]["allocator"]))

@@ -56,6 +56,11 @@ class Files:
                 self._private(path).symlink_to(path)
         return self._private(solution)
 
+    def write(self, copy: Path, text: str) -> None:
+        """Replaces the text of a private copy. The author's file stays as it is, also if the copy is a link to it."""
+        copy.unlink()
+        copy.write_text(text, encoding="utf-8")
+
     def by_author(self, text: str) -> str:
         """Returns a text with the paths of copies replaced by the author's paths."""
         return text.replace(f"{self._root}/", "/")

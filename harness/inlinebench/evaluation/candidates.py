@@ -1,7 +1,8 @@
 """Starts candidate processes. If there is room on the device, the next one starts before it is needed.
 
 A waiting candidate has entered its sandbox and started torch and CUDA, but has not loaded a solution. Its sandbox lets
-it read the files of one solution, so it can serve this solution or others in the same folder.
+it read the files of one solution, so it can serve this solution or others in the same folder. A reference that is
+evaluated as a solution is one here: its folder is the problem's.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ class Candidates:
         self._given_kept, self._room, self._clocked = kept, room, clocked
         self._waiting: Waiting | None = None
 
-    def take(self, solution: Path | None, shared: Mapping[str, int]) -> CandidateProcess:
-        """Returns a started candidate for a solution file (None: the reference); the waiting one if it can serve.
+    def take(self, solution: Path, shared: Mapping[str, int]) -> CandidateProcess:
+        """Returns a started candidate for a solution file; the waiting one if it can serve.
 
         A fresh candidate inherits the file descriptors `shared`, given by name; the waiting candidate cannot serve if
         there are any. Raises Failed if the device has too little memory, and NoCandidate if a candidate does not start.
@@ -82,7 +83,7 @@ class Candidates:
             fresh.candidate.kill()
             raise
 
-    def _take_waiting(self, solution: Path | None, shared: Mapping[str, int]) -> CandidateProcess | None:
+    def _take_waiting(self, solution: Path, shared: Mapping[str, int]) -> CandidateProcess | None:
         """Returns the waiting candidate if it can serve this solution. Ends it otherwise."""
         waiting, self._waiting = self._waiting, None
         if waiting is None:
@@ -106,7 +107,7 @@ class Candidates:
         started.candidate.budget = self._settings.timeout
         return started.candidate
 
-    def prepare(self, solution: Path | None) -> None:
+    def prepare(self, solution: Path) -> None:
         """Starts a candidate for the next solution, unless the waiting one can serve it or there is no room.
 
         Do not call this while one candidate runs and another one waits.
@@ -128,9 +129,9 @@ class Candidates:
         if waiting is not None:
             waiting.candidate.kill()
 
-    def _start(self, solution: Path | None, shared: Mapping[str, int]) -> Waiting:
+    def _start(self, solution: Path, shared: Mapping[str, int]) -> Waiting:
         settings = self._settings
-        readable = [*self._always, *([] if solution is None else readable_for(solution))]
+        readable = [*self._always, *readable_for(solution)]
         page = FlagPage() if self._device.type == "cuda" else None
         candidate = CandidateProcess(
             self._launcher, START_PATIENCE_S, settings.limits, self._build, readable=readable, shared=shared, page=page,
@@ -143,7 +144,7 @@ class Candidates:
         candidate.post(
             "start", device=str(self._device), tf32=settings.tf32, runtime_libraries=runtime_libraries.to_json(),
         )
-        return Waiting(candidate, tuple(path.resolve() for path in readable), self._device)
+        return Waiting(candidate, solution, self._device)
 
     def _kept(self) -> tuple[int, ...]:
         """Returns the ids of processes that must survive when a candidate and all of its descendants are killed."""
@@ -152,10 +153,10 @@ class Candidates:
 
 
 class Waiting:
-    """A candidate that was asked to start, and the paths that it may read."""
+    """A candidate that was asked to start for a solution."""
 
-    def __init__(self, candidate: CandidateProcess, readable: tuple[Path, ...], device: torch.device) -> None:
-        self.candidate, self._readable, self._device = candidate, readable, device
+    def __init__(self, candidate: CandidateProcess, solution: Path, device: torch.device) -> None:
+        self.candidate, self._readable, self._device = candidate, _outermost(solution), device
         self._up: bool | None = None
 
     def finish(self) -> None:
@@ -191,7 +192,12 @@ class Waiting:
             return False  # `take` starts a fresh one, which fails for the same reason if the reason persists
         return bool(self._up) and self.candidate.is_running()
 
-    def serves(self, solution: Path | None) -> bool:
-        """Whether it may read all files that this solution needs."""
-        needed = [] if solution is None else [path.resolve() for path in readable_for(solution)]
-        return all(any(path == given or given in path.parents for given in self._readable) for path in needed)
+    def serves(self, solution: Path) -> bool:
+        """Whether it may read exactly what a candidate for this solution may read."""
+        return self._readable == _outermost(solution)
+
+
+def _outermost(solution: Path) -> set[Path]:
+    """Returns the paths that a solution may read, without those that are inside another one of them."""
+    paths = {path.resolve() for path in readable_for(solution)}
+    return {path for path in paths if paths.isdisjoint(path.parents)}

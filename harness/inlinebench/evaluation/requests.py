@@ -17,7 +17,7 @@ from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.packing import pack
 from inlinebench.process.replies import Called, Provenance, read_called, read_launches, read_provenance, read_ready
 from inlinebench.records.build_request import RuntimeLibraries
-from inlinebench.records.catalog import REFERENCE
+from inlinebench.records.catalog import FULL
 from inlinebench.sandbox.policy import readable_for
 from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.profile import Traced
@@ -62,11 +62,12 @@ class Requests:
         ProblemError if the constructor's arguments cannot be pickled.
         """
         workload = self._workload
-        path, class_name = self._solution_file()
+        path, is_reference = self._job.file.resolve(), self._job.solution is None
         reply = self._candidate.ask(
             "load", solution=str(path), readable=list(map(str, readable_for(path))), transfer=transfer,
+            text=self._replaced_text() if is_reference else None, class_name="Model" if is_reference else "ModelNew",
             runtime_libraries=runtime_libraries.to_json(), init=self._init_arguments(), seed=CONSTRUCTION_SEED,
-            weights=str(workload.weights), class_name=class_name, precision=workload.problem.precision,
+            weights=str(workload.weights), precision=workload.problem.precision,
         )
         raise_failure(reply, workload.device)
         ready = read_ready(reply)
@@ -136,10 +137,9 @@ class Requests:
             reason = f"{self._job.problem.path}: get_init_inputs() returns a value that cannot be pickled: {error}"
             raise ProblemError(reason) from error
 
-    def _solution_file(self) -> tuple[Path, str]:
-        if self._job.solution is not None:
-            return self._job.solution.resolve(), "ModelNew"
+    def _replaced_text(self) -> str | None:
+        """Returns the problem's text with its constants replaced. None if the file is evaluated as it is."""
         problem = self._workload.problem
-        path = self._candidate.scratch / f"{problem.path.stem}{REFERENCE}.py"
-        path.write_text(problem_file.source_at(problem.path, problem.shape, problem.constants))
-        return path, "Model"
+        if problem.shape == FULL and not problem.constants:
+            return None
+        return problem_file.source_at(problem.path, problem.shape, problem.constants)

@@ -12,7 +12,7 @@ import sys
 from multiprocessing.connection import Connection
 
 from inlinebench.messages import Settings
-from inlinebench.problem.probe_process import ProbeProcess
+from inlinebench.problem.probe.process import ProbeProcess
 from inlinebench.process.launcher import Launcher
 from inlinebench.wire.processes import die_with_parent
 from inlinebench.wire.wake import wake

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from inlinebench.problem.probe import CannotRun
+from inlinebench.problem.probe.records import CannotRun
 from inlinebench.records.derived_shape import is_no_larger
 from inlinebench.records.result import Result
 

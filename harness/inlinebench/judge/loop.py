@@ -38,9 +38,10 @@ from inlinebench.messages import (
     Status,
 )
 from inlinebench.problem import own_code, problem_file
+from inlinebench.problem.forward import is_sticky
 from inlinebench.problem.memory import describe_shortage, free_bytes
-from inlinebench.problem.probe import CannotRun, ProbeResult, is_sticky
-from inlinebench.problem.probe_process import ProbeProcess
+from inlinebench.problem.probe.process import ProbeProcess
+from inlinebench.problem.probe.records import CannotRun, ProbeResult
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
 from inlinebench.process.launcher import Launcher
@@ -135,7 +136,7 @@ class Judge:
             self._runtime_libraries = self._start(job)
         if isinstance(self._runtime_libraries, str):
             return self._result(job, Verdict.BUILD_FAILED, self._runtime_libraries)
-        self._candidates.prepare(job.solution)  # the candidate starts while the problem is prepared
+        self._candidates.prepare(job.file)  # the candidate starts while the problem is prepared
         try:
             prepared = self._prepare(job.problem)
         except (torch.OutOfMemoryError, MemoryError):  # no solution runs yet
@@ -250,7 +251,7 @@ class Judge:
             clocked=settings.timing and self._device.type == "cuda",
         )
         if not settings.timing:
-            self._candidates.prepare(job.solution)
+            self._candidates.prepare(job.file)
         if runtime_libraries.clock is not None:
             self._clock = GpuClock(runtime_libraries.clock, self._device.index, FlagPage())
             self._tracer = open_tracer(runtime_libraries.trace, late=not settings.timing)

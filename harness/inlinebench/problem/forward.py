@@ -14,6 +14,7 @@ import torch
 from inlinebench.problem import own_code
 from inlinebench.wire.arena import TensorMeta, is_dense, is_plain
 from inlinebench.wire.arithmetic import seed_all
+from inlinebench.wire.shortage import is_out_of_memory
 from inlinebench.wire.tree import flatten, merge, plain, unflatten
 
 Tensors = dict[str, torch.Tensor]
@@ -110,6 +111,17 @@ def random_state(device: torch.device) -> list[object]:
         _, keys, *rest = numpy.random.get_state()
         states += [keys.tolist(), *rest]
     return states
+
+
+def is_sticky(error: Exception) -> bool:
+    """Whether an exception is a CUDA error that makes the process's CUDA context unusable."""
+    return "CUDA error" in str(error) and not is_out_of_memory(error)
+
+
+def synchronize(device: torch.device) -> None:
+    """Waits for the device, so that its errors are reported now."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def to_double(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:

@@ -15,7 +15,7 @@ from inlinebench.problem import problem_file
 from inlinebench.problem.forward import Tensors
 from inlinebench.problem.inputs import InputSource
 from inlinebench.problem.memory import free_bytes
-from inlinebench.problem.probe import ProbeResult
+from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.reference_copy import ReferenceCopy
 from inlinebench.problem.variants import Variant
 from inlinebench.timing.before_call import POISON_BYTE

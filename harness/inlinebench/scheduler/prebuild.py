@@ -104,7 +104,7 @@ class Prebuilder:
                 self._running.add(candidate)
             try:
                 reply = candidate.ask(
-                    "prebuild", solution=str(solution), readable=list(map(str, readable)),
+                    "prebuild", solution=str(solution), readable=list(map(str, readable)), text=None,
                     runtime_libraries=runtime_libraries, init=base64.b64encode(init).decode(),
                     seed=CONSTRUCTION_SEED, class_name="ModelNew",
                 )

@@ -23,7 +23,8 @@ def serve_judge(connection: Connection) -> None:
         from torch.utils import flop_counter  # noqa: F401 - imports Triton, which takes time, while CUDA starts
 
         from inlinebench.problem.own_code import Settings, report_steps
-        from inlinebench.problem.probe import ProbeDone, run_probe
+        from inlinebench.problem.probe.probe import run_probe
+        from inlinebench.problem.probe.records import ProbeDone
 
         bytecode.leave()
         name, tf32 = connection.recv()

@@ -14,9 +14,9 @@ from inlinebench.process.steps import Receiver, StepTimedOut
 from inlinebench.wire.processes import Child, bury, kill_tree
 
 if TYPE_CHECKING:
-    from inlinebench.problem.probe import CannotRun, ProbeDone, ProbeResult, Trial
+    from inlinebench.problem.probe.records import CannotRun, ProbeDone, ProbeResult, Trial
 
-ENTRY = "inlinebench.problem.probe_main:serve_judge"
+ENTRY = "inlinebench.problem.probe.main:serve_judge"
 LONGEST_S = 600.0
 """A probe that sends nothing for longer than this between steps of the problem's own code counts as hanging."""
 
@@ -78,7 +78,7 @@ class ProbeProcess:
         """
         assert self._request is not None
         (problem, variants, most), self._request = self._request, None
-        from inlinebench.problem.probe import CannotRun, ProbeDone
+        from inlinebench.problem.probe.records import CannotRun, ProbeDone
 
         excluded: set[Trial] = set()
         died_before_trials = False
@@ -125,7 +125,7 @@ class ProbeProcess:
 
         Raises StepTimedOut if the problem's code exceeds the limit before the trials.
         """
-        from inlinebench.problem.probe import ProbeDone, Trying
+        from inlinebench.problem.probe.records import ProbeDone, Trying
 
         last: Trial | None = None
         while True:
