@@ -48,8 +48,8 @@ class Rows:
         return specs[-1].offset + -(-specs[-1].bytes // ALIGNMENT) * ALIGNMENT - self.begin if specs else 0
 
     def allocate(self, rows: int, device: torch.device) -> torch.Tensor:
-        """Returns memory for copies of the first rows (uint8, 2-d)."""
-        return torch.empty((rows, self.bytes), dtype=torch.uint8, device=device)
+        """Returns memory for copies of the first rows (uint8, 2-d). Each row begins aligned, also if rows are empty."""
+        return torch.empty((rows, max(self.bytes, ALIGNMENT)), dtype=torch.uint8, device=device)
 
     def tensors(self, memory: torch.Tensor, number: int) -> list[torch.Tensor]:
         """Returns views of the tensors of a set in such memory."""
