@@ -123,7 +123,7 @@ def test_nothing_to_evaluate(place: Place) -> None:
     usage_error(run_eval(*place({"problems/twice.py": PROBLEM})), "nothing to evaluate")
 
 
-@pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:99"])
+@pytest.mark.parametrize("device", ["cuda", *(pytest.param(f"cuda:{n}", marks=pytest.mark.slow) for n in (0, 99))])
 def test_without_the_gpu_that_was_asked_for_the_status_is_3(device: str) -> None:
     run = run_eval("matmul_diag", "--device", device, environment={"CUDA_VISIBLE_DEVICES": ""})
     assert (run.status, run.out) == (3, "")
@@ -404,7 +404,9 @@ def test_the_list_names_problems_shapes_and_solutions() -> None:
         assert text in said
 
 
-@pytest.mark.parametrize("arguments", [("--list",), ("twice/@reference",)])
+@pytest.mark.parametrize("arguments", [
+    ("--list",), pytest.param(("twice/@reference",), marks=pytest.mark.slow),
+])
 def test_a_reader_that_has_seen_enough_is_no_error(place: Place, arguments: tuple[str, ...]) -> None:
     line = command(*arguments, *place({"problems/twice.py": PROBLEM}))
     process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

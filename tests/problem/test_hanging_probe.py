@@ -38,7 +38,9 @@ def probe(process: ProbeProcess, path: Path) -> ProbeResult | CannotRun:
     return process.finish(LIMIT_S, lambda text: None)
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", [
+    step if step == "forward" else pytest.param(step, marks=pytest.mark.slow) for step in STEPS
+])
 def test_a_step_that_hangs_is_named_after_one_try(process: ProbeProcess, tmp_path: Path, step: str) -> None:
     path = write_problem(tmp_path, "hangs", {step: "hang()"})
     assert probe(process, path) == CannotRun(

@@ -131,8 +131,8 @@ def test_a_setting_that_there_is_not_is_an_unexpected_argument(name: str, said: 
 
 @pytest.mark.slow
 def test_constants_replace_those_of_the_problem_and_paths_may_be_text(cache: Path) -> None:
-    result = evaluate("axpy", TESTS / "solutions/axpy/stock.py", device="cpu", check=True, calls=2, cache=str(cache),
-                      problems=str(TESTS / "problems"), constants={"N": 5}, allow_library=True)
+    result = evaluate("axpy", TESTS / "solutions_slow/axpy/stock.py", device="cpu", check=True, calls=2,
+                      cache=str(cache), problems=str(TESTS / "problems"), constants={"N": 5}, allow_library=True)
     assert (result.verdict, result.shape) == (Verdict.PASSED, "N=5"), result.reason
 
 

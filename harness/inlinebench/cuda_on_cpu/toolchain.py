@@ -12,6 +12,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
@@ -53,7 +54,7 @@ RACE_FLAGS = (
 
 _RACE_LINK_FLAGS = ("-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset",)
 
-_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra")
+_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-Wall", "-Wextra")
 
 _KEPT_PREFIXES = ("-D", "-U", "-I", "-std=", "-O", "-W", "-f")
 _KEPT_EXACTLY = {"-g", "-w"}
@@ -143,8 +144,8 @@ def link_flags(library: Path) -> list[str]:
 
 def runtime_library(cache: Path, compiler: str = "g++") -> Path:
     """Returns the runtime as a shared library in `cache`. Builds it, which takes some seconds, unless it exists."""
-    flags = [*_RUNTIME_FLAGS, f"-I{INCLUDE_DIR}", "-lpthread"]
-    return _build(cache, "inlinebench_cuda_on_cpu", RUNTIME_SOURCES, flags, compiler)
+    flags = [*_RUNTIME_FLAGS, f"-I{INCLUDE_DIR}"]
+    return _build(cache, "inlinebench_cuda_on_cpu", RUNTIME_SOURCES, flags, ["-lpthread"], compiler=compiler)
 
 
 def allocator_library(
@@ -157,22 +158,24 @@ def allocator_library(
 
     """
     runtime = runtime_library(cache, compiler)
-    flags = [
-        *(f"-std={std}", "-O2", "-fPIC", "-shared", f"-I{INCLUDE_DIR}"),
-        *(f"-I{folder}" for folder in includes),
+    flags = [f"-std={std}", "-O2", "-fPIC", f"-I{INCLUDE_DIR}", *(f"-I{folder}" for folder in includes)]
+    link = [
         *(f"-L{torch_lib}", "-lc10", f"-Wl,-rpath,{torch_lib}"),
         *(str(runtime), "-Wl,-rpath,$ORIGIN"),  # the runtime is in the same folder, wherever the cache is moved
     ]
-    return _build(cache, "inlinebench_torch_allocator", (_ALLOCATOR_SOURCE,), flags, compiler)
+    return _build(cache, "inlinebench_torch_allocator", (_ALLOCATOR_SOURCE,), flags, link, compiler=compiler)
 
 
-def _build(cache: Path, name: str, sources: Sequence[Path], flags: Sequence[str], compiler: str) -> Path:
+def _build(
+    cache: Path, name: str, sources: Sequence[Path], flags: Sequence[str], link: Sequence[str], *, compiler: str
+) -> Path:
     """Compiles a library whose name contains the hash of all inputs. Several processes may do so at once.
 
+    The sources are compiled side by side, on all cores, because a run without a cache waits for the library.
     The hash does not depend on the locations of the harness and the cache, because the name becomes part of the keys of
     libraries that are linked with it.
     """
-    hashed = repr((compiler, list(flags))).replace(str(_HERE), "").replace(str(cache), "")
+    hashed = repr((compiler, *flags, *link)).replace(str(_HERE), "").replace(str(cache), "")
     digest = hashlib.sha256(hashed.encode())
     for path in sorted([*sources, *_RUNTIME.glob("*.h"), *INCLUDE_DIR.glob("inlinebench/*")]):
         digest.update(path.read_bytes())
@@ -182,9 +185,17 @@ def _build(cache: Path, name: str, sources: Sequence[Path], flags: Sequence[str]
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         made = Path(folder) / library.name
-        command = [compiler, *map(str, sources), *flags, "-o", str(made), f"-Wl,-soname,{library.name}"]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        if result.returncode:
-            raise RuntimeError(f"building {library.name} failed:\n{result.stderr}")
+        objects = [str(made.with_name(f"{source.stem}.o")) for source in sources]
+        commands = ([compiler, *flags, "-c", str(source), "-o", to]
+                    for source, to in zip(sources, objects, strict=True))
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(_run, commands))
+        _run([compiler, "-shared", *objects, *link, "-o", str(made), f"-Wl,-soname,{library.name}"])
         os.replace(made, library)
     return library
+
+
+def _run(command: Sequence[str]) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"a runtime library could not be built:\n{result.stderr}")
