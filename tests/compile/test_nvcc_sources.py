@@ -70,6 +70,7 @@ def messages(output: str) -> set[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FIRST)
 def test_a_build_has_the_status_and_messages_of_plain_nvcc(name: str, tmp_path: Path) -> None:
     check(FIRST[name], None, tmp_path)

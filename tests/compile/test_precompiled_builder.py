@@ -21,7 +21,7 @@ from inlinebench.compile.precompiled.builder import PrecompiledHeaders
 from inlinebench.compile.service import BuildService
 from inlinebench.records.build_request import BuildRequest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 CUDA = """
 __global__ void twice(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }

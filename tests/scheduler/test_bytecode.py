@@ -116,6 +116,7 @@ def test_a_cache_that_others_can_write_is_not_used(cache: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_caches_bytecode_of_torch_and_the_harness_only(tmp_path: Path) -> None:
     torch_anew = tmp_path / "torch"
     torch_anew.mkdir()
