@@ -15,7 +15,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from inlinebench.compare import index_sets
@@ -23,14 +23,16 @@ from inlinebench.compare import tolerance as compare
 from inlinebench.compare.index_sets import IndexSet, SetForm
 from inlinebench.compare.mismatch import find_mismatch
 from inlinebench.compare.regions import axes, ordinal, where
-from inlinebench.compare.tolerance import Scale, default_tolerance, measure_scale
-from inlinebench.evaluation import checks as checking
-from inlinebench.evaluation import compared
-from inlinebench.evaluation.checks import Checker
-from inlinebench.evaluation.recomputing import CallCheck
-from inlinebench.problem.forward import Output
+from inlinebench.compare.tolerance import by_size, default_tolerance
+from inlinebench.evaluation.correctness import checks as checking
+from inlinebench.evaluation.correctness import compared
+from inlinebench.evaluation.correctness.call_check import CallCheck
+from inlinebench.evaluation.correctness.checks import Checker
+from inlinebench.problem.forward import InputForm, Output
+from inlinebench.problem.reference_copy import ReferenceCopy
 from inlinebench.records.result import Element, Mismatch, Result, Verdict
 from inlinebench.report.terminal.feedback import feedback
+from inlinebench.wire.tree import flatten
 
 from ..running import TESTS, Run, run_eval
 
@@ -39,11 +41,8 @@ SEEDS = st.integers(0, 2**32)
 
 
 def find(output: Tensor, reference: Tensor, oracle: Tensor | None = None) -> Mismatch:
-    scale = Scale(0.0, 0.0)
-    if reference.is_floating_point() or reference.is_complex():
-        scale = measure_scale(reference if oracle is None else oracle, reference)
-    tolerance = default_tolerance(reference.dtype)
-    found = find_mismatch("output", output, reference, oracle, tolerance=tolerance, scale=scale)
+    limit = by_size(reference, default_tolerance(reference.dtype))
+    found = find_mismatch("output", output, reference, oracle, limit=limit)
     assert found is not None
     return found
 
@@ -545,7 +544,7 @@ def test_the_first_of_several_infinite_errors_is_the_worst() -> None:
 
 def test_equal_tensors_have_no_mismatch() -> None:
     ones = torch.ones(3)
-    assert find_mismatch("output", ones, ones, None, tolerance=1e-4, scale=Scale(1.0, 0.0)) is None
+    assert find_mismatch("output", ones, ones, None, limit=by_size(ones, 1e-4)) is None
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.bool, torch.complex64])
@@ -597,9 +596,9 @@ def test_no_float64_copy_is_as_large_as_the_output(
     monkeypatch.setattr(compare, "CHUNK", 1000)
     monkeypatch.setattr(index_sets, "WINDOW", 1000)
     reference = drawn(1, 300, 200)
-    output, scale = fault(reference), measure_scale(reference, reference)
+    output, limit = fault(reference), by_size(reference, 1e-4)
     with largest() as mode:
-        found = find_mismatch("output", output, reference, None, tolerance=1e-4, scale=scale)
+        found = find_mismatch("output", output, reference, None, limit=limit)
     assert found is not None and found.patterns
     assert mode.seen[torch.bool] == 60_000
     wide = {dtype: count for dtype, count in mode.seen.items() if dtype.itemsize > 4}
@@ -608,6 +607,18 @@ def test_no_float64_copy_is_as_large_as_the_output(
 
 
 # In the judge.
+
+class Ones(nn.Module):
+    """Returns ones, and sets its input and its buffer to ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.mean.fill_(1)
+        return x.fill_(1).clone()
+
 
 class FakeWorkload:
     """Holds the output and the state that a candidate would have written. It has no oracle."""
@@ -623,6 +634,10 @@ class FakeWorkload:
     def oracle(self) -> None:
         return None
 
+    def copy(self) -> ReferenceCopy:
+        skeleton, _ = flatten([torch.zeros(4)])
+        return ReferenceCopy(Ones, InputForm(skeleton, (True,)), torch.device("cpu"), double=False)
+
     def outputs(self, number: int) -> list[Tensor]:
         return [self.out]
 
@@ -636,7 +651,8 @@ class FakeWorkload:
 def check_call(checker: Checker) -> str:
     """Checks a call whose output, input and state should be ones."""
     ones = torch.ones(4)
-    return checker.check(CallCheck([], (), 0, {"mean": torch.zeros(4)}, Output.of(ones), {"mean": ones}, (), {0: ones}))
+    before = {"mean": torch.zeros(4)}
+    return checker.check(CallCheck([torch.zeros(4)], (), 0, before, Output.of(ones), {"mean": ones}, (), {0: ones}))
 
 
 @pytest.mark.parametrize(("place", "what", "tolerance"), [

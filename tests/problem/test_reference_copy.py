@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 
 import torch
 from torch import nn
@@ -33,26 +34,37 @@ def copy_of(make: Callable[[], nn.Module], *, double: bool = False) -> Reference
 def test_a_buffer_that_the_first_call_makes_is_carried_over() -> None:
     copy = copy_of(Sums)
     first = copy.run({}, [X], [], 0)
-    assert first is not None and torch.equal(first.tensors[0], X)
+    assert first is not None and torch.equal(first.output.tensors[0], X)
     later = copy.run({"total": 5 * X}, [X], [], 0)
-    assert later is not None and torch.equal(later.tensors[0], 6 * X)
-    assert torch.equal(copy.states()["total"], 6 * X)
+    assert later is not None and torch.equal(later.output.tensors[0], 6 * X)
+    assert torch.equal(later.states["total"], 6 * X)
 
 
 def test_the_first_call_can_be_computed_again_although_it_makes_a_buffer() -> None:
     copy = copy_of(Sums)
     for _ in range(2):
         found = copy.run({}, [X], [], 0)
-        assert found is not None and torch.equal(found.tensors[0], X)
+        assert found is not None and torch.equal(found.output.tensors[0], X)
 
 
 def test_a_later_call_can_be_computed_without_the_first_one() -> None:
     found = copy_of(Sums).run({"total": 5 * X}, [X], [], 0)
-    assert found is not None and torch.equal(found.tensors[0], 6 * X)
+    assert found is not None and torch.equal(found.output.tensors[0], 6 * X)
 
 
 def test_states_are_given_in_any_dtype() -> None:
     copy = copy_of(lambda: nn.BatchNorm1d(4), double=True)
     states = {"running_mean": X, "running_var": X, "num_batches_tracked": torch.tensor(3)}
-    copy.run(states, [torch.randn(8, 4)], [], 0)
-    assert copy.states()["num_batches_tracked"] == 4 and copy.states()["running_mean"].dtype is torch.float64
+    found = copy.run(states, [torch.randn(8, 4)], [], 0)
+    assert found is not None and found.states["num_batches_tracked"] == 4
+    assert found.states["running_mean"].dtype is torch.float64
+
+
+def test_weights_are_replaced_for_one_call_only() -> None:
+    torch.manual_seed(0)
+    linear = nn.Linear(4, 4, bias=False)
+    copy = copy_of(lambda: deepcopy(linear))
+    weight = copy.weights()["weight"].clone()
+    for given, factor in (({"weight": 2 * weight}, 2.0), ({}, 1.0)):
+        found = copy.run({}, [X], [], 0, given)
+        assert found is not None and torch.allclose(found.output.tensors[0], factor * X @ weight.T)

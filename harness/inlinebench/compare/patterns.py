@@ -45,10 +45,8 @@ class ComparedValues:
     """The reference's tensor."""
     oracle: torch.Tensor | None
     """The oracle's tensor, if there is one."""
-    tolerance: float
-    """The tolerance of the comparison."""
-    scale: compare.Scale
-    """The scale of the comparison."""
+    limit: compare.Limit
+    """The limit of each element."""
     wrong: torch.Tensor
     """A bool tensor that marks the elements that differ."""
 
@@ -271,7 +269,7 @@ def _is_expected_at(compared: ComparedValues, at: torch.Tensor, other: torch.Ten
     """Returns for each output element at the flat indices `at` whether it would pass at the indices `other`."""
     oracle = None if compared.oracle is None else take(compared.oracle, other)
     judged = compare.judge(take(compared.output, at), take(compared.reference, other), oracle,
-                           compared.tolerance, compared.scale)
+                           compared.limit, other)
     found = [each.bad.logical_not() for each in judged]
     return torch.cat(found) if found else at.new_zeros(0, dtype=torch.bool)
 

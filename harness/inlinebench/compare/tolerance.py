@@ -1,31 +1,27 @@
-"""Compares outputs with the oracle and the reference, element by element and in chunks. Pure functions on tensors.
+"""Decides which elements of an output are wrong. Pure functions on tensors, in chunks.
 
-An element `out` passes if `|out - y| <= tol * (s + |y|) + a`, where `y` is the oracle's element or the reference's:
+The rule: an output is right if it is the exact result for inputs that differ by no more than the tolerance (mixed
+forward and backward error; N. Higham, "Accuracy and Stability of Numerical Algorithms", chapter 1). An element `out`
+passes if
 
-- `s` is the root mean square of the oracle,
-- `e` is the root mean square of the reference's difference from the oracle,
-- `a` is `8 * e`, the allowance for the reference's own rounding.
+    |out - y| <= c * sigma + tol * |y| + a
 
-Only finite elements count for `s` and `e`. Integers and booleans must be equal.
+where `y` is the oracle's element or the reference's, whichever is nearer, and
 
-With this rule, an output passes if it matches PyTorch or is more accurate than PyTorch. An output of zeros cannot pass
-through an absolute tolerance, and one wrong element fails even in a large tensor. An output that is zero in theory but
-rounding error in practice does not fail an honest solution.
+- `sigma` is the standard deviation of the oracle's element when each input is multiplied by `1 + tol * u`, with `u`
+  uniform in [-1, 1] (`inlinebench.evaluation.correctness.sensitivity` measures it),
+- `a` is the rounding that the element itself may have: `ULPS` units in the last place of the output's dtype, and
+  `OWN_ERRORS` times the reference's own error in this element.
 
-There are two exceptions:
-
-- Clamped elements are those equal to zero or to the smallest or largest value of the reference. If most elements are
-  clamped, they say nothing about rounding. With `s1` and `e1` defined as `s` and `e`, but over the other elements, `a`
-  becomes `8 * e1` if that is larger, but at most `tol * s1`.
-- If the smallest or largest value occurs more than once and the root mean square of the other elements is under a tenth
-  of `s`, the value is a mark, such as -1e9 for masked elements. Then `s` is over the other elements.
+Nothing in the rule depends on other elements. Most calls do not need it: `by_size` is a stricter bound for nearly every
+element, and needs no oracle. Integers and booleans must be equal; `inlinebench.compare.choices` judges those that are
+not.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -35,15 +31,17 @@ from inlinebench.compare.elements import comparable, unravel
 
 CHUNK = 1 << 24
 """The number of elements that are compared at a time. float64 copies of three chunks take 400 MB."""
+FACTOR = 4.0
+"""`c`. Of 16 million elements with normal errors of standard deviation `sigma`, a thousand are beyond it. The errors of
+honest solutions are smaller: docs/tolerance.md has a table."""
+ULPS = 2
+"""The units in the last place in `a`."""
+OWN_ERRORS = 8.0
+"""The factor of the reference's own error in `a`."""
+SAMPLE = 1 << 16
+"""About how many elements are looked at to find the typical size."""
+LARGEST = torch.finfo(torch.float64).max
 
-LARGEST = sys.float_info.max
-
-MARKED = 0.1
-"""The smallest or largest value is a mark if the root mean square of the other elements is below this share of `s`."""
-SAMPLE = 1 << 20
-"""About how many elements are looked at to find the larger half."""
-ROUNDING_ALLOWANCE = 8.0
-"""The factor in `a = 8 * e`."""
 TOLERANCES = {
     torch.float32: 1e-4,
     torch.float16: 1e-2,
@@ -53,41 +51,81 @@ TOLERANCES = {
     torch.complex64: 1e-4,
     torch.complex128: 1e-8,
 }
-"""The default tolerance (`tol`) of each dtype."""
+"""The default tolerance of each dtype, as users give it: the largest relative error of the output as a whole."""
 COARSEST = 1e-1
 """The default tolerance of 8-bit floats and other floating-point dtypes that are not listed."""
+PERTURBATION = {torch.float16: 0.5, torch.bfloat16: 0.5}
+"""`tol` of the rule, as a share of the tolerance that users give. A quarter for other dtypes, so that `c * tol` is that
+tolerance. The precisions of 16-bit floats are too close to each other for a quarter: honest sums of values rounded to
+16 bits would fail."""
+
+
+def default_tolerance(dtype: torch.dtype) -> float:
+    """Returns the default tolerance of a dtype: 0 for integers and booleans."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return 0.0
+    return TOLERANCES.get(dtype, COARSEST)
+
+
+def perturbation_of(dtype: torch.dtype, tolerance: float) -> float:
+    """Returns `tol` of the rule for an output of a dtype, given the tolerance that users see."""
+    return tolerance * PERTURBATION.get(dtype, 1 / FACTOR)
 
 
 @dataclass(frozen=True)
-class Scale:
-    """The scale of one output, in the unit of its elements (see the rule in the module's docstring)."""
+class Limit:
+    """How far each element of an output may be from its expected value."""
 
-    oracle_rms: float
-    """`s`."""
-    reference_error_rms: float
-    """`e`."""
-    unclamped_rms: float = 0.0
-    """`s1`. 0 if few elements are clamped."""
-    unclamped_error_rms: float = 0.0
-    """`e1`. 0 if few elements are clamped."""
+    tolerance: float
+    """The tolerance that users see. Errors are reported as shares of the limit, times this."""
+    relative: float = 0.0
+    """The share of the expected value."""
+    ulp: float = 0.0
+    """The units in the last place that count, times the epsilon of the output's dtype."""
+    smallest: float = 0.0
+    """The smallest normal number of that dtype, below which units in the last place no longer shrink."""
+    absolute: float | torch.Tensor = 0.0
+    """What is added for all elements, or for each: flat, in float64."""
 
-    def allowance(self, tolerance: float) -> float:
-        """Returns the allowance for the reference's own rounding, `a`."""
-        among_unclamped = min(ROUNDING_ALLOWANCE * self.unclamped_error_rms, tolerance * self.unclamped_rms)
-        return max(ROUNDING_ALLOWANCE * self.reference_error_rms, among_unclamped)
+    def of(self, expected: torch.Tensor, where: slice | torch.Tensor) -> torch.Tensor:
+        """Returns the limits of the elements with these expected values, at the flat indices `where`."""
+        size = expected.abs()
+        limit = size * self.relative
+        if self.ulp:
+            # The spacing of floating-point numbers is the epsilon times the power of two at or below the number.
+            exponent = torch.frexp(size.clamp(min=self.smallest, max=LARGEST)).exponent
+            limit += torch.ldexp(torch.full_like(size, self.ulp / 2), exponent)
+        return limit + (self.absolute[where] if isinstance(self.absolute, torch.Tensor) else self.absolute)
 
-    def errors_of(self, own: Scale) -> tuple[float, float]:
-        """Returns `e` and `e1` as shares of the sizes in `own`, the reference's own scale. A share of size 0 is 0.
 
-        The oracle's sizes are unsuitable, because the oracle can be exactly 0 where the reference has rounding errors.
-        """
-        return (self.reference_error_rms / own.oracle_rms if own.oracle_rms else 0.0,
-                self.unclamped_error_rms / own.unclamped_rms if own.unclamped_rms else 0.0)
+def by_size(reference: torch.Tensor, tolerance: float) -> Limit:
+    """Returns the bound by the output's size, `tolerance * (size + |y|)`. Integers and booleans have a limit of 0."""
+    if not (reference.is_floating_point() or reference.is_complex()):
+        return Limit(0.0)
+    return Limit(tolerance, relative=tolerance, absolute=tolerance * typical_size(reference))
 
-    def with_errors(self, shares: tuple[float, float]) -> Scale:
-        """Returns a scale of the same sizes, with errors that are these shares of them."""
-        return replace(self, reference_error_rms=shares[0] * self.oracle_rms,
-                       unclamped_error_rms=shares[1] * self.unclamped_rms)
+
+def by_sensitivity(dtype: torch.dtype, tolerance: float, absolute: torch.Tensor) -> Limit:
+    """Returns the limit of the rule. `absolute` is `c * sigma` of each element, and the reference's error in `a`."""
+    info = torch.finfo(dtype)
+    return Limit(tolerance, perturbation_of(dtype, tolerance), ULPS * info.eps, info.smallest_normal, absolute)
+
+
+def typical_size(values: torch.Tensor) -> float:
+    """Returns the root mean square of the finite elements, or the median of their absolute values if that is smaller.
+
+    Zeros do not count for the median. It is taken of a sample of a large tensor.
+    """
+    squares = count = 0.0
+    for _, (chunk,) in _chunks(values):
+        norm, finite = _finite_norm(chunk)
+        squares, count = min(squares + norm * norm, LARGEST), count + finite
+    flat = values.reshape(-1)
+    sizes = _widened(flat[:: max(1, flat.numel() // SAMPLE) | 1]).abs()
+    sizes = sizes[torch.isfinite(sizes) & (sizes > 0)]
+    if not count or not sizes.numel():
+        return 0.0
+    return min(math.sqrt(squares / count), float(sizes.median()))
 
 
 @dataclass(frozen=True)
@@ -97,10 +135,10 @@ class Comparison:
     count: int
     """The number of elements."""
     failed: int
-    """The number of elements beyond the tolerance."""
+    """The number of elements beyond the limit."""
     worst_error: float
-    """The largest `(|out - y| - a) / (s + |y|)` of any element, for the nearer of oracle and reference. Infinite if
-    only one side is finite."""
+    """The largest error as a share of the element's limit, times the tolerance; of integers, the largest difference.
+    Infinite if only one side is finite."""
     max_abs_error: float
     """The largest absolute error against the oracle, or the reference if there is none."""
     rel_l2_error: float | None
@@ -124,82 +162,6 @@ class Comparison:
                 f"{where}expected {expected:.9g}, got {got:.9g}")
 
 
-def default_tolerance(dtype: torch.dtype) -> float:
-    """Returns the default tolerance of a dtype: 0 for integers and booleans."""
-    if not (dtype.is_floating_point or dtype.is_complex):
-        return 0.0
-    return TOLERANCES.get(dtype, COARSEST)
-
-
-def measure_scale(oracle: torch.Tensor, reference: torch.Tensor, *, of_smaller_half: bool = False) -> Scale:
-    """Returns the scale of a floating-point or complex output. The tensors have one shape and any dtype and layout.
-
-    `of_smaller_half` leaves the larger half of the elements out of `s`. This is stricter than the rule.
-    """
-    if of_smaller_half:
-        scale = measure_scale(oracle, reference)
-        return replace(scale, oracle_rms=min(_size_of_smaller_half(oracle), scale.oracle_rms))
-    ends = _ends(reference)
-    every, counts = _Sum(), [0] * len(ends)
-    for _, (exact, own) in _chunks(oracle, reference):
-        every.add(_distance(own, exact))
-        found = torch.stack([(own == end).sum() for end in ends]).tolist()
-        counts = [before + more for before, more in zip(counts, found, strict=True)]
-    size = every.size
-    if marks := [end for end, count in zip(ends, counts, strict=True) if end != 0 and count > 1]:
-        unmarked = _over_others(oracle, reference, marks).size
-        size = unmarked if 0 < unmarked < MARKED * size else size
-    if 2 * sum(counts) <= every.count:  # the usual case
-        return Scale(size, every.error)
-    others = _over_others(oracle, reference, ends)
-    return Scale(size, every.error, others.size, others.error)
-
-
-def _size_of_smaller_half(oracle: torch.Tensor) -> float:
-    """Returns the root mean square of the finite elements, without the larger half."""
-    sizes = oracle.reshape(-1)[:: max(1, oracle.numel() // SAMPLE)].abs().double()
-    sizes = sizes[torch.isfinite(sizes)]
-    kept = sizes.sort().values[: sizes.numel() // 2]
-    return math.sqrt(float(kept.square().mean())) if kept.numel() else 0.0
-
-
-def _over_others(oracle: torch.Tensor, reference: torch.Tensor, ends: Sequence[float]) -> _Sum:
-    """Sums up the elements where the reference has none of the values `ends`."""
-    others = _Sum()
-    for _, (exact, own) in _chunks(oracle, reference):
-        left = ~reduce(torch.logical_or, [own == end for end in ends])
-        others.add(_distance(own[left], exact[left]))
-    return others
-
-
-def _ends(reference: torch.Tensor) -> tuple[float, ...]:
-    """Returns the values that count as clamped: zero, and the smallest and largest value of a real tensor."""
-    if reference.is_complex() or reference.numel() == 0:
-        return (0.0,)
-    values = reference.float() if reference.element_size() == 1 else reference  # amin does not support 8-bit floats
-    return tuple(dict.fromkeys((0.0, float(values.amin()), float(values.amax()))))
-
-
-class _Sum:
-    """Adds up distances, and returns their root mean squares."""
-
-    def __init__(self) -> None:
-        self.count, self._squares, self._error_squares = 0, 0.0, 0.0
-
-    def add(self, distance: _Distance) -> None:
-        self.count += distance.count
-        self._squares += distance.expected_squares
-        self._error_squares += distance.error_squares
-
-    @property
-    def size(self) -> float:
-        return math.sqrt(self._squares / self.count) if self.count else 0.0
-
-    @property
-    def error(self) -> float:
-        return math.sqrt(self._error_squares / self.count) if self.count else 0.0
-
-
 @dataclass(frozen=True)
 class Judged:
     """A chunk of elements of an output, and which of them are wrong. All tensors are 1-d and of the same size.
@@ -218,23 +180,26 @@ class Judged:
     """The reference's values."""
     bad: torch.Tensor
     """Which elements are wrong (bool)."""
-    scaled: torch.Tensor | None
-    """The error of each element that the tolerance bounds. None for integers and booleans."""
+    share: torch.Tensor | None
+    """The error of each element as a share of its limit. None for integers and booleans."""
 
-    def errors(self) -> torch.Tensor:
-        """Returns the error of each element in float64: scaled for floating-point values, else the difference."""
-        if self.scaled is not None:
-            return self.scaled
+    def errors(self, tolerance: float) -> torch.Tensor:
+        """Returns the errors in float64: shares of the limits times the tolerance (1 if that is 0), or the differences
+        of integers."""
+        if self.share is not None:
+            return self.share * (tolerance or 1.0)
         # At least 1 if elements differ, because large integers can round to the same float64.
         return torch.maximum((self.out.double() - self.exact.double()).abs(), self.bad.double())
 
 
 def judge(
-    output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: float, scale: Scale
+    output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, limit: Limit,
+    at: torch.Tensor | None = None,
 ) -> Iterator[Judged]:
     """Yields chunk after chunk of an output, with the elements that are wrong. All tensors have the same shape.
 
-    This is the only place that decides which elements are wrong. For integers and booleans, tolerance and scale are
+    This is the only place that decides which elements are wrong. `at` holds the flat indices of the elements in the
+    whole output that `limit` is for; None: the tensors are the whole output. For integers and booleans, `limit` is
     ignored, and elements must be equal.
     """
     if not (reference.is_floating_point() or reference.is_complex()):
@@ -243,17 +208,18 @@ def judge(
         return
     candidates = (reference,) if oracle is None else (oracle, reference)
     for begin, (out, *expected) in _chunks(output, *candidates):
-        allowance, size = scale.allowance(tolerance), scale.oracle_rms
-        scaled = reduce(torch.minimum, [_scaled_error(out, value, size, allowance) for value in expected])
-        yield Judged(begin, out, expected[0], expected[-1], ~(scaled <= tolerance), scaled)
+        chunk = slice(begin, begin + out.numel())
+        share = reduce(torch.minimum, [_share(out, value, limit, chunk if at is None else at[chunk])
+                                       for value in expected])
+        yield Judged(begin, out, expected[0], expected[-1], ~(share <= 1), share)
 
 
 def compare(
-    output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, tolerance: float, scale: Scale
+    output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, limit: Limit
 ) -> Comparison:
     """Compares one output with the reference and, if there is one, the oracle. All tensors have the same shape."""
-    tally = _Tally()
-    for judged in judge(output, reference, oracle, tolerance, scale):
+    tally = _Tally(limit.tolerance)
+    for judged in judge(output, reference, oracle, limit):
         tally.add(judged)
     return tally.finish(output)
 
@@ -261,7 +227,8 @@ def compare(
 class _Tally:
     """Accumulates the comparison of one output over its chunks."""
 
-    def __init__(self) -> None:
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
         self.failed, self.worst, self.max_abs = 0, 0.0, 0.0
         self.error_squares = self.oracle_squares = self.reference_squares = 0.0
         self.first: tuple[int, float, float] | None = None
@@ -272,13 +239,13 @@ class _Tally:
         if failures and self.first is None:
             index = int(judged.bad.to(torch.uint8).argmax())
             self.first = (judged.begin + index, _number(judged.exact[index]), _number(judged.out[index]))
-        if judged.scaled is not None:
-            self._measure(judged, judged.scaled)
+        if judged.share is not None:
+            self._measure(judged, judged.share)
         elif failures:
-            self.worst = self.max_abs = max(self.worst, float(judged.errors().amax()))
+            self.worst = self.max_abs = max(self.worst, float(judged.errors(0.0).amax()))
 
-    def _measure(self, judged: Judged, scaled: torch.Tensor) -> None:
-        self.worst = max(self.worst, float(scaled.amax()) if scaled.numel() else 0.0)
+    def _measure(self, judged: Judged, share: torch.Tensor) -> None:
+        self.worst = max(self.worst, float(judged.errors(self.tolerance).amax()) if share.numel() else 0.0)
         distance = _distance(judged.out, judged.exact)
         self.max_abs = max(self.max_abs, distance.largest)
         self.error_squares += distance.error_squares
@@ -302,25 +269,24 @@ class _Tally:
         )
 
 
-def _scaled_error(out: torch.Tensor, expected: torch.Tensor, size: float, allowance: float) -> torch.Tensor:
-    """Returns `(|out - y| - a) / (s + |y|)`, at least 0.
+def _share(out: torch.Tensor, expected: torch.Tensor, limit: Limit, where: slice | torch.Tensor) -> torch.Tensor:
+    """Returns the errors as shares of the limits.
 
     NaN or an infinity on both sides gives 0. If the other side differs, the result is infinite.
     """
-    error = (out - expected).abs().sub_(allowance).clamp_(min=0)
-    scaled = error / expected.abs().add_(size)
-    if bool(torch.isfinite(scaled).all()):  # the usual case: both sides are finite, and no division by 0
-        return scaled
-    scaled = torch.where(error == 0, 0.0, scaled)
+    error = (out - expected).abs()
+    share = error / limit.of(expected, where)
+    if bool(torch.isfinite(share).all()):  # the usual case: both sides are finite, and no division by 0
+        return share
+    share = torch.where(error == 0, 0.0, share)
     special = ~(torch.isfinite(out) & torch.isfinite(expected))
-    matches = _same(out, expected)
-    return torch.where(special, torch.where(matches, 0.0, math.inf).to(scaled.dtype), scaled)
+    return torch.where(special, torch.where(same(out, expected), 0.0, math.inf).to(share.dtype), share)
 
 
-def _same(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+def same(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """Returns where values are equal or both NaN. For complex values, this must hold for both parts."""
     if one.is_complex():
-        return _same(one.real, other.real) & _same(one.imag, other.imag)
+        return same(one.real, other.real) & same(one.imag, other.imag)
     return (one == other) | (torch.isnan(one) & torch.isnan(other))
 
 
@@ -328,8 +294,6 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 class _Distance:
     """Sums over the elements that are finite on both sides."""
 
-    count: int
-    """The number of elements."""
     expected_squares: float
     """The sum of squares of the expected values."""
     error_squares: float
@@ -352,23 +316,35 @@ def _distance(found: torch.Tensor, expected: torch.Tensor) -> _Distance:
 
 def _plain_distance(found: torch.Tensor, expected: torch.Tensor) -> _Distance:
     """Returns the distance over all elements. Waits for the device only once."""
-    count, norm = expected.numel(), torch.linalg.vector_norm
-    if count == 0:
-        return _Distance(0, 0.0, 0.0, 0.0)
+    norm = torch.linalg.vector_norm
+    if expected.numel() == 0:
+        return _Distance(0.0, 0.0, 0.0)
     if found is expected:
         size = float(norm(expected))
-        return _Distance(count, size * size, 0.0, 0.0)
+        return _Distance(size * size, 0.0, 0.0)
     error = found - expected
     size, distance, largest = torch.stack([norm(expected), norm(error), norm(error, math.inf)]).tolist()
-    return _Distance(count, size * size, distance * distance, largest)
+    return _Distance(size * size, distance * distance, largest)
+
+
+def _finite_norm(values: torch.Tensor) -> tuple[float, int]:
+    """Returns the L2 norm of the finite elements, and their number."""
+    norm = float(torch.linalg.vector_norm(values))
+    if math.isfinite(norm):
+        return norm, values.numel()
+    finite = values[torch.isfinite(values)]
+    return min(float(torch.linalg.vector_norm(finite)), math.sqrt(LARGEST)), finite.numel()
 
 
 def _chunks(*tensors: torch.Tensor) -> Iterator[tuple[int, tuple[torch.Tensor, ...]]]:
     """Yields as `_pieces` does, but in float64 or complex128."""
-    kind = torch.complex128 if tensors[-1].is_complex() else torch.float64
     for begin, pieces in _pieces(*tensors):
-        wide = {id(piece): piece.to(kind) for piece in pieces}
+        wide = {id(piece): _widened(piece) for piece in pieces}
         yield begin, tuple(wide[id(piece)] for piece in pieces)
+
+
+def _widened(values: torch.Tensor) -> torch.Tensor:
+    return values.to(torch.complex128 if values.is_complex() else torch.float64)
 
 
 def _pieces(*tensors: torch.Tensor) -> Iterator[tuple[int, tuple[torch.Tensor, ...]]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from functools import partial
 from statistics import median
 
 import torch
@@ -17,12 +16,13 @@ import torch
 from inlinebench.compare.fingerprint import Fingerprint, same_bits
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.buffer_rotation import BufferRotation
-from inlinebench.evaluation.checks import Checker
+from inlinebench.evaluation.correctness.call_check import CallCheck
+from inlinebench.evaluation.correctness.checks import Checker
+from inlinebench.evaluation.correctness.thorough import ThoroughCalls
 from inlinebench.evaluation.failures import UNINITIALISED, Failed
 from inlinebench.evaluation.integrity.batches import Batch
 from inlinebench.evaluation.integrity.checks import IntegrityChecks
 from inlinebench.evaluation.integrity.rehearsal import rehearse
-from inlinebench.evaluation.recomputing import CallCheck
 from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.timings import LEAST_MS, Timings, slowed_down
@@ -82,6 +82,8 @@ class Calls:
         # The candidate gets values from a separate random source, so that it can infer nothing about the inputs.
         self._public = SecretRandom(tools.settings.seed, f"{name}/public")
         self._variants = workload.source.variants(self._secret_random)
+        self._thorough = ThoroughCalls(workload.source.kinds, tools.settings.warmup + tools.settings.sampling.least,
+                                       self._secret_random)
         self._buffer_rotation = BufferRotation(len(workload.sets), self._secret_random)
         workload.clear()
         self._fingerprint = Fingerprint(workload.arena.bytes.device, self._secret_random.getrandbits(62))
@@ -200,7 +202,7 @@ class Calls:
             inputs=tensors, non_tensors=non_tensors, random_seed=random_seed, states_before=states_before,
             output=output, states_after=self._reference.states(), plain_outputs=called.non_tensors,
             changed_inputs={index: tensors[index] for index in originals}, buffers=buffer_set,
-            inputs_without_large=partial(workload.source.draw_plain, input_seed) if variant.enlarges else None,
+            thorough=not profiled and self._thorough.next(variant),
         ))
         if failure:
             what += ", blocks in shuffled order" if order else ""
@@ -303,7 +305,7 @@ class Calls:
                 plain_outputs=plain_outputs[number],
                 changed_inputs={index: call.tensors[index] for index in mutated}, buffers=number,
                 # A solution may reuse one buffer for its outputs, which then holds a later call's output.
-                outputs_written=not batch.written_over[number], inputs_without_large=call.without_large,
+                outputs_written=not batch.written_over[number],
                 states_written=number == len(batch.calls) - 1, handed_in=batch.outputs[number],
             ))
             if failure:

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from inlinebench.compare.fingerprint import Fingerprint
-from inlinebench.compare.tolerance import compare, measure_scale
+from inlinebench.compare.tolerance import by_sensitivity, by_size, compare
 from inlinebench.compile.cache.contents import PEAKS
 from inlinebench.compile.cache.folder import cache_folder
 from inlinebench.evaluation.attempt import Tools
@@ -218,9 +218,8 @@ class Judge:
             return
         self._own_kernels_loaded = True
         values = torch.ones(1 << 10, device=self._device)
-        scale = measure_scale(values.double(), values)
-        compare(values, values.clone(), None, 0.0, scale)
-        compare(values, values.clone(), values.double(), 0.0, scale)
+        compare(values, values.clone(), None, by_size(values, 0.0))
+        compare(values, values.clone(), values.double(), by_sensitivity(values.dtype, 1.0, values.double()))
         Fingerprint(self._device, 0).of(values.view(torch.uint8))
         if not self._settings.timing and not self._probe.has_answered():
             for matrix in (values.view(32, 32), values.double().view(32, 32)):

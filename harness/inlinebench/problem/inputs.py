@@ -109,6 +109,11 @@ class InputSource:
         self._kept: list[Draw] = []
         self._slow = False
 
+    @property
+    def kinds(self) -> int:
+        """The number of kinds of inputs: as drawn, and each admitted variant."""
+        return 1 + len(self._admitted)
+
     def variants(self, secret_random: random.Random) -> Iterator[Variant]:
         """Yields the variant for one call after the other, in secret order.
 
@@ -138,13 +143,6 @@ class InputSource:
                 changed = apply_variant(variant, target, generator)
                 assert changed.data_ptr() == target.data_ptr()
         return drawn.non_tensors
-
-    def draw_plain(self, seed: int) -> list[torch.Tensor]:
-        """Returns the tensors that `write` writes for a seed and inputs as drawn."""
-        tensors = [torch.empty_strided(meta.shape, meta.strides, dtype=getattr(torch, meta.dtype), device=self._device)
-                   for meta in self._metas]
-        self.write(seed, Variant.PLAIN, tensors)
-        return tensors
 
     def describe(self, variant: Variant, seed: int) -> str:
         """Describes how the inputs that `write` writes differ from those drawn, such as "random signs of input 0"."""

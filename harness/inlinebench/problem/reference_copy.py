@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,6 +13,18 @@ from inlinebench.problem import own_code
 from inlinebench.problem.forward import InputForm, Output, Tensors, run, to_double
 from inlinebench.problem.memory import free_bytes
 from inlinebench.process.steps import FORWARD_IN_FLOAT64
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Everything that a call computes."""
+
+    output: Output
+    """The output of `forward`."""
+    inputs: tuple[torch.Tensor, ...]
+    """The tensor inputs after the call. It may have changed them."""
+    states: Tensors
+    """The model's buffers after the call, by name. The next call changes them in place."""
 
 
 class ReferenceCopy:
@@ -26,42 +40,66 @@ class ReferenceCopy:
         self._step = FORWARD_IN_FLOAT64 if double else own_code.FORWARD
         self._model = self._new()
 
+    def has_room(self, tensors: Sequence[torch.Tensor], results: int = 0) -> bool:
+        """Whether a call with these inputs fits in memory: them, in float64, twice, and `results` more elements."""
+        return 8 * (2 * sum(tensor.numel() for tensor in tensors) + results) <= free_bytes(self._device)
+
     def run(
-        self, states: Tensors, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any], seed: int
-    ) -> Output | None:
-        """Returns the output, or None if the call does not fit in memory. Afterwards `states` returns the new states.
+        self, states: Tensors, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any], seed: int,
+        weights: Mapping[str, torch.Tensor] | None = None,
+    ) -> Effects | None:
+        """Returns the effects of a call, or None if it does not fit in memory.
 
         Args:
             states: the states before the call, in any dtype.
-            tensors: the tensor inputs.
+            tensors: the tensor inputs, in any dtype.
             non_tensors: the other arguments.
             seed: the seed that is set before `forward`.
+            weights: values that replace parameters for this call, by name.
         """
-        needed = 2 * sum(tensor.numel() * 8 for tensor in tensors)
-        if needed > free_bytes(self._device):
-            return None
-
-        def call() -> Output:
-            given = to_double(tensors) if self._double else [tensor.clone() for tensor in tensors]
-            return Output.of(run(self._model, self._form.arguments(given, non_tensors), seed, self._step))
+        def call() -> Effects:
+            given = [_double(tensor) if self._double else tensor.clone() for tensor in tensors]
+            output = Output.of(run(self._model, self._form.arguments(given, non_tensors), seed, self._step))
+            return Effects(output, tuple(given), self._buffers())
 
         try:
-            if not self.states().keys() <= states.keys():
+            if not self._buffers().keys() <= states.keys():
                 self._model = self._new()  # `forward` makes a buffer in its first call, which this call precedes
-            if not states.keys() <= self.states().keys():
+            if not states.keys() <= self._buffers().keys():
                 call()  # makes the buffers of the first call
-            with torch.no_grad():
+            with torch.no_grad(), self._with(weights or {}):
                 for name, buffer in self._model.named_buffers():
                     if name in states:
                         buffer.copy_(states[name])
-            return call()
+                return call()
         except torch.OutOfMemoryError:
             return None
 
-    def states(self) -> Tensors:
-        """Returns the copy's buffers after the last run, by name."""
+    def weights(self) -> Tensors:
+        """Returns the parameters, by name, in the dtypes that they have outside of the oracle."""
+        return {name: parameter.detach() for name, parameter in self._make().to(self._device).named_parameters()}
+
+    @contextmanager
+    def _with(self, weights: Mapping[str, torch.Tensor]) -> Iterator[None]:
+        """Replaces the values of parameters in place, since modules may hold further references to them."""
+        parameters = dict(self._model.named_parameters()) if weights else {}
+        kept = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+        for name, value in weights.items():
+            parameters[name].copy_(value)
+        try:
+            yield
+        finally:
+            for name, value in kept.items():
+                parameters[name].copy_(value)
+
+    def _buffers(self) -> Tensors:
         return dict(self._model.named_buffers())
 
     def _new(self) -> torch.nn.Module:
         model = self._make()
         return (model.double() if self._double else model).to(self._device)
+
+
+def _double(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns a copy in float64 or complex128, or in its own dtype if it has integers."""
+    return to_double([tensor.clone() if tensor.dtype in (torch.float64, torch.complex128) else tensor])[0]

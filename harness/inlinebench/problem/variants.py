@@ -74,10 +74,10 @@ def is_continuous(tensor: torch.Tensor) -> bool:
     values = sample[sample != 0]
     if not torch.isfinite(sample).all() or torch.unique(values).numel() < FEWEST_DISTINCT:
         return False
-    return not bool((values == values.round()).all()) and not _is_probability(tensor) and not _is_sorted(tensor)
+    return not bool((values == values.round()).all()) and not _is_probability(tensor) and not is_sorted(tensor)
 
 
-def _is_sorted(tensor: torch.Tensor) -> bool:
+def is_sorted(tensor: torch.Tensor) -> bool:
     """Whether all rows increase, or all decrease. A reference may search in sorted rows."""
     if tensor.ndim == 0 or tensor.shape[-1] < FEWEST_SORTED:
         return False

@@ -48,6 +48,38 @@ NOT_OF_THE_SHAPE = frozenset({Verdict.PASSED, Verdict.SKIPPED, Verdict.BUILD_FAI
 """Verdicts that do not depend on the sizes of the inputs."""
 
 
+MOST_ULPS = 12
+"""The number of the last bin of `Errors.ulps`."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The errors of an output's elements against the oracle, in one call."""
+
+    median: float
+    """The median, in units of `sigma`, after the units in the last place that the rule allows are taken off. `sigma` is
+    the standard deviation of an element when the inputs change by no more than the tolerance."""
+    high: float
+    """What 99.9 % of the elements are below, in the same unit."""
+    worst: float
+    """The largest one, in the same unit."""
+    ulps: tuple[int, ...] = ()
+    """A histogram in units in the last place: the numbers of elements with errors below 1/2, from 1/2 to 1, from 1 to
+    2, from 2 to 4 and so on. The last bin has no end."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How accurate an output is, beside the reference's, in one call. Of large outputs a sample of elements counts."""
+
+    what: str
+    """The output."""
+    solution: Errors
+    """The solution's errors."""
+    reference: Errors
+    """The errors of the reference in its own dtype."""
+
+
 @dataclass(frozen=True)
 class Check:
     """How the outputs compared over all calls, warm-up calls included.
@@ -59,20 +91,22 @@ class Check:
     calls: int
     """The number of calls that matched. If one did not, it counts as well."""
     tolerance: float
-    """The tolerance, relative to the output's scale; the largest one if outputs differ in dtype."""
+    """The tolerance, as `--tol` takes it; the largest one if outputs differ in dtype."""
     oracle: str
     """What outputs were compared with: `float64`, or `reference` where no float64 oracle could be computed."""
     weights: str
     """How the reference's weights were transferred to the solution, for example `by name`."""
     worst_error: float | None = None
-    """The largest `(|out - y| - a) / (s + |y|)` of any element: the quantity that `tolerance` bounds. The symbols are
-    defined in `inlinebench.compare.tolerance`."""
+    """The largest error of any element, as a share of the element's limit, times `tolerance`: the quantity that
+    `tolerance` bounds. `inlinebench.compare.tolerance` defines the limit."""
     max_abs_error: float | None = None
     """The largest absolute error of any element, in the output's unit."""
     rel_l2_error: float | None = None
     """The L2 norm of the error over the L2 norm of the oracle."""
     reference_rel_l2_error: float | None = None
     """The same for the reference in its own dtype."""
+    accuracy: tuple[Accuracy, ...] = ()
+    """The accuracy of each floating-point output in one call."""
     notes: tuple[str, ...] = ()
     """Remarks on the comparison, one sentence each."""
 

@@ -7,9 +7,8 @@ the blocking kernel times out early, the calls run on these, and their outputs m
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import torch
@@ -39,8 +38,6 @@ class BatchCall:
     """How the inputs differ from those drawn, in words."""
     random_seed: int
     """The seed that is set before `forward`."""
-    without_large: Callable[[], list[torch.Tensor]] | None
-    """Returns the inputs without large values, if the variant has some."""
 
 
 class Batch:
@@ -159,8 +156,7 @@ class Batch:
         source = self._workload.source
         variant, seed = next(self._variants), self._secret_random.getrandbits(62)
         non_tensors = source.write(seed, variant, tensors)
-        without_large = partial(source.draw_plain, seed) if variant.enlarges else None
-        return BatchCall(tensors, non_tensors, variant, source.describe(variant, seed), random_seed, without_large)
+        return BatchCall(tensors, non_tensors, variant, source.describe(variant, seed), random_seed)
 
     def _write(self, given: torch.Tensor) -> None:
         """Queues the copy of the inputs into the shared buffers."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import torch
 
-from inlinebench.evaluation.compared import compared, tolerance_of
+from inlinebench.evaluation.correctness.compared import compared, tolerance_of
 from inlinebench.problem.forward import Output
 from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload, snapshot
@@ -147,7 +147,8 @@ class _Trial:
     def _run(self) -> Output | None:
         """Returns the oracle's output, or None if it has no memory, or rejects a mixture of two draws."""
         try:
-            return self._oracle.run(self._states, self._tensors, self._non_tensors, 0)
+            found = self._oracle.run(self._states, self._tensors, self._non_tensors, 0)
+            return None if found is None else found.output
         except (RuntimeError, ValueError):
             return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from inlinebench.compare.mismatch import find_mismatch
-from inlinebench.compare.tolerance import Comparison, Scale, compare, default_tolerance, measure_scale
+from inlinebench.compare.tolerance import Comparison, Limit, by_size, compare, default_tolerance
 from inlinebench.records.result import Mismatch
 
 
@@ -23,10 +23,8 @@ class Compared:
     """The reference's tensor."""
     oracle: torch.Tensor | None
     """The oracle's tensor. None: there is no oracle, or it was not asked."""
-    tolerance: float
-    """The tolerance that applied."""
-    scale: Scale
-    """The scale that applied."""
+    limit: Limit
+    """The limit that applied."""
     comparison: Comparison
     """The result."""
 
@@ -44,13 +42,12 @@ class Compared:
 
         Raises torch.OutOfMemoryError if the device has too little memory left for it.
         """
-        return find_mismatch(
-            self.what, self.got, self.expected, self.oracle, tolerance=self.tolerance, scale=self.scale)
+        return find_mismatch(self.what, self.got, self.expected, self.oracle, limit=self.limit)
 
 
 def compared(
     what: str, got: torch.Tensor, expected: torch.Tensor, oracle: torch.Tensor | None = None, *,
-    tolerance: float | None, scale: Scale | None = None, strictness: float = 1.0, of_smaller_half: bool = False,
+    tolerance: float, limit: Limit | None = None,
 ) -> Compared:
     """Compares a tensor.
 
@@ -59,17 +56,11 @@ def compared(
         got: the candidate's tensor.
         expected: the reference's tensor, of the same shape and dtype.
         oracle: the oracle's tensor, or None.
-        tolerance: replaces the default tolerance of a floating-point dtype, unless None.
-        scale: the scale, or None to measure it.
-        strictness: a factor for the tolerance.
-        of_smaller_half: whether a measured scale leaves out the larger half of the elements.
+        tolerance: the tolerance of the bound by size.
+        limit: the limit, or None for the bound by size.
     """
-    allowed = tolerance_of(expected.dtype, tolerance) * strictness
-    if scale is None:
-        inexact = expected.is_floating_point() or expected.is_complex()
-        exact = expected if oracle is None else oracle
-        scale = measure_scale(exact, expected, of_smaller_half=of_smaller_half) if inexact else Scale(0.0, 0.0)
-    return Compared(what, got, expected, oracle, allowed, scale, compare(got, expected, oracle, allowed, scale))
+    limit = by_size(expected, tolerance) if limit is None else limit
+    return Compared(what, got, expected, oracle, limit, compare(got, expected, oracle, limit))
 
 
 def tolerance_of(dtype: torch.dtype, tolerance: float | None) -> float:

@@ -1,0 +1,52 @@
+"""Measures how accurate an output is, beside the reference: in standard deviations of the rule, and in ULPs."""
+
+from __future__ import annotations
+
+import torch
+
+from inlinebench.compare.tolerance import ULPS, Limit
+from inlinebench.records.result import MOST_ULPS, Accuracy, Errors
+
+SAMPLE = 1 << 20
+"""About how many elements are looked at."""
+
+
+def accuracy(
+    what: str, output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor, sigma: torch.Tensor
+) -> Accuracy:
+    """Returns the errors of an output and of the reference against the oracle.
+
+    Args:
+        what: what the output is, for the record.
+        output: the candidate's tensor.
+        reference: the reference's tensor.
+        oracle: the oracle's tensor.
+        sigma: the standard deviation of each element under perturbations, flat in float64.
+    """
+    every = max(1, oracle.numel() // SAMPLE)
+    exact = _wide(oracle.reshape(-1)[::every])
+    info = torch.finfo(reference.dtype)
+    unit = Limit(0.0, ulp=info.eps, smallest=info.smallest_normal).of(exact, slice(None))
+    solution, own = (_errors(_wide(tensor.reshape(-1)[::every]), exact, unit, sigma[::every])
+                     for tensor in (output, reference))
+    return Accuracy(what, solution, own)
+
+
+def _errors(values: torch.Tensor, exact: torch.Tensor, unit: torch.Tensor, sigma: torch.Tensor) -> Errors:
+    error = (values - exact).abs()
+    known = torch.isfinite(error) & torch.isfinite(unit)
+    ulps = (error / unit)[known]
+    # Bin 0 is for errors below one half, bin n for those from 2**(n - 2) on; the last one has no end.
+    bins = torch.frexp(ulps.clamp(min=0.25)).exponent.add(1).clamp(max=MOST_ULPS)
+    counts = torch.bincount(bins.long(), minlength=MOST_ULPS + 1).tolist() if ulps.numel() else []
+    used = known & (sigma > 0)
+    scaled = (error - ULPS * unit).clamp(min=0)[used] / sigma[used]
+    if not scaled.numel():
+        return Errors(0.0, 0.0, 0.0, tuple(counts))
+    scaled = scaled.sort().values
+    median, most = scaled[scaled.numel() // 2], scaled[int(0.999 * (scaled.numel() - 1))]
+    return Errors(float(median), float(most), float(scaled[-1]), tuple(counts))
+
+
+def _wide(values: torch.Tensor) -> torch.Tensor:
+    return values.to(torch.complex128 if values.is_complex() else torch.float64)

@@ -1,0 +1,1 @@
+"""Decides whether the results of a call are right."""
