@@ -31,12 +31,13 @@ MAY_USE = {
     "problem": "compare cuda_on_cpu messages process records sandbox timing wire",
     "evaluation": "compare messages problem process records sandbox timing wire",
     "judge": "compare compile evaluation messages problem process records timing version wire",
+    "audit": "compare evaluation judge messages problem records sandbox wire",
     "profiling": "candidate compile judge messages problem records sandbox wire",
     "scheduler": "compile messages process profiling records report sandbox timing wire",
     "ray": "messages records report scheduler version",
     "serve": "messages records report scheduler version wire",
     "api": "records serve",
-    "cli": "compile ray records report response scheduler version wire",
+    "cli": "audit compile ray records report response scheduler version wire",
     "": "api records version",
 }
 """The subpackages that each subpackage may import. Top-level modules count as well, and "" is the package itself."""

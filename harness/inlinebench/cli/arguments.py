@@ -65,6 +65,15 @@ matmul_diag                     one problem
 'matmul_*'                      some problems
 --level 1 --tag reduction       by level and tag
 --problems DIR                  those of another folder""")
+AUDIT = Command(
+    "audit", "Says what makes problems bad benchmarks: answers that need no work, and work that makes no difference.",
+    ("folders", "shapes", "device", "audit"), "check",
+    examples="""\
+                                every problem, at every shape that it declares
+matmul_diag                     one problem
+path/to/problem.py              a problem file
+--problems KernelBench --level 1 --device cpu
+--shape small --json            one line of JSON for each problem""")
 EVALUATING = {command.name: command for command in (RUN, CHECK, BUILD, LIST)}
 """The commands of this module, by name."""
 

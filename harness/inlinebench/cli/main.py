@@ -17,6 +17,7 @@ COMMANDS = {
     "check": "check correctness only",
     "init": "write a problem and a solution to begin with",
     "list": "list problems, shapes and solutions",
+    "audit": "say what makes a problem a bad benchmark",
     "build": "build solutions and evaluate nothing",
     "compare": "compare two files of results",
     "merge": "join the results of several shards",

@@ -51,12 +51,17 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
     if not chosen:
         raise UsageError(f"nothing to evaluate: no solution files in {options.solutions}; use --solutions for another "
                          f"folder, or '*/{REFERENCE}' to evaluate the references")
-    readable = [problem for problem, _ in chosen if problem is not None and not problem.error]
+    check_replacements([problem for problem, _ in chosen if problem is not None], options)
+    return chosen
+
+
+def check_replacements(problems: Sequence[Problem], options: Options) -> None:
+    """Raises UsageError if no problem has a constant of `--set`, or if one lacks a shape of `--shape`."""
+    readable = [problem for problem in problems if not problem.error]
     for name in options.constants if readable else ():
         _check_constant(name, readable)
     for problem in readable:
         _check_shapes(problem, options)
-    return chosen
 
 
 def not_applied(choices: Sequence[Choice], options: Options) -> list[str]:
@@ -80,7 +85,7 @@ def plan(choices: Sequence[Choice], options: Options, device: str, rivals: Seque
         elif problem.error:
             known.append(_row(solution, device, Verdict.PROBLEM_ERROR, problem.error))
         elif solution.error:
-            named = [_named(shape, _replaced(problem, options)) for shape in shapes(problem, options, device)]
+            named = [shape_name(problem, shape, options) for shape in shapes(problem, options, device)]
             known += [_row(solution, device, Verdict.INVALID, solution.error, name) for name in named]
         else:
             jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
@@ -165,19 +170,26 @@ def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
     return (FULL, *problem.shapes) if options.check else (FULL,)
 
 
-def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> Evaluate:
-    constants = _replaced(problem, options)
+def problem_at(problem: Problem, shape: str, options: Options) -> ProblemAt:
+    """Returns a problem at one of its shapes, with the precision and the constants of the options."""
     path, precision = problem.path.resolve(), options.precision
     if shape == DERIVED and problem.derived:
-        at = ProblemAt(path, FULL, problem.derived[0], precision, problem.derived[1:])
-    else:
-        at = ProblemAt(path, shape, constants, precision)
+        return ProblemAt(path, FULL, problem.derived[0], precision, problem.derived[1:])
+    return ProblemAt(path, shape, _replaced(problem, options), precision)
+
+
+def shape_name(problem: Problem, shape: str, options: Options) -> str:
+    """Returns the name of a shape in results: the constants of `--set`, if the problem has them."""
+    return _named(shape, _replaced(problem, options))
+
+
+def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> Evaluate:
     return Evaluate(
         problem_name=problem.name,
         solution_name=solution.name,
-        problem=at,
+        problem=problem_at(problem, shape, options),
         solution=None if solution.name == REFERENCE else solution.path.resolve(),
-        shape_name=_named(shape, constants),
+        shape_name=shape_name(problem, shape, options),
         level=problem.level,
     )
 

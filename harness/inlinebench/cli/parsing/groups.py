@@ -161,6 +161,12 @@ def _add_results(add: Add, environment: Mapping[str, str]) -> None:
     _add_build_results(add, environment)
 
 
+def _add_audit(add: Add, _: Mapping[str, str]) -> None:
+    add("--timeout", type=types.number, default=Options.timeout, metavar="S", help="seconds for one problem at one "
+        f"shape (default: {Options.timeout:g})")
+    add("--json", action="store_true", default=False, help="print a line of JSON for each problem and shape")
+
+
 def _add_modes(add: Add, _: Mapping[str, str]) -> None:
     add("--check", action="store_true", default=False, help="correctness only: `inlinebench check`")
     add("--build-only", action="store_true", default=False, help="build and evaluate nothing: `inlinebench build`")
@@ -183,5 +189,6 @@ GROUPS: Mapping[str, Callable[[Add, Mapping[str, str]], None]] = {
     "builds": _add_builds,
     "build results": _add_build_results,
     "results": _add_results,
+    "audit": _add_audit,
     "other modes": _add_modes,
 }

@@ -1,0 +1,97 @@
+"""The order of the checks of one problem."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from inlinebench.audit import checks
+from inlinebench.audit.prepared import Prepared
+from inlinebench.audit.records import Checking, Finding, Finished
+from inlinebench.judge.derived import last_of, smaller_ones
+from inlinebench.messages import ProblemAt
+from inlinebench.problem.forward import is_sticky
+from inlinebench.problem.probe.probe import run_probe
+from inlinebench.problem.probe.records import CannotRun, ProbeResult
+from inlinebench.problem.problem_file import ProblemError, describe
+
+Check = Callable[[Prepared], Iterator[Finding]]
+
+ALWAYS: dict[str, Check] = {
+    "random numbers": checks.random_numbers,
+    "variants": checks.variants,
+    "rounding": checks.only_rounding,
+    "constant outputs": checks.constant_outputs,
+}
+"""The checks that are always made."""
+IF_OUTPUTS_MATTER: dict[str, Check] = {
+    "inputs": checks.inputs_without_effect,
+    "weights": checks.weights_without_effect,
+    "precision": checks.low_precision,
+    "operators": checks.redundant_operators,
+}
+"""The checks that are left out if all outputs are constant or rounding, which explains whatever they would find."""
+ABOUT_OUTPUTS = ("only rounding", "constant output")
+
+
+def audit(problem: ProblemAt, device: torch.device) -> Iterator[Checking | Finding | Finished]:
+    """Audits a problem at a shape. At last yields `Finished`.
+
+    A CUDA error propagates as an exception: the process cannot go on after one.
+    """
+    at, probed = _probed(problem, device)
+    if isinstance(probed, CannotRun):
+        yield Finding("does not run", probed.own_fault, probed.reason)
+        yield Finished(at.constants)
+        return
+    with tempfile.TemporaryDirectory(prefix="inlinebench-audit-") as folder:
+        try:
+            with Prepared(at, probed, device, Path(folder)) as prepared:
+                yield from _checked(prepared)
+        except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
+            out_of_memory = not isinstance(error, ProblemError)
+            yield Finding("does not run", not out_of_memory, describe(error))
+    yield Finished(at.constants)
+
+
+def _checked(prepared: Prepared) -> Iterator[Checking | Finding]:
+    found: list[Finding] = []
+    for name, check in {**ALWAYS, **IF_OUTPUTS_MATTER}.items():
+        if name in IF_OUTPUTS_MATTER and _explained(prepared, found):
+            return
+        yield Checking(name)
+        try:
+            for finding in check(prepared):
+                found.append(finding)
+                yield finding
+        except (ProblemError, torch.OutOfMemoryError, MemoryError):
+            raise
+        except Exception as error:  # a fault of one check must not hide what the others find
+            if is_sticky(error):
+                raise
+            yield Finding("not checked", False, f"{name}: {describe(error)}")
+
+
+def _explained(prepared: Prepared, found: list[Finding]) -> bool:
+    """Whether there is a fault of each output."""
+    outputs = sum(1 for each in next(prepared.calls()).expected.values() if each.own.numel())
+    return sum(finding.fault and finding.name in ABOUT_OUTPUTS for finding in found) >= outputs
+
+
+def _probed(problem: ProblemAt, device: torch.device) -> tuple[ProblemAt, ProbeResult | CannotRun]:
+    """Probes a problem. Of a derived shape, returns the first constants that the reference runs with."""
+    todo, failures = [problem.constants, *problem.alternatives], list[CannotRun]()
+    at = problem
+    while todo:
+        at = replace(problem, constants=todo.pop(0), alternatives=())
+        probed = run_probe(at, device, True, (), report=lambda _: None)
+        if isinstance(probed, ProbeResult):
+            return at, probed
+        failures.append(probed)
+        if probed.beyond_limits:
+            todo = smaller_ones(todo, at.constants)
+    return at, last_of(failures)
