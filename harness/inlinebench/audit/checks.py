@@ -29,6 +29,13 @@ LARGE = 1e4
 """The factor by which inputs are enlarged to find out whether an operator protects from overflow."""
 FEWEST_ROUNDED = 16
 """The fewest elements of the outputs from which precision can be concluded."""
+PRODUCTS = frozenset({
+    "mm", "addmm", "bmm", "baddbmm", "addbmm", "convolution", "mv", "addmv", "dot",
+    "_scaled_dot_product_attention_math",
+    "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention",
+})
+"""Operators that tensor cores can compute."""
 OTHER_SEED = 1 << 20
 """What is added to a seed for other inputs of the same kind."""
 
@@ -103,18 +110,29 @@ def variants(prepared: Prepared) -> Iterator[Finding]:
 
 
 def only_rounding(prepared: Prepared) -> Iterator[Finding]:
-    """Finds outputs of which the reference's own error is more than its inputs explain, in most elements."""
-    shares: dict[str, list[float]] = {}
+    """Finds outputs that are the reference's own error: more than its inputs explain in most elements, or larger than
+    the output itself."""
+    found: dict[str, list[tuple[float, float]]] = {}
     for call in islice(prepared.calls(), PLAIN_CALLS):
         for name, each in call.expected.items():
             if each.exact is not None and each.limit is not None and each.own.numel():
-                found = compare(each.own, each.exact.to(each.own.dtype), each.exact, each.limit)
-                shares.setdefault(name, []).append(found.failed / found.count)
-    for name, found_shares in shares.items():
-        if min(found_shares) > MOST:
-            yield Finding("only rounding", True, f"{name} is rounding: in {min(found_shares):.0%} of its elements the "
-                          "reference's own error is more than the tolerance of its inputs explains",
-                          {"output": name, "share_of_elements": min(found_shares)})
+                against = compare(each.own, each.exact.to(each.own.dtype), each.exact, each.limit)
+                found.setdefault(name, []).append((against.failed / against.count, _error(each.own, each.exact)))
+    for name, pairs in found.items():
+        share, error = (min(values) for values in zip(*pairs, strict=True))
+        if share > MOST or error > 1:
+            yield Finding("only rounding", True, f"{name} is rounding: the reference's own error is {error:.2g} times "
+                          f"the output's size, and in {share:.0%} of the elements more than the tolerance of the "
+                          "inputs explains", {"output": name, "error_by_size": error, "share_of_elements": share})
+
+
+def _error(own: torch.Tensor, exact: torch.Tensor) -> float:
+    """Returns the reference's error as a share of the output's size, over finite elements."""
+    finite = torch.isfinite(own) & torch.isfinite(exact)
+    error, size = (float(torch.linalg.vector_norm(each[finite])) for each in (own - exact, exact))
+    if not size:
+        return math.inf if error else 0.0
+    return error / size
 
 
 def constant_outputs(prepared: Prepared) -> Iterator[Finding]:
@@ -253,17 +271,28 @@ def _protects(prepared: Prepared, removal: Removal, call: Call) -> bool:
 
 
 def low_precision(prepared: Prepared) -> Iterator[Finding]:
-    """Finds float32 problems whose results pass though inputs and weights are rounded to fewer bits."""
+    """Finds float32 problems whose results pass though inputs and weights are rounded to fewer bits.
+
+    It is a fault if the reference multiplies matrices, since tensor cores are much faster with fewer bits.
+    """
     first = next(prepared.calls())
     elements = sum(each.own.numel() for each in first.expected.values() if each.own.dtype is torch.float32)
     if elements < FEWEST_ROUNDED or not _changes_values(prepared, first):
         return
+    with Operators(prepared.path) as seen:
+        first.run()
+    multiplies = not PRODUCTS.isdisjoint(seen.names)
+    coarsest: Finding | None = None
     for name, rounded in ROUNDINGS.items():
         trial = tried(prepared, partial(_rounded, prepared, rounded))
-        if trial.found:
-            yield trial.finding("low precision", f"the reference's results for inputs and weights rounded to {name} "
-                                "pass")
-            return
+        if not trial.found:
+            break
+        coarsest = trial.finding("low precision", f"the reference's results for inputs and weights rounded to {name} "
+                                 "pass", remark=not multiplies)
+        if not trial.fault:
+            break
+    if coarsest is not None:
+        yield coarsest
 
 
 def _rounded(prepared: Prepared, rounded: Callable[[torch.Tensor], torch.Tensor], call: Call) -> Tensors | None:
@@ -295,9 +324,9 @@ def _to_tf32(tensor: torch.Tensor) -> torch.Tensor:
 
 
 ROUNDINGS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "bfloat16": _to_bf16, "float16": _to_fp16, "TF32": _to_tf32,
+    "TF32": _to_tf32, "float16": _to_fp16, "bfloat16": _to_bf16,
 }
-"""The precisions to try, the coarsest first."""
+"""The precisions to try, the finest first. If one does not pass, coarser ones do not either."""
 
 
 def _inputs(positions: list[int]) -> str:

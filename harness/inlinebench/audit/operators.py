@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 ZEROS = -1
 """Stands for zeros where the position of an argument is expected."""
@@ -55,6 +56,8 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._path, self._removal = str(path), removal
         self._sites: dict[Place, int] = {}
         self._found: dict[tuple[int, int], Removal] = {}
+        self.names: set[str] = set()
+        """The names of all operators that were called."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -71,6 +74,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
         in_place = bool(func._schema.is_mutable)
+        self.names.add(name)
         place = None if _makes_a_view(func) or name.removesuffix("_") in NO_WORK else self._place(name)
         if place is None or (in_place and not (args and name.endswith("_"))):
             return func(*args, **kwargs)
@@ -82,7 +86,8 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return args[0] if self._leaves_out(site) else func(*args, **kwargs)
         result = func(*args, **kwargs)
         first = result[0] if isinstance(result, tuple | list) and result else result
-        if not isinstance(first, torch.Tensor) or not first.is_floating_point():
+        takes_tensors = any(isinstance(each, torch.Tensor) for each in tree_leaves((args, kwargs)))
+        if not takes_tensors or not isinstance(first, torch.Tensor) or not first.is_floating_point():
             return result
         for argument in (*_alike(args, first), ZEROS):
             self._found.setdefault((site, argument), Removal(site, argument, name, line))

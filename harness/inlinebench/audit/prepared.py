@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from inlinebench.compare.tolerance import Limit, by_size, compare
+from inlinebench.compare.tolerance import OWN_ERRORS, Limit, by_size, compare
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.choices import Choices
 from inlinebench.evaluation.correctness.compared import tolerance_of
@@ -19,6 +19,7 @@ from inlinebench.evaluation.correctness.sensitivity import CLEARLY_WRONG, Sensit
 from inlinebench.evaluation.correctness.states import OPTIONAL, STRICTNESS
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Tensors, is_sticky
+from inlinebench.problem.memory import free_bytes
 from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload, snapshot
@@ -26,9 +27,9 @@ from inlinebench.problem.workload import Workload, snapshot
 PLAIN_CALLS = 2
 """How many calls have inputs as drawn. Each variant has one call."""
 FEW = 0.01
-"""If more than this share of an output's integers differ, they are not examined further."""
-MOST_KEPT = 1 << 26
-"""The most elements of the calls that are kept for the next check. Others are made again."""
+"""If more than this share of an output's elements are wrong, they are not examined further."""
+KEPT_SHARE = 0.25
+"""The largest share of the free memory for calls that are kept for the next check. Others are made again."""
 NOT_EXACT = 2.0
 """The factor of the tolerance of numbers that `forward` returns, as the judge has it."""
 
@@ -54,6 +55,18 @@ class Expected:
         if self.limit is None:
             return 0.0 if torch.equal(got, self.own) else math.inf
         return compare(got, self.own, self.exact, self.limit).worst_error / (self.tolerance or 1.0)
+
+
+    def failing(self, got: torch.Tensor) -> float:
+        """Returns the share of elements that are beyond the limit, with the reference's own error allowed for."""
+        limit, exact = self.limit, self.exact
+        if limit is None or exact is None or not got.numel():
+            return 0.0
+        error = (self.own - exact).abs()
+        error = error[torch.isfinite(error)]
+        own = float(torch.linalg.vector_norm(error.double())) / math.sqrt(max(1, error.numel()))
+        found = compare(got, self.own, exact, replace(limit, absolute=limit.absolute + OWN_ERRORS * own))
+        return found.failed / found.count
 
 
 class Call:
@@ -82,9 +95,9 @@ class Call:
                 for name, tensor in found.items()}
 
     @property
-    def elements(self) -> int:
-        """How many elements this call keeps in memory, about."""
-        return sum(each.numel() for each in self.inputs) + 4 * sum(
+    def bytes(self) -> int:
+        """The memory that this call keeps, in bytes: inputs, and for each element of an output three numbers."""
+        return sum(each.nbytes for each in self.inputs) + 24 * sum(
             each.own.numel() for each in self.expected.values())
 
     def run(
@@ -137,7 +150,7 @@ class Call:
                 return math.inf
             passed = Choices(sensitivity).compared(self.record, name, name, got, expected.own).passed
             return 0.0 if passed else math.inf
-        if not share <= CLEARLY_WRONG:
+        if not share <= CLEARLY_WRONG or expected.failing(got) > FEW:
             return share
         suspect = Suspect(name, got, expected.own, expected.tolerance)
         sensitivity.measure(self.record, [suspect], thorough=False)
@@ -163,6 +176,7 @@ class Prepared:
         """The reference in its own dtypes."""
         self.machine = self._workload.oracle() or self.own
         """The oracle, or the reference if there is none."""
+        self._room = KEPT_SHARE * free_bytes(device)
         self._kept: dict[tuple[Variant, int], Call] = {}
 
     def __enter__(self) -> Prepared:
@@ -187,7 +201,7 @@ class Prepared:
         if (variant, seed) in self._kept:
             return self._kept[variant, seed]
         call = Call(self, variant, seed)
-        if call.elements + sum(each.elements for each in self._kept.values()) <= MOST_KEPT:
+        if call.bytes + sum(each.bytes for each in self._kept.values()) <= self._room:
             self._kept[variant, seed] = call
         return call
 
