@@ -4,10 +4,10 @@ import ast
 
 import pytest
 
-from inlinebench.cli.listing import listing
 from inlinebench.records.catalog import read
 from inlinebench.records.options import Options
 from inlinebench.records.random_draws import random_draws
+from inlinebench.report.terminal.listing import listing
 
 from ..running import TESTS
 

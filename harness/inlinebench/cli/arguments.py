@@ -87,6 +87,13 @@ def parse(
     Raises UsageError for options that the command does not have, that have unusable values or that contradict each
     other. Raises SystemExit for `--help` and `--version`.
     """
+    return options_of(parsed(arguments, environment, command, prog))
+
+
+def parsed(
+    arguments: Sequence[str], environment: Mapping[str, str], command: Command, prog: str
+) -> argparse.Namespace:
+    """Returns the values of all options of a command and of `run`. Raises as `parse` does."""
     every, parser = parser_of(RUN, environment, prog), parser_of(command, environment, prog)
     given = every.parse_args([])  # the defaults of options that the command does not have
     if command.flag is not None:
@@ -95,6 +102,11 @@ def parse(
     parser.parse_args([*pyproject.arguments(path, table, every, parser, parser.only_given(arguments)), *arguments],
                       given)
     _fill_in(given, environment)
+    return given
+
+
+def options_of(given: argparse.Namespace) -> Options:
+    """Returns the options with these values. Raises UsageError if they are unusable or contradict each other."""
     options = Options(**vars(given))
     option_rules.check(options, lambda field, value: f"{option_rules.flag(field)} {_written(field, value)}")
     return option_rules.settled(options)

@@ -26,13 +26,15 @@ PROGRAM = "inlinebench audit"
 def main(arguments: Sequence[str]) -> int:
     """Prints what the audit finds and returns the exit status: 1 if there is a fault. Raises UsageError and NoDevice.
     """
-    wanted = command_line.parse(arguments, command=AUDIT, prog=PROGRAM)
+    given = command_line.parsed(arguments, os.environ, AUDIT, PROGRAM)
+    as_json = vars(given).pop("json")
+    wanted = command_line.options_of(given)
     chosen = chosen_problems(wanted)
     audits: list[Audit] = []
     for audit in audited(chosen, wanted):
         audits.append(audit)
-        show(json.dumps(audit.to_json(), default=str) if wanted.json else text_of(audit))
-    if not wanted.json:
+        show(json.dumps(audit.to_json(), default=str) if as_json else text_of(audit))
+    if not as_json:
         show(summary(audits))
     return NOT_PASSED if any(audit.faults for audit in audits) else OK
 

@@ -44,7 +44,7 @@ def _run(arguments: Sequence[str], command: Command, prog: str) -> int:
 
 def show_list(known: catalog.Catalog, wanted: options.Options) -> int:
     """Prints the problems and solutions that the options select."""
-    from inlinebench.cli.listing import listing
+    from inlinebench.report.terminal.listing import listing
 
     show(listing(known, wanted))
     return 0

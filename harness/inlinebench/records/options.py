@@ -61,8 +61,6 @@ class Options:
     """Evaluate only problems of these levels. Empty means all levels."""
     tags: tuple[str, ...] = ()
     """Evaluate only problems with at least one of these tags. Empty means all problems."""
-    json: bool = False
-    """Whether `inlinebench audit` prints JSON."""
     check: bool = False
     """Whether to check correctness only, without times."""
     shapes: tuple[str, ...] = ()
