@@ -61,13 +61,15 @@ def audit(problem: ProblemAt, device: torch.device) -> Iterator[Checking | Findi
 def _checked(prepared: Prepared) -> Iterator[Checking | Finding]:
     found: list[Finding] = []
     for name, check in {**ALWAYS, **IF_OUTPUTS_MATTER}.items():
-        if name in IF_OUTPUTS_MATTER and _explained(prepared, found):
+        about = [each for each in found if each.name in ABOUT_OUTPUTS]
+        if name in IF_OUTPUTS_MATTER and _covers(prepared, [each for each in about if each.fault]):
             return
         yield Checking(name)
         try:
             for finding in check(prepared):
-                found.append(finding)
-                yield finding
+                if finding.fault or not finding.figures.get("as_drawn_only") or not _covers(prepared, about):
+                    found.append(finding)
+                    yield finding
         except (ProblemError, torch.OutOfMemoryError, MemoryError):
             raise
         except Exception as error:  # a fault of one check must not hide what the others find
@@ -76,10 +78,10 @@ def _checked(prepared: Prepared) -> Iterator[Checking | Finding]:
             yield Finding("not checked", False, f"{name}: {describe(error)}")
 
 
-def _explained(prepared: Prepared, found: list[Finding]) -> bool:
-    """Whether there is a fault of each output."""
-    outputs = sum(1 for each in next(prepared.calls()).expected.values() if each.own.numel())
-    return sum(finding.fault and finding.name in ABOUT_OUTPUTS for finding in found) >= outputs
+def _covers(prepared: Prepared, about: list[Finding]) -> bool:
+    """Whether there is a finding about each output."""
+    outputs = [name for name, each in next(prepared.calls()).expected.items() if each.own.numel()]
+    return {finding.figures["output"] for finding in about} >= set(outputs)
 
 
 def _probed(problem: ProblemAt, device: torch.device) -> tuple[ProblemAt, ProbeResult | CannotRun]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import torch
 
@@ -66,13 +67,14 @@ class Trial:
         """Whether it passes all calls with inputs as drawn."""
         return self.passed >= PLAIN_CALLS
 
-    def finding(self, name: str, text: str, remark: bool = False) -> Finding:
-        """Returns the finding that this answer passes."""
+    def finding(self, name: str, text: str, *, remark: bool = False, **about: Any) -> Finding:
+        """Returns the finding that this answer passes. `about` are further figures."""
         if self.fault:
             calls = f"in all {self.calls} calls (largest error {self.worst:.2g} of the limit)"
         else:
             calls = f"for inputs as drawn; only inputs that are changed ({self.stopped_by}) tell it apart"
-        figures = {"calls": self.calls, "passed": self.passed, "worst_share_of_limit": self.worst}
+        figures = {"calls": self.calls, "passed": self.passed, "worst_share_of_limit": self.worst,
+                   "as_drawn_only": not self.fault, **about}
         return Finding(name, self.fault and not remark, f"{text} {calls}", figures)
 
 
@@ -144,7 +146,7 @@ def constant_outputs(prepared: Prepared) -> Iterator[Finding]:
         for text, make in _constants(name, each):
             trial = tried(prepared, partial(_with, name, make))
             if trial.found:
-                yield trial.finding("constant output", f"{name}: {text} passes")
+                yield trial.finding("constant output", f"{name}: {text} passes", output=name)
                 break
 
 
@@ -199,7 +201,8 @@ def inputs_without_effect(prepared: Prepared) -> Iterator[Finding]:
             continue
         trial = tried(prepared, partial(_other_input, index))
         if trial.found:
-            yield trial.finding("input without effect", f"the reference's results for another input {index} pass")
+            yield trial.finding("input without effect", f"the reference's results for another input {index} pass",
+                                input=index)
 
 
 def _other_input(index: int, call: Call) -> Tensors | None:
@@ -214,7 +217,8 @@ def weights_without_effect(prepared: Prepared) -> Iterator[Finding]:
             continue
         trial = tried(prepared, partial(_other_weight, name, weight))
         if trial.found:
-            yield trial.finding("weight without effect", f"the reference's results for another weight {name} pass")
+            yield trial.finding("weight without effect", f"the reference's results for another weight {name} pass",
+                                weight=name)
         elif bool((weight == weight.reshape(-1)[0]).all()) and float(weight.reshape(-1)[0].abs()) in (0.0, 1.0):
             neutral.append(name)
     if neutral:
@@ -246,7 +250,8 @@ def redundant_operators(prepared: Prepared) -> Iterator[Finding]:
         if trial.found and not _protects(prepared, removal, first):
             reported.add(removal.site)
             yield trial.finding("redundant operator", f"line {removal.line}: without {removal.operator}, and with "
-                                f"{removal.instead}, the reference's results pass")
+                                f"{removal.instead}, the reference's results pass", line=removal.line,
+                                operator=removal.operator)
     if len(seen.removals) > MOST_REMOVALS:
         yield Finding("too many operators", False, f"only the first {MOST_REMOVALS} of {len(seen.removals)} ways to "
                       "leave out an operator were tried")
@@ -288,7 +293,7 @@ def low_precision(prepared: Prepared) -> Iterator[Finding]:
         if not trial.found:
             break
         coarsest = trial.finding("low precision", f"the reference's results for inputs and weights rounded to {name} "
-                                 "pass", remark=not multiplies)
+                                 "pass", remark=not multiplies, precision=name)
         if not trial.fault:
             break
     if coarsest is not None:
