@@ -111,6 +111,8 @@ HONEST = {
     "normalize": Example("return F.normalize(x, dim=1)"),
     "log_of_positive_values": Example("return torch.log(x + 1e-8)", inputs=(POSITIVE,), remarks=("no variants",)),
     "relu": Example("return torch.relu(x)"),
+    "relu_of_uniform_values": Example("return torch.relu(x)", inputs=("torch.rand(24, 40)",),
+                                      remarks=("redundant operator",)),
     "clamp": Example("return torch.clamp(x, -1.0, 1.0)"),
     "layer_norm": Example("return self.norm(x)", remarks=("neutral weights",), init="self.norm = nn.LayerNorm(40)"),
     "linear": Example("return torch.relu(self.layer(x))", init="self.layer = nn.Linear(40, 16)"),

@@ -48,7 +48,7 @@ class Auditor:
     def audit(self, name: str, shape: str, problem: ProblemAt) -> Audit:
         """Returns what the audit of a problem at a shape finds, also if the problem ends the process."""
         begin, step, found = time.monotonic(), "", list[Finding]()
-        constants = problem.constants
+        constants = problem.constants if problem.alternatives else {}
         try:
             self._connection.send(problem)
         except OSError:  # the process has ended since its last message
@@ -63,7 +63,7 @@ class Auditor:
             elif isinstance(message, Checking):
                 step = message.name
             elif isinstance(message, Finished):
-                constants = message.constants
+                constants = message.constants if problem.alternatives else {}
                 break
             else:
                 found.append(_unfinished(step, message))
