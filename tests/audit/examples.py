@@ -118,6 +118,7 @@ HONEST = {
     "linear": Example("return torch.relu(self.layer(x))", init="self.layer = nn.Linear(40, 16)"),
     "argmax": Example("return x.argmax(1)"),
     "topk": Example("return x.topk(4, 1)"),
+    "triangular_product": Example("return torch.tril(x @ y)", inputs=(f"{SQUARE}.tril()", f"{SQUARE}.tril()")),
     "cross_entropy": Example("return F.cross_entropy(x, y)", inputs=(X, "torch.randint(0, 40, (24,))")),
     "recurrence": Example("h = torch.zeros_like(x)\nfor _ in range(4):\n    h = torch.tanh(x + h @ self.w)\nreturn h",
                           init=PARAMETER.replace("40)", "40) / 8")),

@@ -15,6 +15,7 @@ from inlinebench.audit.process import Auditor
 from inlinebench.audit.records import Audit, Finding
 from inlinebench.audit.text import summary, text_of
 from inlinebench.messages import ProblemAt
+from inlinebench.records.errors import NoDevice
 
 from ..running import ROOT
 from .examples import HONEST, PLANTED, Example
@@ -85,6 +86,11 @@ def test_only_a_fault_makes_the_exit_status_1(tmp_path: Path) -> None:
 def test_unusable_arguments_have_status_2(arguments: list[str], said: str) -> None:
     done = command(*arguments)
     assert done.returncode == 2 and said in done.stderr and done.stdout == ""
+
+
+def test_a_device_that_cannot_be_used_is_no_finding() -> None:
+    with pytest.raises(NoDevice, match=r"no CUDA device|cuda:999"):
+        Auditor("cuda:999", 10.0)
 
 
 def test_the_command_does_not_import_torch() -> None:
