@@ -2,8 +2,8 @@
 
     python benchmarks/numerics.py [--device cuda] [--shape full] [--seeds 20] [NAME ...]
 
-Prints a Markdown table with a row for each implementation in tests/numerics/pairs. Each is called on all kinds of inputs
-with each seed. Status 1 if an honest implementation failed, or if a cheat passed every call.
+Prints a Markdown table with a row for each implementation in tests/numerics/pairs. Each is called on all kinds of
+inputs with each seed. Status 1 if an honest implementation failed, or if a cheat passed every call.
 """
 
 from __future__ import annotations

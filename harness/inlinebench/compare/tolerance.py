@@ -10,12 +10,12 @@ where `y` is the oracle's element or the reference's, whichever is nearer, and
 
 - `sigma` is the standard deviation of the oracle's element when each input is multiplied by `1 + tol * u`, with `u`
   uniform in [-1, 1] (`inlinebench.evaluation.correctness.sensitivity` measures it),
-- `a` is the rounding that the element itself may have: `ULPS` units in the last place of the output's dtype, and
-  `OWN_ERRORS` times the reference's own error in this element.
+- `a` is the rounding that the element itself may have: `ULPS` units in the last place of the output's dtype,
+  `OWN_ERRORS` times the reference's own error in this element, and the rounding of the oracle.
 
-Nothing in the rule depends on other elements. Most calls do not need it: `by_size` is a stricter bound for nearly every
-element, and needs no oracle. Integers and booleans must be equal; `inlinebench.compare.choices` judges those that are
-not.
+Nothing else in the rule depends on other elements. Most calls do not need it: `by_size` is a stricter bound for nearly
+every element, and needs no oracle. Integers and booleans must be equal;
+`inlinebench.evaluation.correctness.choices` judges those that are not.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ ULPS = 2
 """The units in the last place in `a`."""
 OWN_ERRORS = 8.0
 """The factor of the reference's own error in `a`."""
+ORACLE_ERROR = 8 * torch.finfo(torch.float64).eps
+"""The rounding of the oracle, as a share of the output's size: it can cancel, and be 0, where the result is not."""
+FLUSHED = torch.finfo(torch.float32).smallest_normal
+"""Smaller numbers may be 0: `-use_fast_math` flushes them."""
 SAMPLE = 1 << 16
 """About how many elements are looked at to find the typical size."""
 LARGEST = torch.finfo(torch.float64).max
@@ -84,31 +88,41 @@ class Limit:
     """The units in the last place that count, times the epsilon of the output's dtype."""
     smallest: float = 0.0
     """The smallest normal number of that dtype, below which units in the last place no longer shrink."""
-    absolute: float | torch.Tensor = 0.0
-    """What is added for all elements, or for each: flat, in float64."""
+    floor: float = 0.0
+    """What is added for all elements."""
+    absolute: torch.Tensor | None = None
+    """What is added for each element: flat, in float64."""
 
     def of(self, expected: torch.Tensor, where: slice | torch.Tensor) -> torch.Tensor:
         """Returns the limits of the elements with these expected values, at the flat indices `where`."""
         size = expected.abs()
-        limit = size * self.relative
+        limit = size * self.relative + self.floor
         if self.ulp:
             # The spacing of floating-point numbers is the epsilon times the power of two at or below the number.
             exponent = torch.frexp(size.clamp(min=self.smallest, max=LARGEST)).exponent
             limit += torch.ldexp(torch.full_like(size, self.ulp / 2), exponent)
-        return limit + (self.absolute[where] if isinstance(self.absolute, torch.Tensor) else self.absolute)
+        return limit if self.absolute is None else limit + self.absolute[where]
 
 
 def by_size(reference: torch.Tensor, tolerance: float) -> Limit:
     """Returns the bound by the output's size, `tolerance * (size + |y|)`. Integers and booleans have a limit of 0."""
     if not (reference.is_floating_point() or reference.is_complex()):
         return Limit(0.0)
-    return Limit(tolerance, relative=tolerance, absolute=tolerance * typical_size(reference))
+    return Limit(tolerance, relative=tolerance, floor=tolerance * typical_size(reference))
 
 
-def by_sensitivity(dtype: torch.dtype, tolerance: float, absolute: torch.Tensor) -> Limit:
-    """Returns the limit of the rule. `absolute` is `c * sigma` of each element, and the reference's error in `a`."""
+def by_sensitivity(dtype: torch.dtype, tolerance: float, absolute: torch.Tensor, size: float = 0.0) -> Limit:
+    """Returns the limit of the rule.
+
+    Args:
+        dtype: the output's dtype.
+        tolerance: the tolerance that users see.
+        absolute: `c * sigma` of each element, and the reference's error in `a`.
+        size: the typical size of the oracle's output.
+    """
     info = torch.finfo(dtype)
-    return Limit(tolerance, perturbation_of(dtype, tolerance), ULPS * info.eps, info.smallest_normal, absolute)
+    return Limit(tolerance, perturbation_of(dtype, tolerance), ULPS * info.eps, info.smallest_normal,
+                 ORACLE_ERROR * size + FLUSHED, absolute)
 
 
 def typical_size(values: torch.Tensor) -> float:

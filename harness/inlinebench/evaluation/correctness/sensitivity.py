@@ -19,6 +19,7 @@ from inlinebench.compare.tolerance import (
     by_sensitivity,
     judge,
     perturbation_of,
+    typical_size,
 )
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.problem.forward import Tensors, is_sticky
@@ -54,6 +55,8 @@ class Suspect:
     """Whether `exact` is known."""
     exact: torch.Tensor = field(default_factory=lambda: torch.empty(0))
     """The oracle's tensor, or the reference's if there is no oracle."""
+    size: float = 0.0
+    """The typical size of `exact`."""
     squares: torch.Tensor = field(default_factory=lambda: torch.empty(0))
     """Sums of squares of the elements' changes in perturbed runs, flat."""
     runs: int = 0
@@ -74,6 +77,10 @@ class Suspect:
         if result is not None and result.shape == self.exact.shape:
             self.squares += _squared_distance(result, self.exact)
             self.runs += 1
+
+    def limit_with(self, absolute: torch.Tensor) -> Limit:
+        """Returns the limit with these values for `c * sigma` and the reference's error."""
+        return by_sensitivity(self.reference.dtype, self.tolerance, absolute, self.size)
 
     @property
     def sigma(self) -> torch.Tensor:
@@ -117,6 +124,7 @@ class Sensitivity:
         suspects = [each for each in suspects if each.name in found]
         for each in suspects:
             each.asked, each.exact = True, found[each.name]
+            each.size = typical_size(each.exact)
             each.squares = torch.zeros(each.got.numel(), dtype=torch.float64, device=each.exact.device)
         for number in range(1, RUNS + 1):
             for size, group in _by_size(suspects).items():
@@ -127,7 +135,7 @@ class Sensitivity:
                 break
         suspects = [each for each in suspects if each.runs >= min(number, FEWEST_RUNS)]
         for each in suspects:
-            each.limit = by_sensitivity(each.reference.dtype, each.tolerance, FACTOR * each.sigma)
+            each.limit = each.limit_with(FACTOR * each.sigma)
         failing = [each for each in suspects if not _passes(each, each.runs)]
         if failing:
             _condemn_or_pass(runs, failing)
@@ -237,7 +245,7 @@ def _passes(suspect: Suspect, runs: int) -> bool:
     Sums only grow, so a suspect that passes with them as sums of more runs than were made passes after those, too.
     """
     absolute = (suspect.squares / runs).sqrt_().mul_(FACTOR)
-    limit = by_sensitivity(suspect.reference.dtype, suspect.tolerance, absolute)
+    limit = suspect.limit_with(absolute)
     return all(not bool(judged.bad.any()) for judged in judge(suspect.got, suspect.reference, suspect.exact, limit))
 
 
@@ -264,7 +272,7 @@ class _Open:
     """The elements of a suspect that the first runs did not pass."""
 
     def __init__(self, suspect: Suspect) -> None:
-        assert suspect.limit is not None and isinstance(suspect.limit.absolute, torch.Tensor)
+        assert suspect.limit is not None and suspect.limit.absolute is not None
         self._suspect, self.done, self._runs = suspect, False, 0
         bad = [judged.bad.nonzero().flatten() + judged.begin
                for judged in judge(suspect.got, suspect.reference, suspect.exact, suspect.limit)]
@@ -296,7 +304,7 @@ class _Open:
     def set_limit(self) -> None:
         """Puts the limits of these elements into the suspect's."""
         limit, (reach, rounding) = self._suspect.limit, self._parts()
-        assert limit is not None and isinstance(limit.absolute, torch.Tensor)
+        assert limit is not None and limit.absolute is not None
         limit.absolute[self._at] = reach + rounding
         self._suspect.excused = int((rounding > reach).sum())
 
@@ -310,6 +318,6 @@ class _Open:
         return reach, OWN_ERRORS * (self._own_errors / runs).sqrt()
 
     def _shares(self) -> torch.Tensor:
-        limit = by_sensitivity(self._suspect.reference.dtype, self._suspect.tolerance, torch.add(*self._parts()))
+        limit = self._suspect.limit_with(torch.add(*self._parts()))
         found = [judged.share for judged in judge(self._got, self._reference, self._exact, limit)]
         return torch.cat([share for share in found if share is not None])
