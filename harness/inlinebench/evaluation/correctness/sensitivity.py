@@ -281,7 +281,7 @@ class _Open:
             tensor.reshape(-1)[self._at] for tensor in (suspect.got, suspect.reference, suspect.exact))
         self._first = suspect.limit.absolute[self._at]
         self._reach = torch.zeros_like(self._first)
-        self._own_errors = torch.zeros_like(self._first)
+        self._own_errors = torch.zeros_like(self._first)  # their squares
 
     def add(self, exact: torch.Tensor | None, own: torch.Tensor | None) -> None:
         """Adds the changes of a run, and the reference's errors in it."""
@@ -290,7 +290,7 @@ class _Open:
             return
         exact, own = (tensor.reshape(-1)[self._at] for tensor in (exact, own))
         self._reach += _squared_distance(exact, self._exact)
-        self._own_errors += _squared_distance(own, exact)
+        self._own_errors = torch.maximum(self._own_errors, _squared_distance(own, exact))
         self._runs += 1
 
     def pass_already(self) -> bool:
@@ -311,11 +311,10 @@ class _Open:
     def _parts(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns `c * sigma`, and the part of `a` that is the reference's error.
 
-        Before `RUNS` runs they are as if the runs that are missing had changed nothing.
+        Before `RUNS` runs, `c * sigma` is as if the runs that are missing had changed nothing.
         """
-        runs = max(self._runs, RUNS)
-        reach = torch.maximum(self._first, (self._reach / runs).sqrt())
-        return reach, OWN_ERRORS * (self._own_errors / runs).sqrt()
+        reach = torch.maximum(self._first, (self._reach / max(self._runs, RUNS)).sqrt())
+        return reach, OWN_ERRORS * self._own_errors.sqrt()
 
     def _shares(self) -> torch.Tensor:
         limit = self._suspect.limit_with(torch.add(*self._parts()))
