@@ -52,8 +52,6 @@ LOOPS, LOOP_CALLS, LOOP_MS = 4, 16, 20.0
 """
 RACE_CALLS = 2
 """How many calls look for data races on the CPU: one in each order of the blocks."""
-TO_CONFIRM = 16
-"""How many more calls are made on a kind of inputs that seems to be slower."""
 BELOW_ROOFLINE = 0.95
 """Pure reads are a few percent faster than the copies that bandwidth is measured with."""
 DRAWS = ("the reference's outputs depend on random numbers that it draws in forward: a solution must draw the same "
@@ -105,12 +103,14 @@ class Calls:
         if settings.timing:
             self._tools.candidates.settle()
         self._checker = Checker(self._workload, loaded.own_names, settings.tolerance)
-        on_gpu = self._workload.device.type == "cuda"
+        timed = settings.timing and self._workload.device.type == "cuda"
         try:
-            self._sample(settings.sampling if settings.timing and on_gpu else settings.sampling.fixed)
+            if timed:
+                self._timings.kinds = tuple(map(str, self._workload.source.kinds))
+            self._sample(settings.sampling if timed else settings.sampling.fixed)
             if self._tools.baselines is not None:
                 self._attempt.notes.update(self._tools.baselines.notes.values())
-            if settings.timing and on_gpu:
+            if timed:
                 self._time_loops()
             if settings.defended and settings.sanitize is None:
                 self._check_integrity()
@@ -142,7 +142,7 @@ class Calls:
                 f"{median(alone):.4g} ms after it ended"))
 
     def _sample(self, sampling: Sampling) -> None:
-        """Makes warm-up calls, then counted calls until a stopping criterion is met."""
+        """Makes warm-up calls, then counted ones until a criterion is met and no kind of inputs lacks times."""
         warmup = self._tools.settings.warmup
         for number in range(1, warmup + 1):
             self._tools.progress(f"warm-up call {number}")
@@ -154,10 +154,10 @@ class Calls:
             self._call(warmup + counted, counted=True)
             stop = sampling.stop(counted, time.monotonic() - begin, self._timings.ratios)
         self._timings.stopped_by = stop
-        if self._tools.settings.timing and (kind := self._timings.slowest_inputs()) is not None:
-            for more in range(1, TO_CONFIRM + 1):
-                self._tools.progress(f"call {counted + more} ({kind})")
-                self._call(warmup + counted + more, counted=True, variant=Variant(kind))
+        for variant in self._timings.missing(self._variants):
+            counted += 1
+            self._tools.progress(f"call {counted} ({variant})")
+            self._call(warmup + counted, counted=True, variant=variant)
         if isinstance(watch := self._tools.watch, GpuWatch):
             self._timings.other_processes = watch.other_processes(descendants(os.getpid(), unburied=True))
 

@@ -79,8 +79,9 @@ def binding(memory_ms: float, compute_ms: float) -> str:
 class GpuState:
     """The state of a GPU over the counted calls, sampled after each call.
 
-    Throttled samples are dropped, unless most samples were throttled. Clocks and power are over the samples that are
-    left. Raises ValueError if all samples were dropped, or some without a reason in `throttled`.
+    Throttled samples are dropped, unless half of all samples, or of those of a kind of inputs, were throttled. Clocks
+    and power are over the samples that are left. Raises ValueError if all samples were dropped, or some without a
+    reason in `throttled`.
     """
 
     sm_mhz: Spread
