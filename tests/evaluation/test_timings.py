@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from inlinebench.evaluation.timings import SPARE, Timings, slowed_down
+from inlinebench.evaluation.timings import SPARE, Timings, slowed_down, speedup_alone
 from inlinebench.timing.call import Sample
 from inlinebench.timing.gpu_state import GpuSample
 from inlinebench.timing.overhead import Overhead
@@ -45,6 +45,70 @@ def test_a_slowed_down_reference_is_distinguished_from_noise(
     with_candidate: float, alone: float, slowed: bool
 ) -> None:
     assert slowed_down(with_candidate, alone) is slowed
+
+
+def beside_and_alone(
+    beside: list[float], alone: list[float], *, synchronises: bool, solutions: list[float] | None = None,
+) -> tuple[Timings, str]:
+    """Compares times of a reference beside a candidate, whose calls take 1 ms by default, with those alone, in ms."""
+    found = Timings()
+    found.add_reference(sample(beside[0]), counted=False)
+    found.add_baselines({"compile": sample(3.0)})
+    for reference, solution in zip(beside, solutions or [1.0] * len(beside), strict=True):
+        found.add_reference(sample(reference), counted=True)
+        found.add_baselines({"compile": sample(3.0)})
+        found.add_solution(sample(solution), False, "as drawn")
+    return found, found.compare_alone(alone, synchronises)
+
+
+def test_a_reference_that_was_slowed_down_is_a_reason_to_reject() -> None:
+    found, reason = beside_and_alone([5.2] * 10, [2.7] * 3, synchronises=False)
+    assert reason == "the reference was slowed down: 5.2 ms while the solution's process existed, 2.7 ms after it ended"
+    summary = found.summary(False, False)
+    assert summary is not None and summary.speedup.median == pytest.approx(5.2)
+
+
+def test_a_reference_that_waits_for_the_device_counts_as_it_was_alone_if_it_was_slower_before() -> None:
+    found, reason = beside_and_alone([11.7] * 20, [9.1, 9.3, 8.8, 9.0, 10.2], synchronises=True)
+    assert reason == ""
+    summary = found.summary(True, False)
+    assert summary is not None
+    assert summary.speedup.median == pytest.approx(9.1) and summary.speedup.low < 8.8 and summary.speedup.high > 10.2
+    assert (summary.reference_ms.median, summary.reference_ms.calls) == (9.1, 5)
+    assert summary.baselines[0].speedup.median == 3.0
+    assert ("the reference was slower beside the solution's process than after it: 11.7 ms and 9.1 ms; the speedup is "
+            "over the latter") in summary.flags
+
+
+def test_a_reference_that_waits_for_the_device_and_was_not_slower_keeps_its_times() -> None:
+    found, reason = beside_and_alone([9.4] * 20, [9.1, 9.3, 8.8], synchronises=True)
+    summary = found.summary(True, False)
+    assert reason == "" and summary is not None
+    assert summary.speedup.median == pytest.approx(9.4) and summary.reference_ms.calls == 20
+    assert len(summary.flags) == 1
+
+
+@pytest.mark.parametrize("slowed", [1.5, 3.0, 20.0])
+def test_slowing_down_a_reference_that_waits_for_the_device_gains_nothing(slowed: float) -> None:
+    found, reason = beside_and_alone([9.0 * slowed] * 20, [9.0] * 5, synchronises=True)
+    summary = found.summary(True, False)
+    assert reason == "" and summary is not None
+    assert summary.speedup.median == pytest.approx(9.0) and summary.speedup.high < 9.1
+
+
+def test_the_slowest_inputs_decide_over_a_reference_alone_as_well() -> None:
+    found = timings([sample(1.0 if index % 2 else 2.0) for index in range(20)], reference=8.0)
+    assert found.compare_alone([4.0] * 3, synchronises=True) == ""
+    summary = found.summary(True, False)
+    assert summary is not None and summary.speedup.median == 2.0
+    assert summary.inputs[0].speedup == summary.speedup
+    assert [kind.speedup.median for kind in summary.inputs] == [2.0, 4.0]
+
+
+def test_the_speedup_over_a_reference_alone_covers_what_its_times_scatter() -> None:
+    assert speedup_alone([9.0, 12.0, 10.0], [2.0] * 10) == (4.5, 5.0, 6.0)
+    low, middle, high = speedup_alone([10.0], [1.9, 2.0, 2.1] * 5)
+    assert low < middle == 5.0 < high
 
 
 def test_the_reference_is_warm_after_its_first_call() -> None:

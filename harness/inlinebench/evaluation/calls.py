@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Sequence
 from functools import partial
-from statistics import median
 
 import torch
 
@@ -25,7 +24,7 @@ from inlinebench.evaluation.integrity.rehearsal import rehearse
 from inlinebench.evaluation.recomputing import CallCheck
 from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
-from inlinebench.evaluation.timings import LEAST_MS, Timings, slowed_down
+from inlinebench.evaluation.timings import LEAST_MS, Timings
 from inlinebench.messages import Evaluate
 from inlinebench.problem.secret_random import SecretRandom
 from inlinebench.problem.variants import Variant
@@ -124,9 +123,10 @@ class Calls:
         return self._timings.summary(self._reference.synchronises, self._requests.synchronises)
 
     def check_reference(self) -> None:
-        """Checks that the reference is not much faster after the candidate has ended. Raises Failed if it is.
+        """Checks that the reference is not much faster after the candidate has ended.
 
-        A solution could slow down the reference, and so raise its own speedup, by work in the background.
+        A solution could slow down the reference, and so raise its own speedup, by work in the background. Raises Failed
+        then, unless the reference waits for the device: its times alone replace the others.
         """
         settings = self._tools.settings
         if self._attempt.timing is None or not settings.defended or self._workload.device.type != "cuda":
@@ -134,12 +134,10 @@ class Calls:
         begin, alone = time.monotonic(), list[float]()
         while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < ALONE_S):
             alone.append(self._timings.of_reference(self._reference.run_again()))
-        with_candidate = self._attempt.timing.reference_ms.median
-        if slowed_down(with_candidate, median(alone)):
-            self._attempt.timing = None
-            raise Failed(Verdict.REJECTED, self._timings.in_doubt(
-                f"the reference was slowed down: {with_candidate:.4g} ms while the solution's process existed, "
-                f"{median(alone):.4g} ms after it ended"))
+        reason = self._timings.compare_alone(alone, self._reference.synchronises)
+        self._attempt.timing = None if reason else self.timing()
+        if reason:
+            raise Failed(Verdict.REJECTED, reason)
 
     def _sample(self, sampling: Sampling) -> None:
         """Makes warm-up calls, then counted ones until a criterion is met and no kind of inputs lacks times."""

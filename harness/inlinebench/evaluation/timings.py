@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import TypeVar
 
@@ -50,6 +50,7 @@ class Timings:
         self._walls: list[float] = []
         self._baselines: dict[str, list[float]] = {}
         self._states: list[GpuSample | None] = []
+        self._alone: list[float] = []
         self.kinds: tuple[str, ...] = ()
         """The kinds of inputs on which the solution has to be timed. Empty where no times are reported."""
         self.gpu_unknown: str | None = None
@@ -143,6 +144,22 @@ class Timings:
         return {kind for kind, needed in calls_needed(ratios).items()
                 if len(ratios[kind]) < needed and made[kind] < needed + SPARE}
 
+    def compare_alone(self, alone: Sequence[float], synchronises: bool) -> str:
+        """Compares the reference's times in ms from after the candidate with those beside it.
+
+        Returns the reason to reject the solution if the reference was slowed down, or "". A reference that waits for
+        the device (`synchronises`) is timed on the host, which any other work slows down. So nothing is rejected then,
+        and its times alone replace the others, which a candidate cannot have changed.
+        """
+        beside, after = median(self._references[1:]), median(alone)
+        if not slowed_down(beside, after):
+            return ""
+        if not synchronises:
+            return self.in_doubt(f"the reference was slowed down: {beside:.4g} ms while the solution's process "
+                                 f"existed, {after:.4g} ms after it ended")
+        self._alone = list(alone)
+        return ""
+
     def _by_inputs(self) -> dict[str, tuple[list[float], list[float]]]:
         """Returns the times and the speedups for each kind of inputs.
 
@@ -177,10 +194,15 @@ class Timings:
         ratios = self.ratios()
         if deciding is not None:
             used, ratios = by_inputs[deciding]
-        solution, speedup = _spread(used), self._speedup(ratios, median(used))
+        reference = _spread(self._alone or self._references[1:])
+        solution, speedup = _spread(used), self._speedup(ratios, used)
         flags = []
         if reference_synchronises:
             flags.append("the reference waits for the device: its time includes kernel launches")
+        if self._alone:
+            flags.append("the reference was slower beside the solution's process than after it: "
+                         f"{median(self._references[1:]):.4g} ms and {reference.median:.4g} ms; the speedup is over "
+                         "the latter")
         if solution_synchronises:
             flags.append("the solution waits for the device: its time includes kernel launches")
         if self._overhead is not None and self._overhead.doubtful:
@@ -207,13 +229,13 @@ class Timings:
             solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)
         known = self._overhead
         return Timing(
-            reference_ms=_spread(self._references[1:]),
+            reference_ms=reference,
             solution_ms=solution,
             speedup=speedup,
             wall_ms=wall,
             baselines=self._compare(deciding),
             inputs=() if deciding is None else tuple(
-                InputKind(kind, _spread(times), self._speedup(ratios, median(times)))
+                InputKind(kind, _spread(times), self._speedup(ratios, times))
                 for kind, (times, ratios) in sorted(by_inputs.items(), key=lambda item: median(item[1][1]))),
             roofline=self.roofline,
             empty_ms=known.empty_ms if known else None,
@@ -236,8 +258,11 @@ class Timings:
             return None
         return summarize(known, self.other_processes, self._variants)
 
-    def _speedup(self, ratios: list[float], solution_ms: float) -> Spread:
-        low, middle, high = widen_by_clock(median_interval(ratios), median(self._references), solution_ms)
+    def _speedup(self, ratios: list[float], times: list[float]) -> Spread:
+        """Returns the speedup from the paired ratios, or from the solution's times in ms if the reference's times alone
+        count."""
+        interval = speedup_alone(self._alone, times) if self._alone else median_interval(ratios)
+        low, middle, high = widen_by_clock(interval, median(self._alone or self._references), median(times))
         return Spread(middle, low, high)
 
     def _compare(self, deciding: str | None) -> tuple[Baseline, ...]:
@@ -260,6 +285,16 @@ class Timings:
 def slowed_down(with_candidate_ms: float, alone_ms: float) -> bool:
     """Whether the reference's median time next to a candidate is too long, compared with its time alone, in ms."""
     return with_candidate_ms > alone_ms * (1 + SLOWDOWN) + SLOWDOWN_SLACK_MS
+
+
+def speedup_alone(alone: Sequence[float], solutions: Sequence[float]) -> tuple[float, float, float]:
+    """Returns low end, median and high end of the speedup over a reference that was timed alone. All times are in ms.
+
+    No call of the solution is paired with these few times, and what slows down the host lasts longer than they take. So
+    the interval covers all of them, besides the 95 % interval of the solution's median.
+    """
+    low, middle, high = median_interval(solutions)
+    return min(alone) / high, median(alone) / middle, max(alone) / low
 
 
 def _scaled(spread: Spread, factor: float) -> Spread:
