@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT / "harness"), str(ROOT)]
 from tests.numerics.judging import PAIRS, Judged, Pair  # noqa: E402
 
 PARTS = {"all": (True, False), "honest": (True,), "cheats": (False,)}
-HEAD = ("| problem | implementation | honest | calls | failed | least worst / limit | median | largest | worst sigma |\n"
+HEAD = ("| problem | implementation | honest | calls | failed | least error / limit | median | largest | sigmas |\n"
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
 
 

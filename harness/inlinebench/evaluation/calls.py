@@ -79,8 +79,8 @@ class Calls:
         # The candidate gets values from a separate random source, so that it can infer nothing about the inputs.
         self._public = SecretRandom(tools.settings.seed, f"{name}/public")
         self._variants = workload.source.variants(self._secret_random)
-        self._thorough = ThoroughCalls(len(workload.source.kinds), tools.settings.warmup + tools.settings.sampling.least,
-                                       self._secret_random)
+        certain = tools.settings.warmup + tools.settings.sampling.least
+        self._thorough = ThoroughCalls(len(workload.source.kinds), certain, self._secret_random)
         self._buffer_rotation = BufferRotation(len(workload.sets), self._secret_random)
         workload.clear()
         self._fingerprint = Fingerprint(workload.arena.bytes.device, self._secret_random.getrandbits(62))
