@@ -1,6 +1,6 @@
 """Judges honest and cheating arithmetic by the tolerance rule: which pass, and how far they are from the limit.
 
-    python benchmarks/numerics.py [--device cuda] [--shape full] [--seeds 20] [NAME ...]
+    python benchmarks/numerics.py [--device cuda:0] [--shape full] [--seeds 20] [NAME ...]
     python benchmarks/numerics.py --part cheats --as-drawn         only cheats, only on inputs as drawn
     python benchmarks/numerics.py --jobs 4 --seconds 500           four at a time, and about 500 s in all
 
@@ -14,6 +14,7 @@ import argparse
 import multiprocessing
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -51,9 +52,14 @@ class Plan:
     """The time after which no further seed begins."""
 
 
-def judge(path: Path, plan: Plan) -> list[Judged]:
-    """Returns all calls of a pair file."""
-    return list(_calls(path, plan))
+def judge(path: Path, plan: Plan) -> list[Judged] | str:
+    """Returns all calls of a pair file, or what went wrong with it."""
+    try:
+        return list(_calls(path, plan))
+    except Exception:  # noqa: BLE001 - the other files are judged in any case
+        return traceback.format_exc()
+    finally:
+        torch.cuda.empty_cache()
 
 
 def _calls(path: Path, plan: Plan) -> Iterator[Judged]:
@@ -80,7 +86,7 @@ def row(problem: str, calls: list[Judged]) -> tuple[str, bool]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="pair files; all if none is named")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--device", default="cuda:0" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--shape", help="full on a GPU, else small")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--part", choices=PARTS, default="all")
@@ -89,12 +95,16 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     given = parser.parse_args()
     paths = [path for path in sorted(PAIRS.glob("*.py")) if not given.names or path.stem in given.names]
-    plan = Plan(given.shape or ("full" if given.device == "cuda" else "small"), given.device, given.seeds,
+    plan = Plan(given.shape or ("full" if given.device.startswith("cuda") else "small"), given.device, given.seeds,
                 PARTS[given.part], given.as_drawn, given.seconds * given.jobs / len(paths))
     print(HEAD)
     good, begin = True, time.monotonic()
     with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
         for path, calls in zip(paths, pool.map(partial(judge, plan=plan), paths), strict=True):
+            if isinstance(calls, str):
+                print(f"{path.stem}: {calls}", file=sys.stderr, flush=True)
+                good = False
+                continue
             for name in dict.fromkeys(call.name for call in calls):
                 line, fine = row(path.stem, [call for call in calls if call.name == name])
                 print(line, flush=True)
