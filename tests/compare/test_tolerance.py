@@ -18,6 +18,7 @@ from inlinebench.compare.tolerance import (
     compare,
     default_tolerance,
     perturbation_of,
+    root_mean_square,
     typical_size,
 )
 
@@ -130,7 +131,7 @@ def test_subnormal_numbers_may_be_flushed_to_zero() -> None:
 def test_the_oracle_s_own_rounding_is_allowed_for() -> None:
     """Where it cancels, the oracle is 0, and a result of another formula is not."""
     oracle, zeros = torch.tensor([0.0, 1.0], dtype=torch.float64), torch.zeros(2, dtype=torch.float64)
-    limit = by_sensitivity(torch.float32, 1e-4, zeros, typical_size(oracle))
+    limit = by_sensitivity(torch.float32, 1e-4, zeros, root_mean_square(oracle))
     for error, passes in ((-1e-17, True), (1e-14, False)):
         assert compare(torch.tensor([error, 1.0]), oracle.float(), oracle, limit).passed is passes
 

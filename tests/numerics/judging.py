@@ -26,6 +26,7 @@ from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload, snapshot
 from inlinebench.records.result import Errors
+from inlinebench.wire.arithmetic import exact_arithmetic
 
 from .arithmetic import Unavailable
 
@@ -79,6 +80,7 @@ class Pair:
         self._folder = TemporaryDirectory()
 
     def __enter__(self) -> Pair:
+        exact_arithmetic(tf32=False)
         constants = {} if self._shape == "full" else _constants(self.path, self._shape)
         problem = ProblemAt(self.path, self._shape, constants)
         probed = run_probe(problem, self._device, True, (), report=lambda _: None)
@@ -88,6 +90,7 @@ class Pair:
         self.variants: tuple[Variant, ...] = (Variant.PLAIN, *sorted(probed.variants))
         self.implementations: dict[str, bool] = {
             **dict.fromkeys(self._module.HONEST, True), **dict.fromkeys(self._module.CHEATS, False)}
+        self.few: bool = getattr(self._module, "FEW", False)
         return self
 
     def __exit__(self, *_: object) -> None:

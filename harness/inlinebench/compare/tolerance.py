@@ -8,7 +8,7 @@ passes if
 
 where `y` is the oracle's element or the reference's, whichever is nearer, and
 
-- `sigma` is the standard deviation of the oracle's element when each input is multiplied by `1 + tol * u`, with `u`
+- `sigma` is the standard deviation of the oracle's element when each input is multiplied by `1 + delta * u`, with `u`
   uniform in [-1, 1] (`inlinebench.evaluation.correctness.sensitivity` measures it),
 - `a` is the rounding that the element itself may have: `ULPS` units in the last place of the output's dtype,
   `OWN_ERRORS` times the largest error that the reference makes in this element, and the rounding of the oracle.
@@ -60,9 +60,13 @@ TOLERANCES = {
 COARSEST = 1e-1
 """The default tolerance of 8-bit floats and other floating-point dtypes that are not listed."""
 PERTURBATION = {torch.float16: 0.5, torch.bfloat16: 0.5}
-"""`tol` of the rule, as a share of the tolerance that users give. A quarter for other dtypes, so that `c * tol` is that
-tolerance. The precisions of 16-bit floats are too close to each other for a quarter: honest sums of values rounded to
-16 bits would fail."""
+"""`delta` of the rule, as a share of the tolerance that users give. A quarter for other dtypes, so that `c * delta` is
+that tolerance. With a quarter, honest sums of values that are rounded to 16 bits would fail."""
+RELATIVE = {torch.float16: 0.5, torch.bfloat16: 0.5}
+"""`tol` of the rule, as a share of the tolerance that users give; 1 for other dtypes, since sequential sums of many
+terms of one sign have such errors."""
+ROUNDINGS = 32
+"""How many epsilons count as rounding of an input, where an integer depends on it; at most the default `delta`."""
 
 
 def default_tolerance(dtype: torch.dtype) -> float:
@@ -73,8 +77,13 @@ def default_tolerance(dtype: torch.dtype) -> float:
 
 
 def perturbation_of(dtype: torch.dtype, tolerance: float) -> float:
-    """Returns `tol` of the rule for an output of a dtype, given the tolerance that users see."""
+    """Returns `delta` of the rule for an output of a dtype, given the tolerance that users see."""
     return tolerance * PERTURBATION.get(dtype, 1 / FACTOR)
+
+
+def rounding_of(dtype: torch.dtype) -> float:
+    """Returns the relative change of an input that counts as rounding."""
+    return min(ROUNDINGS * torch.finfo(dtype).eps, perturbation_of(dtype, default_tolerance(dtype)))
 
 
 @dataclass(frozen=True)
@@ -119,11 +128,20 @@ def by_sensitivity(dtype: torch.dtype, tolerance: float, absolute: torch.Tensor,
         dtype: the output's dtype.
         tolerance: the tolerance that users see.
         absolute: `c * sigma` of each element, and the reference's error in `a`.
-        size: the typical size of the oracle's output.
+        size: the root mean square of the oracle's output.
     """
     info = torch.finfo(dtype)
-    return Limit(tolerance, perturbation_of(dtype, tolerance), ULPS * info.eps, info.smallest_normal,
-                 ORACLE_ERROR * size + FLUSHED, absolute)
+    relative = tolerance * RELATIVE.get(dtype, 1.0)
+    return Limit(tolerance, relative, ULPS * info.eps, info.smallest_normal, ORACLE_ERROR * size + FLUSHED, absolute)
+
+
+def root_mean_square(values: torch.Tensor) -> float:
+    """Returns the root mean square of the finite elements, or 0 if there are none."""
+    squares = count = 0.0
+    for _, (chunk,) in _chunks(values):
+        norm, finite = _finite_norm(chunk)
+        squares, count = min(squares + norm * norm, LARGEST), count + finite
+    return math.sqrt(squares / count) if count else 0.0
 
 
 def typical_size(values: torch.Tensor) -> float:
@@ -131,16 +149,10 @@ def typical_size(values: torch.Tensor) -> float:
 
     Zeros do not count for the median. It is taken of a sample of a large tensor.
     """
-    squares = count = 0.0
-    for _, (chunk,) in _chunks(values):
-        norm, finite = _finite_norm(chunk)
-        squares, count = min(squares + norm * norm, LARGEST), count + finite
     flat = values.reshape(-1)
     sizes = _widened(flat[:: max(1, flat.numel() // SAMPLE) | 1]).abs()
     sizes = sizes[torch.isfinite(sizes) & (sizes > 0)]
-    if not count or not sizes.numel():
-        return 0.0
-    return min(math.sqrt(squares / count), float(sizes.median()))
+    return min(root_mean_square(values), float(sizes.median())) if sizes.numel() else 0.0
 
 
 @dataclass(frozen=True)

@@ -107,10 +107,10 @@ class Check:
     """The L2 norm of the error over the L2 norm of the oracle."""
     reference_rel_l2_error: float | None = None
     """The same for the reference in its own dtype."""
-    accuracy: tuple[Accuracy, ...] = ()
-    """The accuracy of each floating-point output in one call."""
     notes: tuple[str, ...] = ()
     """Remarks on the comparison, one sentence each."""
+    accuracy: tuple[Accuracy, ...] = ()
+    """The accuracy of each floating-point output in one call."""
 
 
 @dataclass(frozen=True)

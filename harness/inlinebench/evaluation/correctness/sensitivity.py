@@ -19,7 +19,7 @@ from inlinebench.compare.tolerance import (
     by_sensitivity,
     judge,
     perturbation_of,
-    typical_size,
+    root_mean_square,
 )
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.problem.forward import Tensors, is_sticky
@@ -56,7 +56,7 @@ class Suspect:
     exact: torch.Tensor = field(default_factory=lambda: torch.empty(0))
     """The oracle's tensor, or the reference's if there is no oracle."""
     size: float = 0.0
-    """The typical size of `exact`."""
+    """The root mean square of `exact`."""
     squares: torch.Tensor = field(default_factory=lambda: torch.empty(0))
     """Sums of squares of the elements' changes in perturbed runs, flat."""
     runs: int = 0
@@ -68,7 +68,7 @@ class Suspect:
 
     @property
     def perturbation(self) -> float:
-        """The relative change of the values, `tol` of the rule."""
+        """The relative change of the values, `delta` of the rule."""
         return perturbation_of(self.reference.dtype, self.tolerance)
 
     def add(self, found: Mapping[str, torch.Tensor] | None) -> None:
@@ -124,7 +124,7 @@ class Sensitivity:
         suspects = [each for each in suspects if each.name in found]
         for each in suspects:
             each.asked, each.exact = True, found[each.name]
-            each.size = typical_size(each.exact)
+            each.size = root_mean_square(each.exact)
             each.squares = torch.zeros(each.got.numel(), dtype=torch.float64, device=each.exact.device)
         for number in range(1, RUNS + 1):
             for size, group in _by_size(suspects).items():
@@ -252,7 +252,7 @@ def _passes(suspect: Suspect, runs: int) -> bool:
 def _condemn_or_pass(runs: Runs, suspects: Sequence[Suspect]) -> None:
     """Makes further runs for the elements that are beyond the limit, until they pass or are wrong.
 
-    Inputs change by the full `c * tol`, so that clamps and other kinks are crossed, and the reference runs on the same
+    Inputs change by the full `c * delta`, so that clamps and other kinks are crossed. The reference runs on the same
     inputs, so that its own error is known for each element.
     """
     found = {each.name: _Open(each) for each in suspects}
