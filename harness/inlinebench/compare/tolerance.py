@@ -40,7 +40,8 @@ OWN_ERRORS = 3.0
 """The factor of the reference's own error in `a`, the largest of up to 52 runs. Of normal errors, the largest of 52 is
 about 2.5 standard deviations."""
 ORACLE_ERROR = 8 * torch.finfo(torch.float64).eps
-"""The rounding of the oracle, as a share of the output's size: it can cancel, and be 0, where the result is not."""
+"""The rounding of the oracle, as a share of the output's size, but at most as of values of size 1: it can cancel, and
+be 0, where the result is not."""
 FLUSHED = torch.finfo(torch.float32).smallest_normal
 """Smaller numbers may be 0: `-use_fast_math` flushes them."""
 SAMPLE = 1 << 16
@@ -132,7 +133,8 @@ def by_sensitivity(dtype: torch.dtype, tolerance: float, absolute: torch.Tensor,
     """
     info = torch.finfo(dtype)
     relative = tolerance * RELATIVE.get(dtype, 1.0)
-    return Limit(tolerance, relative, ULPS * info.eps, info.smallest_normal, ORACLE_ERROR * size + FLUSHED, absolute)
+    return Limit(tolerance, relative, ULPS * info.eps, info.smallest_normal,
+                 ORACLE_ERROR * min(size, 1.0) + FLUSHED, absolute)
 
 
 def root_mean_square(values: torch.Tensor) -> float:

@@ -21,8 +21,8 @@ from inlinebench.problem.workload import Workload
 from inlinebench.records.result import Accuracy, Check, Mismatch
 
 NO_MEMORY_LEFT = "no details of the mismatch: the device had too little memory left to locate the wrong values"
-BY_SIZE_ONLY = ("some tensors were compared by the size of the output alone: the reference could not run on perturbed "
-                "inputs")
+BY_SIZE_ONLY = ("some tensors were compared by the size of the output alone: the reference does not run on perturbed "
+                "inputs, or the device lacks the memory for it")
 ROUNDING = "the reference's own rounding exceeds the tolerance in some elements, where it is the limit instead"
 SENSITIVE = 0.5
 """If `c * sigma` is more than this share of an output's size, as root mean squares, the result says so."""

@@ -91,6 +91,8 @@ class Choices:
         left = out != wanted
         if not bool(left.any()):
             return compared(what, got, expected, tolerance=0.0)
+        if not self._sensitivity.may_perturb:
+            return compared(what, got, expected, tolerance=0.0)
         runs = self._sensitivity.runs(call)
         right = _equal_keys(runs, name, out)
         if right is not None:

@@ -102,6 +102,11 @@ class Sensitivity:
         """Whether there is an oracle in float64."""
         return self._oracle is not None
 
+    @property
+    def may_perturb(self) -> bool:
+        """Whether the reference survives perturbed inputs."""
+        return self._workload.probed.perturbable
+
     def exact(self, call: CallCheck, states: Tensors | None = None) -> Effects | None:
         """Returns what the oracle computes, or None without an oracle or without memory for it.
 
@@ -117,6 +122,8 @@ class Sensitivity:
 
         With `thorough`, all of the first `RUNS` runs are made. Without it, they end as soon as all suspects pass.
         """
+        if not self.may_perturb:
+            return
         runs = self.runs(call)
         found = runs.exact() if runs.have_room_for(suspects) else None
         if found is None:
@@ -205,7 +212,7 @@ class Runs:
 
 
 def tensors_of(effects: Effects) -> dict[str, torch.Tensor]:
-    """Returns all tensors that a call computes: "output N", "input N" and "buffer NAME", and numbers as tensors.
+    """Returns all tensors that a call computes: "output N", "input N" and "buffer NAME".
 
     Buffers, and outputs that share memory with one, are copied, since the next run changes them.
     """
@@ -214,11 +221,9 @@ def tensors_of(effects: Effects) -> dict[str, torch.Tensor]:
     def kept(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.clone() if tensor.untyped_storage().data_ptr() in buffers else tensor
 
-    numbers = {f"plain output {index}": torch.tensor(value, dtype=torch.float64)
-               for index, value in enumerate(effects.output.non_tensors) if isinstance(value, float)}
     return {**{f"output {index}": kept(tensor) for index, tensor in enumerate(effects.output.tensors)},
             **{f"input {index}": tensor for index, tensor in enumerate(effects.inputs)},
-            **{f"buffer {name}": tensor.clone() for name, tensor in effects.states.items()}, **numbers}
+            **{f"buffer {name}": tensor.clone() for name, tensor in effects.states.items()}}
 
 
 def _by_size(suspects: Iterable[Suspect]) -> dict[float, list[Suspect]]:
