@@ -18,6 +18,7 @@ from inlinebench.compare.tolerance import (
     compare,
     default_tolerance,
     perturbation_of,
+    root_mean_square,
     typical_size,
 )
 
@@ -109,7 +110,7 @@ def test_an_element_may_be_off_by_four_standard_deviations(error: float, passes:
     assert not judge_by_rule(output, oracle, sigma * (torch.arange(100) != 7)).passed, "its own deviation counts"
 
 
-@pytest.mark.parametrize("value", [1.0, 1.2, 3e-5, -1.7e4, 0.0])
+@pytest.mark.parametrize("value", [1.0, 1.2, 3e-5, -1.7e4])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float8_e5m2])
 def test_an_element_may_be_off_by_units_in_its_last_place(value: float, dtype: torch.dtype) -> None:
     oracle = torch.tensor([value]).to(dtype).double()
@@ -119,6 +120,20 @@ def test_an_element_may_be_off_by_units_in_its_last_place(value: float, dtype: t
         output = (neighbours.view(bits) + steps).view(dtype)
         limit = by_sensitivity(dtype, 1e-12, torch.zeros(1, dtype=torch.float64))
         assert compare(output, neighbours, oracle, limit).passed is passes
+
+
+def test_subnormal_numbers_may_be_flushed_to_zero() -> None:
+    oracle = torch.tensor([1e-39, -1.1e-38, 2e-38], dtype=torch.float64)
+    limit = by_sensitivity(torch.float32, 1e-12, torch.zeros(3, dtype=torch.float64))
+    assert compare(torch.zeros(3), oracle.float(), oracle, limit).failed == 1
+
+
+def test_the_oracle_s_own_rounding_is_allowed_for() -> None:
+    """Where it cancels, the oracle is 0, and a result of another formula is not."""
+    oracle, zeros = torch.tensor([0.0, 1.0], dtype=torch.float64), torch.zeros(2, dtype=torch.float64)
+    limit = by_sensitivity(torch.float32, 1e-4, zeros, root_mean_square(oracle))
+    for error, passes in ((-1e-17, True), (1e-14, False)):
+        assert compare(torch.tensor([error, 1.0]), oracle.float(), oracle, limit).passed is passes
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])

@@ -225,3 +225,51 @@ def test_the_states_after_a_batch_are_computed_from_those_before_it(tmp_path: Pa
     second = -9 * mean + torch.randn(256, 64)
     exact = mean * 0.9 + second.mean(0) * 0.1
     assert session.check(second, states={"norm.running_mean": exact + 0.81 * error}) == ""
+
+
+def test_small_rows_are_held_to_their_own_size_in_a_thorough_call(tmp_path: Path) -> None:
+    """The bound by the output's size covers what the rule sees."""
+    session = Session(tmp_path, "return x @ x.new_ones(32, 32).tril()", "torch.randn(64, 32)")
+    x, error = torch.randn(64, 32), torch.zeros(64, 32)
+    x[5] *= 1e-6
+    error[5] = 1e-7
+    assert session.check(x, error=error) == ""
+    assert "32 of 2048 elements differ" in session.check(x, error=error, thorough=True)
+    assert session.check(x, thorough=True) == ""
+
+
+def test_a_clamped_element_may_be_off_where_rounding_crosses_the_clamp(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return (x @ x.new_ones(32, 1)).clamp(min=0)", "torch.randn(64, 32)")
+    x, error = torch.randn(64, 32), torch.zeros(64, 1)
+    x[7] -= x[7].double().mean().float()
+    x[9] = -x[9].abs()
+    error[7] = 1e-5
+    assert session.check(x, error=error, thorough=True) == ""
+    error[7], error[9] = 0.0, 1e-5
+    assert "first at [9, 0]" in session.check(x, error=error, thorough=True)
+
+
+def test_a_reference_that_rejects_perturbed_values_is_compared_by_size(tmp_path: Path) -> None:
+    session = Session(tmp_path, "assert bool((x * 256 == (x * 256).round()).all()); return x * 2",
+                      "torch.randint(-999, 999, (1000,)) / 256")
+    x = torch.randint(-999, 999, (1000,)) / 256
+    assert session.check(x, error=1e-5, thorough=True) == ""
+    assert "elements differ" in session.check(x, error=1e-2, thorough=True)
+    assert any("does not run on perturbed inputs" in note for note in session.checker.summary("", []).notes)
+
+
+def test_a_result_has_the_accuracy_of_a_thorough_call_and_says_what_is_sensitive(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return torch.sin(x * 1e5)", "torch.randn(1000)")
+    assert session.check(torch.randn(1000), thorough=True) == ""
+    check = session.checker.summary("", [])
+    assert check.oracle == "float64" and len(check.accuracy) == 1
+    assert check.accuracy[0].solution == check.accuracy[0].reference
+    assert sum(check.accuracy[0].solution.ulps) == 1000
+    assert any("output is sensitive" in note for note in check.notes)
+
+
+def test_a_call_passes_by_size_without_the_oracle(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return x * 2", "torch.randn(1000)")
+    assert session.check(torch.randn(1000), error=1e-5) == ""
+    check = session.checker.summary("", [])
+    assert (check.oracle, check.accuracy, check.notes) == ("reference", (), ())

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import random
+from collections.abc import Callable, Iterator
+
 import pytest
 
-from inlinebench.evaluation.timings import Timings, slowed_down
+from inlinebench.evaluation.timings import SPARE, Timings, slowed_down, speedup_alone
 from inlinebench.timing.call import Sample
 from inlinebench.timing.gpu_state import GpuSample
 from inlinebench.timing.overhead import Overhead
+from inlinebench.timing.statistics import ENOUGH, FEWEST
 
 
 def sample(milliseconds: float, blocked: bool = True) -> Sample:
@@ -41,6 +45,70 @@ def test_a_slowed_down_reference_is_distinguished_from_noise(
     with_candidate: float, alone: float, slowed: bool
 ) -> None:
     assert slowed_down(with_candidate, alone) is slowed
+
+
+def beside_and_alone(
+    beside: list[float], alone: list[float], *, synchronises: bool, solutions: list[float] | None = None,
+) -> tuple[Timings, str]:
+    """Compares times of a reference beside a candidate, whose calls take 1 ms by default, with those alone, in ms."""
+    found = Timings()
+    found.add_reference(sample(beside[0]), counted=False)
+    found.add_baselines({"compile": sample(3.0)})
+    for reference, solution in zip(beside, solutions or [1.0] * len(beside), strict=True):
+        found.add_reference(sample(reference), counted=True)
+        found.add_baselines({"compile": sample(3.0)})
+        found.add_solution(sample(solution), False, "as drawn")
+    return found, found.compare_alone(alone, synchronises)
+
+
+def test_a_reference_that_was_slowed_down_is_a_reason_to_reject() -> None:
+    found, reason = beside_and_alone([5.2] * 10, [2.7] * 3, synchronises=False)
+    assert reason == "the reference was slowed down: 5.2 ms while the solution's process existed, 2.7 ms after it ended"
+    summary = found.summary(False, False)
+    assert summary is not None and summary.speedup.median == pytest.approx(5.2)
+
+
+def test_a_reference_that_waits_for_the_device_counts_as_it_was_alone_if_it_was_slower_before() -> None:
+    found, reason = beside_and_alone([11.7] * 20, [9.1, 9.3, 8.8, 9.0, 10.2], synchronises=True)
+    assert reason == ""
+    summary = found.summary(True, False)
+    assert summary is not None
+    assert summary.speedup.median == pytest.approx(9.1) and summary.speedup.low < 8.8 and summary.speedup.high > 10.2
+    assert (summary.reference_ms.median, summary.reference_ms.calls) == (9.1, 5)
+    assert summary.baselines[0].speedup.median == 3.0
+    assert ("the reference was slower beside the solution's process than after it: 11.7 ms and 9.1 ms; the speedup is "
+            "over the latter") in summary.flags
+
+
+def test_a_reference_that_waits_for_the_device_and_was_not_slower_keeps_its_times() -> None:
+    found, reason = beside_and_alone([9.4] * 20, [9.1, 9.3, 8.8], synchronises=True)
+    summary = found.summary(True, False)
+    assert reason == "" and summary is not None
+    assert summary.speedup.median == pytest.approx(9.4) and summary.reference_ms.calls == 20
+    assert len(summary.flags) == 1
+
+
+@pytest.mark.parametrize("slowed", [1.5, 3.0, 20.0])
+def test_slowing_down_a_reference_that_waits_for_the_device_gains_nothing(slowed: float) -> None:
+    found, reason = beside_and_alone([9.0 * slowed] * 20, [9.0] * 5, synchronises=True)
+    summary = found.summary(True, False)
+    assert reason == "" and summary is not None
+    assert summary.speedup.median == pytest.approx(9.0) and summary.speedup.high < 9.1
+
+
+def test_the_slowest_inputs_decide_over_a_reference_alone_as_well() -> None:
+    found = timings([sample(1.0 if index % 2 else 2.0) for index in range(20)], reference=8.0)
+    assert found.compare_alone([4.0] * 3, synchronises=True) == ""
+    summary = found.summary(True, False)
+    assert summary is not None and summary.speedup.median == 2.0
+    assert summary.inputs[0].speedup == summary.speedup
+    assert [kind.speedup.median for kind in summary.inputs] == [2.0, 4.0]
+
+
+def test_the_speedup_over_a_reference_alone_covers_what_its_times_scatter() -> None:
+    assert speedup_alone([9.0, 12.0, 10.0], [2.0] * 10) == (4.5, 5.0, 6.0)
+    low, middle, high = speedup_alone([10.0], [1.9, 2.0, 2.1] * 5)
+    assert low < middle == 5.0 < high
 
 
 def test_the_reference_is_warm_after_its_first_call() -> None:
@@ -112,6 +180,95 @@ def test_times_that_hardly_depend_on_the_inputs_count_together() -> None:
     assert even is not None and even.flags == () and even.inputs == () and even.solution_ms.calls == 20
     few = timings([sample(2.0 if index % 2 else 4.0) for index in range(4)]).summary(False, False)
     assert few is not None and few.flags == ()
+
+
+KINDS = ("as drawn", "negated", "random signs", "scaled down", "scaled up", "large", "one large")
+
+
+def sampled(
+    call: Callable[[str, int], Sample], *, calls: int = 20, seed: int = 0, timed: bool = True,
+    state: Callable[[str], GpuSample | None] = lambda kind: None,
+) -> tuple[Timings, int]:
+    """Samples as `Calls` does: counted calls in secret order, then those that are missing.
+
+    `call` returns the sample of a call on this kind of inputs, given how many calls on it came before. Returns the
+    times and the number of further calls.
+    """
+    source, found, made = random.Random(seed), Timings(), dict.fromkeys(KINDS, 0)
+
+    def secret_order() -> Iterator[str]:
+        while True:
+            yield from source.sample(KINDS, len(KINDS))
+
+    def add(kind: str) -> None:
+        found.add_reference(sample(4.0), counted=True)
+        found.add_solution(call(kind, made[kind]), False, kind, state(kind))
+        made[kind] += 1
+
+    found.kinds = KINDS if timed else ()
+    found.add_reference(sample(4.0), counted=False)
+    order = secret_order()
+    for _ in range(calls):
+        add(next(order))
+    for kind in found.missing(order):
+        add(kind)
+    return found, sum(made.values()) - calls
+
+
+def usually_blocked(source: random.Random, milliseconds: float) -> Sample:
+    return sample(milliseconds * source.uniform(0.99, 1.01), blocked=source.random() > 0.1)
+
+
+@pytest.mark.parametrize("calls", [3, 20, 200])
+def test_a_slow_kind_of_inputs_always_decides(calls: int) -> None:
+    for seed in range(50):
+        source = random.Random(seed)
+        found, _ = sampled(lambda kind, _: usually_blocked(source, 5.4 if kind == "random signs" else 0.74),  # noqa: B023
+                           calls=calls, seed=seed)
+        summary = found.summary(False, False)
+        assert summary is not None and summary.inputs[0].inputs == "random signs"
+        assert summary.solution_ms.median == pytest.approx(5.4, rel=0.02)
+        assert summary.solution_ms.calls is not None and summary.solution_ms.calls >= ENOUGH
+        assert len(summary.inputs) == len(KINDS)
+        assert all(each.solution_ms.calls is not None and each.solution_ms.calls >= FEWEST for each in summary.inputs)
+
+
+def test_a_solution_whose_times_do_not_depend_on_the_inputs_needs_few_more_calls() -> None:
+    for seed in range(50):
+        source = random.Random(seed)
+        found, more = sampled(lambda _, __: usually_blocked(source, 2.0), seed=seed)  # noqa: B023
+        summary = found.summary(False, False)
+        assert more <= 12 and summary is not None and summary.flags == ()
+
+
+def test_without_reported_times_there_are_no_further_calls() -> None:
+    assert sampled(lambda kind, _: sample(5.4 if kind == "random signs" else 0.74), timed=False)[1] == 0
+
+
+def test_a_kind_of_inputs_whose_calls_stay_unusable_is_flagged_after_a_bounded_number_of_calls() -> None:
+    found, more = sampled(lambda kind, _: sample(5.4 if kind == "random signs" else 0.74, kind != "random signs"))
+    summary = found.summary(False, False)
+    assert summary is not None and more <= FEWEST + SPARE + len(KINDS)
+    assert "the times do not cover all inputs: too few calls could be timed on inputs random signs" in summary.flags
+
+
+def test_a_kind_of_inputs_on_which_the_gpu_is_always_throttled_decides() -> None:
+    found, _ = sampled(lambda kind, _: sample(5.4 if kind == "random signs" else 0.74),
+                       state=lambda kind: SLOW if kind == "random signs" else CALM)
+    summary = found.summary(False, False)
+    assert summary is not None and summary.solution_ms.median == 5.4
+
+
+def test_the_further_calls_keep_the_secret_order() -> None:
+    found = Timings()
+    found.kinds = KINDS
+    order = [*KINDS[3:], *KINDS[:3]]
+    assert next(found.missing(iter(order))) == KINDS[3]
+    for _ in range(FEWEST):
+        found.add_reference(sample(4.0), counted=True)
+        found.add_solution(sample(2.0), False, KINDS[3])
+    found.add_reference(sample(4.0), counted=True)
+    assert next(found.missing(iter(order))) == KINDS[4]
 
 
 def test_a_time_of_the_judges_clock_replaces_the_reported_one() -> None:

@@ -6,6 +6,7 @@ return what `forward` would.
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import torch
 
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.checks import Checker
+from inlinebench.evaluation.correctness.sensitivity import Runs, Sensitivity
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Output, run
 from inlinebench.problem.probe.probe import run_probe
@@ -24,6 +26,7 @@ from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload, snapshot
 from inlinebench.records.result import Errors
+from inlinebench.wire.arithmetic import exact_arithmetic
 
 from .arithmetic import Unavailable
 
@@ -48,6 +51,27 @@ class Judged:
     """The errors of the first floating-point output, if they were measured."""
 
 
+class _RememberedRuns:
+    """Runs whose results are kept, since all implementations of a call need the same ones."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self.have_room_for, self.exact, self.own = runs.have_room_for, runs.exact, runs.own
+        self.perturbed = functools.cache(runs.perturbed)
+        self.pair = functools.cache(runs.pair)
+
+
+class _Remembering(Sensitivity):
+    """Gives the same runs to all implementations of one call."""
+
+    made: Any = None
+
+    def runs(self, call: CallCheck) -> Any:
+        if self.made is None:
+            self.made = _RememberedRuns(super().runs(call))
+        return self.made
+
+
 class Pair:
     """A pair file that is prepared for calls on a device. Use it as a context manager."""
 
@@ -56,6 +80,7 @@ class Pair:
         self._folder = TemporaryDirectory()
 
     def __enter__(self) -> Pair:
+        exact_arithmetic(tf32=False)
         constants = {} if self._shape == "full" else _constants(self.path, self._shape)
         problem = ProblemAt(self.path, self._shape, constants)
         probed = run_probe(problem, self._device, True, (), report=lambda _: None)
@@ -65,6 +90,7 @@ class Pair:
         self.variants: tuple[Variant, ...] = (Variant.PLAIN, *sorted(probed.variants))
         self.implementations: dict[str, bool] = {
             **dict.fromkeys(self._module.HONEST, True), **dict.fromkeys(self._module.CHEATS, False)}
+        self.few: bool = getattr(self._module, "FEW", False)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -77,6 +103,7 @@ class Pair:
         non_tensors = workload.write_inputs(0, seed, variant)
         inputs = [tensor.clone() for tensor in workload.inputs(0)]
         arguments = workload.probed.input_form.arguments
+        sensitivity = _Remembering(workload)
         reference = workload.reference()
         before = snapshot(reference)
         expected = Output.of(run(reference, arguments([each.clone() for each in inputs], non_tensors), 0)).dense()
@@ -92,7 +119,7 @@ class Pair:
             found = Output.of(value)
             for out, tensor in zip(workload.outputs(0), found.tensors, strict=True):
                 assert (out.shape, out.dtype) == (tensor.shape, tensor.dtype), f"{name}: {tensor.shape} {tensor.dtype}"
-            checker = Checker(workload, {}, None)
+            checker = Checker(workload, {}, None, sensitivity)
             failure = checker.check(CallCheck(
                 inputs, non_tensors, 0, before, expected, snapshot(reference),
                 tuple(map(repr, found.non_tensors)), {}, thorough=True, states_written=False, handed_in=found.tensors))

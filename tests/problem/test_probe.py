@@ -19,7 +19,9 @@ FORWARDS = {
     "f_harmless": "return x + self.weight",
     "g_dies_later": "dies_later()\nreturn x - self.weight",
     "h_harmless": "return x + 2 * self.weight",
+    "i_dies_when_perturbed": "if (x * 256 % 1 != 0).any():\n    os._exit(3)\nreturn x * self.weight",
 }
+INPUTS = {"i_dies_when_perturbed": "torch.randint(1, 999, (8,)) / 256"}
 PROBLEM = """\
 import os
 import pathlib
@@ -46,7 +48,7 @@ def dies_later():
 
 
 def get_inputs():
-    return [torch.rand(8) + 0.5]
+    return [{inputs}]
 
 
 def get_init_inputs():
@@ -60,14 +62,16 @@ def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("probe")
     for name, forward in FORWARDS.items():
         lines = "".join(f"        {line}\n" for line in forward.splitlines())
-        (folder / f"{name}.py").write_text(PROBLEM.format(forward=lines.rstrip(), mark=str(folder / "seen")))
+        (folder / f"{name}.py").write_text(PROBLEM.format(forward=lines.rstrip(), mark=str(folder / "seen"),
+                                                           inputs=INPUTS.get(name, "torch.rand(8) + 0.5")))
     return run_eval("*/@reference", "--problems", folder, "--device", "cpu", "--check", "--allow-library",
                     "--cache", cache, out=folder / "out.jsonl")
 
 
 @pytest.mark.parametrize(("name", "oracle"), [
     ("a_harmless", "float64"), ("b_dies_in_float64", "reference"), ("c_dies_of_negatives", "float64"),
-    ("f_harmless", "float64"), ("g_dies_later", "float64"), ("h_harmless", "float64"),
+    ("f_harmless", "float64"), ("i_dies_when_perturbed", "reference"), ("g_dies_later", "float64"),
+    ("h_harmless", "float64"),
 ])
 def test_a_trial_that_kills_the_probe_is_left_out(run: Run, name: str, oracle: str) -> None:
     row = run.row(name, "@reference")

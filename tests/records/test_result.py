@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inlinebench.records.result import Build, Check, Element, Environment, Mismatch, Result, Verdict
+from inlinebench.records.result import Accuracy, Build, Check, Element, Environment, Errors, Mismatch, Result, Verdict
 from inlinebench.records.result_json import SCHEMA, from_json, to_json
 from inlinebench.records.times import Baseline, GpuState, Roofline, Spread, Timing
 
@@ -24,7 +24,8 @@ COMPLETE = Result(
     shape="full",
     device="cuda:0",
     verdict=Verdict.PASSED,
-    check=Check(55, 1e-4, "float64", "by name", 3e-7, 1e-6, 2e-7, 0.0, ("converted from the CPU", "naïve")),
+    check=Check(55, 1e-4, "float64", "by name", 3e-7, 1e-6, 2e-7, 0.0, ("converted from the CPU", "naïve"),
+                (Accuracy("output", Errors(0.0, 0.1, 0.5, 1e-7, (9, 1)), Errors(0.0, 0.2, 0.4)),)),
     timing=Timing(Spread(2.81, 2.79, 2.83, 50), SPREAD, Spread(26.8, 26.5, 27.1), SPREAD,
                   baselines=(Baseline("compile", SPREAD, SPREAD),), roofline=Roofline(10, 0, 0.5, 0.0, "memory"),
                   gpu=GpuState(SPREAD, SPREAD, 41.0, 50), flags=("noisy",)),
@@ -133,6 +134,7 @@ def test_fields_that_are_none_are_absent_from_the_json() -> None:
         "oracle": "float64",
         "weights": "by name",
         "notes": [],
+        "accuracy": [],
     }
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inlinebench.records.times import GpuState, Spread
 from inlinebench.timing import gpu_state
-from inlinebench.timing.gpu_state import SLOWDOWNS, GpuSample, GpuWatch, NoGpuState, drops, flags, summarize
+from inlinebench.timing.gpu_state import SLOWDOWNS, GpuSample, GpuWatch, NoGpuState, dropped, drops, flags, summarize
 
 UUID = "0f3c2a10-1111-2222-3333-444455556666"
 OURS = os.getpid()
@@ -272,6 +272,19 @@ def test_nothing_is_dropped_if_all_samples_were_throttled() -> None:
     assert (state.samples, state.dropped, state.throttled, state.sm_mhz.median) == (2, 0, CAP, 1500.0)
 
 
+def test_a_kind_of_inputs_that_is_always_throttled_keeps_its_calls() -> None:
+    samples = [*at(1980, 1980, 1980, 1980, 1980), *at(900, throttled=CAP), *at(900, 900, throttled=CAP)]
+    kinds = [*["as drawn"] * 6, *["negated"] * 2]
+    assert dropped(samples, kinds) == [False] * 5 + [True] + [False] * 2
+    assert summarize(samples, None, kinds).dropped == 1 and summarize(samples, None).dropped == 3
+    assert dropped([None, *samples[1:]], kinds) == dropped(samples, kinds)
+
+
+def test_no_kind_of_inputs_drops_its_calls_if_half_of_all_were_throttled() -> None:
+    samples = [*at(1980, 1980), *at(900, throttled=CAP), *at(900, 900, throttled=CAP)]
+    assert dropped(samples, ["as drawn"] * 3 + ["negated"] * 2) == [False] * 5
+
+
 def test_the_power_is_the_median_of_the_known_powers() -> None:
     powers = [None, 100.0, 300.0, 110.0]
     assert summarize([replace(SAMPLE, power_w=power) for power in powers], None).power_w == 110.0
@@ -332,7 +345,7 @@ def test_dropped_samples_are_flagged_with_their_reasons() -> None:
 
 def test_lasting_throttling_is_flagged() -> None:
     assert flags(summarize(at(900, 900, throttled=CAP), 0)) == [
-        "the GPU was slowed down most of the time (software power cap)"
+        "the GPU was slowed down in calls that count (software power cap)"
     ]
 
 

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.timing.statistics import FEWEST, slowest
+from inlinebench.timing.statistics import ENOUGH, FEWEST, calls_needed, slowest
 
 noise = st.floats(0.0, 0.02)
 
@@ -42,3 +42,20 @@ def test_a_kind_with_too_few_calls_is_not_compared() -> None:
 def test_one_kind_alone_is_not_compared() -> None:
     assert slowest({"a": [2.0, 1.0, 3.0]}) is None
     assert slowest({}) is None
+
+
+def test_each_kind_of_inputs_needs_a_few_calls() -> None:
+    assert calls_needed({"a": [2.0] * 10, "b": [2.0], "c": []}) == dict.fromkeys("abc", FEWEST)
+    assert calls_needed({"a": [2.0] * 3, "b": [1.95] * 3}) == dict.fromkeys("ab", FEWEST)
+
+
+def test_kinds_of_inputs_that_seem_to_differ_need_more_calls() -> None:
+    ratios = {"a": [2.0] * 3, "b": [1.98] * 3, "c": [1.0] * 3, "d": [0.5] * (FEWEST - 1)}
+    assert calls_needed(ratios) == {"a": ENOUGH, "b": FEWEST, "c": ENOUGH, "d": FEWEST}
+
+
+def test_a_disturbed_call_hides_a_difference_only_among_few_calls() -> None:
+    for few, many in [([2.0, 2.0, 0.9], [1.0] * 3), ([2.0] * 3, [1.0, 1.0, 3.0])]:
+        ratios = {"a": few, "b": many}
+        assert slowest(ratios) is None and calls_needed(ratios)["b"] == ENOUGH
+        assert slowest({"a": [*few, *[2.0] * (ENOUGH - 3)], "b": [*many, *[1.0] * (ENOUGH - 3)]}) == "b"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from inlinebench.compare.tolerance import ULPS, Limit
+from inlinebench.compare.tolerance import LARGEST, ULPS, Limit
 from inlinebench.records.result import MOST_ULPS, Accuracy, Errors
 
 SAMPLE = 1 << 20
@@ -39,13 +39,15 @@ def _errors(values: torch.Tensor, exact: torch.Tensor, unit: torch.Tensor, sigma
     # Bin 0 is for errors below one half, bin n for those from 2**(n - 2) on; the last one has no end.
     bins = torch.frexp(ulps.clamp(min=0.25)).exponent.add(1).clamp(max=MOST_ULPS)
     counts = torch.bincount(bins.long(), minlength=MOST_ULPS + 1).tolist() if ulps.numel() else []
+    size = float(torch.linalg.vector_norm(exact[known]))
+    rel_l2 = float(torch.linalg.vector_norm(error[known])) / size if size else 0.0
     used = known & (sigma > 0)
     scaled = (error - ULPS * unit).clamp(min=0)[used] / sigma[used]
     if not scaled.numel():
-        return Errors(0.0, 0.0, 0.0, tuple(counts))
-    scaled = scaled.sort().values
+        return Errors(0.0, 0.0, 0.0, rel_l2, tuple(counts))
+    scaled = scaled.clamp(max=LARGEST).sort().values
     median, most = scaled[scaled.numel() // 2], scaled[int(0.999 * (scaled.numel() - 1))]
-    return Errors(float(median), float(most), float(scaled[-1]), tuple(counts))
+    return Errors(float(median), float(most), float(scaled[-1]), rel_l2, tuple(counts))
 
 
 def _wide(values: torch.Tensor) -> torch.Tensor:

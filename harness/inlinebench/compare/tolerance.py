@@ -8,14 +8,14 @@ passes if
 
 where `y` is the oracle's element or the reference's, whichever is nearer, and
 
-- `sigma` is the standard deviation of the oracle's element when each input is multiplied by `1 + tol * u`, with `u`
+- `sigma` is the standard deviation of the oracle's element when each input is multiplied by `1 + delta * u`, with `u`
   uniform in [-1, 1] (`inlinebench.evaluation.correctness.sensitivity` measures it),
-- `a` is the rounding that the element itself may have: `ULPS` units in the last place of the output's dtype, and
-  `OWN_ERRORS` times the reference's own error in this element.
+- `a` is the rounding that the element itself may have: `ULPS` units in the last place of the output's dtype,
+  `OWN_ERRORS` times the largest error that the reference makes in this element, and the rounding of the oracle.
 
-Nothing in the rule depends on other elements. Most calls do not need it: `by_size` is a stricter bound for nearly every
-element, and needs no oracle. Integers and booleans must be equal; `inlinebench.compare.choices` judges those that are
-not.
+Nothing else in the rule depends on other elements. Most calls do not need it: `by_size` is a stricter bound for nearly
+every element, and needs no oracle. Integers and booleans must be equal;
+`inlinebench.evaluation.correctness.choices` judges those that are not.
 """
 
 from __future__ import annotations
@@ -36,8 +36,14 @@ FACTOR = 4.0
 honest solutions are smaller: docs/tolerance.md has a table."""
 ULPS = 2
 """The units in the last place in `a`."""
-OWN_ERRORS = 8.0
-"""The factor of the reference's own error in `a`."""
+OWN_ERRORS = 3.0
+"""The factor of the reference's own error in `a`, the largest of up to 52 runs. Of normal errors, the largest of 52 is
+about 2.5 standard deviations."""
+ORACLE_ERROR = 8 * torch.finfo(torch.float64).eps
+"""The rounding of the oracle, as a share of the output's size, but at most as of values of size 1: it can cancel, and
+be 0, where the result is not."""
+FLUSHED = torch.finfo(torch.float32).smallest_normal
+"""Smaller numbers may be 0: `-use_fast_math` flushes them."""
 SAMPLE = 1 << 16
 """About how many elements are looked at to find the typical size."""
 LARGEST = torch.finfo(torch.float64).max
@@ -55,9 +61,13 @@ TOLERANCES = {
 COARSEST = 1e-1
 """The default tolerance of 8-bit floats and other floating-point dtypes that are not listed."""
 PERTURBATION = {torch.float16: 0.5, torch.bfloat16: 0.5}
-"""`tol` of the rule, as a share of the tolerance that users give. A quarter for other dtypes, so that `c * tol` is that
-tolerance. The precisions of 16-bit floats are too close to each other for a quarter: honest sums of values rounded to
-16 bits would fail."""
+"""`delta` of the rule, as a share of the tolerance that users give. A quarter for other dtypes, so that `c * delta` is
+that tolerance. With a quarter, honest sums of values that are rounded to 16 bits would fail."""
+RELATIVE = {torch.float16: 0.5, torch.bfloat16: 0.5}
+"""`tol` of the rule, as a share of the tolerance that users give; 1 for other dtypes, since sequential sums of many
+terms of one sign have such errors."""
+ROUNDINGS = 32
+"""How many epsilons count as rounding of an input, where an integer depends on it; at most the default `delta`."""
 
 
 def default_tolerance(dtype: torch.dtype) -> float:
@@ -68,8 +78,13 @@ def default_tolerance(dtype: torch.dtype) -> float:
 
 
 def perturbation_of(dtype: torch.dtype, tolerance: float) -> float:
-    """Returns `tol` of the rule for an output of a dtype, given the tolerance that users see."""
+    """Returns `delta` of the rule for an output of a dtype, given the tolerance that users see."""
     return tolerance * PERTURBATION.get(dtype, 1 / FACTOR)
+
+
+def rounding_of(dtype: torch.dtype) -> float:
+    """Returns the relative change of an input that counts as rounding."""
+    return min(ROUNDINGS * torch.finfo(dtype).eps, perturbation_of(dtype, default_tolerance(dtype)))
 
 
 @dataclass(frozen=True)
@@ -84,31 +99,51 @@ class Limit:
     """The units in the last place that count, times the epsilon of the output's dtype."""
     smallest: float = 0.0
     """The smallest normal number of that dtype, below which units in the last place no longer shrink."""
-    absolute: float | torch.Tensor = 0.0
-    """What is added for all elements, or for each: flat, in float64."""
+    floor: float = 0.0
+    """What is added for all elements."""
+    absolute: torch.Tensor | None = None
+    """What is added for each element: flat, in float64."""
 
     def of(self, expected: torch.Tensor, where: slice | torch.Tensor) -> torch.Tensor:
         """Returns the limits of the elements with these expected values, at the flat indices `where`."""
         size = expected.abs()
-        limit = size * self.relative
+        limit = size * self.relative + self.floor
         if self.ulp:
             # The spacing of floating-point numbers is the epsilon times the power of two at or below the number.
             exponent = torch.frexp(size.clamp(min=self.smallest, max=LARGEST)).exponent
             limit += torch.ldexp(torch.full_like(size, self.ulp / 2), exponent)
-        return limit + (self.absolute[where] if isinstance(self.absolute, torch.Tensor) else self.absolute)
+        return limit if self.absolute is None else limit + self.absolute[where]
 
 
 def by_size(reference: torch.Tensor, tolerance: float) -> Limit:
     """Returns the bound by the output's size, `tolerance * (size + |y|)`. Integers and booleans have a limit of 0."""
     if not (reference.is_floating_point() or reference.is_complex()):
         return Limit(0.0)
-    return Limit(tolerance, relative=tolerance, absolute=tolerance * typical_size(reference))
+    return Limit(tolerance, relative=tolerance, floor=tolerance * typical_size(reference))
 
 
-def by_sensitivity(dtype: torch.dtype, tolerance: float, absolute: torch.Tensor) -> Limit:
-    """Returns the limit of the rule. `absolute` is `c * sigma` of each element, and the reference's error in `a`."""
+def by_sensitivity(dtype: torch.dtype, tolerance: float, absolute: torch.Tensor, size: float = 0.0) -> Limit:
+    """Returns the limit of the rule.
+
+    Args:
+        dtype: the output's dtype.
+        tolerance: the tolerance that users see.
+        absolute: `c * sigma` of each element, and the reference's error in `a`.
+        size: the root mean square of the oracle's output.
+    """
     info = torch.finfo(dtype)
-    return Limit(tolerance, perturbation_of(dtype, tolerance), ULPS * info.eps, info.smallest_normal, absolute)
+    relative = tolerance * RELATIVE.get(dtype, 1.0)
+    return Limit(tolerance, relative, ULPS * info.eps, info.smallest_normal,
+                 ORACLE_ERROR * min(size, 1.0) + FLUSHED, absolute)
+
+
+def root_mean_square(values: torch.Tensor) -> float:
+    """Returns the root mean square of the finite elements, or 0 if there are none."""
+    squares = count = 0.0
+    for _, (chunk,) in _chunks(values):
+        norm, finite = _finite_norm(chunk)
+        squares, count = min(squares + norm * norm, LARGEST), count + finite
+    return math.sqrt(squares / count) if count else 0.0
 
 
 def typical_size(values: torch.Tensor) -> float:
@@ -116,16 +151,10 @@ def typical_size(values: torch.Tensor) -> float:
 
     Zeros do not count for the median. It is taken of a sample of a large tensor.
     """
-    squares = count = 0.0
-    for _, (chunk,) in _chunks(values):
-        norm, finite = _finite_norm(chunk)
-        squares, count = min(squares + norm * norm, LARGEST), count + finite
     flat = values.reshape(-1)
     sizes = _widened(flat[:: max(1, flat.numel() // SAMPLE) | 1]).abs()
     sizes = sizes[torch.isfinite(sizes) & (sizes > 0)]
-    if not count or not sizes.numel():
-        return 0.0
-    return min(math.sqrt(squares / count), float(sizes.median()))
+    return min(root_mean_square(values), float(sizes.median())) if sizes.numel() else 0.0
 
 
 @dataclass(frozen=True)

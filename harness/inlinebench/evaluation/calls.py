@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from statistics import median
 
 import torch
 
@@ -25,7 +24,7 @@ from inlinebench.evaluation.integrity.checks import IntegrityChecks
 from inlinebench.evaluation.integrity.rehearsal import rehearse
 from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
-from inlinebench.evaluation.timings import LEAST_MS, Timings, slowed_down
+from inlinebench.evaluation.timings import LEAST_MS, Timings
 from inlinebench.messages import Evaluate
 from inlinebench.problem.secret_random import SecretRandom
 from inlinebench.problem.variants import Variant
@@ -52,8 +51,6 @@ LOOPS, LOOP_CALLS, LOOP_MS = 4, 16, 20.0
 """
 RACE_CALLS = 2
 """How many calls look for data races on the CPU: one in each order of the blocks."""
-TO_CONFIRM = 16
-"""How many more calls are made on a kind of inputs that seems to be slower."""
 BELOW_ROOFLINE = 0.95
 """Pure reads are a few percent faster than the copies that bandwidth is measured with."""
 DRAWS = ("the reference's outputs depend on random numbers that it draws in forward: a solution must draw the same "
@@ -82,8 +79,8 @@ class Calls:
         # The candidate gets values from a separate random source, so that it can infer nothing about the inputs.
         self._public = SecretRandom(tools.settings.seed, f"{name}/public")
         self._variants = workload.source.variants(self._secret_random)
-        self._thorough = ThoroughCalls(workload.source.kinds, tools.settings.warmup + tools.settings.sampling.least,
-                                       self._secret_random)
+        certain = tools.settings.warmup + tools.settings.sampling.least
+        self._thorough = ThoroughCalls(len(workload.source.kinds), certain, self._secret_random)
         self._buffer_rotation = BufferRotation(len(workload.sets), self._secret_random)
         workload.clear()
         self._fingerprint = Fingerprint(workload.arena.bytes.device, self._secret_random.getrandbits(62))
@@ -107,12 +104,14 @@ class Calls:
         if settings.timing:
             self._tools.candidates.settle()
         self._checker = Checker(self._workload, loaded.own_names, settings.tolerance)
-        on_gpu = self._workload.device.type == "cuda"
+        timed = settings.timing and self._workload.device.type == "cuda"
         try:
-            self._sample(settings.sampling if settings.timing and on_gpu else settings.sampling.fixed)
+            if timed:
+                self._timings.kinds = tuple(map(str, self._workload.source.kinds))
+            self._sample(settings.sampling if timed else settings.sampling.fixed)
             if self._tools.baselines is not None:
                 self._attempt.notes.update(self._tools.baselines.notes.values())
-            if settings.timing and on_gpu:
+            if timed:
                 self._time_loops()
             if settings.defended and settings.sanitize is None:
                 self._check_integrity()
@@ -126,9 +125,10 @@ class Calls:
         return self._timings.summary(self._reference.synchronises, self._requests.synchronises)
 
     def check_reference(self) -> None:
-        """Checks that the reference is not much faster after the candidate has ended. Raises Failed if it is.
+        """Checks that the reference is not much faster after the candidate has ended.
 
-        A solution could slow down the reference, and so raise its own speedup, by work in the background.
+        A solution could slow down the reference, and so raise its own speedup, by work in the background. Raises Failed
+        then, unless the reference waits for the device: its times alone replace the others.
         """
         settings = self._tools.settings
         if self._attempt.timing is None or not settings.defended or self._workload.device.type != "cuda":
@@ -136,15 +136,13 @@ class Calls:
         begin, alone = time.monotonic(), list[float]()
         while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < ALONE_S):
             alone.append(self._timings.of_reference(self._reference.run_again()))
-        with_candidate = self._attempt.timing.reference_ms.median
-        if slowed_down(with_candidate, median(alone)):
-            self._attempt.timing = None
-            raise Failed(Verdict.REJECTED, self._timings.in_doubt(
-                f"the reference was slowed down: {with_candidate:.4g} ms while the solution's process existed, "
-                f"{median(alone):.4g} ms after it ended"))
+        reason = self._timings.compare_alone(alone, self._reference.synchronises)
+        self._attempt.timing = None if reason else self.timing()
+        if reason:
+            raise Failed(Verdict.REJECTED, reason)
 
     def _sample(self, sampling: Sampling) -> None:
-        """Makes warm-up calls, then counted calls until a stopping criterion is met."""
+        """Makes warm-up calls, then counted ones until a criterion is met and no kind of inputs lacks times."""
         warmup = self._tools.settings.warmup
         for number in range(1, warmup + 1):
             self._tools.progress(f"warm-up call {number}")
@@ -156,10 +154,10 @@ class Calls:
             self._call(warmup + counted, counted=True)
             stop = sampling.stop(counted, time.monotonic() - begin, self._timings.ratios)
         self._timings.stopped_by = stop
-        if self._tools.settings.timing and (kind := self._timings.slowest_inputs()) is not None:
-            for more in range(1, TO_CONFIRM + 1):
-                self._tools.progress(f"call {counted + more} ({kind})")
-                self._call(warmup + counted + more, counted=True, variant=Variant(kind))
+        for variant in self._timings.missing(self._variants):
+            counted += 1
+            self._tools.progress(f"call {counted} ({variant})")
+            self._call(warmup + counted, counted=True, variant=variant)
         if isinstance(watch := self._tools.watch, GpuWatch):
             self._timings.other_processes = watch.other_processes(descendants(os.getpid(), unburied=True))
 

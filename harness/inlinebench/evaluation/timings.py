@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
+from typing import TypeVar
 
 from inlinebench.records.times import Baseline, GpuState, InputKind, Roofline, Spread, Timing
 from inlinebench.timing.call import Sample
-from inlinebench.timing.gpu_state import GpuSample, busy, drops, summarize
+from inlinebench.timing.gpu_state import GpuSample, busy, dropped, summarize
 from inlinebench.timing.gpu_state import flags as gpu_flags
 from inlinebench.timing.overhead import Overhead
-from inlinebench.timing.statistics import median_interval, paired_ratios, quartiles, slowest, widen_by_clock
+from inlinebench.timing.statistics import (
+    FEWEST,
+    calls_needed,
+    median_interval,
+    paired_ratios,
+    quartiles,
+    slowest,
+    widen_by_clock,
+)
+
+Kind = TypeVar("Kind")
 
 LEAST_MS = 1e-4
 """The lower bound of every time in ms. It keeps ratios finite; no call takes less than 0.1 µs."""
@@ -18,6 +30,9 @@ LAUNCH_BOUND = 2.0
 """A solution is launch-bound if a call in a loop takes more than this many times its time on the device."""
 SLOWDOWN, SLOWDOWN_SLACK_MS = 0.10, 0.005
 """How much slower the reference may be next to a candidate: a share for clocks and temperature, and ms for noise."""
+SPARE = 8
+"""How many calls on a kind of inputs may be unusable before it gets no more of them. A tenth of the calls is unusable
+by design: that 9 of the first 11 calls of a kind are has a probability of 5e-8."""
 
 
 class Timings:
@@ -35,6 +50,9 @@ class Timings:
         self._walls: list[float] = []
         self._baselines: dict[str, list[float]] = {}
         self._states: list[GpuSample | None] = []
+        self._alone: list[float] = []
+        self.kinds: tuple[str, ...] = ()
+        """The kinds of inputs on which the solution has to be timed. Empty where no times are reported."""
         self.gpu_unknown: str | None = None
         """Why the GPU's state is unknown."""
         self.other_processes: int | None = None
@@ -111,6 +129,37 @@ class Timings:
         """Returns the kind of inputs with the lowest speedups, or None if they do not depend on the inputs."""
         return slowest({kind: ratios for kind, (_, ratios) in self._by_inputs().items()})
 
+    def missing(self, order: Iterator[Kind]) -> Iterator[Kind]:
+        """Yields the kinds of inputs to call next, until each has the usable times that it needs to be judged.
+
+        `order` is the secret order of the kinds: what lacks no times is left out of it. A call has to be added between
+        two steps. The number of calls is bounded, so a kind may lack usable times at the end; a flag then says so.
+        """
+        while lacking := self._lacking():
+            yield next(kind for kind in order if str(kind) in lacking)
+
+    def _lacking(self) -> set[str]:
+        known, made = self._by_inputs(), Counter(self._variants)
+        ratios: dict[str, list[float]] = {kind: known[kind][1] if kind in known else [] for kind in self.kinds}
+        return {kind for kind, needed in calls_needed(ratios).items()
+                if len(ratios[kind]) < needed and made[kind] < needed + SPARE}
+
+    def compare_alone(self, alone: Sequence[float], synchronises: bool) -> str:
+        """Compares the reference's times in ms from after the candidate with those beside it.
+
+        Returns the reason to reject the solution if the reference was slowed down, or "". A reference that waits for
+        the device (`synchronises`) is timed on the host, which any other work slows down. So nothing is rejected then,
+        and its times alone replace the others, which a candidate cannot have changed.
+        """
+        beside, after = median(self._references[1:]), median(alone)
+        if not slowed_down(beside, after):
+            return ""
+        if not synchronises:
+            return self.in_doubt(f"the reference was slowed down: {beside:.4g} ms while the solution's process "
+                                 f"existed, {after:.4g} ms after it ended")
+        self._alone = list(alone)
+        return ""
+
     def _by_inputs(self) -> dict[str, tuple[list[float], list[float]]]:
         """Returns the times and the speedups for each kind of inputs.
 
@@ -130,11 +179,8 @@ class Timings:
 
     def _usable(self) -> list[float | None]:
         """Returns the solution's times, with None for unusable calls and for calls on an occasionally throttled GPU."""
-        known = [state for state in self._states if state is not None]
-        if not drops(known):
-            return self._solutions
-        return [None if state is not None and state.throttled else time
-                for time, state in zip(self._solutions, self._states, strict=True)]
+        return [None if drop else time
+                for time, drop in zip(self._solutions, dropped(self._states, self._variants), strict=True)]
 
     def summary(self, reference_synchronises: bool, solution_synchronises: bool) -> Timing | None:
         """Returns the record of all times, or None if there is no usable time or the evaluation was cut short.
@@ -148,10 +194,15 @@ class Timings:
         ratios = self.ratios()
         if deciding is not None:
             used, ratios = by_inputs[deciding]
-        solution, speedup = _spread(used), self._speedup(ratios, median(used))
+        reference = _spread(self._alone or self._references[1:])
+        solution, speedup = _spread(used), self._speedup(ratios, used)
         flags = []
         if reference_synchronises:
             flags.append("the reference waits for the device: its time includes kernel launches")
+        if self._alone:
+            flags.append("the reference was slower beside the solution's process than after it: "
+                         f"{median(self._references[1:]):.4g} ms and {reference.median:.4g} ms; the speedup is over "
+                         "the latter")
         if solution_synchronises:
             flags.append("the solution waits for the device: its time includes kernel launches")
         if self._overhead is not None and self._overhead.doubtful:
@@ -161,6 +212,8 @@ class Timings:
             others = median([time for kind, (times, _) in by_inputs.items() if kind != deciding for time in times])
             flags.append(f"the times depend on the inputs: those of the slowest inputs count ({deciding}), "
                          f"{solution.median:.4g} ms; {others:.4g} ms on the others")
+        if few := [kind for kind in self.kinds if len(by_inputs.get(kind, ((), ()))[0]) < FEWEST]:
+            flags.append(f"the times do not cover all inputs: too few calls could be timed on inputs {', '.join(few)}")
         if self.least_ms > median(used):
             flags.append(f"faster than its bytes can be moved ({self.least_ms:.4g} ms): if the problem needs fewer "
                          "bytes, define work() in its file")
@@ -176,13 +229,13 @@ class Timings:
             solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)
         known = self._overhead
         return Timing(
-            reference_ms=_spread(self._references[1:]),
+            reference_ms=reference,
             solution_ms=solution,
             speedup=speedup,
             wall_ms=wall,
             baselines=self._compare(deciding),
             inputs=() if deciding is None else tuple(
-                InputKind(kind, _spread(times), self._speedup(ratios, median(times)))
+                InputKind(kind, _spread(times), self._speedup(ratios, times))
                 for kind, (times, ratios) in sorted(by_inputs.items(), key=lambda item: median(item[1][1]))),
             roofline=self.roofline,
             empty_ms=known.empty_ms if known else None,
@@ -201,10 +254,15 @@ class Timings:
 
     def _gpu(self) -> GpuState | None:
         known = [state for state in self._states if state is not None]
-        return summarize(known, self.other_processes) if known and len(known) == len(self._states) else None
+        if not known or len(known) != len(self._states):
+            return None
+        return summarize(known, self.other_processes, self._variants)
 
-    def _speedup(self, ratios: list[float], solution_ms: float) -> Spread:
-        low, middle, high = widen_by_clock(median_interval(ratios), median(self._references), solution_ms)
+    def _speedup(self, ratios: list[float], times: list[float]) -> Spread:
+        """Returns the speedup from the paired ratios, or from the solution's times in ms if the reference's times alone
+        count."""
+        interval = speedup_alone(self._alone, times) if self._alone else median_interval(ratios)
+        low, middle, high = widen_by_clock(interval, median(self._alone or self._references), median(times))
         return Spread(middle, low, high)
 
     def _compare(self, deciding: str | None) -> tuple[Baseline, ...]:
@@ -227,6 +285,16 @@ class Timings:
 def slowed_down(with_candidate_ms: float, alone_ms: float) -> bool:
     """Whether the reference's median time next to a candidate is too long, compared with its time alone, in ms."""
     return with_candidate_ms > alone_ms * (1 + SLOWDOWN) + SLOWDOWN_SLACK_MS
+
+
+def speedup_alone(alone: Sequence[float], solutions: Sequence[float]) -> tuple[float, float, float]:
+    """Returns low end, median and high end of the speedup over a reference that was timed alone. All times are in ms.
+
+    No call of the solution is paired with these few times, and what slows down the host lasts longer than they take. So
+    the interval covers all of them, besides the 95 % interval of the solution's median.
+    """
+    low, middle, high = median_interval(solutions)
+    return min(alone) / high, median(alone) / middle, max(alone) / low
 
 
 def _scaled(spread: Spread, factor: float) -> Spread:

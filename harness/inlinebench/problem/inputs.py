@@ -110,16 +110,16 @@ class InputSource:
         self._slow = False
 
     @property
-    def kinds(self) -> int:
-        """The number of kinds of inputs: as drawn, and each admitted variant."""
-        return 1 + len(self._admitted)
+    def kinds(self) -> tuple[Variant, ...]:
+        """The variants that `variants` yields."""
+        return (Variant.PLAIN, *sorted(self._admitted))
 
     def variants(self, secret_random: random.Random) -> Iterator[Variant]:
         """Yields the variant for one call after the other, in secret order.
 
         Each block of at most seven calls has inputs as drawn and each admitted variant once, so that a check has all.
         """
-        block = [Variant.PLAIN, *sorted(self._admitted)]
+        block = list(self.kinds)
         while True:
             secret_random.shuffle(block)
             yield from block

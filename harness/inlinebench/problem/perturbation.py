@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
+from inlinebench.compare.tolerance import rounding_of
 from inlinebench.problem.variants import is_sorted
 
 
@@ -20,12 +21,10 @@ from inlinebench.problem.variants import is_sorted
 class Perturbation:
     """How one run changes all values. The same perturbation of the same tensors gives the same values."""
 
-    size: float
-    """The largest relative change."""
+    size: float | None
+    """The largest relative change. None: what counts as rounding in the dtype of each tensor."""
     seed: int
     """Chooses the changes."""
-    in_epsilons: bool = False
-    """Whether `size` is a multiple of the epsilon of each tensor's dtype."""
     rounded: bool = False
     """Whether the results are rounded to their dtypes, so that a run in these dtypes gets the same values as one in
     float64."""
@@ -57,7 +56,7 @@ class Values:
             return wide.clone() if wide is tensor else wide
         if tensor.device not in generators:
             generators[tensor.device] = torch.Generator(tensor.device).manual_seed(by.seed)
-        size = by.size * (torch.finfo(tensor.dtype).eps if by.in_epsilons else 1.0)
+        size = rounding_of(tensor.dtype) if by.size is None else by.size
         changes = torch.empty(tensor.shape, device=tensor.device).uniform_(
             -1, 1, generator=generators[tensor.device])  # in float32, which is fast and fine enough for changes
         changed = wide * changes.double().mul_(size).add_(1)

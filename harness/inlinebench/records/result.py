@@ -63,6 +63,8 @@ class Errors:
     """What 99.9 % of the elements are below, in the same unit."""
     worst: float
     """The largest one, in the same unit."""
+    rel_l2: float = 0.0
+    """The L2 norm of the errors over the L2 norm of the oracle."""
     ulps: tuple[int, ...] = ()
     """A histogram in units in the last place: the numbers of elements with errors below 1/2, from 1/2 to 1, from 1 to
     2, from 2 to 4 and so on. The last bin has no end."""
@@ -105,10 +107,10 @@ class Check:
     """The L2 norm of the error over the L2 norm of the oracle."""
     reference_rel_l2_error: float | None = None
     """The same for the reference in its own dtype."""
-    accuracy: tuple[Accuracy, ...] = ()
-    """The accuracy of each floating-point output in one call."""
     notes: tuple[str, ...] = ()
     """Remarks on the comparison, one sentence each."""
+    accuracy: tuple[Accuracy, ...] = ()
+    """The accuracy of each floating-point output in one call."""
 
 
 @dataclass(frozen=True)

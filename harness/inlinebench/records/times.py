@@ -79,8 +79,9 @@ def binding(memory_ms: float, compute_ms: float) -> str:
 class GpuState:
     """The state of a GPU over the counted calls, sampled after each call.
 
-    Throttled samples are dropped, unless most samples were throttled. Clocks and power are over the samples that are
-    left. Raises ValueError if all samples were dropped, or some without a reason in `throttled`.
+    Throttled samples are dropped, unless half of all samples, or of those of a kind of inputs, were throttled. Clocks
+    and power are over the samples that are left. Raises ValueError if all samples were dropped, or some without a
+    reason in `throttled`.
     """
 
     sm_mhz: Spread
@@ -143,11 +144,13 @@ class Timing:
     """
 
     reference_ms: Spread
-    """Device time of the reference, in ms."""
+    """Device time of the reference, in ms. If it waits for the device and was slower beside the solution's process, the
+    times from after that process count, as a flag says."""
     solution_ms: Spread
     """Device time of the solution, in ms."""
     speedup: Spread
-    """Median of the paired ratios, reference over solution."""
+    """Median of the paired ratios, reference over solution. If the reference's times from after the solution's process
+    count, it is the ratio of the medians, and the interval covers all of these times."""
     wall_ms: Spread | None = None
     """Wall time of a call in a Python loop that does not wait for the device, in ms, by the candidate's clock."""
     baselines: tuple[Baseline, ...] = ()

@@ -151,14 +151,31 @@ def drops(samples: Sequence[GpuSample]) -> bool:
     return 2 * sum(bool(sample.throttled) for sample in samples) < len(samples)
 
 
-def summarize(samples: Sequence[GpuSample], other_processes: int | None) -> GpuState:
-    """Summarizes samples, without the throttled ones if `drops(samples)`.
+def dropped(samples: Sequence[GpuSample | None], kinds: Sequence[str]) -> list[bool]:
+    """Returns for each sample whether it is dropped. None is an unknown state, which is kept.
+
+    `kinds` has the kind of inputs of each call. A kernel may draw the maximum power on one kind only; if at least half
+    of the calls on a kind are throttled, these are its times, and without them the kind would not count.
+    """
+    known = [(sample, kind) for sample, kind in zip(samples, kinds, strict=True) if sample is not None]
+    if not drops([sample for sample, _ in known]):
+        return [False] * len(samples)
+    affected = {kind for kind in set(kinds) if drops([sample for sample, of in known if of == kind])}
+    return [sample is not None and bool(sample.throttled) and kind in affected
+            for sample, kind in zip(samples, kinds, strict=True)]
+
+
+def summarize(
+    samples: Sequence[GpuSample], other_processes: int | None, kinds: Sequence[str] | None = None
+) -> GpuState:
+    """Summarizes samples, without those that are `dropped`. Without `kinds`, all calls are of one kind.
 
     Raises ValueError without samples.
     """
     if not samples:
         raise ValueError("no samples")
-    kept = [sample for sample in samples if not (sample.throttled and drops(samples))]
+    left_out = dropped(samples, [""] * len(samples) if kinds is None else kinds)
+    kept = [sample for sample, drop in zip(samples, left_out, strict=True) if not drop]
     seen = {reason for sample in samples for reason in sample.throttled}
     powers = [sample.power_w for sample in kept if sample.power_w is not None]
     return GpuState(
@@ -191,7 +208,7 @@ def flags(state: GpuState) -> list[str]:
         share = f"{state.dropped} of {state.samples} samples were dropped"
         found.append(f"the GPU was slowed down for a while ({', '.join(state.throttled)}): {share}")
     elif state.throttled:
-        found.append(f"the GPU was slowed down most of the time ({', '.join(state.throttled)})")
+        found.append(f"the GPU was slowed down in calls that count ({', '.join(state.throttled)})")
     return found
 
 

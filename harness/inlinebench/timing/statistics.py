@@ -23,7 +23,10 @@ REPEATABILITY = 5e-4
 CLEARLY = 0.05
 """The share by which the speedups on one kind of inputs must lie below those on another to be clearly lower."""
 FEWEST = 3
-"""The fewest calls on a kind of inputs to compare it."""
+"""The fewest calls on a kind of inputs to compare it. One disturbed call of three does not move the median."""
+ENOUGH = 16
+"""The fewest calls on the slowest and on the fastest kind of inputs if their speedups seem to differ. The intervals of
+fewer calls reach to the least and the largest value, or nearly, so one disturbed call hides a difference."""
 
 
 def quantile(samples: Sequence[float], share: float) -> float:
@@ -111,6 +114,21 @@ def widen_by_clock(
     share = min(1.0, RESOLUTION_MS / min(reference_ms, solution_ms) + REPEATABILITY)
     low, middle, high = interval
     return low * (1 - share), middle, high * (1 + share)
+
+
+def calls_needed(ratios: Mapping[str, Sequence[float]]) -> dict[str, int]:
+    """Returns how many calls each kind of inputs needs so that `slowest` can decide.
+
+    If the medians say that one kind is clearly slower than another, these two need more, because few calls prove
+    nothing and the slower kind's times may become the reported ones. `ratios` is that of `slowest`, with every kind.
+    """
+    needed = dict.fromkeys(ratios, FEWEST)
+    medians = {kind: median(values) for kind, values in ratios.items() if len(values) >= FEWEST}
+    if len(medians) >= 2:
+        slow, fast = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
+        if medians[slow] < (1 - CLEARLY) * medians[fast]:
+            needed[slow] = needed[fast] = ENOUGH
+    return needed
 
 
 def slowest(ratios: Mapping[str, Sequence[float]]) -> str | None:

@@ -63,7 +63,7 @@ class Sampling:
     least: int
     """Number of calls that are always made."""
     most: int
-    """Number of calls that is never exceeded."""
+    """Number of calls at which sampling ends. Kinds of inputs that lack usable times get more calls afterwards."""
     budget_s: float
     """Time in seconds after which sampling ends."""
     half_width: float

@@ -14,7 +14,8 @@ from tests.cheats.shared import kernels
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
 CAUGHT_BY = "elements differ"
-CHECKERS = ("pytest", "inlinebench.compare.tolerance", "inlinebench.evaluation.checks", "numpy.testing")
+CHECKERS = ("pytest", "inlinebench.compare.tolerance", "inlinebench.evaluation.correctness.checks",
+            "numpy.testing")
 
 
 class ModelNew(nn.Module):

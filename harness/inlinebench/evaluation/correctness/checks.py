@@ -21,8 +21,8 @@ from inlinebench.problem.workload import Workload
 from inlinebench.records.result import Accuracy, Check, Mismatch
 
 NO_MEMORY_LEFT = "no details of the mismatch: the device had too little memory left to locate the wrong values"
-BY_SIZE_ONLY = ("some tensors were compared by the size of the output alone: the reference could not run on perturbed "
-                "inputs")
+BY_SIZE_ONLY = ("some tensors were compared by the size of the output alone: the reference does not run on perturbed "
+                "inputs, or the device lacks the memory for it")
 ROUNDING = "the reference's own rounding exceeds the tolerance in some elements, where it is the limit instead"
 SENSITIVE = 0.5
 """If `c * sigma` is more than this share of an output's size, as root mean squares, the result says so."""
@@ -57,18 +57,22 @@ class Checker:
         workload: the problem at its shape, with the shared buffers.
         own_names: the solution's names of its buffers, by the reference's names.
         tolerance: replaces the default tolerance of each floating-point dtype, unless None.
+        sensitivity: runs the reference and the oracle again. None: of its own.
     """
 
-    def __init__(self, workload: Workload, own_names: Mapping[str, str], tolerance: float | None) -> None:
+    def __init__(
+        self, workload: Workload, own_names: Mapping[str, str], tolerance: float | None,
+        sensitivity: Sensitivity | None = None,
+    ) -> None:
         self._workload, self._tolerance = workload, tolerance
-        self._sensitivity = Sensitivity(workload)
+        self._sensitivity = sensitivity or Sensitivity(workload)
         self._choices = Choices(self._sensitivity)
         self._states = StateChecks(workload, own_names, self._sensitivity)
         self._matched, self._failed, self._asked = 0, False, False
         self._worst: dict[str, float] = {}
         self._accuracy: tuple[Accuracy, ...] = ()
         self._notes: set[str] = set()
-        self._mismatch: Mismatch | None = None
+        self._differs: Compared | None = None
 
     def check(self, call: CallCheck) -> str:
         """Returns what is wrong with the call, or "" if nothing is.
@@ -78,7 +82,7 @@ class Checker:
         if call.output.metas != self._workload.probed.outputs:
             raise ProblemError(f"{self._workload.problem.path}: the reference's outputs change shape, dtype or strides "
                                "from call to call")
-        self._mismatch = None
+        self._differs = None
         self._states.add(call)
         failure = self._check_tensors(call)
         if not failure and call.outputs_written:
@@ -95,7 +99,12 @@ class Checker:
 
         `call` and `variant` name the call and the variant of its inputs in the record.
         """
-        return None if self._mismatch is None else replace(self._mismatch, call=call, variant=str(variant))
+        try:
+            found = None if self._differs is None else self._differs.mismatch()
+        except torch.OutOfMemoryError:
+            self._notes.add(NO_MEMORY_LEFT)  # the verdict stays WRONG without the details
+            return None
+        return None if found is None else replace(found, call=call, variant=str(variant))
 
     def summary(self, weights: str, notes: list[str]) -> Check:
         """Returns the record over all calls so far.
@@ -148,7 +157,7 @@ class Checker:
             if item.name.startswith("output"):
                 self._remember(result.comparison)
             if not result.passed:
-                self._find_mismatch(result)
+                self._differs = result
                 return item.prefix + result.describe()
         return ""
 
@@ -207,13 +216,6 @@ class Checker:
             return False
         tolerance = tolerance_of(torch.float32, self._tolerance)
         return got == expected or abs(got - expected) <= 2 * tolerance * abs(expected) or text == repr(expected)
-
-    def _find_mismatch(self, found: Compared) -> None:
-        """Finds where and how a tensor that failed differs, for the record."""
-        try:
-            self._mismatch = found.mismatch()
-        except torch.OutOfMemoryError:
-            self._notes.add(NO_MEMORY_LEFT)  # the verdict stays WRONG without the details
 
     def _remember(self, comparison: Comparison) -> None:
         for name in ("worst_error", "max_abs_error", "rel_l2_error", "reference_rel_l2_error"):

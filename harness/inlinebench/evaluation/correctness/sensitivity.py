@@ -19,6 +19,7 @@ from inlinebench.compare.tolerance import (
     by_sensitivity,
     judge,
     perturbation_of,
+    root_mean_square,
 )
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.problem.forward import Tensors, is_sticky
@@ -54,6 +55,8 @@ class Suspect:
     """Whether `exact` is known."""
     exact: torch.Tensor = field(default_factory=lambda: torch.empty(0))
     """The oracle's tensor, or the reference's if there is no oracle."""
+    size: float = 0.0
+    """The root mean square of `exact`."""
     squares: torch.Tensor = field(default_factory=lambda: torch.empty(0))
     """Sums of squares of the elements' changes in perturbed runs, flat."""
     runs: int = 0
@@ -65,7 +68,7 @@ class Suspect:
 
     @property
     def perturbation(self) -> float:
-        """The relative change of the values, `tol` of the rule."""
+        """The relative change of the values, `delta` of the rule."""
         return perturbation_of(self.reference.dtype, self.tolerance)
 
     def add(self, found: Mapping[str, torch.Tensor] | None) -> None:
@@ -74,6 +77,10 @@ class Suspect:
         if result is not None and result.shape == self.exact.shape:
             self.squares += _squared_distance(result, self.exact)
             self.runs += 1
+
+    def limit_with(self, absolute: torch.Tensor) -> Limit:
+        """Returns the limit with these values for `c * sigma` and the reference's error."""
+        return by_sensitivity(self.reference.dtype, self.tolerance, absolute, self.size)
 
     @property
     def sigma(self) -> torch.Tensor:
@@ -95,6 +102,11 @@ class Sensitivity:
         """Whether there is an oracle in float64."""
         return self._oracle is not None
 
+    @property
+    def may_perturb(self) -> bool:
+        """Whether the reference survives perturbed inputs."""
+        return self._workload.probed.perturbable
+
     def exact(self, call: CallCheck, states: Tensors | None = None) -> Effects | None:
         """Returns what the oracle computes, or None without an oracle or without memory for it.
 
@@ -110,6 +122,8 @@ class Sensitivity:
 
         With `thorough`, all of the first `RUNS` runs are made. Without it, they end as soon as all suspects pass.
         """
+        if not self.may_perturb:
+            return
         runs = self.runs(call)
         found = runs.exact() if runs.have_room_for(suspects) else None
         if found is None:
@@ -117,6 +131,7 @@ class Sensitivity:
         suspects = [each for each in suspects if each.name in found]
         for each in suspects:
             each.asked, each.exact = True, found[each.name]
+            each.size = root_mean_square(each.exact)
             each.squares = torch.zeros(each.got.numel(), dtype=torch.float64, device=each.exact.device)
         for number in range(1, RUNS + 1):
             for size, group in _by_size(suspects).items():
@@ -127,7 +142,7 @@ class Sensitivity:
                 break
         suspects = [each for each in suspects if each.runs >= min(number, FEWEST_RUNS)]
         for each in suspects:
-            each.limit = by_sensitivity(each.reference.dtype, each.tolerance, FACTOR * each.sigma)
+            each.limit = each.limit_with(FACTOR * each.sigma)
         failing = [each for each in suspects if not _passes(each, each.runs)]
         if failing:
             _condemn_or_pass(runs, failing)
@@ -197,7 +212,7 @@ class Runs:
 
 
 def tensors_of(effects: Effects) -> dict[str, torch.Tensor]:
-    """Returns all tensors that a call computes: "output N", "input N" and "buffer NAME", and numbers as tensors.
+    """Returns all tensors that a call computes: "output N", "input N" and "buffer NAME".
 
     Buffers, and outputs that share memory with one, are copied, since the next run changes them.
     """
@@ -206,11 +221,9 @@ def tensors_of(effects: Effects) -> dict[str, torch.Tensor]:
     def kept(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.clone() if tensor.untyped_storage().data_ptr() in buffers else tensor
 
-    numbers = {f"plain output {index}": torch.tensor(value, dtype=torch.float64)
-               for index, value in enumerate(effects.output.non_tensors) if isinstance(value, float)}
     return {**{f"output {index}": kept(tensor) for index, tensor in enumerate(effects.output.tensors)},
             **{f"input {index}": tensor for index, tensor in enumerate(effects.inputs)},
-            **{f"buffer {name}": tensor.clone() for name, tensor in effects.states.items()}, **numbers}
+            **{f"buffer {name}": tensor.clone() for name, tensor in effects.states.items()}}
 
 
 def _by_size(suspects: Iterable[Suspect]) -> dict[float, list[Suspect]]:
@@ -237,14 +250,14 @@ def _passes(suspect: Suspect, runs: int) -> bool:
     Sums only grow, so a suspect that passes with them as sums of more runs than were made passes after those, too.
     """
     absolute = (suspect.squares / runs).sqrt_().mul_(FACTOR)
-    limit = by_sensitivity(suspect.reference.dtype, suspect.tolerance, absolute)
+    limit = suspect.limit_with(absolute)
     return all(not bool(judged.bad.any()) for judged in judge(suspect.got, suspect.reference, suspect.exact, limit))
 
 
 def _condemn_or_pass(runs: Runs, suspects: Sequence[Suspect]) -> None:
     """Makes further runs for the elements that are beyond the limit, until they pass or are wrong.
 
-    Inputs change by the full `c * tol`, so that clamps and other kinks are crossed, and the reference runs on the same
+    Inputs change by the full `c * delta`, so that clamps and other kinks are crossed. The reference runs on the same
     inputs, so that its own error is known for each element.
     """
     found = {each.name: _Open(each) for each in suspects}
@@ -264,7 +277,7 @@ class _Open:
     """The elements of a suspect that the first runs did not pass."""
 
     def __init__(self, suspect: Suspect) -> None:
-        assert suspect.limit is not None and isinstance(suspect.limit.absolute, torch.Tensor)
+        assert suspect.limit is not None and suspect.limit.absolute is not None
         self._suspect, self.done, self._runs = suspect, False, 0
         bad = [judged.bad.nonzero().flatten() + judged.begin
                for judged in judge(suspect.got, suspect.reference, suspect.exact, suspect.limit)]
@@ -273,7 +286,7 @@ class _Open:
             tensor.reshape(-1)[self._at] for tensor in (suspect.got, suspect.reference, suspect.exact))
         self._first = suspect.limit.absolute[self._at]
         self._reach = torch.zeros_like(self._first)
-        self._own_errors = torch.zeros_like(self._first)
+        self._own_errors = torch.zeros_like(self._first)  # their squares
 
     def add(self, exact: torch.Tensor | None, own: torch.Tensor | None) -> None:
         """Adds the changes of a run, and the reference's errors in it."""
@@ -282,7 +295,7 @@ class _Open:
             return
         exact, own = (tensor.reshape(-1)[self._at] for tensor in (exact, own))
         self._reach += _squared_distance(exact, self._exact)
-        self._own_errors += _squared_distance(own, exact)
+        self._own_errors = torch.maximum(self._own_errors, _squared_distance(own, exact))
         self._runs += 1
 
     def pass_already(self) -> bool:
@@ -296,20 +309,19 @@ class _Open:
     def set_limit(self) -> None:
         """Puts the limits of these elements into the suspect's."""
         limit, (reach, rounding) = self._suspect.limit, self._parts()
-        assert limit is not None and isinstance(limit.absolute, torch.Tensor)
+        assert limit is not None and limit.absolute is not None
         limit.absolute[self._at] = reach + rounding
         self._suspect.excused = int((rounding > reach).sum())
 
     def _parts(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns `c * sigma`, and the part of `a` that is the reference's error.
 
-        Before `RUNS` runs they are as if the runs that are missing had changed nothing.
+        Before `RUNS` runs, `c * sigma` is as if the runs that are missing had changed nothing.
         """
-        runs = max(self._runs, RUNS)
-        reach = torch.maximum(self._first, (self._reach / runs).sqrt())
-        return reach, OWN_ERRORS * (self._own_errors / runs).sqrt()
+        reach = torch.maximum(self._first, (self._reach / max(self._runs, RUNS)).sqrt())
+        return reach, OWN_ERRORS * self._own_errors.sqrt()
 
     def _shares(self) -> torch.Tensor:
-        limit = by_sensitivity(self._suspect.reference.dtype, self._suspect.tolerance, torch.add(*self._parts()))
+        limit = self._suspect.limit_with(torch.add(*self._parts()))
         found = [judged.share for judged in judge(self._got, self._reference, self._exact, limit)]
         return torch.cat([share for share in found if share is not None])

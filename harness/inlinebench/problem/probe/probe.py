@@ -15,9 +15,10 @@ from dataclasses import replace
 import torch
 
 from inlinebench.compare.fingerprint import same_bits
+from inlinebench.compare.tolerance import FACTOR, default_tolerance, perturbation_of
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import own_code, problem_file
-from inlinebench.problem.forward import InputForm, Output, random_state, run, synchronize
+from inlinebench.problem.forward import InputForm, Output, is_sticky, random_state, run, synchronize
 from inlinebench.problem.inputs import Draw, draw_traced
 from inlinebench.problem.memory import (
     describe_shortage,
@@ -27,10 +28,11 @@ from inlinebench.problem.memory import (
     least_of,
     meta_bytes,
 )
+from inlinebench.problem.perturbation import Perturbation, Values
 from inlinebench.problem.probe import FORWARD_SEED
 from inlinebench.problem.probe.admission import admit
 from inlinebench.problem.probe.float64 import runs_in_float64
-from inlinebench.problem.probe.records import COUNTED, IN_FLOAT64, CannotRun, ProbeResult, Trial, Trying
+from inlinebench.problem.probe.records import COUNTED, IN_FLOAT64, PERTURBED, CannotRun, ProbeResult, Trial, Trying
 from inlinebench.problem.problem_file import PackageMissing, ProblemError, describe
 from inlinebench.problem.variants import is_continuous
 from inlinebench.problem.work import work_of
@@ -38,6 +40,8 @@ from inlinebench.sandbox.watchdog import available_bytes
 from inlinebench.wire.arithmetic import seed_all
 from inlinebench.wire.shortage import is_out_of_memory
 
+LARGEST_PERTURBATION = FACTOR * perturbation_of(torch.bfloat16, default_tolerance(torch.bfloat16))
+"""The largest relative change of inputs that the tolerance rule makes."""
 THROW_AWAY_SEED = 1
 """The seed of the inputs."""
 
@@ -158,10 +162,28 @@ def _observe(
         random=draws and _depends_on_draws(module, form, drawn, output, tensors, device=device),
         float64=(problem.oracle and not draws and not mutated and trials.may(IN_FLOAT64)
                  and runs_in_float64(problem, form, drawn, output, device)),
+        perturbable=trials.may(PERTURBED) and _survives_perturbation(model, form, drawn, device),
         continuous=(),
         variants={},
         work=work,
     )
+
+
+def _survives_perturbation(model: torch.nn.Module, form: InputForm, drawn: Draw, device: torch.device) -> bool:
+    """Runs the reference on perturbed inputs. Returns True unless that kills the process, as a device assert does."""
+    values = [Values(tensor) for tensor in drawn.tensors]
+    for seed in range(2):
+        changed = Perturbation(LARGEST_PERTURBATION, seed).of(values)
+        given = [new.to(old.dtype) for new, old in zip(changed, drawn.tensors, strict=True)]
+        try:
+            run(model, form.arguments(given, drawn.non_tensors), FORWARD_SEED)
+            synchronize(device)
+        except torch.OutOfMemoryError:
+            return True
+        except Exception as error:
+            if is_sticky(error):
+                raise
+    return True
 
 
 def _depends_on_draws(

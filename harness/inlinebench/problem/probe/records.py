@@ -11,8 +11,9 @@ from inlinebench.timing.roofline import Work
 from inlinebench.wire.arena import TensorMeta
 
 Trial = tuple[str, tuple[int, ...]]
-"""A run that might crash or hang: a variant and the positions of the inputs that take it, or one of the two below."""
+"""A run that might crash or hang: a variant and the positions of the inputs that take it, or one of those below."""
 IN_FLOAT64: Trial = ("in float64", ())
+PERTURBED: Trial = ("on perturbed inputs", ())
 COUNTED: Trial = ("with operations counted", ())
 
 
@@ -41,6 +42,8 @@ class ProbeResult:
     """Whether the outputs depend on random numbers that `forward` draws."""
     float64: bool
     """Whether the reference in float64 can be the oracle."""
+    perturbable: bool
+    """Whether the reference survives inputs that are slightly perturbed. It may raise, but not crash."""
     continuous: tuple[int, ...]
     """The positions of the inputs whose values may change a little. Empty without variants."""
     variants: dict[Variant, tuple[int, ...]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inlinebench.records.result import Check, Environment, Kernels, Result, Verdict
+from inlinebench.records.result import Accuracy, Check, Environment, Kernels, Result, Verdict
 from inlinebench.records.times import GpuState, Roofline, Spread, Timing
-from inlinebench.report import mismatches
+from inlinebench.report import accuracy, mismatches
 from inlinebench.report.page.foreign import clean
 from inlinebench.report.page.source import SourceLine, excerpt
 from inlinebench.report.page.source import lines as numbered
@@ -126,6 +126,8 @@ def _facts(result: Result, environment: bool) -> Iterator[Section]:
         yield _kernels(result.kernels)
     if result.check:
         yield Facts("Check", _known(_check(result.check)))
+        for found in result.check.accuracy:
+            yield from _accuracy(found)
     yield Facts("Run", _known(_run(result)))
     if environment and result.environment:
         yield Facts("Environment", _known(_environment(result.environment)))
@@ -135,6 +137,16 @@ def _facts(result: Result, environment: bool) -> Iterator[Section]:
 
 def _known(facts: dict[str, str | None]) -> tuple[tuple[str, str], ...]:
     return tuple((name, fact) for name, fact in facts.items() if fact is not None)
+
+
+def _accuracy(found: Accuracy) -> Iterator[Section]:
+    names, both = ("solution", "PyTorch"), (found.solution, found.reference)
+    rows = tuple((name, *(f"{figure:.3g}" for figure in (each.median, each.high, each.worst, each.rel_l2)))
+                 for name, each in zip(names, both, strict=True))
+    yield Grid(f"Accuracy of {found.what}: {accuracy.beside_reference(found)}",
+               ("errors in sigma", "median", "99.9%", "worst", "relative L2"), rows)
+    if shares := accuracy.ulp_shares(both):
+        yield Grid(f"Errors of {found.what} in ULPs", ("ULPs", *names), tuple(shares))
 
 
 def _check(check: Check) -> dict[str, str | None]:

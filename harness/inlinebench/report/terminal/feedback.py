@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from inlinebench.records.result import Kernels, Mismatch, Result, Verdict
 from inlinebench.records.times import Roofline, Spread, Timing
-from inlinebench.report import mismatches
+from inlinebench.report import accuracy, mismatches
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP, lost
 from inlinebench.report.text import interval, laid_out, one_line, significant
@@ -140,6 +140,10 @@ def _passed(result: Result) -> Iterator[str]:
     if check is not None:
         error = "" if check.worst_error is None else f", largest error {check.worst_error:.3g}"
         yield f"values: {check.calls} calls matched{error}, tolerance {check.tolerance:.3g}"
+        for found in check.accuracy:
+            yield (f"accuracy of {one_line(found.what)}: {accuracy.beside_reference(found)}; errors in sigma (median / "
+                   f"99.9% / worst): {accuracy.in_sigmas(found.solution)}; "
+                   f"PyTorch's: {accuracy.in_sigmas(found.reference)}")
         yield from _weights(result)
     if timing is not None:
         yield from _remarks("flag", timing.flags)

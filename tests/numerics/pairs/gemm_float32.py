@@ -1,0 +1,42 @@
+"""Matrix product of mixed signs in float32."""
+
+from functools import partial
+
+import torch
+from torch import nn
+
+from tests.numerics.cheats import PARTIAL_WORK, without_small_elements
+from tests.numerics.products import FLOAT32, LESS_THAN_FLOAT32, Product
+
+M = 2048
+K = 1024
+N = 2048
+
+SHAPES = {"small": {"M": 48, "K": 200, "N": 80}}
+
+
+class Model(nn.Module):
+    """Multiplies two matrices."""
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a @ b
+
+
+def multiply(product: Product, model: nn.Module, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return product(a, b)
+
+
+HONEST = {name: partial(multiply, product) for name, product in FLOAT32.items()}
+CHEATS = {
+    **{name: partial(multiply, product) for name, product in LESS_THAN_FLOAT32.items()},
+    **PARTIAL_WORK,
+    "zero for small elements": without_small_elements,
+}
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.randn(M, K), torch.randn(K, N)]
+
+
+def get_init_inputs() -> list[object]:
+    return []
