@@ -56,11 +56,10 @@ class Expected:
             return 0.0 if torch.equal(got, self.own) else math.inf
         return compare(got, self.own, self.exact, self.limit).worst_error / (self.tolerance or 1.0)
 
-
     def failing(self, got: torch.Tensor) -> float:
         """Returns the share of elements that are beyond the limit, with the reference's own error allowed for."""
         limit, exact = self.limit, self.exact
-        if limit is None or exact is None or not got.numel():
+        if limit is None or limit.absolute is None or exact is None or not got.numel():
             return 0.0
         error = (self.own - exact).abs()
         error = error[torch.isfinite(error)]
