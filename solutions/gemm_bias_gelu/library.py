@@ -1,11 +1,12 @@
-"""_addmm_activation: cuBLASLt's product with bias and GELU in its epilogue.
+"""nn.functional.linear and gelu: a product by cuBLASLt, whose result is read again for the exact GELU.
 
-The product is written once and not read again for the GELU. On a GPU that is the approximation by tanh, whose error is
-far below the tolerance of bfloat16.
+torch._addmm_activation has GELU in the product's epilogue and is as fast as the product alone, but it is the
+approximation by tanh. Where the exact GELU is small, that is off by a fifth of the value.
 """
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 
 class ModelNew(nn.Module):
@@ -14,4 +15,4 @@ class ModelNew(nn.Module):
         self.linear = nn.Linear(width, hidden, dtype=torch.bfloat16)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch._addmm_activation(self.linear.bias, x, self.linear.weight.t(), use_gelu=True)
+        return functional.gelu(self.linear(x))

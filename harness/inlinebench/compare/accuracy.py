@@ -7,28 +7,25 @@ import torch
 from inlinebench.compare.tolerance import LARGEST, ULPS, Limit
 from inlinebench.records.result import MOST_ULPS, Accuracy, Errors
 
-SAMPLE = 1 << 20
-"""About how many elements are looked at."""
-
 
 def accuracy(
-    what: str, output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor, sigma: torch.Tensor
+    what: str, output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor, *, at: torch.Tensor,
+    sigma: torch.Tensor,
 ) -> Accuracy:
-    """Returns the errors of an output and of the reference against the oracle.
+    """Returns the errors of some elements of an output, and of the reference's, against the oracle.
 
     Args:
         what: what the output is, for the record.
         output: the candidate's tensor.
         reference: the reference's tensor.
         oracle: the oracle's tensor.
-        sigma: the standard deviation of each element under perturbations, flat in float64.
+        at: the flat indices of the elements.
+        sigma: the standard deviation of each of them under perturbations, in float64.
     """
-    every = max(1, oracle.numel() // SAMPLE)
-    exact = _wide(oracle.reshape(-1)[::every])
+    exact = _wide(oracle.reshape(-1)[at])
     info = torch.finfo(reference.dtype)
     unit = Limit(0.0, ulp=info.eps, smallest=info.smallest_normal).of(exact, slice(None))
-    solution, own = (_errors(_wide(tensor.reshape(-1)[::every]), exact, unit, sigma[::every])
-                     for tensor in (output, reference))
+    solution, own = (_errors(_wide(tensor.reshape(-1)[at]), exact, unit, sigma) for tensor in (output, reference))
     return Accuracy(what, solution, own)
 
 

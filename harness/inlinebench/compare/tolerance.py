@@ -103,6 +103,8 @@ class Limit:
     """What is added for all elements."""
     absolute: torch.Tensor | None = None
     """What is added for each element: flat, in float64."""
+    bound: Limit | None = None
+    """Elements within this limit pass as well."""
 
     def of(self, expected: torch.Tensor, where: slice | torch.Tensor) -> torch.Tensor:
         """Returns the limits of the elements with these expected values, at the flat indices `where`."""
@@ -112,7 +114,9 @@ class Limit:
             # The spacing of floating-point numbers is the epsilon times the power of two at or below the number.
             exponent = torch.frexp(size.clamp(min=self.smallest, max=LARGEST)).exponent
             limit += torch.ldexp(torch.full_like(size, self.ulp / 2), exponent)
-        return limit if self.absolute is None else limit + self.absolute[where]
+        if self.absolute is not None:
+            limit += self.absolute[where]
+        return limit if self.bound is None else torch.maximum(limit, self.bound.of(expected, where))
 
 
 def by_size(reference: torch.Tensor, tolerance: float) -> Limit:
@@ -122,13 +126,15 @@ def by_size(reference: torch.Tensor, tolerance: float) -> Limit:
     return Limit(tolerance, relative=tolerance, floor=tolerance * typical_size(reference))
 
 
-def by_sensitivity(dtype: torch.dtype, tolerance: float, absolute: torch.Tensor, size: float = 0.0) -> Limit:
+def by_sensitivity(
+    dtype: torch.dtype, tolerance: float, absolute: torch.Tensor | None, size: float = 0.0
+) -> Limit:
     """Returns the limit of the rule.
 
     Args:
         dtype: the output's dtype.
         tolerance: the tolerance that users see.
-        absolute: `c * sigma` of each element, and the reference's error in `a`.
+        absolute: `c * sigma` of each element, and the reference's error in `a`. None: 0.
         size: the root mean square of the oracle's output.
     """
     info = torch.finfo(dtype)

@@ -36,7 +36,7 @@ def by_counting(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return counts
 
 
-HONEST = {"division": partial(by_division, torch.ceil), "comparisons counted": by_counting}
+HONEST = {"comparisons counted": by_counting}
 CHEATS = {"rounded down": partial(by_division, torch.floor), **FLOAT32, **PARTIAL_WORK}
 
 

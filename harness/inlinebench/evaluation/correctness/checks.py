@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from inlinebench.compare.accuracy import accuracy
-from inlinebench.compare.tolerance import FACTOR, Comparison
+from inlinebench.compare.tolerance import FACTOR, Comparison, by_size, root_mean_square
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.choices import Choices
 from inlinebench.evaluation.correctness.compared import Compared, compared, tolerance_of
@@ -163,41 +163,41 @@ class Checker:
 
     def _judged(self, call: CallCheck, items: Sequence[_Item]) -> dict[str, Compared]:
         """Compares tensors again, by the rule. Returns them by name, without those that could not be judged by it."""
-        suspects = {item.name: Suspect(item.name, item.got, item.expected, item.tolerance)
-                    for item in items if item.tolerance}
+        suspects = {item.name: Suspect(
+            item.name, item.got, item.expected, item.tolerance,
+            None if call.thorough else by_size(item.expected, item.tolerance)) for item in items if item.tolerance}
         if suspects:
-            self._sensitivity.measure(call, list(suspects.values()), thorough=call.thorough and not self._accuracy)
+            self._sensitivity.measure(call, list(suspects.values()), sample=call.thorough and not self._accuracy)
         judged = {}
         for item in items:
             suspect = suspects.get(item.name)
             if suspect is None:
                 judged[item.name] = self._choices.compared(call, item.name, item.what, item.got, item.expected)
                 continue
-            self._asked = self._asked or suspect.asked
+            self._asked = self._asked or suspect.exact is not None
             if suspect.limit is None:
                 self._notes.add(BY_SIZE_ONLY)
-            oracle = suspect.exact if suspect.asked and self._sensitivity.has_oracle else None
+            oracle = suspect.exact if self._sensitivity.has_oracle else None
             judged[item.name] = compared(
                 item.what, item.got, item.expected, oracle, tolerance=item.tolerance, limit=suspect.limit)
             self._note(item, suspect)
         if call.thorough and not self._accuracy:
             self._accuracy = tuple(
-                accuracy(item.what, each.got, each.reference, each.exact, each.sigma)
+                accuracy(item.what, each.got, each.reference, each.exact, at=each.sample.at, sigma=each.sample.sigma)
                 for item in items if (each := suspects.get(item.name)) is not None
-                and each.limit is not None and item.name.startswith("output"))
+                and each.exact is not None and each.sample is not None and item.name.startswith("output"))
         return judged
 
     def _note(self, item: _Item, suspect: Suspect) -> None:
         """Adds notes on what limits the comparison of a tensor."""
         if suspect.excused:
             self._notes.add(ROUNDING)
-        elif suspect.runs:
-            finite = torch.isfinite(suspect.exact.reshape(-1))
-            size = float(torch.linalg.vector_norm(suspect.exact.reshape(-1)[finite]))
-            reach = FACTOR * float(torch.linalg.vector_norm(suspect.sigma[finite]))
-            if reach > SENSITIVE * size > 0:
+        elif suspect.sample is not None and suspect.exact is not None:
+            size = root_mean_square(suspect.exact.reshape(-1)[suspect.sample.at])
+            change = root_mean_square(suspect.sample.sigma)
+            if FACTOR * change > SENSITIVE * size > 0:
                 self._notes.add(f"{item.what} is sensitive: changes of the inputs by {suspect.perturbation:.1e} change "
-                                f"it by {reach / FACTOR / size:.1%} of its size")
+                                f"it by {change / size:.1%} of its size")
 
     def _check_plain(self, expected: Sequence[Any], plain_outputs: Sequence[str]) -> str:
         if len(plain_outputs) != len(expected):

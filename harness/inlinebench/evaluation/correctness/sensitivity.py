@@ -8,7 +8,7 @@ Nothing is carried from one call to another.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -35,6 +35,8 @@ MOST_RUNS = 64
 CLEARLY_WRONG = 30.0
 """An element this many times beyond the limit after `2 * RUNS` runs is wrong. That its standard deviation is so much
 larger than that of 12 samples has a probability below 1e-12."""
+SAMPLE = 1 << 20
+"""About how many elements of a tensor are in a sample."""
 FEWEST_RUNS = 6
 """If fewer of the first runs succeed, since the reference raises for perturbed values, nothing is concluded."""
 
@@ -51,41 +53,31 @@ class Suspect:
     """The reference's tensor."""
     tolerance: float
     """The tolerance that users see."""
-    asked: bool = False
-    """Whether `exact` is known."""
-    exact: torch.Tensor = field(default_factory=lambda: torch.empty(0))
-    """The oracle's tensor, or the reference's if there is no oracle."""
-    size: float = 0.0
-    """The root mean square of `exact`."""
-    squares: torch.Tensor = field(default_factory=lambda: torch.empty(0))
-    """Sums of squares of the elements' changes in perturbed runs, flat."""
-    runs: int = 0
-    """The number of these runs."""
+    bound: Limit | None = None
+    """A bound within which elements pass in any case. None: all elements are judged by the rule."""
+    exact: torch.Tensor | None = None
+    """The oracle's tensor, or the reference's if there is no oracle. None: not known."""
     limit: Limit | None = None
     """The limit of each element. None: it could not be measured."""
-    excused: int = 0
-    """The number of elements in which the reference's own error allows more than the tolerance."""
+    excused: bool = False
+    """Whether the reference's own error allows more than the tolerance in some elements."""
+    sample: Sample | None = None
+    """Some of the elements, with their standard deviations, if these were asked for."""
 
     @property
     def perturbation(self) -> float:
         """The relative change of the values, `delta` of the rule."""
         return perturbation_of(self.reference.dtype, self.tolerance)
 
-    def add(self, found: Mapping[str, torch.Tensor] | None) -> None:
-        """Adds the squared changes of a run, if it has this tensor. Elements that are not finite in it add nothing."""
-        result = None if found is None else found.get(self.name)
-        if result is not None and result.shape == self.exact.shape:
-            self.squares += _squared_distance(result, self.exact)
-            self.runs += 1
 
-    def limit_with(self, absolute: torch.Tensor) -> Limit:
-        """Returns the limit with these values for `c * sigma` and the reference's error."""
-        return by_sensitivity(self.reference.dtype, self.tolerance, absolute, self.size)
+@dataclass(frozen=True)
+class Sample:
+    """Evenly spaced elements of a tensor."""
 
-    @property
-    def sigma(self) -> torch.Tensor:
-        """The standard deviation of each element about the exact one, flat."""
-        return (self.squares / self.runs).sqrt_()
+    at: torch.Tensor
+    """Their flat indices."""
+    sigma: torch.Tensor
+    """Their standard deviations about the oracle's values under perturbations, in float64."""
 
 
 class Sensitivity:
@@ -117,35 +109,22 @@ class Sensitivity:
         return self._oracle.run(
             call.states_before if states is None else states, call.inputs, call.non_tensors, call.random_seed)
 
-    def measure(self, call: CallCheck, suspects: Sequence[Suspect], *, thorough: bool) -> None:
-        """Sets the limits of suspects, and `exact`, `squares` and `runs`, as far as the runs are possible.
-
-        With `thorough`, all of the first `RUNS` runs are made. Without it, they end as soon as all suspects pass.
-        """
+    def measure(self, call: CallCheck, suspects: Sequence[Suspect], *, sample: bool = False) -> None:
+        """Sets `exact` and `limit` of suspects, as far as the runs are possible, and `sample` if that is asked for."""
         if not self.may_perturb:
             return
         runs = self.runs(call)
         found = runs.exact() if runs.have_room_for(suspects) else None
         if found is None:
             return
-        suspects = [each for each in suspects if each.name in found]
+        measured = []
         for each in suspects:
-            each.asked, each.exact = True, found[each.name]
-            each.size = root_mean_square(each.exact)
-            each.squares = torch.zeros(each.got.numel(), dtype=torch.float64, device=each.exact.device)
-        for number in range(1, RUNS + 1):
-            for size, group in _by_size(suspects).items():
-                result = runs.perturbed(Perturbation(size, number))
-                for each in group:
-                    each.add(result)
-            if not thorough and all(_passes(each, RUNS) for each in suspects):
-                break
-        suspects = [each for each in suspects if each.runs >= min(number, FEWEST_RUNS)]
-        for each in suspects:
-            each.limit = each.limit_with(FACTOR * each.sigma)
-        failing = [each for each in suspects if not _passes(each, each.runs)]
-        if failing:
-            _condemn_or_pass(runs, failing)
+            each.exact = found.get(each.name)
+            if each.exact is not None and each.exact.shape == each.reference.shape:
+                measured.append(_Measured(each, each.exact, sample=sample))
+        _perturb(runs, measured)
+        for elements in measured:
+            elements.finish()
 
     def runs(self, call: CallCheck) -> Runs:
         """Returns the runs for a call. None is made yet."""
@@ -226,102 +205,124 @@ def tensors_of(effects: Effects) -> dict[str, torch.Tensor]:
             **{f"buffer {name}": tensor.clone() for name, tensor in effects.states.items()}}
 
 
-def _by_size(suspects: Iterable[Suspect]) -> dict[float, list[Suspect]]:
-    """Groups suspects by the size of their perturbation, since those of one size share their runs."""
-    groups: dict[float, list[Suspect]] = {}
-    for each in suspects:
-        groups.setdefault(each.perturbation, []).append(each)
+def _perturb(runs: Runs, measured: Sequence[_Measured]) -> None:
+    """Makes perturbed runs, as many as are needed to pass all elements or to call some wrong.
+
+    In further runs, inputs change by the full `c * delta`, so that clamps and other kinks are crossed. The reference
+    runs on the same inputs, so that its own error is known for each element.
+    """
+    for number in range(1, RUNS + 1):
+        for size, group in _by_size(each for each in measured if each.needs_more).items():
+            found = runs.perturbed(Perturbation(size, number))
+            for each in group:
+                each.add(found)
+    for number in range(RUNS + 1, MOST_RUNS + 1):
+        for size, group in _by_size(each for each in measured if each.needs_further(number)).items():
+            pair = runs.pair(Perturbation(FACTOR * size, number, rounded=True))
+            for each in group:
+                each.add_pair(pair)
+
+
+def _by_size(measured: Iterable[_Measured]) -> dict[float, list[_Measured]]:
+    """Groups tensors by the size of their perturbation, since those of one size share their runs."""
+    groups: dict[float, list[_Measured]] = {}
+    for each in measured:
+        groups.setdefault(each.suspect.perturbation, []).append(each)
     return groups
 
 
 def _squared_distance(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Returns the squared distances of the elements, flat in float64. 0 where it is not finite."""
-    distance = _flat(one).sub(_flat(other)).abs()
-    return distance.square().nan_to_num_(0.0, 0.0, 0.0)
+    """Returns the squared distances of the elements in float64. 0 where it is not finite."""
+    kind = torch.complex128 if one.is_complex() else torch.float64
+    return one.to(kind).sub(other.to(kind)).abs().square().nan_to_num_(0.0, 0.0, 0.0)
 
 
-def _flat(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64).reshape(-1)
+class _Measured:
+    """The elements of a suspect that are beyond what the rule allows without any sensitivity, and a sample."""
 
-
-def _passes(suspect: Suspect, runs: int) -> bool:
-    """Whether all elements pass with the sums so far, as those of this many runs.
-
-    Sums only grow, so a suspect that passes with them as sums of more runs than were made passes after those, too.
-    """
-    absolute = (suspect.squares / runs).sqrt_().mul_(FACTOR)
-    limit = suspect.limit_with(absolute)
-    return all(not bool(judged.bad.any()) for judged in judge(suspect.got, suspect.reference, suspect.exact, limit))
-
-
-def _condemn_or_pass(runs: Runs, suspects: Sequence[Suspect]) -> None:
-    """Makes further runs for the elements that are beyond the limit, until they pass or are wrong.
-
-    Inputs change by the full `c * delta`, so that clamps and other kinks are crossed. The reference runs on the same
-    inputs, so that its own error is known for each element.
-    """
-    found = {each.name: _Open(each) for each in suspects}
-    for number in range(1, MOST_RUNS - RUNS + 1):
-        left = [each for each in suspects if not found[each.name].done]
-        for size, group in _by_size(left).items():
-            results = runs.pair(Perturbation(FACTOR * size, RUNS + number, rounded=True))
-            for each in group if results is not None else ():
-                found[each.name].add(*(result.get(each.name) for result in results or ()))
-        for elements in (found[each.name] for each in left):
-            elements.done = elements.pass_already() or (number >= RUNS and elements.are_clearly_wrong())
-    for elements in found.values():
-        elements.set_limit()
-
-
-class _Open:
-    """The elements of a suspect that the first runs did not pass."""
-
-    def __init__(self, suspect: Suspect) -> None:
-        assert suspect.limit is not None and suspect.limit.absolute is not None
-        self._suspect, self.done, self._runs = suspect, False, 0
+    def __init__(self, suspect: Suspect, exact: torch.Tensor, *, sample: bool) -> None:
+        self.suspect, self._exact = suspect, exact
+        self._size = root_mean_square(exact)
         bad = [judged.bad.nonzero().flatten() + judged.begin
-               for judged in judge(suspect.got, suspect.reference, suspect.exact, suspect.limit)]
-        self._at = torch.cat(bad)
-        self._got, self._reference, self._exact = (
-            tensor.reshape(-1)[self._at] for tensor in (suspect.got, suspect.reference, suspect.exact))
-        self._first = suspect.limit.absolute[self._at]
-        self._reach = torch.zeros_like(self._first)
-        self._own_errors = torch.zeros_like(self._first)  # their squares
+               for judged in judge(suspect.got, suspect.reference, exact, self._limit(None))]
+        self._at = torch.cat(bad) if bad else torch.zeros(0, dtype=torch.int64, device=exact.device)
+        every = max(1, exact.numel() // SAMPLE)
+        self._sampled = torch.arange(0, exact.numel(), every, device=exact.device) if sample else None
+        self._tracked = self._at if self._sampled is None else torch.cat([self._at, self._sampled])
+        self._got, self._reference = (_take(tensor, self._at) for tensor in (suspect.got, suspect.reference))
+        self._exact_at = _take(exact, self._tracked)
+        self._squares = torch.zeros(self._tracked.numel(), dtype=torch.float64, device=exact.device)
+        self._reach, self._own_errors = (torch.zeros_like(self._squares[: self._at.numel()]) for _ in range(2))
+        self._runs = self._pairs = 0
 
-    def add(self, exact: torch.Tensor | None, own: torch.Tensor | None) -> None:
-        """Adds the changes of a run, and the reference's errors in it."""
-        shape = self._suspect.exact.shape
-        if exact is None or own is None or exact.shape != shape or own.shape != shape:
+    @property
+    def needs_more(self) -> bool:
+        """Whether to make another of the first `RUNS` runs."""
+        return self._sampled is not None or not self._pass()
+
+    def needs_further(self, number: int) -> bool:
+        """Whether to make a pair of runs with this number, out of `MOST_RUNS`."""
+        if self._runs < FEWEST_RUNS or self._pass():
+            return False
+        return number <= 2 * RUNS or not bool((self._shares() > CLEARLY_WRONG).any())
+
+    def add(self, found: Mapping[str, torch.Tensor] | None) -> None:
+        """Adds the changes of a run, if it has this tensor. Elements that are not finite in it add nothing."""
+        result = None if found is None else found.get(self.suspect.name)
+        if result is not None and result.shape == self._exact.shape:
+            self._squares += _squared_distance(_take(result, self._tracked), self._exact_at)
+            self._runs += 1
+
+    def add_pair(self, found: tuple[Mapping[str, torch.Tensor], Mapping[str, torch.Tensor]] | None) -> None:
+        """Adds the changes of a run of the oracle, and the reference's errors in it."""
+        exact, own = (None, None) if found is None else (each.get(self.suspect.name) for each in found)
+        if exact is None or own is None or not exact.shape == own.shape == self._exact.shape:
             return
-        exact, own = (tensor.reshape(-1)[self._at] for tensor in (exact, own))
-        self._reach += _squared_distance(exact, self._exact)
+        exact, own = _take(exact, self._at), _take(own, self._at)
+        self._reach += _squared_distance(exact, self._exact_at[: self._at.numel()])
         self._own_errors = torch.maximum(self._own_errors, _squared_distance(own, exact))
-        self._runs += 1
+        self._pairs += 1
 
-    def pass_already(self) -> bool:
-        """Whether all elements pass, and would after any further runs."""
-        return not bool((self._shares() > 1).any())
+    def finish(self) -> None:
+        """Sets the suspect's limit and sample, if enough runs succeeded."""
+        if self._runs < FEWEST_RUNS and (self._sampled is not None or not self._pass()):
+            return
+        reach, rounding = self._parts(least_runs=1)
+        absolute = None
+        if self._at.numel():
+            absolute = torch.zeros(self._exact.numel(), dtype=torch.float64, device=self._exact.device)
+            absolute[self._at] = reach + rounding
+        self.suspect.limit = self._limit(absolute)
+        self.suspect.excused = bool((rounding > reach).any())
+        if self._sampled is not None:
+            sigma = (self._squares[self._at.numel():] / self._runs).sqrt()
+            self.suspect.sample = Sample(self._sampled, sigma)
 
-    def are_clearly_wrong(self) -> bool:
-        """Whether an element is so wrong that further runs would not change that."""
-        return bool((self._shares() > CLEARLY_WRONG).any())
+    def _limit(self, absolute: torch.Tensor | None) -> Limit:
+        suspect = self.suspect
+        limit = by_sensitivity(suspect.reference.dtype, suspect.tolerance, absolute, self._size)
+        return replace(limit, bound=suspect.bound)
 
-    def set_limit(self) -> None:
-        """Puts the limits of these elements into the suspect's."""
-        limit, (reach, rounding) = self._suspect.limit, self._parts()
-        assert limit is not None and limit.absolute is not None
-        limit.absolute[self._at] = reach + rounding
-        self._suspect.excused = int((rounding > reach).sum())
-
-    def _parts(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def _parts(self, least_runs: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns `c * sigma`, and the part of `a` that is the reference's error.
 
-        Before `RUNS` runs, `c * sigma` is as if the runs that are missing had changed nothing.
+        If there were fewer than `least_runs`, `c * sigma` is as if the runs that are missing had changed nothing.
         """
-        reach = torch.maximum(self._first, (self._reach / max(self._runs, RUNS)).sqrt())
-        return reach, OWN_ERRORS * self._own_errors.sqrt()
+        sigma = (self._squares[: self._at.numel()] / max(self._runs, least_runs)).sqrt()
+        reach = (self._reach / max(self._pairs, RUNS)).sqrt()
+        return torch.maximum(FACTOR * sigma, reach), OWN_ERRORS * self._own_errors.sqrt()
+
+    def _pass(self) -> bool:
+        """Whether all elements pass, and would after any further runs, since these only add to the sums."""
+        return not self._at.numel() or not bool((self._shares() > 1).any())
 
     def _shares(self) -> torch.Tensor:
-        limit = self._suspect.limit_with(torch.add(*self._parts()))
-        found = [judged.share for judged in judge(self._got, self._reference, self._exact, limit)]
+        limit = by_sensitivity(self.suspect.reference.dtype, self.suspect.tolerance,
+                               torch.add(*self._parts(least_runs=RUNS)), self._size)
+        exact = self._exact_at[: self._at.numel()]
+        found = [judged.share for judged in judge(self._got, self._reference, exact, limit)]
         return torch.cat([share for share in found if share is not None])
+
+
+def _take(tensor: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(-1)[at]
