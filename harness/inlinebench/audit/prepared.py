@@ -89,7 +89,7 @@ class Call:
         suspects = {name: Suspect(name, tensor, tensor, _tolerance(name, tensor)) for name, tensor in found.items()
                     if tensor.is_floating_point() or tensor.is_complex()}
         if suspects:
-            self._prepared.sensitivity.measure(self.record, list(suspects.values()), thorough=True)
+            self._prepared.sensitivity.measure(self.record, list(suspects.values()), everywhere=True)
         return {name: _expected(tensor, suspects.get(name), self._prepared.sensitivity.has_oracle)
                 for name, tensor in found.items()}
 
@@ -152,7 +152,7 @@ class Call:
         if not share <= CLEARLY_WRONG or expected.failing(got) > FEW:
             return share
         suspect = Suspect(name, got, expected.own, expected.tolerance)
-        sensitivity.measure(self.record, [suspect], thorough=False)
+        sensitivity.measure(self.record, [suspect])
         return _expected(expected.own, suspect, sensitivity.has_oracle).share(got)
 
 

@@ -109,8 +109,14 @@ class Sensitivity:
         return self._oracle.run(
             call.states_before if states is None else states, call.inputs, call.non_tensors, call.random_seed)
 
-    def measure(self, call: CallCheck, suspects: Sequence[Suspect], *, sample: bool = False) -> None:
-        """Sets `exact` and `limit` of suspects, as far as the runs are possible, and `sample` if that is asked for."""
+    def measure(
+        self, call: CallCheck, suspects: Sequence[Suspect], *, sample: bool = False, everywhere: bool = False
+    ) -> None:
+        """Sets `exact` and `limit` of suspects, as far as the runs are possible, and `sample` if that is asked for.
+
+        With `everywhere`, the limit is that of the first `RUNS` runs in all elements. Without it, only elements that
+        need their sensitivity to pass have it in their limit.
+        """
         if not self.may_perturb:
             return
         runs = self.runs(call)
@@ -121,7 +127,7 @@ class Sensitivity:
         for each in suspects:
             each.exact = found.get(each.name)
             if each.exact is not None and each.exact.shape == each.reference.shape:
-                measured.append(_Measured(each, each.exact, sample=sample))
+                measured.append(_Measured(each, each.exact, sample=sample, everywhere=everywhere))
         _perturb(runs, measured)
         for elements in measured:
             elements.finish()
@@ -240,12 +246,11 @@ def _squared_distance(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 class _Measured:
     """The elements of a suspect that are beyond what the rule allows without any sensitivity, and a sample."""
 
-    def __init__(self, suspect: Suspect, exact: torch.Tensor, *, sample: bool) -> None:
+    def __init__(self, suspect: Suspect, exact: torch.Tensor, *, sample: bool, everywhere: bool) -> None:
         self.suspect, self._exact = suspect, exact
-        self._size = root_mean_square(exact)
-        bad = [judged.bad.nonzero().flatten() + judged.begin
-               for judged in judge(suspect.got, suspect.reference, exact, self._limit(None))]
-        self._at = torch.cat(bad) if bad else torch.zeros(0, dtype=torch.int64, device=exact.device)
+        self._size, self._all_runs = root_mean_square(exact), sample or everywhere
+        self._at = (torch.arange(exact.numel(), device=exact.device) if everywhere
+                    else _beyond(self._limit(None), suspect, exact))
         every = max(1, exact.numel() // SAMPLE)
         self._sampled = torch.arange(0, exact.numel(), every, device=exact.device) if sample else None
         self._tracked = self._at if self._sampled is None else torch.cat([self._at, self._sampled])
@@ -258,7 +263,7 @@ class _Measured:
     @property
     def needs_more(self) -> bool:
         """Whether to make another of the first `RUNS` runs."""
-        return self._sampled is not None or not self._pass()
+        return self._all_runs or not self._pass()
 
     def needs_further(self, number: int) -> bool:
         """Whether to make a pair of runs with this number, out of `MOST_RUNS`."""
@@ -285,7 +290,7 @@ class _Measured:
 
     def finish(self) -> None:
         """Sets the suspect's limit and sample, if enough runs succeeded."""
-        if self._runs < FEWEST_RUNS and (self._sampled is not None or not self._pass()):
+        if self._runs < FEWEST_RUNS and (self._all_runs or not self._pass()):
             return
         reach, rounding = self._parts(least_runs=1)
         absolute = None
@@ -322,6 +327,13 @@ class _Measured:
         exact = self._exact_at[: self._at.numel()]
         found = [judged.share for judged in judge(self._got, self._reference, exact, limit)]
         return torch.cat([share for share in found if share is not None])
+
+
+def _beyond(limit: Limit, suspect: Suspect, exact: torch.Tensor) -> torch.Tensor:
+    """Returns the flat indices of the elements that are beyond a limit."""
+    bad = [judged.bad.nonzero().flatten() + judged.begin
+           for judged in judge(suspect.got, suspect.reference, exact, limit)]
+    return torch.cat(bad) if bad else torch.zeros(0, dtype=torch.int64, device=exact.device)
 
 
 def _take(tensor: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
