@@ -36,10 +36,11 @@ def heading(found: Mismatch) -> str:
 
 def largest(found: Mismatch) -> str:
     """Returns the largest error, and what is allowed."""
-    exact = found.tolerance == 0
-    error = "not finite" if found.worst_error is None else f"{found.worst_error:.3g}"
-    rule = "elements must be equal" if exact else f"tolerance {found.tolerance:.3g}, relative to the output's size"
-    return f"largest {'difference' if exact else 'error'}: {error}; {rule}"
+    error, tolerance = found.worst_error, found.tolerance
+    if tolerance == 0:
+        return f"largest difference: {'not finite' if error is None else f'{error:.3g}'}; elements must be equal"
+    times = "not finite" if error is None else f"{error / tolerance:.3g} times the limit of its element"
+    return f"largest error: {times}; tolerance {tolerance:.3g}"
 
 
 def patterns(found: Mismatch) -> list[str]:

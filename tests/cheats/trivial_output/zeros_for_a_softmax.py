@@ -1,7 +1,7 @@
 """Zeros for probabilities that are all small.
 
 Mechanism: with thousands of classes every probability is below 1e-3, so an absolute tolerance of that size passes
-zeros, on any inputs. Caught because the tolerance here is relative to the output's own root mean square.
+zeros, on any inputs. Caught because no tolerance here is absolute.
 """
 
 import torch
