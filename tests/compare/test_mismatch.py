@@ -30,6 +30,7 @@ from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.checks import Checker
 from inlinebench.problem.forward import InputForm, Output
 from inlinebench.problem.reference_copy import ReferenceCopy
+from inlinebench.problem.workload import Received
 from inlinebench.records.result import Element, Mismatch, Result, Verdict
 from inlinebench.report.terminal.feedback import feedback
 from inlinebench.wire.tree import flatten
@@ -638,21 +639,16 @@ class FakeWorkload:
         skeleton, _ = flatten([torch.zeros(4)])
         return ReferenceCopy(Ones, InputForm(skeleton, (True,)), torch.device("cpu"), double=False)
 
-    def outputs(self, number: int) -> list[Tensor]:
-        return [self.out]
-
-    def inputs(self, number: int) -> list[Tensor]:
-        return [self.given]
-
-    def state(self, name: str) -> Tensor:
-        return self.written
+    def receive(self) -> Received:
+        return Received((self.out,), {0: self.given}, {"mean": self.written})
 
 
-def check_call(checker: Checker) -> str:
+def check_call(checker: Checker, workload: FakeWorkload) -> str:
     """Checks a call whose output, input and state should be ones."""
     ones = torch.ones(4)
     before = {"mean": torch.zeros(4)}
-    return checker.check(CallCheck([torch.zeros(4)], (), 0, before, Output.of(ones), {"mean": ones}, (), {0: ones}))
+    return checker.check(CallCheck(
+        [torch.zeros(4)], (), 0, before, Output.of(ones), {"mean": ones}, (), {0: ones}, workload.receive()))
 
 
 @pytest.mark.parametrize(("place", "what", "tolerance"), [
@@ -662,14 +658,14 @@ def test_the_checker_keeps_the_mismatch_of_the_call_that_failed(place: str, what
     workload = FakeWorkload()
     checker = Checker(workload, {"mean": "mean"}, None)  # type: ignore[arg-type]
     workload.out, workload.written, workload.given = torch.ones(4), torch.ones(4), torch.ones(4)
-    assert check_call(checker) == "" and checker.mismatch("call 1", "as drawn") is None
+    assert check_call(checker, workload) == "" and checker.mismatch("call 1", "as drawn") is None
     setattr(workload, place, torch.tensor([1.0, 1.0, 3.0, 1.0]))
-    assert "1 of 4 elements differ" in check_call(checker)
+    assert "1 of 4 elements differ" in check_call(checker, workload)
     found = checker.mismatch("call 2", "negated")
     assert found is not None and (found.what, found.call, found.variant) == (what, "call 2", "negated")
     assert (found.first, found.tolerance) == ((Element((2,), "1", "3"),), pytest.approx(tolerance))
     setattr(workload, place, torch.ones(4))
-    assert check_call(checker) == "" and checker.mismatch("call 3", "as drawn") is None
+    assert check_call(checker, workload) == "" and checker.mismatch("call 3", "as drawn") is None
 
 
 def test_a_wrong_call_fails_even_without_memory_to_describe_the_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -679,7 +675,7 @@ def test_a_wrong_call_fails_even_without_memory_to_describe_the_mismatch(monkeyp
     workload = FakeWorkload()
     checker = Checker(workload, {"mean": "mean"}, None)  # type: ignore[arg-type]
     monkeypatch.setattr(compared, "find_mismatch", full)
-    assert "4 of 4 elements differ" in check_call(checker)
+    assert "4 of 4 elements differ" in check_call(checker, workload)
     assert checker.mismatch("call 1", "as drawn") is None
     assert checking.NO_MEMORY_LEFT in checker.summary("by name", []).notes
 

@@ -15,6 +15,7 @@ from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Output, run
 from inlinebench.problem.probe.probe import run_probe
 from inlinebench.problem.probe.records import ProbeResult
+from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload, snapshot
 
 PROBLEM = """\
@@ -66,8 +67,10 @@ class Session:
         after = snapshot(self.reference)
         for name in self.workload.states if last else ():
             self.workload.state(name).copy_((states or {}).get(name, after[name]))
+        received = self.workload.receive(0)
+        self.workload.clear()  # what is decided must not depend on memory that a candidate can write
         return self.checker.check(CallCheck(
-            (x,), (), 0, before, own, after, (), {}, states_written=last, thorough=thorough))
+            (x,), (), 0, before, own, after, (), {}, received=received, states_written=last, thorough=thorough))
 
 
 @pytest.fixture
@@ -273,3 +276,15 @@ def test_a_call_passes_by_size_without_the_oracle(tmp_path: Path) -> None:
     assert session.check(torch.randn(1000), error=1e-5) == ""
     check = session.checker.summary("", [])
     assert (check.oracle, check.accuracy, check.notes) == ("reference", (), ())
+
+
+@pytest.mark.parametrize("thorough", [False, True])
+def test_a_change_of_the_shared_inputs_after_the_call_helps_nobody(tmp_path: Path, thorough: bool) -> None:
+    """Zeros for zeros would be right, but the judge's inputs are its own."""
+    session = Session(tmp_path, "return x * 2", "torch.randn(1000)")
+    inputs, _ = session.workload.draw_inputs(0, 7, Variant.PLAIN)
+    assert torch.equal(session.workload.inputs(0)[0], inputs[0]) and bool(inputs[0].any())
+    session.workload.inputs(0)[0].zero_()
+    assert bool(inputs[0].any())
+    assert "1000 of 1000 elements differ" in session.check(inputs[0], output=torch.zeros(1000), thorough=thorough)
+    assert session.check(inputs[0], thorough=thorough) == ""

@@ -24,7 +24,7 @@ from inlinebench.problem.forward import Output, run
 from inlinebench.problem.probe.probe import run_probe
 from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.variants import Variant
-from inlinebench.problem.workload import Workload, snapshot
+from inlinebench.problem.workload import Received, Workload, snapshot
 from inlinebench.records.result import Errors
 from inlinebench.wire.arithmetic import exact_arithmetic
 
@@ -100,8 +100,7 @@ class Pair:
     def call(self, variant: Variant, seed: int, only: Callable[[str], bool] = lambda _: True) -> Iterator[Judged]:
         """Judges one call of each available implementation on the same inputs."""
         workload = self._workload
-        non_tensors = workload.write_inputs(0, seed, variant)
-        inputs = [tensor.clone() for tensor in workload.inputs(0)]
+        inputs, non_tensors = workload.draw_inputs(0, seed, variant)
         arguments = workload.probed.input_form.arguments
         sensitivity = _Remembering(workload)
         reference = workload.reference()
@@ -122,7 +121,8 @@ class Pair:
             checker = Checker(workload, {}, None, sensitivity)
             failure = checker.check(CallCheck(
                 inputs, non_tensors, 0, before, expected, snapshot(reference),
-                tuple(map(repr, found.non_tensors)), {}, thorough=True, states_written=False, handed_in=found.tensors))
+                tuple(map(repr, found.non_tensors)), {}, thorough=True, states_written=False,
+                received=Received(found.tensors)))
             check = checker.summary("", [])
             worst = check.worst_error
             share = float("inf") if worst is None else worst / (check.tolerance or 1.0)

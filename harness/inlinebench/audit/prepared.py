@@ -206,8 +206,8 @@ class Prepared:
 
     def draw(self, variant: Variant, seed: int) -> tuple[list[torch.Tensor], tuple[Any, ...]]:
         """Returns the tensor inputs and the other arguments of a variant and a seed."""
-        non_tensors = self._workload.write_inputs(0, seed, variant)
-        return [tensor.to(self.device, copy=True) for tensor in self._workload.inputs(0)], non_tensors
+        tensors, non_tensors = self._workload.draw_inputs(0, seed, variant)
+        return [tensor.clone() for tensor in tensors], non_tensors
 
     def states(self) -> Tensors:
         """Returns the buffers of a new reference, by name."""

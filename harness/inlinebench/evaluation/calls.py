@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -174,8 +175,7 @@ class Calls:
         variant = next(self._variants) if variant is None else variant
         input_seed, random_seed = secret_random.getrandbits(62), self._public.getrandbits(62)
         buffer_set = self._buffer_rotation.next()
-        non_tensors = workload.write_inputs(buffer_set, input_seed, variant)
-        originals = {index: workload.inputs(buffer_set)[index].clone() for index in workload.probed.mutated}
+        private, non_tensors = workload.draw_inputs(buffer_set, input_seed, variant)
         before = self._input_sums(buffer_set)
         order = self._choose_block_order(number if ordered_as is None else ordered_as)
         called = self._requests.call(
@@ -190,16 +190,14 @@ class Calls:
         change = workload.source.describe(variant, input_seed)
         label = f"{what} ({change}{', blocks in shuffled order' if order else ''})"
         self._check_inputs(buffer_set, before, label)
-        shared = workload.inputs(buffer_set)
-        tensors = [originals.get(index, tensor).to(workload.device) for index, tensor in enumerate(shared)]
+        # From here on, nothing is read that the candidate, or work that it left on the GPU, could still write.
+        received, tensors = workload.receive(buffer_set), self._to_change(private)
         states_before = self._reference.states()
         output, sample = self._reference.run(tensors, non_tensors, random_seed, blocked=self._timings.warm)
-        # Again, because stopping a process does not stop the work that it queued on the GPU.
-        self._check_inputs(buffer_set, before, label)
         failure = self._checker.check(CallCheck(
-            inputs=tensors, non_tensors=non_tensors, random_seed=random_seed, states_before=states_before,
+            inputs=private, non_tensors=non_tensors, random_seed=random_seed, states_before=states_before,
             output=output, states_after=self._reference.states(), plain_outputs=called.non_tensors,
-            changed_inputs={index: tensors[index] for index in originals}, buffers=buffer_set,
+            changed_inputs={index: tensors[index] for index in workload.probed.mutated}, received=received,
             thorough=not profiled and self._thorough.next(variant),
         ))
         if failure:
@@ -295,20 +293,27 @@ class Calls:
             shared = self._workload.inputs(number)
             if not all(same_bits(shared[index], call.tensors[index]) for index in kept):
                 raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
+            received = replace(self._workload.receive(number), outputs=tuple(batch.outputs[number]))
+            tensors = self._to_change(call.tensors)
             states_before = self._reference.states()
-            output, _ = self._reference.run(call.tensors, call.non_tensors, call.random_seed, blocked=False)
+            output, _ = self._reference.run(tensors, call.non_tensors, call.random_seed, blocked=False)
             failure = self._checker.check(CallCheck(
                 inputs=call.tensors, non_tensors=call.non_tensors, random_seed=call.random_seed,
                 states_before=states_before, output=output, states_after=self._reference.states(),
                 plain_outputs=plain_outputs[number],
-                changed_inputs={index: call.tensors[index] for index in mutated}, buffers=number,
+                changed_inputs={index: tensors[index] for index in mutated}, received=received,
                 # A solution may reuse one buffer for its outputs, which then holds a later call's output.
                 outputs_written=not batch.written_over[number],
-                states_written=number == len(batch.calls) - 1, handed_in=batch.outputs[number],
+                states_written=number == len(batch.calls) - 1,
             ))
             if failure:
                 mismatch = self._checker.mismatch(what, call.variant)
                 raise self._wrong(f"{label}: {failure}", self._remarks(call.variant, number + 1), mismatch)
+
+    def _to_change(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Returns the inputs for the reference, with copies of those that it changes."""
+        mutated = self._workload.probed.mutated
+        return [tensor.clone() if index in mutated else tensor for index, tensor in enumerate(tensors)]
 
     def _choose_blocked(self, number: int, profile: bool) -> bool:
         """Whether to queue a call behind the blocking kernel."""

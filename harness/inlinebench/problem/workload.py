@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,18 @@ MOST_SETS_BYTES = 2 << 30
 """The most bytes for all sets together."""
 SETS_MEMORY_SHARE = 0.1
 """The largest share of the free device memory for all sets together."""
+
+@dataclass(frozen=True)
+class Received:
+    """What a candidate's call wrote, in the judge's private memory."""
+
+    outputs: tuple[torch.Tensor, ...] = ()
+    """The output tensors."""
+    inputs: Mapping[int, torch.Tensor] = field(default_factory=dict)
+    """The inputs that the reference changes, by index."""
+    states: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    """The states, by the reference's names. What the solution has none of is poison."""
+
 
 class Workload:
     """A problem at one shape, with everything that its solutions share. Call `close` to free the shared buffers.
@@ -79,6 +91,7 @@ class Workload:
         size = end
         self.arena: CpuArena | CudaArena = CpuArena(size) if host_arena else create(size, device)
         """The shared memory that contains all of these buffers."""
+        self._private: list[list[torch.Tensor] | None] = [None] * len(self.sets)
         self.costs: Costs | None = None
         """The costs of the harness's own steps. Measured on a GPU with timing."""
         self.batch_costs: BatchCosts | None = None
@@ -141,12 +154,33 @@ class Workload:
         """Returns the contents of the shared buffer of a state, on the device."""
         return view(self.arena.bytes, self.state_specs[name]).to(self.device)
 
-    def write_inputs(self, number: int, seed: int, variant: Variant) -> tuple[Any, ...]:
-        """Writes fresh inputs to a set, and poisons its outputs and the states. Returns the non-tensor arguments."""
-        non_tensors = self.source.write(seed, variant, self.inputs(number))
+    def draw_inputs(
+        self, number: int, seed: int, variant: Variant
+    ) -> tuple[list[torch.Tensor], tuple[Any, ...]]:
+        """Draws inputs in the judge's private memory, and copies them to a shared set. Poisons its outputs and states.
+
+        Returns the private tensors and the non-tensor arguments. Each set has private memory of its own, so that the
+        addresses that the reference reads differ from call to call as a solution's do.
+        """
+        private = self._private[number]
+        if private is None:
+            private = self._private[number] = [torch.empty_like(tensor, device=self.device)
+                                               for tensor in self.inputs(number)]
+        non_tensors = self.source.write(seed, variant, private)
+        for target, tensor in zip(self.inputs(number), private, strict=True):
+            target.copy_(tensor)
         self.poison([number])
         self.synchronize()
-        return non_tensors
+        return private, non_tensors
+
+    def receive(self, number: int) -> Received:
+        """Copies what a candidate wrote to a set of buffers, and its states, to private memory."""
+        shared = self.inputs(number)
+        return Received(
+            tuple(tensor.clone() for tensor in self.outputs(number)),
+            {index: shared[index].to(self.device, copy=True) for index in self.probed.mutated},
+            {name: self.state(name).clone() for name in self.states},
+        )
 
     def clear(self) -> None:
         """Overwrites all shared buffers, so that nothing of an earlier candidate is left."""

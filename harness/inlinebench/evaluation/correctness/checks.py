@@ -89,7 +89,7 @@ class Checker:
             failure = self._check_plain(call.output.non_tensors, call.plain_outputs)
         failure = failure or self._states.missing(call)
         if not failure and call.states_written:
-            self._states.accept()
+            self._states.accept(call)
         self._failed = self._failed or bool(failure)
         self._matched += call.outputs_written and not failure
         return failure
@@ -128,15 +128,14 @@ class Checker:
     def _items(self, call: CallCheck) -> Iterator[_Item]:
         """Yields the tensors of a call to compare: outputs, inputs that the reference changes, and states."""
         outputs = call.output.tensors if call.outputs_written else ()
-        handed_in = self._workload.outputs(call.buffers) if call.handed_in is None else call.handed_in
-        for index, (expected, got) in enumerate(zip(outputs, handed_in, strict=False)):
+        for index, (expected, got) in enumerate(zip(outputs, call.received.outputs, strict=False)):
             what = f"output {index}" if len(outputs) > 1 else "output"
             yield self._item(f"output {index}", what, got, expected, f"{what}: " if len(outputs) > 1 else "")
         for index, expected in call.changed_inputs.items() if call.outputs_written else ():
-            got = self._workload.inputs(call.buffers)[index].to(expected.device)
+            got = call.received.inputs[index]
             yield self._item(f"input {index}", f"input {index}, which the reference changes", got, expected)
         for name, expected in self._states.expected(call).items():
-            yield self._item(f"buffer {name}", f"buffer {name}", self._workload.state(name), expected)
+            yield self._item(f"buffer {name}", f"buffer {name}", call.received.states[name], expected)
 
     def _item(
         self, name: str, what: str, got: torch.Tensor, expected: torch.Tensor, prefix: str | None = None

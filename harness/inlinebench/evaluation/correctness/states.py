@@ -41,9 +41,9 @@ class StateChecks:
             self._before = call.states_before
         self._since.append(call)
 
-    def accept(self) -> None:
-        """Takes the states after the last call as those that the next call begins with."""
-        self._before = {name: self._workload.state(name).clone() for name in self._own_names}
+    def accept(self, call: CallCheck) -> None:
+        """Takes the states after a call as those that the next call begins with."""
+        self._before = {name: call.received.states[name] for name in self._own_names}
         self._since = []
 
     def missing(self, call: CallCheck) -> str:
