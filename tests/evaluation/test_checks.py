@@ -288,3 +288,11 @@ def test_a_change_of_the_shared_inputs_after_the_call_helps_nobody(tmp_path: Pat
     assert bool(inputs[0].any())
     assert "1000 of 1000 elements differ" in session.check(inputs[0], output=torch.zeros(1000), thorough=thorough)
     assert session.check(inputs[0], thorough=thorough) == ""
+
+
+def test_a_tolerance_of_zero_leaves_the_rounding_of_the_element(tmp_path: Path) -> None:
+    session, x = Session(tmp_path, "return x * 3", "torch.randn(1000)"), torch.randn(1000)
+    session.checker = Checker(session.workload, {}, 0.0)
+    neighbours = torch.nextafter(x * 3, torch.full((1000,), torch.inf))
+    assert session.check(x, output=neighbours) == ""
+    assert "1000 of 1000 elements differ" in session.check(x, factor=1 + 1e-5)

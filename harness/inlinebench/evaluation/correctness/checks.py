@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from inlinebench.compare.accuracy import accuracy
-from inlinebench.compare.tolerance import FACTOR, Comparison, by_size, root_mean_square
+from inlinebench.compare.tolerance import FACTOR, Comparison, root_mean_square
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.choices import Choices
 from inlinebench.evaluation.correctness.compared import Compared, compared, tolerance_of
@@ -28,7 +28,7 @@ SENSITIVE = 0.5
 """If `c * sigma` is more than this share of an output's size, as root mean squares, the result says so."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Item:
     """A tensor of a call that is compared."""
 
@@ -44,6 +44,11 @@ class _Item:
     """The reference's tensor."""
     tolerance: float
     """The tolerance that users see, times the strictness for this kind of tensor."""
+
+    @property
+    def is_inexact(self) -> bool:
+        """Whether it has floating-point or complex elements."""
+        return self.expected.is_floating_point() or self.expected.is_complex()
 
 
 class Checker:
@@ -148,7 +153,8 @@ class Checker:
         """Returns which tensor of the call is wrong, and how, or "" if none is."""
         items = list(self._items(call))
         found = {item.name: compared(item.what, item.got, item.expected, tolerance=item.tolerance) for item in items}
-        found |= self._judged(call, [item for item in items if call.thorough or not found[item.name].passed])
+        found |= self._judged(
+            call, {item: found[item.name] for item in items if call.thorough or not found[item.name].passed})
         for item in items:
             result = found[item.name]
             if not result.passed and item.name.startswith("buffer"):
@@ -160,11 +166,11 @@ class Checker:
                 return item.prefix + result.describe()
         return ""
 
-    def _judged(self, call: CallCheck, items: Sequence[_Item]) -> dict[str, Compared]:
-        """Compares tensors again, by the rule. Returns them by name, without those that could not be judged by it."""
-        suspects = {item.name: Suspect(
-            item.name, item.got, item.expected, item.tolerance,
-            None if call.thorough else by_size(item.expected, item.tolerance)) for item in items if item.tolerance}
+    def _judged(self, call: CallCheck, items: Mapping[_Item, Compared]) -> dict[str, Compared]:
+        """Compares tensors again, by the rule, and returns the results by name. `items` has those by size."""
+        suspects = {item.name: Suspect(item.name, item.got, item.expected, item.tolerance,
+                                       None if call.thorough else by_size.limit)
+                    for item, by_size in items.items() if item.is_inexact}
         if suspects:
             self._sensitivity.measure(call, list(suspects.values()), sample=call.thorough and not self._accuracy)
         judged = {}
