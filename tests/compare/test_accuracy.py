@@ -38,3 +38,9 @@ def test_any_floating_point_dtype_has_an_accuracy(dtype: torch.dtype) -> None:
     found = accuracy("output", exact.to(dtype), exact.to(dtype), exact, at=torch.arange(100),
                      sigma=torch.ones(100, dtype=torch.float64))
     assert found.solution == found.reference and found.solution.rel_l2 > 0
+
+
+def test_values_whose_squares_overflow_have_a_relative_error() -> None:
+    exact = torch.tensor([1e300, -1e300, 0.0], dtype=torch.float64)
+    found = accuracy("output", exact * (1 + 1e-6), exact, exact, at=torch.arange(3), sigma=torch.zeros(3))
+    assert found.solution.rel_l2 == pytest.approx(1e-6) and found.reference.rel_l2 == 0

@@ -56,7 +56,7 @@ SOLUTIONS = {
     "gated/needs_positive_x": "return x.abs() * gate",
     "numpy/needs_positive_gate": "return x * gate.abs()",
     "far/exact": "return nn.functional.layer_norm(x.double(), x.shape[-1:]).float() * gate",
-    "far/wrong": "return nn.functional.layer_norm(x, x.shape[-1:], eps=1e-3) * gate",
+    "far/wrong": "return nn.functional.layer_norm(x, x.shape[-1:], eps=1e-1) * gate",
 }
 ADVICE = "matches on inputs as drawn"
 

@@ -91,6 +91,9 @@ class Pair:
         self.implementations: dict[str, bool] = {
             **dict.fromkeys(self._module.HONEST, True), **dict.fromkeys(self._module.CHEATS, False)}
         self.few: bool = getattr(self._module, "FEW", False)
+        """Whether outputs have too few elements for every cheat to show in every call."""
+        self.hidden: tuple[str, ...] = getattr(self._module, "REVEALED_BY_SIGNS", ())
+        """Cheats that inputs as drawn hide, and random signs do not."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -36,8 +36,7 @@ def _errors(values: torch.Tensor, exact: torch.Tensor, unit: torch.Tensor, sigma
     # Bin 0 is for errors below one half, bin n for those from 2**(n - 2) on; the last one has no end.
     bins = torch.frexp(ulps.clamp(min=0.25)).exponent.add(1).clamp(max=MOST_ULPS)
     counts = torch.bincount(bins.long(), minlength=MOST_ULPS + 1).tolist() if ulps.numel() else []
-    size = float(torch.linalg.vector_norm(exact[known]))
-    rel_l2 = float(torch.linalg.vector_norm(error[known])) / size if size else 0.0
+    rel_l2 = _relative_norm(error[known], exact[known])
     used = known & (sigma > 0)
     scaled = (error - ULPS * unit).clamp(min=0)[used] / sigma[used]
     if not scaled.numel():
@@ -45,6 +44,15 @@ def _errors(values: torch.Tensor, exact: torch.Tensor, unit: torch.Tensor, sigma
     scaled = scaled.clamp(max=LARGEST).sort().values
     median, most = scaled[scaled.numel() // 2], scaled[int(0.999 * (scaled.numel() - 1))]
     return Errors(float(median), float(most), float(scaled[-1]), rel_l2, tuple(counts))
+
+
+def _relative_norm(error: torch.Tensor, exact: torch.Tensor) -> float:
+    """Returns the L2 norm of the error over that of the exact values, whose squares may overflow. 0 if these are 0."""
+    largest = exact.abs().amax() if exact.numel() else torch.zeros(())
+    if not float(largest):
+        return 0.0
+    norm = torch.linalg.vector_norm
+    return min(float(norm(error / largest) / norm(exact / largest)), LARGEST)
 
 
 def _wide(values: torch.Tensor) -> torch.Tensor:

@@ -164,15 +164,17 @@ class Calls:
 
     def _call(
         self, number: int, *, counted: bool, trace: Traced = "nothing", variant: Variant | None = None,
-        ordered_as: int | None = None,
+        ordered_as: int | None = None, thorough: bool = False,
     ) -> Called:
         """Makes one call of the solution and one of the reference on the same inputs, and compares them.
 
-        `variant` is drawn if it is None. Blocks run in the order of the call with the number `ordered_as`. Raises
-        Failed if the solution changed inputs that the reference does not change, or if values differ.
+        `variant` is drawn if it is None. Blocks run in the order of the call with the number `ordered_as`. Some calls
+        are thorough even if that is not asked for. Raises Failed if the solution changed inputs that the reference does
+        not change, or if values differ.
         """
         workload, secret_random, profiled = self._workload, self._secret_random, trace != "nothing"
         variant = next(self._variants) if variant is None else variant
+        thorough = thorough or (not profiled and self._thorough.next(variant))
         input_seed, random_seed = secret_random.getrandbits(62), self._public.getrandbits(62)
         buffer_set = self._buffer_rotation.next()
         private, non_tensors = workload.draw_inputs(buffer_set, input_seed, variant)
@@ -198,14 +200,14 @@ class Calls:
             inputs=private, non_tensors=non_tensors, random_seed=random_seed, states_before=states_before,
             output=output, states_after=self._reference.states(), plain_outputs=called.non_tensors,
             changed_inputs={index: tensors[index] for index in workload.probed.mutated}, received=received,
-            thorough=not profiled and self._thorough.next(variant),
+            thorough=thorough,
         ))
         if failure:
             what += ", blocks in shuffled order" if order else ""
             mismatch = self._checker.mismatch(what, variant)
             errors = [note for note in called.notes if note.startswith((CUDA_REPORTS, UNINITIALISED))]
             raise self._wrong(f"{label}: {failure}", errors or self._remarks(variant, number), mismatch)
-        self._matched_as_drawn = self._matched_as_drawn or variant is Variant.PLAIN
+        self._matched_as_drawn = self._matched_as_drawn or (variant is Variant.PLAIN and thorough)
         if not profiled:
             self._timings.add_reference(sample, counted)
             if self._tools.baselines is not None:
@@ -222,13 +224,13 @@ class Calls:
     def _remarks(self, variant: Variant, number: int) -> list[str]:
         """Returns remarks on a call that differs: whether random numbers or only changed inputs may be to blame.
 
-        Makes another call on inputs as drawn if there was none yet. Raises Failed if that call fails, too.
+        Makes another thorough call on inputs as drawn if there was none yet. Raises Failed if that call fails, too.
         """
         draws = [DRAWS] if self._workload.probed.random else []
         if variant is Variant.PLAIN:
             return draws
         if not self._matched_as_drawn:
-            self._call(number + 1, counted=False, variant=Variant.PLAIN, ordered_as=number)
+            self._call(number + 1, counted=False, variant=Variant.PLAIN, ordered_as=number, thorough=True)
         return [*draws, AS_DRAWN]
 
     def _time_loops(self) -> None:

@@ -11,6 +11,8 @@ from tests.numerics.choices import ROUNDED, SORTS, Sort
 ROWS = 8192
 COLUMNS = 4096
 
+FEW = True
+
 SHAPES = {"small": {"ROWS": 1100, "COLUMNS": 300}}
 
 
