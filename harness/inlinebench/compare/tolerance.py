@@ -108,12 +108,12 @@ class Limit:
 
     def of(self, expected: torch.Tensor, where: slice | torch.Tensor) -> torch.Tensor:
         """Returns the limits of the elements with these expected values, at the flat indices `where`."""
-        size = expected.abs()
-        limit = size * self.relative + self.floor
-        if self.ulp:
-            # The spacing of floating-point numbers is the epsilon times the power of two at or below the number.
-            exponent = torch.frexp(size.clamp(min=self.smallest, max=LARGEST)).exponent
-            limit += torch.ldexp(torch.full_like(size, self.ulp / 2), exponent)
+        limit = expected.abs()
+        # The spacing of floating-point numbers is the epsilon times the power of two at or below the number.
+        exponent = torch.frexp(limit.clamp(min=self.smallest, max=LARGEST)).exponent if self.ulp else None
+        limit.mul_(self.relative).add_(self.floor)
+        if exponent is not None:
+            limit += torch.ldexp(torch.full_like(limit, self.ulp / 2), exponent)
         if self.absolute is not None:
             limit += self.absolute[where]
         return limit if self.bound is None else torch.maximum(limit, self.bound.of(expected, where))
@@ -309,11 +309,10 @@ def _share(out: torch.Tensor, expected: torch.Tensor, limit: Limit, where: slice
 
     NaN or an infinity on both sides gives 0. If the other side differs, the result is infinite.
     """
-    error = (out - expected).abs()
-    share = error / limit.of(expected, where)
-    if bool(torch.isfinite(share).all()):  # the usual case: both sides are finite, and no division by 0
+    share = (out - expected).abs().div_(limit.of(expected, where))
+    if math.isfinite(float(share.amax())):  # the usual case: both sides are finite, and no division by 0
         return share
-    share = torch.where(error == 0, 0.0, share)
+    share = torch.where(out == expected, 0.0, share)
     special = ~(torch.isfinite(out) & torch.isfinite(expected))
     return torch.where(special, torch.where(same(out, expected), 0.0, math.inf).to(share.dtype), share)
 

@@ -79,10 +79,21 @@ def _own_bytes() -> int:
 
 
 def free_bytes(device: torch.device) -> int:
-    """Returns the bytes that can still be allocated on the device."""
+    """Returns the bytes that any process can still allocate on the device. Empties this process's cache first."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
         return int(torch.cuda.mem_get_info(device)[0])
+    return available_bytes()
+
+
+def allocatable_bytes(device: torch.device) -> int:
+    """Returns the bytes that this process can still allocate on the device, including what PyTorch's allocator caches.
+
+    Leaves the cache as it is, so that the same memory can be allocated again in each call without delay.
+    """
+    if device.type == "cuda":
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + cached
     return available_bytes()
 
 

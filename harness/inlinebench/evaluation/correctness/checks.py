@@ -152,9 +152,10 @@ class Checker:
     def _check_tensors(self, call: CallCheck) -> str:
         """Returns which tensor of the call is wrong, and how, or "" if none is."""
         items = list(self._items(call))
-        found = {item.name: compared(item.what, item.got, item.expected, tolerance=item.tolerance) for item in items}
+        found = {item.name: compared(item.what, item.got, item.expected, tolerance=item.tolerance)
+                 for item in items if not (call.thorough and item.is_inexact)}
         found |= self._judged(
-            call, {item: found[item.name] for item in items if call.thorough or not found[item.name].passed})
+            call, {item: found.get(item.name) for item in items if call.thorough or not found[item.name].passed})
         for item in items:
             result = found[item.name]
             if not result.passed and item.name.startswith("buffer"):
@@ -166,10 +167,10 @@ class Checker:
                 return item.prefix + result.describe()
         return ""
 
-    def _judged(self, call: CallCheck, items: Mapping[_Item, Compared]) -> dict[str, Compared]:
-        """Compares tensors again, by the rule, and returns the results by name. `items` has those by size."""
+    def _judged(self, call: CallCheck, items: Mapping[_Item, Compared | None]) -> dict[str, Compared]:
+        """Compares tensors by the rule, and returns the results by name. `items` has those by size, if known."""
         suspects = {item.name: Suspect(item.name, item.got, item.expected, item.tolerance,
-                                       None if call.thorough else by_size.limit)
+                                       None if by_size is None else by_size.limit)
                     for item, by_size in items.items() if item.is_inexact}
         if suspects:
             self._sensitivity.measure(call, list(suspects.values()), sample=call.thorough and not self._accuracy)

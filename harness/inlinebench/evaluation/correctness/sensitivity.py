@@ -218,12 +218,14 @@ def _perturb(runs: Runs, measured: Sequence[_Measured]) -> None:
     runs on the same inputs, so that its own error is known for each element.
     """
     for number in range(1, RUNS + 1):
-        for size, group in _by_size(each for each in measured if each.needs_more).items():
+        measured = [each for each in measured if each.needs_more]
+        for size, group in _by_size(measured).items():
             found = runs.perturbed(Perturbation(size, number))
             for each in group:
                 each.add(found)
     for number in range(RUNS + 1, MOST_RUNS + 1):
-        for size, group in _by_size(each for each in measured if each.needs_further(number)).items():
+        measured = [each for each in measured if each.needs_further(number)]
+        for size, group in _by_size(measured).items():
             pair = runs.pair(Perturbation(FACTOR * size, number, rounded=True))
             for each in group:
                 each.add_pair(pair)
