@@ -253,10 +253,18 @@ def compare(
     output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, limit: Limit
 ) -> Comparison:
     """Compares one output with the reference and, if there is one, the oracle. All tensors have the same shape."""
-    tally = _Tally(limit.tolerance)
+    return compare_and_find(output, reference, oracle, limit)[0]
+
+
+def compare_and_find(
+    output: torch.Tensor, reference: torch.Tensor, oracle: torch.Tensor | None, limit: Limit
+) -> tuple[Comparison, torch.Tensor]:
+    """Compares as `compare` does, and also returns the flat indices of the wrong elements."""
+    tally, found = _Tally(limit.tolerance), [torch.zeros(0, dtype=torch.int64, device=output.device)]
     for judged in judge(output, reference, oracle, limit):
-        tally.add(judged)
-    return tally.finish(output)
+        if tally.add(judged):
+            found.append(judged.bad.nonzero().flatten() + judged.begin)
+    return tally.finish(output), torch.cat(found)
 
 
 class _Tally:
@@ -268,7 +276,8 @@ class _Tally:
         self.error_squares = self.oracle_squares = self.reference_squares = 0.0
         self.first: tuple[int, float, float] | None = None
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: Judged) -> int:
+        """Adds a chunk, and returns how many of its elements are wrong."""
         failures = int(judged.bad.sum())
         self.failed += failures
         if failures and self.first is None:
@@ -278,6 +287,7 @@ class _Tally:
             self._measure(judged, judged.share)
         elif failures:
             self.worst = self.max_abs = max(self.worst, float(judged.errors(0.0).amax()))
+        return failures
 
     def _measure(self, judged: Judged, share: torch.Tensor) -> None:
         self.worst = max(self.worst, float(judged.errors(self.tolerance).amax()) if share.numel() else 0.0)

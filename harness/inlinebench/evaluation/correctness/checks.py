@@ -184,8 +184,12 @@ class Checker:
             if suspect.limit is None:
                 self._notes.add(BY_SIZE_ONLY)
             oracle = suspect.exact if self._sensitivity.has_oracle else None
-            judged[item.name] = compared(
-                item.what, item.got, item.expected, oracle, tolerance=item.tolerance, limit=suspect.limit)
+            if oracle is not None and suspect.limit is not None and suspect.comparison is not None:
+                judged[item.name] = Compared(
+                    item.what, item.got, item.expected, oracle, suspect.limit, suspect.comparison)
+            else:
+                judged[item.name] = compared(
+                    item.what, item.got, item.expected, oracle, tolerance=item.tolerance, limit=suspect.limit)
             self._note(item, suspect)
         if call.thorough and not self._accuracy:
             self._accuracy = tuple(

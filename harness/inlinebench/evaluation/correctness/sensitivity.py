@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 
 from inlinebench.compare.tolerance import (
     FACTOR,
     OWN_ERRORS,
+    Comparison,
     Limit,
     by_sensitivity,
+    compare_and_find,
     judge,
     perturbation_of,
     root_mean_square,
@@ -38,7 +41,8 @@ larger than that of 12 samples has a probability below 1e-12."""
 SAMPLE = 1 << 20
 """About how many elements of a tensor are in a sample."""
 FEWEST_RUNS = 6
-"""If fewer of the first runs succeed, since the reference raises for perturbed values, nothing is concluded."""
+"""If fewer of the first runs succeed, since the reference raises for perturbed values, nothing is concluded. As many
+are made for a sample, whose elements are only reported."""
 
 
 @dataclass
@@ -59,6 +63,8 @@ class Suspect:
     """The oracle's tensor, or the reference's if there is no oracle. None: not known."""
     limit: Limit | None = None
     """The limit of each element. None: it could not be measured."""
+    comparison: Comparison | None = None
+    """The result of the comparison with this limit, if it is known already."""
     excused: bool = False
     """Whether the reference's own error allows more than the tolerance in some elements."""
     sample: Sample | None = None
@@ -115,7 +121,7 @@ class Sensitivity:
         """Sets `exact` and `limit` of suspects, as far as the runs are possible, and `sample` if that is asked for.
 
         With `everywhere`, the limit is that of the first `RUNS` runs in all elements. Without it, only elements that
-        need their sensitivity to pass have it in their limit.
+        need their sensitivity to pass have it in their limit. Sets `comparison` if no element does.
         """
         if not self.may_perturb:
             return
@@ -148,9 +154,15 @@ class Runs:
         self, call: CallCheck, oracle: ReferenceCopy | None, own: ReferenceCopy, weights: Mapping[str, Values]
     ) -> None:
         self._call, self._oracle, self._own = call, oracle, own
-        self._inputs = [Values(tensor) for tensor in call.inputs]
         self._weights = weights
-        self._states = {name: Values(tensor) for name, tensor in call.states_before.items()}
+
+    @cached_property
+    def _inputs(self) -> list[Values]:
+        return [Values(tensor) for tensor in self._call.inputs]
+
+    @cached_property
+    def _states(self) -> dict[str, Values]:
+        return {name: Values(tensor) for name, tensor in self._call.states_before.items()}
 
     def have_room_for(self, suspects: Sequence[Suspect]) -> bool:
         """Whether inputs in float64, and for each element the exact one, a perturbed one, a limit and sums fit."""
@@ -250,9 +262,11 @@ class _Measured:
 
     def __init__(self, suspect: Suspect, exact: torch.Tensor, *, sample: bool, everywhere: bool) -> None:
         self.suspect, self._exact = suspect, exact
-        self._size, self._all_runs = root_mean_square(exact), sample or everywhere
-        self._at = (torch.arange(exact.numel(), device=exact.device) if everywhere
-                    else _beyond(self._limit(None), suspect, exact))
+        self._size = root_mean_square(exact)
+        self._certain_runs = RUNS if everywhere else FEWEST_RUNS if sample else 0
+        self._comparison, self._at = compare_and_find(suspect.got, suspect.reference, exact, self._limit(None))
+        if everywhere:
+            self._at = torch.arange(exact.numel(), device=exact.device)
         every = max(1, exact.numel() // SAMPLE)
         self._sampled = torch.arange(0, exact.numel(), every, device=exact.device) if sample else None
         self._tracked = self._at if self._sampled is None else torch.cat([self._at, self._sampled])
@@ -265,7 +279,7 @@ class _Measured:
     @property
     def needs_more(self) -> bool:
         """Whether to make another of the first `RUNS` runs."""
-        return self._all_runs or not self._pass()
+        return self._runs < self._certain_runs or not self._pass()
 
     def needs_further(self, number: int) -> bool:
         """Whether to make a pair of runs with this number, out of `MOST_RUNS`."""
@@ -292,7 +306,7 @@ class _Measured:
 
     def finish(self) -> None:
         """Sets the suspect's limit and sample, if enough runs succeeded."""
-        if self._runs < FEWEST_RUNS and (self._all_runs or not self._pass()):
+        if self._runs < FEWEST_RUNS and (self._certain_runs or not self._pass()):
             return
         reach, rounding = self._parts(least_runs=1)
         absolute = None
@@ -300,6 +314,7 @@ class _Measured:
             absolute = torch.zeros(self._exact.numel(), dtype=torch.float64, device=self._exact.device)
             absolute[self._at] = reach + rounding
         self.suspect.limit = self._limit(absolute)
+        self.suspect.comparison = self._comparison if absolute is None else None
         self.suspect.excused = bool((rounding > reach).any())
         if self._sampled is not None:
             sigma = (self._squares[self._at.numel():] / self._runs).sqrt()
@@ -329,13 +344,6 @@ class _Measured:
         exact = self._exact_at[: self._at.numel()]
         found = [judged.share for judged in judge(self._got, self._reference, exact, limit)]
         return torch.cat([share for share in found if share is not None])
-
-
-def _beyond(limit: Limit, suspect: Suspect, exact: torch.Tensor) -> torch.Tensor:
-    """Returns the flat indices of the elements that are beyond a limit."""
-    bad = [judged.bad.nonzero().flatten() + judged.begin
-           for judged in judge(suspect.got, suspect.reference, exact, limit)]
-    return torch.cat(bad) if bad else torch.zeros(0, dtype=torch.int64, device=exact.device)
 
 
 def _take(tensor: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
