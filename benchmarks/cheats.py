@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "harness"), str(ROOT)]
 
+from inlinebench.foreign import message, one_line, quotation  # noqa: E402
 from inlinebench.records.result import Result  # noqa: E402
 from tests.planted import Planted, evaluate_all, read_all  # noqa: E402
 
@@ -70,10 +71,11 @@ def report(part: str, cases: Sequence[Planted], results: dict[str, Result], seco
     for case in cases:
         result = results[case.name]
         mark = "" if as_expected(case, result) else f" **(expected {case.expected}: {case.caught_by})**"
-        reason = result.reason.replace("|", "\\|").replace("\n", " ")[:LONGEST_REASON]
+        reason = one_line(result.reason.replace("\n", " "), None).replace("|", "\\|")[:LONGEST_REASON]
         print(f"| {case.path.parent.name}/{case.path.stem} | {result.verdict}{mark} | {reason} |")
     for case in wrong:
-        print(f"\n{case.name}: {results[case.name].reason}\n{(results[case.name].log or '')[-1500:]}", file=sys.stderr)
+        reason, log = results[case.name].reason, results[case.name].log or ""
+        print(f"\n{message(f'{case.name}: {reason}')}\n{quotation(log[-1500:])}", file=sys.stderr)
     return not wrong
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "harness"))
 
+from inlinebench.foreign import first_line  # noqa: E402
 from inlinebench.records.jsonl import read  # noqa: E402
 from inlinebench.records.result import Result, Verdict  # noqa: E402
-from inlinebench.report.text import one_line  # noqa: E402
 
 LEVELS = (1, 2, 3)
 EXCEPTIONS: dict[str, str] = {}
@@ -58,7 +58,7 @@ def report(results: Sequence[Result]) -> int:
         expected = result.verdict is Verdict.SKIPPED or result.problem in EXCEPTIONS
         unexpected += not expected
         cause = EXCEPTIONS.get(result.problem, "" if expected else "UNEXPECTED")
-        print(f"{result.problem}: {result.verdict}: {one_line(result.reason)} {f'({cause})' if cause else ''}")
+        print(f"{result.problem}: {result.verdict}: {first_line(result.reason)} {f'({cause})' if cause else ''}")
     return int(unexpected > 0 or not results)
 
 

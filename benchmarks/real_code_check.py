@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from inlinebench.foreign import first_line
 from inlinebench.records import jsonl
 from inlinebench.records.result import Result, Verdict
-from inlinebench.report.text import one_line
 
 ROOT = Path(__file__).resolve().parent.parent
 SHOWN = 400
@@ -58,7 +58,7 @@ def _not_passed(results: Sequence[Result], recorded: Mapping[str, str]) -> Itera
     if found:
         yield "### Recorded as passed\n"
     for result in found:
-        yield f"- {name_of(result)}: {result.verdict}{_errors(result)}: {one_line(result.reason)[:SHOWN]}"
+        yield f"- {name_of(result)}: {result.verdict}{_errors(result)}: {first_line(result.reason)[:SHOWN]}"
 
 
 def _errors(result: Result) -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 
-from inlinebench.report.text import one_line
+from inlinebench.foreign import first_line
 
 USUAL_RATIO, USUAL_SHARE = 1.0, 0.95
 """The least share of builds that take no longer than stock's."""
@@ -215,7 +215,7 @@ def _not_built(ours: Sequence[Build], recorded: Mapping[str, str]) -> Iterator[s
 
 def _end(build: Build) -> str:
     state = f" ({build.state})" if build.state not in ("", build.end.value) else ""
-    return f"{build.end.value}{state}: {one_line(build.reason)[:SHOWN]}".rstrip(": ")
+    return f"{build.end.value}{state}: {first_line(build.reason)[:SHOWN]}".rstrip(": ")
 
 
 def _listed(title: str, items: Iterable[str]) -> str:

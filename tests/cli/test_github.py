@@ -53,7 +53,7 @@ def test_the_line_of_a_build_error_is_the_only_one_with_the_quoted_text(tmp_path
 
 def test_a_reason_cannot_add_commands(tmp_path: Path) -> None:
     text = annotation(result("p,a/b:c", Verdict.WRONG, reason="50%\n::set-env name=x::y"), None, tmp_path)
-    assert text == "::error title=p%2Ca/b%3Ac (full)%3A wrong::50%25%0A::set-env name=x::y"
+    assert text == "::error title=p%2Ca/b%3Ac (full)%3A wrong::50%25%0A  | ::set-env name=x::y"
 
 
 def test_a_failure_of_a_library_solution_is_a_warning(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from inlinebench.records.result import Verdict
 
+from ..hostile import faults
 from .test_bad_inputs import FAST, PROBLEM, SOLUTION, inlinebench, line, results, write
 
 pytestmark = pytest.mark.slow
@@ -87,3 +89,20 @@ def test_names_beyond_the_encoding_of_stdout_are_escaped(here: Path) -> None:
     write(here / "problems/é.py", PROBLEM)
     done = inlinebench(here, "list", environment={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0 and r"\xe9" in done.stdout
+
+
+@pytest.mark.parametrize("shown", ["--verbose", "--feedback"])
+def test_a_solution_commands_neither_the_terminal_nor_the_ci_service(here: Path, cache: Path, shown: str) -> None:
+    said = "a\n::stop-commands::x\r\n  ##[group]b\r\x1b[2J\x9b1A\u202e\u2028::error::c\n##vso[task.complete]d"
+    source = f"print({said!r})\nraise RuntimeError({said!r})\n"
+    for name in ("::stop-commands::x", "##[group]b", "\x1b[2J\r", "c\n::error::d"):
+        write(here / f"solutions/twice/{name}.py", source)
+    environment = {**os.environ, "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(here),
+                   "GITHUB_STEP_SUMMARY": str(here / "summary.md")}
+    command = line("check", *FAST, "--cache", str(cache), "--junit", "out.xml", shown)
+    done = subprocess.run(command, cwd=here, check=False, capture_output=True, env=environment, timeout=300)
+    listed = subprocess.run(line("list"), cwd=here, check=True, capture_output=True, timeout=300)
+    files = [(here / name).read_bytes() for name in ("summary.md", "out.xml")]
+    for output in (done.stdout, done.stderr, listed.stdout, *files):
+        assert faults(output.decode()) == [] and r"\x1b[2J" in html.unescape(output.decode())
+    assert done.returncode == 1 and done.stderr.count(b"\n::error file=") == 4

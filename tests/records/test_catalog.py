@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,14 @@ def test_an_unreadable_problem_file_has_an_error(tmp_path: Path) -> None:
     (tmp_path / "binary.py").write_bytes(b"\xff\x00")
     assert "binary.py" in read_problem(tmp_path / "binary.py").error
     assert "none.py" in read_problem(tmp_path / "none.py").error
+
+
+def test_python_does_not_warn_about_a_problem_file(tmp_path: Path) -> None:
+    """Its warnings print a line of the file, which a CI service may obey."""
+    (tmp_path / "escape.py").write_text('N = 4\nx = [0][\n::len("\\d::")]\n')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_problem(tmp_path / "escape.py").error == ""
 
 
 def test_a_missing_problems_folder_is_an_error_and_a_missing_solutions_folder_is_empty(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from inlinebench.records.times import Baseline, Roofline, Spread
 from inlinebench.report.terminal.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
 from inlinebench.report.terminal.log_end import end_of_log
 
+from ..hostile import faults
 from .samples import FAILURES, any_result, check, mismatch, result, timing
 
 REASON = """\
@@ -47,7 +48,7 @@ def test_any_result_gives_a_few_printable_lines(found: Result) -> None:
     text = feedback(found)
     assert str(found.verdict) in text.splitlines()[0]
     assert len(text) <= MOST_CHARACTERS and len(text.splitlines()) <= MOST_LINES
-    assert all(line.isprintable() and line.strip() for line in text.split("\n"))
+    assert all(line.strip() for line in text.split("\n")) and faults(text) == []
     text.encode()
 
 
@@ -101,7 +102,7 @@ class TestWrong:
             "weights: by name; oracle: float64",
             "--seed 7 draws the same inputs again",
             "the end of the log:",
-            "  printed by it",
+            "  | printed by it",
         ]
 
     def test_the_worst_element_is_marked_and_comes_after_the_first_ones(self) -> None:
@@ -123,20 +124,21 @@ class TestWrong:
 
     def test_a_reason_that_is_not_about_values_is_shown(self) -> None:
         reason = "an output has shape [48, 96]; the reference's has [96, 48]"
-        assert lines_of(result(verdict=Verdict.WRONG, reason=reason))[1:] == [reason]
+        assert lines_of(result(verdict=Verdict.WRONG, reason=reason))[1:] == [f"  | {reason}"]
 
 
 class TestBuildFailed:
     def test_compiler_errors_are_quoted_without_the_log(self) -> None:
         lines = lines_of(result(verdict=Verdict.BUILD_FAILED, reason=REASON, log="nvcc said all this\n" + TRACEBACK))
         assert lines[1:] == [
-            *REASON.splitlines(),
+            *(f"  | {line}" for line in REASON.splitlines()),
             "Line numbers refer to the strings passed as cpp_sources and cuda_sources, counted from 1.",
         ]
 
     def test_an_error_without_a_line_shows_the_end_of_the_compiler_output(self) -> None:
         found = result(verdict=Verdict.BUILD_FAILED, reason="no nvcc on PATH", log="one\n\ntwo\n" + TRACEBACK)
-        assert lines_of(found)[1:] == ["no nvcc on PATH", "the end of the log:", "  one", "  two", "  building"]
+        assert lines_of(found)[1:] == [
+            "  | no nvcc on PATH", "the end of the log:", "  | one", "  | two", "  | building"]
 
 
 class TestCrashed:
@@ -144,24 +146,24 @@ class TestCrashed:
         found = result(verdict=Verdict.CRASHED, reason="RuntimeError: no tile fits", log=TRACEBACK, seed=3,
                        check=check(calls=4))
         assert lines_of(found)[1:] == [
-            "RuntimeError: no tile fits",
+            "  | RuntimeError: no tile fits",
             "calls that matched before: 4",
             "--seed 3 draws the same inputs again",
             "the end of the log:",
-            "  Traceback (most recent call last):",
-            '    File "a/solutions/p/s.py", line 8, in forward',
-            '      raise RuntimeError("no tile fits")',
-            '    File "a/torch/nn/functional.py", line 3, in f',
-            "      call()",
-            "  RuntimeError: no tile fits",
-            "  and the next line",
+            "  | Traceback (most recent call last):",
+            '  |   File "a/solutions/p/s.py", line 8, in forward',
+            '  |     raise RuntimeError("no tile fits")',
+            '  |   File "a/torch/nn/functional.py", line 3, in f',
+            "  |     call()",
+            "  | RuntimeError: no tile fits",
+            "  | and the next line",
         ]
 
     def test_without_a_traceback_it_shows_the_last_output(self) -> None:
         log = "\n".join(f"line {number}" for number in range(100))
         lines = lines_of(result(verdict=Verdict.TIMED_OUT, reason="no answer within 8 s", log=log))
-        assert lines[1] == "no answer within 8 s"
-        assert lines[-1] == "  line 99" and len(lines) < 25
+        assert lines[1] == "  | no answer within 8 s"
+        assert lines[-1] == "  | line 99" and len(lines) < 25
 
     def test_for_a_wrong_result_it_shows_the_end_of_the_log_rather_than_a_traceback(self) -> None:
         assert end_of_log(TRACEBACK + "later", 3, 80, traceback=False)[-1] == "later"
@@ -172,7 +174,7 @@ def test_a_rejected_solution_shows_why_and_what_to_do() -> None:
     found = result(verdict=Verdict.REJECTED, reason="no kernel of its own ran", check=check(calls=25),
                    kernels=Kernels(0.0, (KernelShare("gemm", "library", 0.25, 1.0),)))
     lines = lines_of(found)
-    assert lines[1:3] == ["no kernel of its own ran", "calls that matched before: 25"]
+    assert lines[1:3] == ["  | no kernel of its own ran", "calls that matched before: 25"]
     assert lines[3].startswith("What to do: ")
     assert lines[-1] == "  0.250 ms  100.0%  library  gemm"
 

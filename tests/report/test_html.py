@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inlinebench.foreign import block
 from inlinebench.records.result import Build, Environment, Kernels, KernelShare, Result, Verdict
 from inlinebench.records.times import Baseline, Roofline, Spread, Timing
 from inlinebench.report.comparison import compare
 from inlinebench.report.formats.html import page
 from inlinebench.report.page.charts import Charts
-from inlinebench.report.page.foreign import clean
 from inlinebench.report.page.render import render
 from inlinebench.report.rows import arrange
 
@@ -129,19 +129,7 @@ def test_any_results_make_a_page_without_foreign_active_content(
         == len(every)
     for text in (failed.reason, source):
         # A parser drops the newline at the start of a `pre`.
-        assert clean(text).strip("\n") in read.text
-
-
-@given(_html)
-def test_cleaning_is_idempotent(text: str) -> None:
-    assert clean(clean(text)) == clean(text)
-
-
-def test_cleaning_keeps_ordinary_text_and_replaces_deceptive_characters() -> None:
-    source = "def f():\n\n\treturn 'é, 漢字, a\u00a0b'\n"
-    assert clean(source) == source
-    assert clean("\x1b[31mred\x1b[0m\r\nnext\rlast") == "red\nnext\nlast"
-    assert clean("a\u202eb\x00c\ud800d\u200be") == "a\ufffdb\ufffdc\ufffdd\ufffde"
+        assert block(text).strip("\n") in read.text
 
 
 def test_the_policy_allows_only_the_pages_own_script_and_style() -> None:

@@ -46,8 +46,8 @@ def test_a_failure_has_its_reason_and_log(tmp_path: Path) -> None:
     (case,) = suite_of(tmp_path / "out.xml")
     failure, output = case
     assert failure.get("message") == "build_failed: x.cu(3): error: <oops> & more"
-    assert failure.text == reason
-    assert (output.tag, output.text) == ("system-out", "\ufffd[31mred\ufffd\ufffd")
+    assert failure.text == "build_failed: x.cu(3): error: <oops> & more\n  | second line"
+    assert (output.tag, output.text) == ("system-out", r"  | \x1b[31mred\x00\ud800")
 
 
 @given(st.lists(any_result(), max_size=4))

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inlinebench.foreign import one_line
 from inlinebench.records.result import Environment, Result, Verdict
 from inlinebench.records.times import Baseline, Spread, Timing
 from inlinebench.report.formats.markdown import ROOM, code, document, table
-from inlinebench.report.text import one_line
 
 from .samples import FAILURES, any_result, check, result
 from .thirty import HOSTILE, thirty

@@ -109,7 +109,7 @@ def test_untrusted_names_cannot_move_the_cursor() -> None:
     with Progress(stream=stream) as progress:
         progress.start(1)
         progress.finished(result("p/\x1b[2Js\r"))
-    assert stream.getvalue() == "[1/1] p/s full: passed\n"
+    assert stream.getvalue() == "[1/1] p/\\x1b[2Js\\r full: passed\n"
 
 
 def test_tqdm_is_imported_only_for_a_bar() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.report.text import grid, laid_out, one_line, quoted, significant
+from inlinebench.report.text import brief_reason, grid, significant
 
 
 @pytest.mark.parametrize(
@@ -34,34 +34,10 @@ def test_significant_is_within_half_a_percent(value: float) -> None:
     assert float(significant(value)) == pytest.approx(value, rel=0.005)
 
 
-def test_laid_out_text_keeps_whitespace_but_no_control_characters() -> None:
-    assert laid_out("a\n\n  \t b  c\x1b[2J\x07 \n") == ["a", "         b  c\N{REPLACEMENT CHARACTER}"]
-    assert quoted("\n a  b\n  2 | c\n    | ^\nd\n  e") == ["a b", "  2 | c", "    | ^"]
-    assert quoted(" \n") == []
-
-
-@given(st.text())
-def test_the_first_quoted_line_equals_one_line(reason: str) -> None:
-    lines = quoted(reason)
-    assert (lines[0] if lines else "") == one_line(reason)
-    assert all(line.isprintable() and line.startswith(" ") for line in lines[1:])
-
-
-def test_one_line_is_the_first_line_that_is_not_blank() -> None:
-    assert one_line("\n \n  two \t words\nmore") == "two words"
-
-
-def test_escape_sequences_and_control_characters_never_reach_the_terminal() -> None:
-    assert one_line("\x1b[31merror\x1b[0m: \x1b]0;title\x07no\x08\u202e such") == "error: no\ufffd\ufffd such"
-
-
-def test_a_long_line_is_cut() -> None:
-    assert one_line("x" * 600) == "x" * 499 + "…"
-
-
-@given(st.text() | st.text(st.characters(categories=["Cs", "Cc", "Cf", "Zl"])))
-def test_one_line_is_one_printable_line(text: str) -> None:
-    assert one_line(text).isprintable()
+def test_a_reason_is_shown_with_the_source_lines_that_it_quotes() -> None:
+    assert brief_reason("\n a  b\r\n  2 | \tc\n    |  ^\nd\n  e") == "a  b\n  |   2 |   c\n  |     |  ^"
+    assert brief_reason("a" * 600) == "a" * 499 + "…"
+    assert brief_reason(" \n") == ""
 
 
 def test_a_name_that_looks_like_a_number_is_unchanged_in_a_grid() -> None:

@@ -13,6 +13,7 @@ from inlinebench.cli import arguments as command_line
 from inlinebench.cli.arguments import AUDIT
 from inlinebench.cli.exits import NOT_PASSED, OK, show
 from inlinebench.cli.parsing.parser import Parser
+from inlinebench.foreign import inert_json
 from inlinebench.records import catalog, selection
 from inlinebench.records.catalog import FULL, Problem
 from inlinebench.records.errors import UsageError
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     audits: list[Audit] = []
     for audit in audited(chosen, wanted):
         audits.append(audit)
-        show(json.dumps(audit.to_json(), default=str) if as_json else text_of(audit))
+        show(inert_json(json.dumps(audit.to_json(), default=str)) if as_json else text_of(audit))
     if not as_json:
         show(summary(audits))
     return NOT_PASSED if any(audit.faults for audit in audits) else OK

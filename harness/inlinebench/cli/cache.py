@@ -16,6 +16,7 @@ from inlinebench.compile.cache import contents
 from inlinebench.compile.cache.contents import Item
 from inlinebench.compile.cache.folder import cache_folder
 from inlinebench.compile.cache.prune import Removed, clear, prune
+from inlinebench.foreign import one_line
 from inlinebench.records.errors import UsageError
 from inlinebench.records.options import CACHE_LIMIT_GIB, at_home, default_cache, default_cache_limit, gib
 
@@ -109,7 +110,7 @@ def _row(kind: str, items: Sequence[Item]) -> list[str]:
 def _largest_row(item: Item) -> list[str]:
     key = item.path.name[:12] if item.path.is_dir() else ""
     name = next((library.name for library in item.path.glob("*.so")), "") if key else item.path.name
-    return [name, key, size_text(item.size), _time(item.used)]
+    return [one_line(name), key, size_text(item.size), _time(item.used)]
 
 
 def _prune(root: Path, limit: float) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from io import TextIOWrapper
 from typing import TextIO
 
+from inlinebench.foreign import message
 from inlinebench.records.errors import CannotWrite, NoDevice, NoSandbox, UsageError
 
 OK, NOT_PASSED, UNUSABLE, NO_DEVICE, INTERRUPTED = 0, 1, 2, 3, 130
@@ -50,6 +51,11 @@ def show(text: str) -> None:
         raise CannotWrite(f"standard output can't be written ({error.strerror})") from error
 
 
+def say(text: str) -> None:
+    """Prints a message on stderr. Its first line begins with the harness's own words; the others are quoted."""
+    print(message(text), file=sys.stderr, flush=True)
+
+
 def _prepare_streams() -> None:
     """Opens standard streams that are closed, and lets the others show names that their encoding lacks."""
     for descriptor in range(3):
@@ -64,9 +70,9 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _complain(prog: str, message: str, status: int) -> int:
+def _complain(prog: str, what: str, status: int) -> int:
     try:
-        print(f"{prog}: {message}", file=sys.stderr, flush=True)
+        say(f"{prog}: {what}")
     except OSError:  # nobody can be told
         _discard(sys.stderr)
     return status

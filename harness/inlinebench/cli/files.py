@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
+from inlinebench.cli.exits import say
 from inlinebench.records import jsonl
 from inlinebench.records.errors import UsageError
 from inlinebench.records.result import Result
@@ -28,7 +28,7 @@ def read(path: Path) -> list[Result]:
     except ValueError as error:
         raise UsageError(f"{error}; name a file that --out wrote, with this version or an older one") from error
     for warning in warned:
-        print(warning.message, file=sys.stderr)
+        say(str(warning.message))
     return found
 
 

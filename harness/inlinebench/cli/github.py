@@ -8,10 +8,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from inlinebench.cli.exits import say
+from inlinebench.foreign import LONGEST, message, one_line
 from inlinebench.records.library import LIBRARY
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.formats import markdown
-from inlinebench.report.text import laid_out, one_line
 
 MOST = 50
 """Annotations of a run. GitHub shows even fewer."""
@@ -37,7 +38,7 @@ def report(results: Sequence[Result], files: Mapping[str, Path], environment: Ma
             with open(summary, "a", encoding="utf-8") as file:
                 file.write(markdown.table(results))
         except OSError as error:
-            print(f"GITHUB_STEP_SUMMARY: {summary} can't be written ({error.strerror})", file=sys.stderr)
+            say(f"GITHUB_STEP_SUMMARY: {summary} can't be written ({error.strerror})")
 
 
 def annotation(result: Result, path: Path | None, root: Path) -> str:
@@ -48,10 +49,10 @@ def annotation(result: Result, path: Path | None, root: Path) -> str:
         place = {"file": os.path.relpath(own, root) if own.is_relative_to(root.resolve()) else str(own)}
         if line := line_of(result.reason, own):
             place["line"] = str(line)
-    place["title"] = one_line(f"{result.problem}/{result.solution} ({result.shape}): {result.verdict}")
-    facts = ",".join(f"{name}={_escaped(text, ':,')}" for name, text in place.items())
+    place["title"] = f"{result.problem}/{result.solution} ({result.shape}): {result.verdict}"
+    facts = ",".join(f"{name}={_escaped(one_line(text, None), ':,')}" for name, text in place.items())
     kind = "warning" if result.failed_derived or result.solution == LIBRARY else "error"
-    return f"::{kind} {facts}::{_escaped(chr(10).join(laid_out(result.reason)), '')}"
+    return f"::{kind} {facts}::{_escaped(message(result.reason, LONGEST), '')}"
 
 
 def line_of(reason: str, path: Path) -> int | None:
@@ -68,6 +69,6 @@ def line_of(reason: str, path: Path) -> int | None:
 
 
 def _escaped(text: str, more: Iterable[str]) -> str:
-    for letter in ("%", "\r", "\n", *more):
+    for letter in ("%", "\n", *more):
         text = text.replace(letter, f"%{ord(letter):02X}")
     return text

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from inlinebench.cli.exits import say
 from inlinebench.compile.cache.contents import FAILED
 from inlinebench.compile.cache.folder import make_cache_folder
 from inlinebench.records.errors import UsageError
@@ -27,7 +27,7 @@ def only_failed(choices: Sequence[Choice], options: Options) -> Sequence[Choice]
         raise UsageError(f"--last-failed: {error}; name the cache's folder with --cache, or clear the cache") from error
     chosen = [choice for choice in choices if str(choice[1]) in failed]
     if not chosen:
-        print("--last-failed: none of these failed last time, so all are evaluated", file=sys.stderr)
+        say("--last-failed: none of these failed last time, so all are evaluated")
     return chosen or choices
 
 
@@ -45,7 +45,7 @@ def remember(results: Sequence[Result], options: Options) -> None:
     try:
         _write(fine, _file(options))
     except OSError as error:
-        print(f"--last-failed will not know this run: {error.filename}: {error.strerror}", file=sys.stderr)
+        say(f"--last-failed will not know this run: {error.filename}: {error.strerror}")
 
 
 def _write(fine: Mapping[str, bool], file: Path) -> None:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 
 from inlinebench.cli.arguments import EVALUATING
-from inlinebench.cli.exits import UNUSABLE, ended
+from inlinebench.cli.exits import UNUSABLE, ended, say
 from inlinebench.cli.run import run
 from inlinebench.version import __version__
 
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[0] not in COMMANDS:
         nearest = get_close_matches(given[0], COMMANDS, n=1)
         hint = f"did you mean {nearest[0]}?" if nearest else f"choose from {', '.join(COMMANDS)}"
-        print(f"inlinebench: there is no command {given[0]!r}; {hint}", file=sys.stderr)
+        say(f"inlinebench: there is no command {given[0]!r}; {hint}")
         return UNUSABLE
     prog = f"inlinebench {given[0]}"
     return ended(prog, lambda: _command(given[0])(given[1:]))

@@ -5,11 +5,10 @@ Each result of a shard says which part of how many results it belongs to, so mis
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from inlinebench.cli.exits import show
+from inlinebench.cli.exits import say, show
 from inlinebench.cli.files import read_all, write
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.records.errors import UsageError
@@ -27,11 +26,10 @@ def main(arguments: Sequence[str]) -> int:
     write(given.out, "".join(to_json(result) + "\n" for result in merged))
     show(f"{len(merged)} results in {given.out}")
     if doubles := several(merged):
-        print(f"{len(doubles)} rows have several results, from different sources or devices: {', '.join(doubles[:5])}",
-              file=sys.stderr)
+        say(f"{len(doubles)} rows have several results, from different sources or devices: {', '.join(doubles[:5])}")
     gaps = missing(merged)
     for gap in gaps:
-        print(f"inlinebench merge: {gap}", file=sys.stderr)
+        say(f"inlinebench merge: {gap}")
     return int(bool(gaps))
 
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inlinebench.cli.exits import say
 from inlinebench.records.catalog import Solution
 from inlinebench.records.errors import UsageError
 from inlinebench.records.options import STANDARD_INPUT, Options
-from inlinebench.report.text import one_line
 
 if TYPE_CHECKING:
     from inlinebench.response import Block
@@ -53,7 +53,7 @@ def _blocks(text: str, name: str, *, every: bool) -> dict[str, Block]:
     if every:
         return {f"{name}_block_{block.index}": block for block in solutions(text)}
     chosen = choose(text)
-    print(f"{name}: {one_line(chosen.why)}", file=sys.stderr)
+    say(f"{name}: {chosen.why}")
     return {name: chosen.block}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from inlinebench.cli import arguments as command_line
 from inlinebench.cli.arguments import RUN, Command
-from inlinebench.cli.exits import ended, show
+from inlinebench.cli.exits import ended, say, show
 from inlinebench.cli.responses import with_responses
 from inlinebench.records import catalog, option_rules, options
 from inlinebench.records.errors import CannotWrite, NoDevice
@@ -134,4 +134,4 @@ def _say_folders(wanted: options.Options) -> None:
     if not wanted.quiet and Path.cwd() != options.ROOT:
         files = wanted.names and all(Path(name).suffix == ".py" for name in wanted.names)
         problems = "as named" if files else os.path.realpath(wanted.problems)
-        print(f"problems: {problems}; solutions: {os.path.realpath(wanted.solutions)}", file=sys.stderr)
+        say(f"problems: {problems}; solutions: {os.path.realpath(wanted.solutions)}")

@@ -10,6 +10,7 @@ import ast
 import os
 import re
 import stat
+import warnings
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,7 +156,9 @@ def read_problem(path: Path) -> Problem:
     if unusable := _file_error(path):
         return Problem(path.stem, path, error=unusable)
     try:
-        tree = ast.parse(path.read_bytes(), filename=str(path))  # as Python reads it
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python would print a line of the file, such as one with an unknown escape
+            tree = ast.parse(path.read_bytes(), filename=str(path))  # as Python reads it
     except (OSError, SyntaxError, ValueError) as error:
         return Problem(path.stem, path, error=describe_syntax_error(path, error))
     assigned = {name: node for node in tree.body for name in assigned_names(node)}

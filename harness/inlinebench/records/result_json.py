@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
+from inlinebench.foreign import inert_json
 from inlinebench.records.result import Result
 
 SCHEMA = 2
@@ -25,7 +26,7 @@ def to_json(result: Result) -> str:
 
     Raises ValueError for NaN and infinity, which JSON cannot represent.
     """
-    return json.dumps({"schema": SCHEMA, **_encode(result)}, allow_nan=False)
+    return inert_json(json.dumps({"schema": SCHEMA, **_encode(result)}, allow_nan=False))
 
 
 def from_json(line: str) -> Result:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from inlinebench.foreign import first_line, one_line
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.comparison import Change, ComparedRow
-from inlinebench.report.text import ABSENT, grid, interval, one_line
+from inlinebench.report.formats.markdown import code
+from inlinebench.report.text import ABSENT, grid, interval
 
 HEADERS = ["problem", "solution", "shape", "change", "before", "after", "after / before"]
 QUIET = frozenset({Change.SAME, Change.STILL_FAILING})
@@ -18,16 +20,17 @@ def text(found: Sequence[ComparedRow], *, everything: bool = False) -> str:
     """Returns a table of the changed rows (with `everything`: of all rows), the reasons of failures, and the counts."""
     shown = _shown(found, everything)
     blocks = [grid(HEADERS, [cells(each) for each in shown], ["left"] * len(HEADERS)) if shown else "",
-              "\n".join(_reasons(shown)), count(found)]
+              "\n".join(map(": ".join, _reasons(shown))), count(found)]
     return "\n\n".join(filter(None, blocks))
 
 
 def markdown(found: Sequence[ComparedRow], *, everything: bool = False) -> str:
     """Returns the same as `text` in Markdown."""
     shown = _shown(found, everything)
-    lines = [_line(HEADERS), _line(["---"] * len(HEADERS)), *(_line(cells(each)) for each in shown)] if shown else []
-    reasons = [f"- {_escaped(reason)}" for reason in _reasons(shown)]
-    return "\n\n".join(filter(None, ["\n".join(lines), "\n".join(reasons), _escaped(count(found))])) + "\n"
+    rows = [[*map(code, each.row), *cells(each)[len(each.row) :]] for each in shown]
+    lines = [f"| {' | '.join(row)} |" for row in (HEADERS, ["---"] * len(HEADERS), *rows)] if shown else []
+    reasons = [f"- {code(name)}: {verdict}: {code(reason)}" for name, verdict, reason in _reasons(shown)]
+    return "\n\n".join(filter(None, ["\n".join(lines), "\n".join(reasons), count(found)])) + "\n"
 
 
 def count(found: Sequence[ComparedRow]) -> str:
@@ -55,21 +58,7 @@ def state(result: Result | None) -> str:
     return interval(result.timing.speedup)
 
 
-def _reasons(shown: Sequence[ComparedRow]) -> list[str]:
-    return [f"{one_line('/'.join(each.row[:2]))}: {each.after.verdict}: {one_line(each.after.reason)}"
+def _reasons(shown: Sequence[ComparedRow]) -> list[tuple[str, str, str]]:
+    """Returns name, verdict and reason of what does not pass now."""
+    return [(one_line("/".join(each.row[:2])), str(each.after.verdict), first_line(each.after.reason))
             for each in shown if each.after is not None and each.after.verdict is not Verdict.PASSED]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(map(_escaped, cells)) + " |"
-
-
-def _escaped(text: str) -> str:
-    """Escapes text for Markdown. Names and reasons come from untrusted files."""
-    special = r"\`*_{}[]<>|#!@~&"
-    return "".join(f"\\{letter}" if letter in special and letter not in "@&" else _ENTITIES.get(letter, letter)
-                   for letter in text)
-
-
-_ENTITIES = {"@": "&#64;", "&": "&amp;"}
-"""Characters that a backslash does not escape: they would mention a user or begin an entity."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inlinebench.foreign import one_line
 from inlinebench.records.result import Mismatch
-from inlinebench.report.text import one_line
 
 LONGEST_VALUE, LONGEST_NAME = 40, 80
 PATTERNS = 6

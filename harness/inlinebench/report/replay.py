@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+from inlinebench.foreign import one_line
 from inlinebench.records.result import Result
-from inlinebench.report.text import one_line
 
 
 def command(result: Result) -> str:

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from inlinebench.foreign import one_line
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.result import Result
 from inlinebench.records.times import Timing
 from inlinebench.report.terminal.summary import SolutionSummary
-from inlinebench.report.terminal.table import cells_of, columns_of  # the same figures in every report
-from inlinebench.report.text import ABSENT, one_line
+from inlinebench.report.terminal.table import cells_of, columns_of, over  # the same figures in every report
+from inlinebench.report.text import ABSENT
 
 _TEXTS = ("problem", "solution", "shape", "device", "verdict")
 LONGEST_NAME = 120
@@ -162,4 +163,4 @@ def _times(timing: Timing) -> dict[str, float]:
         values["wall ms"] = timing.wall_ms.median
     if timing.roofline:
         values["% of roofline"] = timing.roofline.ms / timing.solution_ms.median
-    return {**values, **{f"over {each.name}": each.speedup.median for each in timing.baselines}}
+    return {**values, **{over(each): each.speedup.median for each in timing.baselines}}

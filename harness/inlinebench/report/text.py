@@ -1,4 +1,4 @@
-"""Formats numbers, and sanitizes untrusted text for terminals."""
+"""Formats numbers, reasons and tables."""
 
 from __future__ import annotations
 
@@ -6,49 +6,25 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
+from inlinebench.foreign import BAR, LONGEST, message
 from inlinebench.records.times import Spread
 
 ABSENT = "—"
 QUOTED = 4
 """The most lines of a reason that are shown after its first line."""
-_ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\))")
-"""Terminal control sequences: colours, cursor movement (CSI), titles and links (OSC)."""
+_COLOUR = re.compile(r"\x1b\[\d+m")
+"""What `Screen.paint` writes."""
 
 
-def one_line(text: str, limit: int = 500) -> str:
-    """Returns the first line of `text` that is not blank, with whitespace collapsed, cut after `limit` characters.
-
-    Reasons and names come from untrusted files and compilers. Control characters are removed or replaced, so that they
-    cannot manipulate the terminal.
-    """
-    lines = (" ".join(line.split()) for line in _ESCAPES.sub("", text).splitlines())
-    return _fit(next(filter(None, lines), ""), limit)
-
-
-def laid_out(text: str, limit: int = 500) -> list[str]:
-    """Returns the lines of `text` that are not blank, sanitized as by `one_line`.
-
-    Keeps their whitespace, so that a compiler's caret stays below its position in the source line.
-    """
-    lines = (line.expandtabs().rstrip() for line in _ESCAPES.sub("", text).splitlines())
-    return [_fit(line, limit) for line in lines if line]
-
-
-def quoted(reason: str) -> list[str]:
-    """Returns the first line of a reason and the indented lines after it, which quote the source line."""
-    lines = laid_out(reason)[: 1 + QUOTED]
-    following = takewhile(lambda line: line.startswith(" "), lines[1:])
-    return [one_line(reason), *following] if lines else []
-
-
-def _fit(line: str, limit: int) -> str:
-    line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line)
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+def brief_reason(reason: str) -> str:
+    """Returns the first line of a reason, and below it the indented lines that follow it, which quote the source."""
+    first, *others = message(reason, LONGEST).split("\n")
+    return "\n".join([first, *takewhile(lambda line: line.startswith(f"{BAR} "), others[:QUOTED])])
 
 
 def visible_length(line: str) -> int:
-    """Returns the number of characters of a line without terminal control sequences."""
-    return len(_ESCAPES.sub("", line))
+    """Returns the number of characters of a line without colours."""
+    return len(_COLOUR.sub("", line))
 
 
 def significant(value: float, digits: int = 3) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from inlinebench.foreign import one_line
 from inlinebench.records.build_request import BuildOutcome
-from inlinebench.report.text import ABSENT, grid, one_line, quoted
+from inlinebench.report.text import ABSENT, brief_reason, grid
 from inlinebench.scheduler.prebuild import Prebuilt
 
 LATER = "its constructor needs a GPU; it is built when it is evaluated"
@@ -92,7 +93,7 @@ def table(rows: Iterable[BuildReport], notes: Sequence[str] = ()) -> str:
     Seconds are those of this run's compilers.
     """
     ordered = sorted(rows, key=lambda row: (row.problem, row.solution))
-    said = [f"{one_line(row.problem)}/{one_line(row.solution)}: {row.state}: " + "\n".join(quoted(row.reason))
+    said = [f"{one_line(row.problem)}/{one_line(row.solution)}: {row.state}: {brief_reason(row.reason)}"
             for row in ordered if row.reason]
     cells = [_cells(row) for row in ordered]
     blocks = [grid(list(_COLUMNS), cells, list(_COLUMNS.values())), "\n".join(said), "\n".join(notes)]

@@ -10,6 +10,7 @@ import time
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection
 
+from inlinebench.foreign import quotation
 from inlinebench.records.errors import ServerDied
 from inlinebench.records.result import Result
 from inlinebench.serve.endpoint import Endpoint, endpoint
@@ -37,7 +38,7 @@ def ask(request: Request) -> Result:
     if reply.error is not None:
         raise reply.error
     if reply.result is None:
-        raise ServerDied(f"the harness failed; please report this:\n{reply.traceback}")
+        raise ServerDied(f"the harness failed; please report this:\n{quotation(reply.traceback or '')}")
     return reply.result
 
 
@@ -94,4 +95,4 @@ def _last_words(where: Endpoint) -> str:
         said = where.log.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         said = ""
-    return f"{where.log} ends with:\n{said[-LOG_TAIL:]}" if said else "its log is empty"
+    return f"{where.log} ends with:\n{quotation(said[-LOG_TAIL:])}" if said else "its log is empty"

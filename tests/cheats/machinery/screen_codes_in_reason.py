@@ -1,7 +1,7 @@
 """Fails with a message that would repaint the screen of whoever reads it.
 
 Mechanism: an exception's text ends up in the reason, and the reason in the terminal. Cursor movements in it wipe the
-line out and write another one with another verdict. Here control sequences are taken out of what is shown.
+line out and write another one with another verdict. Here control characters are shown as escapes.
 """
 
 import torch

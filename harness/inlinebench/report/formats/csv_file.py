@@ -7,14 +7,14 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 
+from inlinebench.foreign import one_line
 from inlinebench.records.result import Check, Environment, Result, Verdict
 from inlinebench.records.times import Roofline, Spread, Timing
-from inlinebench.report.text import one_line
 
 LONGEST = 2000
 """The most characters of a text."""
 Value = str | int | float | None
-_FORMULA = re.compile(r"['=+\-@\uff1d\uff0b\uff0d\uff20]")
+_FORMULA = re.compile(r"\s*['=+\-@\uff1d\uff0b\uff0d\uff20]")
 """The first character of a formula in a spreadsheet, in ASCII or full width, or an apostrophe."""
 
 _NOTHING = Result("", "", "", "", Verdict.SKIPPED, reason="none")

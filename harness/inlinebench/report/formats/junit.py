@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
+from inlinebench.foreign import first_line, message, one_line, quotation
 from inlinebench.records.errors import CannotWrite, UsageError
 from inlinebench.records.result import Result, Verdict
-from inlinebench.report.text import one_line
-
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 does not allow: control characters, lone surrogates."""
 
 _OUTCOMES = {Verdict.SKIPPED: "skipped", Verdict.INTERNAL_ERROR: "error"}
 """The element of a verdict; `failure` for others that are not `passed`."""
@@ -76,19 +72,16 @@ def _document(results: Sequence[Result]) -> ElementTree.Element:
 
 
 def _add_case(suite: ElementTree.Element, result: Result) -> None:
-    name = f"{result.solution}[{result.shape}]"
     case = ElementTree.SubElement(suite, "testcase", {
-        "classname": _clean(result.problem), "name": _clean(name), "time": _seconds(result.seconds or 0.0)})
+        "classname": one_line(result.problem), "name": one_line(f"{result.solution}[{result.shape}]"),
+        "time": _seconds(result.seconds or 0.0)})
     if result.verdict is not Verdict.PASSED:
-        facts = {"type": str(result.verdict), "message": f"{result.verdict}: {one_line(result.reason)}"}
-        ElementTree.SubElement(case, _OUTCOMES.get(result.verdict, "failure"), facts).text = _clean(result.reason)
+        facts = {"type": str(result.verdict), "message": f"{result.verdict}: {first_line(result.reason)}"}
+        failure = ElementTree.SubElement(case, _OUTCOMES.get(result.verdict, "failure"), facts)
+        failure.text = f"{result.verdict}: {message(result.reason)}"
     if result.log:
-        ElementTree.SubElement(case, "system-out").text = _clean(result.log)
+        ElementTree.SubElement(case, "system-out").text = quotation(result.log)
 
 
 def _seconds(time: float) -> str:
     return f"{time:.3f}"
-
-
-def _clean(text: str) -> str:
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

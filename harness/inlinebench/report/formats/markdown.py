@@ -7,11 +7,12 @@ import sys
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 
+from inlinebench.foreign import first_line, one_line
 from inlinebench.records.result import Environment, Result, Verdict
 from inlinebench.report.rows import Row, Table, arrange, summary_label
 from inlinebench.report.terminal.summary import NOT_TRIED, SolutionSummary, summary
 from inlinebench.report.terminal.table import remarks_on
-from inlinebench.report.text import ABSENT, one_line, percent, significant
+from inlinebench.report.text import ABSENT, percent, significant
 
 ROOM = 60_000
 """The most characters of a comment. GitHub allows 65536."""
@@ -60,7 +61,7 @@ def _environment(environment: Environment) -> str:
 
 
 def code(text: str) -> str:
-    """Returns the first line of `text` as inline code for a table cell. No character in it can end the code.
+    """Returns `text` in one line as inline code for a table cell. No character in it can end the code.
 
     A pipe ends a cell even in code, a backtick ends code, and a backslash escapes the next character in some contexts.
     If the text has one of them, all characters but letters, digits and spaces become numeric entities.
@@ -119,7 +120,7 @@ def _lines(headers: list[str], rules: list[str], rows: list[list[str]]) -> list[
 
 def _reasons(failed: Sequence[Row], room: int) -> str:
     lines = [
-        f"- {_mark(row.result.verdict)} {code(row.label)}: {row.result.verdict}: {code(row.result.reason)}"
+        f"- {_mark(row.result.verdict)} {code(row.label)}: {row.result.verdict}: {code(first_line(row.result.reason))}"
         for row in failed
     ]
     kept = _within(lines, room - 200)

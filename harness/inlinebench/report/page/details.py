@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from inlinebench.foreign import block
 from inlinebench.records.result import Accuracy, Check, Environment, Kernels, Result, Verdict
 from inlinebench.records.times import GpuState, Roofline, Spread, Timing
 from inlinebench.report import accuracy, mismatches
-from inlinebench.report.page.foreign import clean
 from inlinebench.report.page.source import SourceLine, excerpt
 from inlinebench.report.page.source import lines as numbered
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
@@ -96,13 +96,13 @@ def details(result: Result, source: str | None, *, environment: bool) -> Details
 
 def short_reason(result: Result) -> str:
     """Returns the reason, cut to a few lines."""
-    lines = clean(result.reason).strip("\n").split("\n")
+    lines = block(result.reason).strip("\n").split("\n")
     shown = [line if len(line) <= REASON_LINE else line[: REASON_LINE - 1] + "…" for line in lines[:REASON_LINES]]
     return "\n".join([*shown, "…"] if len(lines) > REASON_LINES else shown)
 
 
 def _told(result: Result) -> Iterator[Section]:
-    if (reason := clean(result.reason).strip("\n")) != short_reason(result):
+    if (reason := block(result.reason).strip("\n")) != short_reason(result):
         yield DetailBlock("The whole reason", reason, False)
     if result.mismatch is not None:
         found = result.mismatch

@@ -17,18 +17,18 @@ from importlib.resources import files
 import jinja2
 from markupsafe import Markup, escape
 
+from inlinebench.foreign import block, one_line
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.changes import QUIET, cells, count
 from inlinebench.report.comparison import Change, ComparedRow
 from inlinebench.report.comparison import Row as RowName
 from inlinebench.report.page.charts import Charts
 from inlinebench.report.page.entries import Entry, columns_of, entries, kind_of
-from inlinebench.report.page.foreign import clean
 from inlinebench.report.page.matrix import matrix
 from inlinebench.report.rows import Row, Table, device_timing, summary_label
 from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, summary
 from inlinebench.report.terminal.table import NO_SPEEDUP
-from inlinebench.report.text import ABSENT, one_line, percent, significant
+from inlinebench.report.text import ABSENT, percent, significant
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else clean(str(value)),
+        finalize=lambda value: value if isinstance(value, Markup) else block(str(value)),
     )
     made.filters |= {"breakable": _breakable, "classes": lambda change: str(change).replace(",", "").replace(" ", "-")}
     return made
@@ -90,7 +90,7 @@ def _environment() -> jinja2.Environment:
 
 def _breakable(name: object) -> Markup:
     """Returns a name that may be broken after its underscores and slashes."""
-    return Markup(re.sub(r"([_/])(?=.)", r"\1<wbr>", str(escape(clean(str(name))))))
+    return Markup(re.sub(r"([_/])(?=.)", r"\1<wbr>", str(escape(one_line(str(name))))))
 
 
 def _own(name: str) -> str:

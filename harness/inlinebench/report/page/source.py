@@ -14,7 +14,7 @@ from pygments.lexers.c_like import CudaLexer
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
-from inlinebench.report.page.foreign import clean
+from inlinebench import foreign
 
 AROUND = 4
 """Lines that are shown before and after a named line."""
@@ -72,7 +72,7 @@ def _literal(start: int, text: str) -> Iterator[tuple[int, _TokenType, str]]:
 def lines(source: str, reason: str, file: str) -> tuple[SourceLine, ...]:
     """Returns all lines of a solution's source. Marks those that the reason names, by their numbers in `file` or by
     quoting them."""
-    text = clean(source)
+    text = foreign.block(source)
     named = _named(text.split("\n"), reason, file)
     return tuple(SourceLine(number, code, number in named) for number, code in enumerate(_highlighted(text), 1))
 
@@ -110,7 +110,7 @@ def _span(kind: str, text: str) -> str:
 
 
 def _named(source: Sequence[str], reason: str, file: str) -> set[int]:
-    quoted = {_spaced(match[1]) for match in map(_QUOTED.fullmatch, reason.splitlines()) if match}
+    quoted = {_spaced(match[1]) for match in map(_QUOTED.fullmatch, foreign.lines(reason)) if match}
     found = {number for number, line in enumerate(source, 1) if _spaced(line) in quoted}
     own = {int(number) for name, number in _IN_FILE.findall(reason) if name.rpartition("/")[2] == file}
     return own | (found if len(found) <= MOST_NAMED else set())

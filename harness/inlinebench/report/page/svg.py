@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from inlinebench.foreign import one_line
 from inlinebench.report.page.axes import LogAxis
 from inlinebench.report.rows import Row
 
@@ -83,7 +84,8 @@ def steps(parent: Element, kind: str, points: list[Place]) -> None:
 
 def text(parent: Element, kind: str, at: Place, words: str, anchor: str = "start") -> None:
     """Adds a text. `anchor` is `start`, `middle` or `end`."""
-    add(parent, "text", kind, x=at[0], y=at[1], **({} if anchor == "start" else {"text_anchor": anchor})).text = words
+    found = add(parent, "text", kind, x=at[0], y=at[1], **({} if anchor == "start" else {"text_anchor": anchor}))
+    found.text = one_line(words)
 
 
 def mark(parent: Element, row: Row, number: int, at: Place, told: str) -> None:

@@ -1,6 +1,6 @@
 """Feedback: one result as a short plain text for a person or a model that improves the solution.
 
-All its facts are in the result. Untrusted text is sanitized line by line.
+All its facts are in the result. Foreign text is quoted.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from inlinebench.foreign import BAR, lines, one_line
 from inlinebench.records.result import Kernels, Mismatch, Result, Verdict
 from inlinebench.records.times import Roofline, Spread, Timing
 from inlinebench.report import accuracy, mismatches
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP, lost
-from inlinebench.report.text import interval, laid_out, one_line, significant
+from inlinebench.report.text import interval, significant
 
 MOST_LINES, MOST_CHARACTERS = 60, 6000
 LONGEST_LINE, LONGEST_NAME = 240, 80
@@ -91,9 +92,8 @@ def _seed(result: Result) -> Iterator[str]:
 
 
 def _build_failed(result: Result) -> Iterator[str]:
-    lines = laid_out(result.reason, LONGEST_LINE)
-    yield from lines[:REASON_LINES]
-    if any(line.startswith(("cpp_sources", "cuda_sources")) for line in lines):
+    yield from _quoted(result.reason, REASON_LINES)
+    if any(line.startswith(("cpp_sources", "cuda_sources")) for line in result.reason.split("\n")):
         yield "Line numbers refer to the strings passed as cpp_sources and cuda_sources, counted from 1."
     else:
         compilers = (result.log or "").partition(TRACEBACK)[0]  # the traceback only repeats that the build failed
@@ -102,7 +102,7 @@ def _build_failed(result: Result) -> Iterator[str]:
 
 def _failed(result: Result) -> Iterator[str]:
     """Lines for failures without values to show."""
-    yield from _lines(result.reason, LOG_LINES)
+    yield from _quoted(result.reason, LOG_LINES)
     if result.verdict in (Verdict.REJECTED, Verdict.CRASHED, Verdict.TIMED_OUT) and result.check is not None:
         yield f"calls that matched before: {result.check.calls}"
     if result.verdict in _NEXT:
@@ -114,17 +114,17 @@ def _failed(result: Result) -> Iterator[str]:
 
 
 def _end_of_log(result: Result, most: int) -> Iterator[str]:
-    lines = end_of_log(result.log or "", most, LONGEST_LINE - 2, traceback=result.verdict is not Verdict.WRONG)
-    if lines:
+    last = end_of_log(result.log or "", most, LONGEST_LINE - len(BAR), traceback=result.verdict is not Verdict.WRONG)
+    if last:
         yield "the end of the log:"
-        yield from (f"  {line}" for line in lines)
+        yield from (f"{BAR}{line}" for line in last)
 
 
-def _lines(text: str, most: int) -> Iterator[str]:
-    """Yields the lines of a text that are not blank, at most `most` of them."""
-    lines = [line for line in (one_line(each, LONGEST_LINE) for each in text.splitlines()) if line]
-    yield from lines[:most]
-    if len(lines) > most:
+def _quoted(reason: str, most: int) -> Iterator[str]:
+    """Yields the lines of a reason that are not blank, at most `most` of them."""
+    found = [f"{BAR}{line}" for line in lines(reason, LONGEST_LINE - len(BAR)) if line]
+    yield from found[:most]
+    if len(found) > most:
         yield CUT
 
 

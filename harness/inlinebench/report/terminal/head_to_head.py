@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from inlinebench.foreign import one_line
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.comparison import Change, by_interval, ratio_of
-from inlinebench.report.text import interval, one_line
+from inlinebench.report.text import interval
 
 
 def head_to_head(results: Sequence[Result], names: Sequence[str]) -> str:

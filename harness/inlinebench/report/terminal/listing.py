@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tabulate import tabulate
 
+from inlinebench.foreign import one_line
 from inlinebench.records import selection
 from inlinebench.records.catalog import DERIVED, FULL, Catalog, Problem
 from inlinebench.records.natural_sort import natural
@@ -18,15 +21,20 @@ def listing(catalog: Catalog, options: Options) -> str:
     chosen = selection.problems(catalog, options.names, options.levels, options.tags)
     everything = not (options.names or options.levels or options.tags)
     rows = [
-        [problem.name, problem.level, " ".join(problem.tags), problem.error or " ".join(_shapes(problem)),
-         " ".join(solution.name for solution in catalog.of(problem.name))]
+        [one_line(problem.name), problem.level, _joined(problem.tags),
+         one_line(problem.error) or _joined(_shapes(problem)),
+         _joined(solution.name for solution in catalog.of(problem.name))]
         for problem in sorted(chosen, key=lambda each: (each.level or 0, natural(each.name)))
     ]
     text = tabulate(rows, headers=["problem", "level", "tags", "shapes", "solutions"])
-    draws = [f"{problem.name}: may draw random numbers in forward ({', '.join(problem.draws)}); a solution must then "
-             "draw the same ones from torch's generator" for problem in chosen if problem.draws]
+    draws = [f"{one_line(problem.name)}: may draw random numbers in forward ({', '.join(problem.draws)}); a solution "
+             "must then draw the same ones from torch's generator" for problem in chosen if problem.draws]
     lost = [str(solution) for solution in catalog.solutions if everything and solution.problem not in catalog.problems]
-    return "\n".join([text, *draws, *(f"{name}: there is no such problem" for name in lost)])
+    return "\n".join([text, *draws, *(f"{one_line(name)}: there is no such problem" for name in lost)])
+
+
+def _joined(names: Iterable[str]) -> str:
+    return " ".join(map(one_line, names))
 
 
 def _shapes(problem: Problem) -> tuple[str, ...]:

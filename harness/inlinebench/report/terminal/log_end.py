@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from inlinebench.report.text import one_line
+from inlinebench import foreign
 
 TRACEBACK = "Traceback (most recent call last):"
 BETWEEN = ("/inlinebench/candidate/", "/inlinebench/process/", "/inlinebench/timing/", "/inlinebench/compile/",
            "<frozen importlib", "/torch/nn/modules/module.py")
 """Paths of stack frames between the harness and the solution, which are left out of tracebacks."""
-DEEPEST = 8
-"""The deepest indentation that is kept, in spaces."""
 
 
 def end_of_log(log: str, most: int, limit: int, *, traceback: bool) -> list[str]:
@@ -20,11 +18,11 @@ def end_of_log(log: str, most: int, limit: int, *, traceback: bool) -> list[str]
     With `traceback` these are from the last traceback on, without the harness's frames and without the markers below
     source lines.
     """
-    lines = log.splitlines()
+    lines = log.split("\n")
     starts = [number for number, line in enumerate(lines) if line.strip() == TRACEBACK]
     if traceback and starts:
         lines = list(_without_frames_between(lines[starts[-1] :]))
-    return [_indented(line, limit) for line in lines if one_line(line)][-most:]
+    return [line for line in foreign.lines("\n".join(lines), limit) if line][-most:]
 
 
 def _without_frames_between(lines: Sequence[str]) -> Iterator[str]:
@@ -36,9 +34,3 @@ def _without_frames_between(lines: Sequence[str]) -> Iterator[str]:
             between = False
         if not between and set(line) - set(" ^~"):
             yield line
-
-
-def _indented(line: str, limit: int) -> str:
-    """Returns a sanitized line with its indentation."""
-    blanks = min(DEEPEST, len(line) - len(line.lstrip(" ")))
-    return " " * blanks + one_line(line, limit - blanks)

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
+from inlinebench.foreign import one_line
 from inlinebench.records.jsonl import JsonLines
 from inlinebench.records.library import counted
 from inlinebench.records.result import Result
@@ -15,7 +16,7 @@ from inlinebench.report.terminal import samples
 from inlinebench.report.terminal.screen import PLAIN, Screen
 from inlinebench.report.terminal.summary import render, summary
 from inlinebench.report.terminal.table import table
-from inlinebench.report.text import grid, one_line, significant
+from inlinebench.report.text import grid, significant
 
 LONGEST_NAME = 80
 
@@ -85,6 +86,6 @@ def kernel_tables(results: Sequence[Result]) -> str:
 def _kernel_table(result: Result) -> str:
     assert result.kernels is not None
     heading = one_line(f"{result.problem}/{result.solution} ({result.shape}), one call:")
-    rows = [[one_line(each.name, LONGEST_NAME), each.origin, significant(each.ms), f"{each.share:.1%}"]
+    rows = [[one_line(each.name, LONGEST_NAME), one_line(each.origin), significant(each.ms), f"{each.share:.1%}"]
             for each in result.kernels.top]
     return f"{heading}\n{grid(['kernel', 'origin', 'ms', 'share'], rows, ['left', 'left', 'decimal', 'right'])}"

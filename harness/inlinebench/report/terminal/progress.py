@@ -12,8 +12,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, TextIO, final
 
+from inlinebench.foreign import message, one_line
 from inlinebench.records.result import Result
-from inlinebench.report.text import one_line, significant
+from inlinebench.report.text import significant
 
 _BAR = "[{n_fmt}/{total_fmt}] {bar:20} {desc}"
 _CLEAR = "\r\x1b[K"
@@ -91,9 +92,12 @@ class Progress:
                 self.line(f"[{self._done}/{self._total}] {_brief(result)}")
 
     def line(self, text: str) -> None:
-        """Prints a message, above the bar if there is one. The lines of a message stay together."""
+        """Prints a message, above the bar if there is one. Its lines stay together. The first one begins with the
+        harness's own words; the others are quoted.
+        """
         if self._quiet:
             return
+        text = message(text)
         with self._lock:
             self._last = time.monotonic()
             if self._bar is not None:

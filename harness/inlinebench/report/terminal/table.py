@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from inlinebench.foreign import one_line
 from inlinebench.records.library import over_library
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.result import Check, Result, Verdict
-from inlinebench.records.times import Timing
+from inlinebench.records.times import Baseline, Timing
 from inlinebench.report.comparison import Change, by_interval
 from inlinebench.report.terminal.screen import PLAIN, Screen
-from inlinebench.report.text import ABSENT, grid, interval, one_line, quoted, significant, visible_length
+from inlinebench.report.text import ABSENT, brief_reason, grid, interval, significant, visible_length
 
 NO_SPEEDUP = "No speedup on the CPU: times on the CPU do not predict a GPU's."
 
@@ -93,8 +94,8 @@ def _missing(left_out: Sequence[str]) -> list[str]:
 
 def failure(result: Result, with_shape: bool, screen: Screen = PLAIN) -> str:
     """Returns `problem/solution (shape): verdict: reason`, with the first line of the reason and what it quotes."""
-    lines = quoted(result.reason) or ["no reason given"]
-    return "\n".join([f"{_name(result, with_shape)}: {screen.paint(result.verdict)}: {lines[0]}", *lines[1:]])
+    reason = brief_reason(result.reason) or "no reason given"
+    return f"{_name(result, with_shape)}: {screen.paint(result.verdict)}: {reason}"
 
 
 def remarks(result: Result, with_shape: bool) -> list[str]:
@@ -138,16 +139,21 @@ def _notes(results: Sequence[Result], shapes: set[str]) -> list[str]:
 
 def columns_of(results: Sequence[Result]) -> dict[str, str]:
     """Returns the alignment of each column by name, with a column for each baseline of any result."""
-    found = [f"over {each.name}" for result in results if result.timing for each in result.timing.baselines]
+    found = [over(each) for result in results if result.timing for each in result.timing.baselines]
     columns = dict(_COLUMNS)
     last = {name: columns.pop(name) for name in ("% of roofline", "own kernels")}
     return {**columns, **dict.fromkeys(found, "left"), **last}
 
 
+def over(baseline: Baseline) -> str:
+    """Returns the name of a baseline's column."""
+    return f"over {one_line(baseline.name)}"
+
+
 def cells_of(result: Result, verbose: bool) -> dict[str, str]:
     """Returns the texts of a result by column. Times on the CPU are absent unless `verbose`."""
     timing = result.timing if result.device != "cpu" or verbose else None
-    baselines = {f"over {each.name}": interval(each.speedup) for each in timing.baselines} if timing else {}
+    baselines = {over(each): interval(each.speedup) for each in timing.baselines} if timing else {}
     return {
         "problem": one_line(result.problem),
         "solution": one_line(result.solution),
