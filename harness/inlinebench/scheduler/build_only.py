@@ -113,10 +113,8 @@ class BuildOnly:
         return notes
 
     def _start(self, jobs: Sequence[Evaluate]) -> _Started:
-        solution = jobs[0].solution
-        assert solution is not None
         found = [self._init_arguments(job.problem) for job in jobs]
-        parts = [self._prebuilder.construct(solution, init) for init in dict.fromkeys(init.pickled for init in found)
+        parts = [self._prebuilder.construct(jobs[0], init) for init in dict.fromkeys(init.pickled for init in found)
                  if init is not None]
         for reason in dict.fromkeys(init.reason for init in found if init.pickled is None):
             failed: Future[Prebuilt] = Future()
