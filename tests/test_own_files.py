@@ -194,10 +194,15 @@ def test_a_reference_cannot_read_other_folders_as_a_solution(references: Run) ->
     assert row.verdict is Verdict.INVALID and "may read only its own folder" in row.reason
 
 
+BUILT = """
+from torch.utils.cpp_extension import load_inline
+load_inline("sample", '#include "_helper.h"', functions=[], extra_include_paths=[str(HERE)])
+"""
 SAMPLES = {
     "level_1_problem_1_sample_0_kernel.py": ("assert len(os.listdir(HERE)) == 1", ""),
     "level_1_problem_1_sample_1_kernel.py": ("(HERE / '_helper.h').read_text()", "FileNotFoundError"),
-    "level_1_problem_1_sample_2_kernel.py": ("open(FOLDER + '/_helper.h')", "may read only its own folder"),
+    "level_1_problem_1_sample_2_kernel.py": (BUILT, "_helper.h: Permission denied"),
+    "level_1_problem_1_sample_3_kernel.py": ("open(FOLDER + '/_helper.h')", "may read only its own folder"),
 }
 """Samples in one folder with a file `_helper.h`, and what the reason of each contains."""
 

@@ -37,12 +37,27 @@ SOLUTION = """
 import sys
 from pathlib import Path
 import torch
+from torch.utils.cpp_extension import load_inline
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+def built(source):
+    source = "#include <torch/extension.h>" + source
+    return load_inline("scaled", source, functions=["factor"], extra_include_paths=[str(HERE)]).factor()
 FACTOR = {}
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         return x * FACTOR
+"""
+INCBIN = r"""
+asm(".section .rodata\nembedded: .incbin \"factor.bin\"\n.previous");
+extern "C" const char embedded[] __attribute__((visibility("hidden")));
+int factor() { return embedded[0] - '0'; }
+"""
+MACRO = """
+#define NAME "factor.h"
+int factor() { return
+#include NAME
+; }
 """
 FACTORS = {
     "package": ("kernels/constants.py", "__import__('kernels.constants').constants.FACTOR"),
@@ -51,6 +66,8 @@ FACTORS = {
     "ptx": ("factor.ptx", "int((HERE / 'factor.ptx').read_text())"),
     "cubin": ("factor.cubin", "int((HERE / 'factor.cubin').read_text())"),
     "link": ("factor", "int((HERE / 'factor').read_text())"),
+    "macro": ("factor.h", f"built({MACRO!r})"),
+    "incbin": ("factor.bin", f"built({INCBIN!r})"),
 }
 """Solutions that multiply by the number in a file: the file, and how they read it."""
 
@@ -104,6 +121,7 @@ def test_resume_evaluates_only_what_changed(cache: Path, tmp_path: Path, plain: 
 
 
 def test_a_solution_is_evaluated_again_whatever_file_of_it_changes(cache: Path, tmp_path: Path) -> None:
+    """Its result must be that of the changed file, so its libraries must be built again as well."""
     (tmp_path / "problems").mkdir()
     (tmp_path / "problems" / "twice.py").write_text(PROBLEM)
     solutions = tmp_path / "solutions"

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def main(request: dict[str, Any], scratch: Path) -> None:
     )
 
     def build(facts: dict[str, Any]) -> str:
-        outcome = service.build(BuildRequest.from_json(for_build(facts, files)))
+        wanted = BuildRequest.from_json(for_build(facts, files))
+        outcome = service.build(replace(wanted, readable=tuple(request["given"])))
         if outcome.library is None:
             raise RuntimeError(outcome.reason)
         return str(outcome.library)

@@ -1,7 +1,7 @@
 """What a solution is given: its own file, and the files of its folder.
 
-Only this module says so. A candidate copies these files, its sandbox lets them be read, the key of its result contains
-them, and a worker of Ray's gets them.
+Only this module says so. A candidate copies these files, the sandboxes of the candidate and of its compilers let them
+be read, the keys of its result and of its libraries contain them, and a worker of Ray's gets them.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from inlinebench.records.options import DEVICE, Options
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.scheduler.build_report import BuildReport, State, summed_up
 from inlinebench.scheduler.device_worker import DeviceWorker
-from inlinebench.scheduler.executor import settings_for
+from inlinebench.scheduler.executor import sandbox_of_builds, settings_for
+from inlinebench.scheduler.identity import written
 from inlinebench.scheduler.judge_process import Scratch
 from inlinebench.scheduler.plan import Choice, plan
 from inlinebench.scheduler.prebuild import Prebuilder, Prebuilt
@@ -61,7 +62,7 @@ class BuildOnly:
             self._worker.open(settings)
             self._service = BuildService(
                 options.cache, self.architectures, options.build_timeout, options.jobs, options.full_headers,
-                sandbox=settings.sandbox, cache_limit=options.cache_limit * 2**30,
+                sandbox=sandbox_of_builds(settings), cache_limit=options.cache_limit * 2**30, written=written(options),
             )
         except BaseException:
             self._worker.kill()

@@ -26,9 +26,10 @@ from inlinebench.sandbox.self_test import available
 from inlinebench.sandbox.watchdog import Limits, available_bytes
 from inlinebench.scheduler.device_worker import DeviceWorker
 from inlinebench.scheduler.devices import devices
-from inlinebench.scheduler.identity import identity
+from inlinebench.scheduler.identity import identity, written
 from inlinebench.scheduler.judge_process import Scratch
 from inlinebench.timing.stopping import Sampling
+from inlinebench.wire.own_python import PACKAGE
 
 
 class LocalExecutor:
@@ -62,7 +63,7 @@ class LocalExecutor:
             self._service = BuildService(
                 options.cache, _architectures(options, hellos), options.build_timeout,
                 options.jobs or default_jobs(len(self.workers)), options.full_headers,
-                sandbox=settings.sandbox, cache_limit=options.cache_limit * 2**30,
+                sandbox=sandbox_of_builds(settings), cache_limit=options.cache_limit * 2**30, written=written(options),
             )
         except BaseException:
             self._end()
@@ -162,6 +163,11 @@ def _sandbox(options: Options) -> Sandbox:
                         "newer on x86-64 or 64-bit Arm, with Landlock enabled")
     readable = [ROOT, options.cache, options.problems, *([] if has_samples(options.solutions) else [options.solutions])]
     return Sandbox(tuple(map(str, protections)), tuple(map(os.path.realpath, readable)))
+
+
+def sandbox_of_builds(settings: Settings) -> Sandbox:
+    """Returns the sandbox of compilers. Of the author's files they may read those that the solution is given."""
+    return Sandbox(settings.sandbox.protections, (PACKAGE,))
 
 
 def _limits(options: Options) -> Limits:

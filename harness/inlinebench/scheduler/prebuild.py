@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -24,7 +24,7 @@ from inlinebench.process.candidate_process import (
     CandidateTimedOut,
 )
 from inlinebench.process.launcher import Launcher
-from inlinebench.records.build_request import BuildOutcome, NoRuntimeLibraries
+from inlinebench.records.build_request import BuildOutcome, BuildRequest, NoRuntimeLibraries
 from inlinebench.scheduler import bytecode
 from inlinebench.wire.channel import FrameTooLarge
 
@@ -94,9 +94,13 @@ class Prebuilder:
             launcher = self._get_launcher()
         except (NoRuntimeLibraries, OSError) as error:
             return Prebuilt(failure=str(error))
-        settings, given = self._settings, job.given
+        settings, given = self._settings, tuple(map(str, job.given))
+
+        def build(request: BuildRequest) -> BuildOutcome:
+            return self._service.build(replace(request, readable=given))
+
         with CandidateProcess(
-            launcher, settings.timeout, settings.limits, self._service.build, readable=given, gpus=False,
+            launcher, settings.timeout, settings.limits, build, readable=job.given, gpus=False,
         ) as candidate:
             with self._lock:
                 if self._closed:
@@ -104,7 +108,7 @@ class Prebuilder:
                 self._running.add(candidate)
             try:
                 reply = candidate.ask(
-                    "prebuild", solution=str(job.solution), readable=list(map(str, given)), text=None,
+                    "prebuild", solution=str(job.solution), readable=given, text=None,
                     runtime_libraries=runtime_libraries, init=base64.b64encode(init).decode(),
                     seed=CONSTRUCTION_SEED, class_name="ModelNew",
                 )
