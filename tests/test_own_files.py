@@ -45,7 +45,8 @@ torch.utils.cpp_extension._get_build_directory("name", False)
     "reads": """
 import sys
 assert (HERE / "data.txt").read_text() == "data" and (HERE / "folder" / "inner.txt").read_text() == "inner"
-assert (HERE / ".." / "shared.txt").read_text() == "shared"
+assert (HERE / "linked.txt").read_text() == "shared"
+assert not (HERE / ".." / "shared.txt").exists()
 sys.path.insert(0, str(HERE))
 import _helper
 assert _helper.VALUE == 3
@@ -96,6 +97,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (own / "folder" / "inner.txt").write_text("inner")
     (own / "_helper.py").write_text("VALUE = 3\n")
     (own.parent / "shared.txt").write_text("shared")
+    (own / "linked.txt").symlink_to("../shared.txt")
     (place / "elsewhere").mkdir()
     (place / "elsewhere" / "other.py").write_text("token")
     names = f"SOLUTIONS, ELSEWHERE = {str(own.parent)!r}, {str(place / 'elsewhere' / 'other.py')!r}\n"
@@ -190,3 +192,34 @@ def test_a_reference_with_files_in_its_folder_matches_itself(references: Run, na
 def test_a_reference_cannot_read_other_folders_as_a_solution(references: Run) -> None:
     row = references.row("elsewhere", "@reference", "full")
     assert row.verdict is Verdict.INVALID and "may read only its own folder" in row.reason
+
+
+BUILT = """
+from torch.utils.cpp_extension import load_inline
+load_inline("sample", '#include "_helper.h"', functions=[], extra_include_paths=[str(HERE)])
+"""
+SAMPLES = {
+    "level_1_problem_1_sample_0_kernel.py": ("assert len(os.listdir(HERE)) == 1", ""),
+    "level_1_problem_1_sample_1_kernel.py": ("(HERE / '_helper.h').read_text()", "FileNotFoundError"),
+    "level_1_problem_1_sample_2_kernel.py": (BUILT, "_helper.h: Permission denied"),
+    "level_1_problem_1_sample_3_kernel.py": ("open(FOLDER + '/_helper.h')", "may read only its own folder"),
+}
+"""Samples in one folder with a file `_helper.h`, and what the reason of each contains."""
+
+
+@in_a_sandbox
+def test_a_sample_of_kernelbench_s_layout_is_given_only_its_own_file(tmp_path: Path, cache: Path) -> None:
+    (tmp_path / "problems" / "level1").mkdir(parents=True)
+    (tmp_path / "problems" / "level1" / "1_Triple.py").write_text(f"{PROBLEM}SCALE = 3.0\n")
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    (folder / "_helper.h").write_text("// shared")
+    model = "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * 3\n"
+    for name, (body, _) in SAMPLES.items():
+        (folder / name).write_text(f"{BEGIN}FOLDER = {str(folder)!r}\n{body}\n{model}")
+    run = run_eval("--problems", tmp_path / "problems", "--solutions", folder, "--device", "cpu", "--check", "--calls",
+                   "3", "--shape", "small", "--allow-library", "--cache", cache, out=tmp_path / "out.jsonl")
+    reasons = {row.solution: row.reason for row in run.results}
+    assert len(reasons) == len(SAMPLES) and reasons["sample_0"] == "", run.err
+    for number, (_, reason) in enumerate(SAMPLES.values()):
+        assert reason in reasons[f"sample_{number}"]

@@ -14,6 +14,7 @@ from typing import Any
 from inlinebench.records.build_request import BuildOutcome, BuildRequest
 from inlinebench.records.library import LIBRARY
 from inlinebench.records.result import Environment, Result
+from inlinebench.sandbox.given import readable_for
 from inlinebench.sandbox.policy import Sandbox
 from inlinebench.sandbox.watchdog import Limits
 from inlinebench.timing.stopping import Sampling
@@ -104,8 +105,10 @@ class Evaluate:
     """The shape's name in the result."""
     level: int | None = None
     """The problem's level in KernelBench."""
-    rivals: tuple[str, ...] = ()
-    """Digests of the sources of the solutions that this one's speedup is compared with."""
+    alone: bool = False
+    """Whether the solution is given only its own file, not the files beside it."""
+    rivals: tuple[str | None, ...] = ()
+    """Digests of what the solutions are given that this one's speedup is compared with. None if it cannot be read."""
     following: Evaluate | None = field(default=None, compare=False)
     """The evaluation that this judge will probably get next. Its candidate can start early."""
 
@@ -118,6 +121,11 @@ class Evaluate:
     def file(self) -> Path:
         """The file that the candidate imports: the solution's, or the problem's to evaluate its reference."""
         return self.problem.path if self.solution is None else self.solution
+
+    @property
+    def given(self) -> list[Path]:
+        """The paths that the candidate is given; see `inlinebench.sandbox.given`."""
+        return readable_for(self.file, self.alone)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import pytest
 
 from inlinebench.candidate import files as module
 from inlinebench.candidate.files import Files
+from inlinebench.sandbox import given
+from inlinebench.sandbox.given import readable_for
 
 
 @pytest.fixture
@@ -17,7 +19,9 @@ def folder(tmp_path: Path) -> Path:
     (folder / "sub").mkdir(parents=True)
     (folder / "fast.py").write_text("fast")
     (folder / "sub" / "kernel.cu").write_text("kernel")
-    (folder / "__pycache__").mkdir()
+    for left_out in ("__pycache__", ".git", "sub/site-packages"):
+        (folder / left_out).mkdir()
+        (folder / left_out / "file").write_text("")
     return folder
 
 
@@ -108,9 +112,27 @@ def test_links_keep_their_targets(files: Files, folder: Path, tmp_path: Path) ->
     assert not (own / "to_nothing").exists() and (own / "endless").is_symlink()
 
 
-def test_files_next_to_the_folder_can_be_read_from_the_copy(files: Files, folder: Path) -> None:
+def test_files_next_to_the_folder_are_not_in_the_copy_but_a_link_to_them_is(files: Files, folder: Path) -> None:
     (folder.parent / "shared.cuh").write_text("shared")
-    assert (copied(files, folder) / ".." / "shared.cuh").read_text() == "shared"
+    (folder / "linked.cuh").symlink_to("../shared.cuh")
+    own = copied(files, folder)
+    assert not (own / ".." / "shared.cuh").exists() and (own / "linked.cuh").read_text() == "shared"
+
+
+def test_the_copy_has_the_files_that_are_given(files: Files, folder: Path, tmp_path: Path) -> None:
+    """The key contains what `given` lists, so the copy must not have more."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "file").write_text("outside")
+    (folder / "to_folder").symlink_to(tmp_path / "outside")
+    (folder / "to_file").symlink_to(tmp_path / "outside" / "file")
+    (folder / "to_nothing").symlink_to("nothing")
+    (folder / "endless").symlink_to(".")
+    paths = readable_for(folder / "fast.py")
+    own = files.copy(paths[0], paths).parent
+    names = {name or "fast.py" for name, _ in given.files(paths)}
+    assert names == {"fast.py", "sub/kernel.cu", "to_folder/file", "to_file", "to_nothing", "endless"}
+    there = {str(path.relative_to(own)) for path in own.rglob("*") if not path.is_dir() or path.name == "endless"}
+    assert there | {"to_folder/file"} == names and (own / "to_folder" / "file").read_text() == "outside"
 
 
 def test_a_missing_solution_fails_when_it_is_read(files: Files, folder: Path) -> None:

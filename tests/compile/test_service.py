@@ -58,6 +58,13 @@ def assert_gone(pids: Path) -> None:
         time.sleep(0.02)
 
 
+def solution(folder: Path) -> tuple[str, ...]:
+    """Creates a folder with a solution, and returns what it is given."""
+    folder.mkdir()
+    (folder / "s.py").write_text("")
+    return str(folder / "s.py"), str(folder)
+
+
 def answer_of(outcome: BuildOutcome) -> int:
     assert outcome.library is not None, outcome.log
     return int(ctypes.CDLL(str(outcome.library)).answer())
@@ -69,6 +76,24 @@ def test_a_second_build_comes_from_the_cache(tmp_path: Path, service: BuildServi
     assert outcome.seconds > 0 and not outcome.cached
     again = BuildService(tmp_path, (), timeout=60).build(request())
     assert (again.library, again.cached, again.seconds) == (outcome.library, True, 0.0)
+
+
+def test_a_build_is_made_again_when_a_given_file_changes_that_compilers_can_find(tmp_path: Path) -> None:
+    """A file that is included through a macro is not in the request."""
+    given, header = solution(tmp_path / "given"), tmp_path / "given" / "answer.h"
+    source = f'#define NAME "answer.h"\n#include NAME\n{SOURCE}'
+    for answer in (1, 2):
+        header.write_text(f"#undef ANSWER\n#define ANSWER {answer}\n")
+        wanted = request(source=source, extra_include_paths=given[1:], readable=given)
+        first, again = (BuildService(tmp_path / "cache", (), timeout=60).build(wanted) for _ in range(2))
+        assert answer_of(first) == answer and (first.cached, again.cached) == (False, True)
+
+
+def test_a_build_that_names_no_given_file_stays_in_the_cache_when_one_changes(tmp_path: Path) -> None:
+    given = solution(tmp_path / "given")
+    for cached in (False, True):
+        (tmp_path / "given" / "notes.txt").write_text(str(cached))
+        assert BuildService(tmp_path / "cache", (), timeout=60).build(request(readable=given)).cached is cached
 
 
 def test_the_locations_of_compilers_and_cache_do_not_matter(tmp_path: Path) -> None:
@@ -244,6 +269,14 @@ def sandboxed_service(tmp_path: Path) -> Iterator[BuildService]:
 
 def test_a_build_works_inside_the_sandbox(sandboxed_service: BuildService) -> None:
     assert answer_of(sandboxed_service.build(request())) == 42
+
+
+def test_a_source_can_include_what_its_solution_is_given(sandboxed_service: BuildService, tmp_path: Path) -> None:
+    (tmp_path / "given.h").write_text("")
+    including = request(source=f'#include "{tmp_path / "given.h"}"\n{SOURCE}')
+    assert sandboxed_service.build(including).library is None
+    given = request(source=including.cpp_sources[0], readable=(str(tmp_path / "given.h"),))
+    assert answer_of(sandboxed_service.build(given)) == 42
 
 
 def test_a_source_cannot_include_a_secret(

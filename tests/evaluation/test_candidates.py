@@ -16,6 +16,7 @@ from inlinebench.messages import Settings
 from inlinebench.process.launcher import Launcher
 from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
 from inlinebench.records.options import Options
+from inlinebench.sandbox.given import readable_for
 from inlinebench.scheduler.executor import settings_for
 
 TIMEOUT_S = 77.0
@@ -76,11 +77,12 @@ def waiting_pid(candidates: Candidates) -> int:
     return candidates._waiting.candidate.pid
 
 
-def solution(folder: Path, name: str) -> Path:
+def solution(folder: Path, name: str) -> list[Path]:
+    """Creates a solution and returns what it is given."""
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}.py"
     path.write_text("", encoding="utf-8")
-    return path
+    return readable_for(path)
 
 
 def state(pid: int) -> str:
@@ -97,10 +99,10 @@ def is_alive(pid: int) -> bool:
 
 
 def test_the_waiting_candidate_is_taken(candidates: Candidates, tmp_path: Path) -> None:
-    path = solution(tmp_path / "a", "one")
-    candidates.prepare(path)
+    given = solution(tmp_path / "a", "one")
+    candidates.prepare(given)
     pid = waiting_pid(candidates)
-    with candidates.take(path, {}) as candidate:
+    with candidates.take(given, {}) as candidate:
         assert candidate.pid == pid
         assert candidate.budget == TIMEOUT_S  # starting does not count
         assert candidate.ask("report")["launches"] == 0
@@ -122,6 +124,16 @@ def test_a_waiting_candidate_does_not_serve_a_solution_that_may_read_less(
     candidates.prepare(outer)
     pid = waiting_pid(candidates)
     with candidates.take(inner, {}) as candidate:
+        assert candidate.pid != pid
+
+
+def test_a_waiting_candidate_does_not_serve_a_solution_without_its_folder(
+    candidates: Candidates, tmp_path: Path
+) -> None:
+    given = solution(tmp_path / "a", "one")
+    candidates.prepare(given)
+    pid = waiting_pid(candidates)
+    with candidates.take(given[:1], {}) as candidate:
         assert candidate.pid != pid
 
 
@@ -147,8 +159,8 @@ def test_preparing_for_another_folder_replaces_the_waiting_candidate(candidates:
 
 @pytest.mark.parametrize("started", [True, False])
 def test_a_candidate_that_died_while_waiting_is_replaced(candidates: Candidates, tmp_path: Path, started: bool) -> None:
-    path = solution(tmp_path / "a", "one")
-    candidates.prepare(path)
+    given = solution(tmp_path / "a", "one")
+    candidates.prepare(given)
     pid = waiting_pid(candidates)
     if started:
         candidates.settle()
@@ -156,7 +168,7 @@ def test_a_candidate_that_died_while_waiting_is_replaced(candidates: Candidates,
     while state(pid) not in "Z":
         time.sleep(0.001)
     candidates.settle()  # must not raise
-    with candidates.take(path, {}) as candidate:
+    with candidates.take(given, {}) as candidate:
         assert candidate.pid != pid
         assert candidate.ask("report")["launches"] == 0
 
@@ -166,26 +178,26 @@ def test_a_missing_device_is_not_a_failure_of_the_solution(launcher: Launcher, s
     candidates = Candidates(launcher, settings, absent, RuntimeLibraries(), no_build, always=(),
                             kept=lambda: (launcher.pid,), room=room)
     with pytest.raises(NoCandidate, match="didn't start"):
-        candidates.take(Path(__file__), {})
+        candidates.take([Path(__file__)], {})
 
 
 def test_the_waiting_candidate_survives_the_end_of_the_running_one(candidates: Candidates, tmp_path: Path) -> None:
-    path = solution(tmp_path / "a", "one")
-    with candidates.take(path, {}):
-        candidates.prepare(path)
+    given = solution(tmp_path / "a", "one")
+    with candidates.take(given, {}):
+        candidates.prepare(given)
         pid = waiting_pid(candidates)
-    with candidates.take(path, {}) as candidate:
+    with candidates.take(given, {}) as candidate:
         assert candidate.pid == pid
         assert candidate.ask("report")["launches"] == 0
 
 
 def test_file_descriptors_to_inherit_need_a_fresh_candidate(candidates: Candidates, tmp_path: Path) -> None:
-    path = solution(tmp_path / "a", "one")
-    candidates.prepare(path)
+    given = solution(tmp_path / "a", "one")
+    candidates.prepare(given)
     pid = waiting_pid(candidates)
     memory = os.memfd_create("arena")
     try:
-        with candidates.take(path, {"arena": memory}) as candidate:
+        with candidates.take(given, {"arena": memory}) as candidate:
             assert candidate.pid != pid
     finally:
         os.close(memory)
@@ -193,10 +205,10 @@ def test_file_descriptors_to_inherit_need_a_fresh_candidate(candidates: Candidat
 
 def test_without_room_no_candidate_waits(candidates: Candidates, room: Room, tmp_path: Path) -> None:
     room.available = False
-    path = solution(tmp_path / "a", "one")
-    candidates.prepare(path)
+    given = solution(tmp_path / "a", "one")
+    candidates.prepare(given)
     assert candidates._waiting is None
-    with candidates.take(path, {}) as candidate:
+    with candidates.take(given, {}) as candidate:
         assert candidate.ask("report")["launches"] == 0
 
 
@@ -209,10 +221,10 @@ def test_closing_ends_the_waiting_candidate(candidates: Candidates, tmp_path: Pa
 
 @pytest.mark.parametrize("waited", [True, False])
 def test_the_clock_is_measured_before_a_candidate_is_taken(clocked: Candidates, tmp_path: Path, waited: bool) -> None:
-    path = solution(tmp_path / "a", "one")
+    given = solution(tmp_path / "a", "one")
     if waited:
-        clocked.prepare(path)
-    with clocked.take(path, {}) as candidate:
+        clocked.prepare(given)
+    with clocked.take(given, {}) as candidate:
         assert candidate.shown_ms is not None and candidate.shown_ms > 0
         assert candidate.budget == TIMEOUT_S
 
@@ -225,8 +237,8 @@ def test_the_clock_is_not_measured_without_timing(candidates: Candidates, tmp_pa
 def test_a_waiting_candidate_whose_clock_fails_is_replaced(
     clocked: Candidates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = solution(tmp_path / "a", "one")
-    clocked.prepare(path)
+    given = solution(tmp_path / "a", "one")
+    clocked.prepare(given)
     pid, measure_clock = waiting_pid(clocked), Waiting.measure_clock
 
     def fail_once(waiting: Waiting) -> None:
@@ -235,7 +247,7 @@ def test_a_waiting_candidate_whose_clock_fails_is_replaced(
         measure_clock(waiting)
 
     monkeypatch.setattr(Waiting, "measure_clock", fail_once)
-    with clocked.take(path, {}) as candidate:
+    with clocked.take(given, {}) as candidate:
         assert candidate.pid != pid and candidate.shown_ms is not None
     assert not is_alive(pid)
 

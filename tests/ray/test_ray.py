@@ -93,22 +93,25 @@ from pathlib import Path
 from inlinebench.messages import Evaluate, ProblemAt
 from inlinebench.records.options import Options
 from inlinebench.scheduler.identity import sources
+from inlinebench.ray.sources import of_solution
 from inlinebench.ray.worker import Worker
 problem, solution = Path(sys.argv[1]), Path(sys.argv[2])
-texts = sources(problem), sources(solution)
-assert len(texts[1]) == 2
+job = Evaluate("twice", "s", ProblemAt(problem, "full", {}), solution, "full")
+texts = sources(problem), of_solution(job, Options(solutions=solution.parent.parent))
+assert solution.parent / "deep" / "factor.txt" in texts[1]
 for path in [*texts[0], *texts[1]]:
     path.unlink()
 worker = Worker()
 worker.open(Options(device="cpu", check=True, allow_library=True, cache=Path(sys.argv[3]), calls=2))
-result = worker.evaluate(Evaluate("twice", "s", ProblemAt(problem, "full", {}), solution, "full"), *texts)
+result = worker.evaluate(job, *texts)
 print(result.verdict, result.reason)
 worker.close()
 """
     solution = folder / "solutions" / "twice" / "s0.py"
-    factor = "float((__import__('pathlib').Path(__file__).parent / 'factor.txt').read_text())"
+    factor = "float((__import__('pathlib').Path(__file__).parent / 'deep' / ('factor' + '.txt')).read_text())"
     solution.write_text(solution.read_text().replace("* 2", f"* {factor}"))
-    (solution.parent / "factor.txt").write_text("2")
+    (solution.parent / "deep").mkdir()
+    (solution.parent / "deep" / "factor.txt").write_text("2")
     done = subprocess.run([sys.executable, "-c", check, folder / "problems" / "twice.py", solution, cache], text=True,
                           capture_output=True, timeout=LONGEST_S, check=False, stdin=subprocess.DEVNULL)
     assert done.stdout.split() == ["passed"], done.stdout + done.stderr

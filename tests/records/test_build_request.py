@@ -45,6 +45,7 @@ def test_a_header_outside_the_build_folders_is_rejected(name: str) -> None:
     {"headers": ["own/a.h"]}, {"headers": {"own/a.h": 1}},
     {"name": 1}, {"name": "a/b"}, {"cpp_sources": "text"}, {"cpp_sources": [1]}, {"extra_cflags": None},
     {"functions": ["f"]}, {"functions": {"f": 1}}, {"is_python_module": 1}, {"with_cuda": "yes"}, {"command": "rm"},
+    {"readable": ["/"]},
 ])
 def test_a_malformed_request_is_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(BadRequest):

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.sandbox.policy import REQUIRED, Policy, Sandbox, clean_environment, is_narrow, readable_for
+from inlinebench.sandbox.given import readable_for
+from inlinebench.sandbox.policy import REQUIRED, Policy, Sandbox, clean_environment, is_narrow
 
 from .running import PROTECTIONS, ROOT, run
 
@@ -132,5 +133,7 @@ def test_the_environment_keeps_build_variables_and_drops_secrets() -> None:
 def test_the_home_and_temporary_folders_are_never_readable_as_a_whole(tmp_path: Path) -> None:
     assert not is_narrow(Path.home()) and not is_narrow(Path("/")) and not is_narrow(Path(tempfile.gettempdir()))
     assert is_narrow(tmp_path)
-    assert readable_for(Path.home() / "solution.py") == [Path.home() / "solution.py"] * 2
-    assert tmp_path in readable_for(tmp_path / "solution.py")
+    home, folder = Path.home().resolve(), tmp_path.resolve()
+    assert readable_for(home / "solution.py") == [home / "solution.py"]
+    assert readable_for(folder / "solution.py") == [folder / "solution.py", folder]
+    assert readable_for(folder / "solution.py", alone=True) == [folder / "solution.py"]

@@ -23,6 +23,55 @@ COMMON = ("--problems", TESTS / "problems", "--check", "--calls", "3", "--allow-
           "5")
 
 
+PROBLEM = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+def get_inputs():
+    return [torch.rand(4, 4)]
+def get_init_inputs():
+    return []
+"""
+SOLUTION = """
+import sys
+from pathlib import Path
+import torch
+from torch.utils.cpp_extension import load_inline
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+def built(source):
+    source = "#include <torch/extension.h>" + source
+    return load_inline("scaled", source, functions=["factor"], extra_include_paths=[str(HERE)]).factor()
+FACTOR = {}
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return x * FACTOR
+"""
+INCBIN = r"""
+asm(".section .rodata\nembedded: .incbin \"factor.bin\"\n.previous");
+extern "C" const char embedded[] __attribute__((visibility("hidden")));
+int factor() { return embedded[0] - '0'; }
+"""
+MACRO = """
+#define NAME "factor.h"
+int factor() { return
+#include NAME
+; }
+"""
+FACTORS = {
+    "package": ("kernels/constants.py", "__import__('kernels.constants').constants.FACTOR"),
+    "second": ("factor.py", "None\nimport os, factor\nFACTOR = factor.FACTOR"),
+    "computed": ("a/b/c/factor.dat", "int((HERE / 'a' / 'b' / 'c' / ('fac' + 'tor.dat')).read_text())"),
+    "ptx": ("factor.ptx", "int((HERE / 'factor.ptx').read_text())"),
+    "cubin": ("factor.cubin", "int((HERE / 'factor.cubin').read_text())"),
+    "link": ("factor", "int((HERE / 'factor').read_text())"),
+    "macro": ("factor.h", f"built({MACRO!r})"),
+    "incbin": ("factor.bin", f"built({INCBIN!r})"),
+}
+"""Solutions that multiply by the number in a file: the file, and how they read it."""
+
+
 def rows(results: list[Result]) -> list[tuple[str, str, str, Verdict]]:
     return sorted((row.problem, row.solution, row.shape, row.verdict) for row in results)
 
@@ -58,18 +107,41 @@ def test_a_killed_run_is_resumed(cache: Path, tmp_path: Path, plain: list[Result
 
 def test_resume_evaluates_only_what_changed(cache: Path, tmp_path: Path, plain: list[Result]) -> None:
     solutions = tmp_path / "solutions"
-    shutil.copytree(TESTS / "solutions" / "shapes", solutions / "shapes")
+    for name in ("shapes", "view"):
+        shutil.copytree(TESTS / "solutions" / name, solutions / name)
     out = tmp_path / "out.jsonl"
-    arguments = ("shapes", *COMMON, "--solutions", solutions, "--cache", cache, "--resume")
+    arguments = ("shapes", "view", *COMMON, "--solutions", solutions, "--cache", cache, "--resume")
     first = run_eval(*arguments, out=out).results
-    assert len(first) > 1
-    changed = solutions / "shapes" / f"{first[0].solution}.py"
-    changed.write_text(changed.read_text() + "\n# changed\n")
+    (solutions / "view" / "new.txt").write_text("no solution names this file")
     again = run_eval(*arguments, out=out).results[len(first):]
-    assert {row.solution for row in again} == {first[0].solution}
+    assert rows(again) == [row for row in rows(first) if row[0] == "view"] != rows(first)
     assert {row.key for row in again}.isdisjoint(row.key for row in first)
     assert len(run_eval(*arguments, out=out).results) == len(first) + len(again)
     assert len(run_eval(*arguments, "--calls", "4", out=out).results) == 2 * len(first) + len(again)
+
+
+def test_a_solution_is_evaluated_again_whatever_file_of_it_changes(cache: Path, tmp_path: Path) -> None:
+    """Its result must be that of the changed file, so its libraries must be built again as well."""
+    (tmp_path / "problems").mkdir()
+    (tmp_path / "problems" / "twice.py").write_text(PROBLEM)
+    solutions = tmp_path / "solutions"
+    for name, (file, factor) in FACTORS.items():
+        (solutions / name / file).parent.mkdir(parents=True)
+        (solutions / name / file).write_text("FACTOR = 2\n" if file.endswith(".py") else "2")
+        (solutions / name / "s.py").write_text(SOLUTION.format(factor))
+    (solutions / "link" / "factor").rename(solutions / "shared")
+    (solutions / "link" / "factor").symlink_to("../shared")
+    given = [each for name in FACTORS for each in ("--solution", solutions / name / "s.py")]
+    arguments = ("twice", *given, *COMMON[2:], "--problems", tmp_path / "problems", "--solutions", solutions, "--cache",
+                 cache, "--resume")
+    out = tmp_path / "out.jsonl"
+    first = run_eval(*arguments, out=out)
+    assert {row.solution: row.reason for row in first.results} == {f"{name}.s": "" for name in FACTORS}, first.err
+    assert len(run_eval(*arguments, out=out).results) == len(FACTORS)
+    for name, (file, _) in FACTORS.items():
+        (solutions / name / file).write_text("FACTOR = 3\n" if file.endswith(".py") else "3")
+    again = run_eval(*arguments, out=out).results[len(FACTORS):]
+    assert {row.solution: row.verdict for row in again} == {f"{name}.s": Verdict.WRONG for name in FACTORS}
 
 
 def test_the_shards_together_are_a_whole_run(cache: Path, tmp_path: Path, plain: list[Result]) -> None:

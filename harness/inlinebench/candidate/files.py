@@ -10,10 +10,10 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable
-from itertools import islice
 from pathlib import Path
 
 from inlinebench.candidate import FILES
+from inlinebench.sandbox.given import PACKAGES, entries
 
 MOST_COPIES = 256
 """The most files and folders to copy. Further ones become links to the author's files: readable, but not writable."""
@@ -21,8 +21,6 @@ MOST_BYTES = 64 << 20
 """The most bytes of all copies together. A file that exceeds the rest becomes a link as well."""
 MOST_ENTRIES = 4096
 """The most copies and links. Each takes about 100 µs, in every evaluation."""
-PACKAGES = frozenset({"site-packages", "dist-packages"})
-"""Names of the folders of installed packages. A virtual environment may be beside a solution."""
 
 
 class Files:
@@ -33,10 +31,9 @@ class Files:
         self._named: list[Path] = []
 
     def copy(self, solution: Path, readable: Iterable[Path]) -> Path:
-        """Copies the files and folders that a solution may read, and returns the path of the solution's copy.
+        """Copies what a solution is given (see `inlinebench.sandbox.given`), and returns the path of its own copy.
 
         Files that cannot be copied become links to the author's files, so that accessing them fails in the same way.
-        Files next to the folder become links as well, for solutions that share files.
         """
         named = dict.fromkeys(readable)
         self._named += named
@@ -51,9 +48,6 @@ class Files:
             elif not os.path.lexists(own):
                 own.parent.mkdir(parents=True, exist_ok=True)
                 left -= _copy(path, own, left if number < MOST_COPIES else 0)
-        for path in [path for folder in named if os.path.isdir(folder) for path in _entries(folder.parent)]:
-            if not os.path.lexists(self._private(path)):
-                self._private(path).symlink_to(path)
         return self._private(solution)
 
     def write(self, copy: Path, text: str) -> None:
@@ -90,7 +84,7 @@ class Files:
 
 def _entries(folder: Path) -> list[Path]:
     try:
-        return sorted(path for path in islice(folder.iterdir(), MOST_ENTRIES) if path.name != "__pycache__")
+        return [Path(entry) for entry in entries(folder)[:MOST_ENTRIES]]
     except OSError:
         return []  # an unreadable folder appears empty
 

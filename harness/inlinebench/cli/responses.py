@@ -60,7 +60,7 @@ def _blocks(text: str, name: str, *, every: bool) -> dict[str, Block]:
 def _file(folder: Path, name: str, block: Block) -> Solution:
     path = folder / f"{name}.py"
     path.write_text(block.source, encoding="utf-8", newline="\n")
-    return Solution("", name, path)
+    return Solution("", name, path, alone=True)
 
 
 def _read(path: Path) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import stat
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from inlinebench.records.build_request import (
     NoRuntimeLibraries,
     RuntimeLibraries,
 )
+from inlinebench.sandbox.given import digest
 from inlinebench.sandbox.policy import Sandbox, clean_environment
 from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
 from inlinebench.wire.own_python import own_python
@@ -56,7 +58,8 @@ class BuildService:
     `architectures` are compute capabilities as nvcc names them; an empty sequence means the CPU. `timeout` limits one
     build, in seconds. Sources are built with slim headers first, and with torch's full headers if the slim ones lack
     something, or only with the full ones if `full_headers`. Compilers run in the sandbox, because sources and flags
-    come from solutions. `cache_limit` is in bytes. Raises UsageError if the cache cannot be written or trusted.
+    come from solutions. `cache_limit` is in bytes. `written` are the files and folders that the run writes, which no
+    build depends on. Raises UsageError if the cache cannot be written or trusted.
     """
 
     def __init__(
@@ -69,8 +72,9 @@ class BuildService:
         *,
         sandbox: Sandbox | None = None,
         cache_limit: float = float("inf"),
+        written: Collection[str] = (),
     ) -> None:
-        self._sandbox = sandbox or Sandbox()
+        self._sandbox, self._written = sandbox or Sandbox(), written
         self._full_headers = full_headers
         self._cache, self._timeout = Cache(cache, cache_limit), timeout
         self._architectures = architecture.in_order(architectures)
@@ -102,11 +106,26 @@ class BuildService:
             return False  # without a compiler a second attempt fails in the same way
 
     def _recipe(self, request: BuildRequest, slim: bool) -> Recipe:
-        """Returns the recipe of a request. Raises MissingTool, BadRequest, CannotTranslate or NoRuntimeLibraries."""
+        """Returns the recipe of a request. If compilers can find the author's files, the key contains these as well.
+
+        Raises MissingTool, BadRequest, CannotTranslate or NoRuntimeLibraries.
+        """
         precompiled = self._precompiled.folder() if slim and request.uses_cuda else PRECOMPILED_DIR
         if self._architectures:
-            return recipe(request, self._architectures, slim, precompiled)
-        return cpu_recipe(request, self.runtime_libraries().runtime if request.uses_cuda else None, slim, precompiled)
+            made = recipe(request, self._architectures, slim, precompiled)
+        else:
+            runtime = self.runtime_libraries().runtime if request.uses_cuda else None
+            made = cpu_recipe(request, runtime, slim, precompiled)
+        if not request.names_readable:
+            return made
+        return replace(made, key=hashlib.sha256(f"{made.key} {self._digest(request)}".encode()).hexdigest())
+
+    def _digest(self, request: BuildRequest) -> str:
+        """Returns a digest of the files that compilers can find, or a new text each time if one cannot be read."""
+        try:
+            return digest(request.readable, self._written)
+        except OSError:
+            return secrets.token_hex()
 
     def precompile(self) -> bool:
         """Makes the precompiled headers now, instead of after several builds, and returns whether they exist.
@@ -237,7 +256,8 @@ class BuildService:
             for name, text in planned.files.items():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_text(text, encoding="utf-8")
-            status, log, breach = self._ninja(folder)
+            readable = () if planned.request is None else planned.request.readable
+            status, log, breach = self._ninja(folder, readable)
             if breach is not None:
                 return BuildOutcome(None, f"the build was stopped: {breach.text}", log)
             if status is None:
@@ -249,9 +269,10 @@ class BuildService:
                 return BuildOutcome(None, "the build did not produce a library of a reasonable size", log)
             return BuildOutcome(self._cache.store(planned.key, folder / planned.library), log=log)
 
-    def _ninja(self, folder: Path) -> tuple[int | None, str, Breach | None]:
+    def _ninja(self, folder: Path, given: Sequence[str] = ()) -> tuple[int | None, str, Breach | None]:
         """Runs ninja. Returns its exit status (None: timeout), the output of all compilers, and a broken limit."""
-        policy = self._sandbox.policy(folder, [self._cache.folder], (os.getpid(), os.getppid()), gpus=False)
+        readable = [self._cache.folder, *map(Path, given)]
+        policy = self._sandbox.policy(folder, readable, (os.getpid(), os.getppid()), gpus=False)
         # -S skips site-packages, whose hooks are slow. PYTHONPATH names the harness.
         inside = [sys.executable, "-S", "-m", "inlinebench.sandbox", json.dumps(policy.to_json())]
         before = forks_so_far()

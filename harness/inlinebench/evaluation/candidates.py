@@ -1,13 +1,13 @@
 """Starts candidate processes. If there is room on the device, the next one starts before it is needed.
 
 A waiting candidate has entered its sandbox and started torch and CUDA, but has not loaded a solution. Its sandbox lets
-it read the files of one solution, so it can serve this solution or others in the same folder. A reference that is
-evaluated as a solution is one here: its folder is the problem's.
+it read the files of one solution, so it can serve this solution or others that are given the same folder. A reference
+that is evaluated as a solution is one here: its folder is the problem's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,6 @@ from inlinebench.process.launcher import Launcher
 from inlinebench.process.replies import read_clocked
 from inlinebench.records.build_request import RuntimeLibraries
 from inlinebench.records.result import Verdict
-from inlinebench.sandbox.policy import readable_for
 from inlinebench.timing.flags import FlagPage
 
 START_PATIENCE_S = 300.0
@@ -67,29 +66,29 @@ class Candidates:
         self._given_kept, self._room, self._clocked = kept, room, clocked
         self._waiting: Waiting | None = None
 
-    def take(self, solution: Path, shared: Mapping[str, int]) -> CandidateProcess:
-        """Returns a started candidate for a solution file; the waiting one if it can serve.
+    def take(self, given: Sequence[Path], shared: Mapping[str, int]) -> CandidateProcess:
+        """Returns a started candidate for a solution that is given these paths; the waiting one if it can serve.
 
         A fresh candidate inherits the file descriptors `shared`, given by name; the waiting candidate cannot serve if
         there are any. Raises Failed if the device has too little memory, and NoCandidate if a candidate does not start.
         """
-        waiting = self._take_waiting(solution, shared)
+        waiting = self._take_waiting(given, shared)
         if waiting is not None:
             return waiting
-        fresh = self._start(solution, shared)
+        fresh = self._start(given, shared)
         try:
             return self._get_ready(fresh)
         except BaseException:
             fresh.candidate.kill()
             raise
 
-    def _take_waiting(self, solution: Path, shared: Mapping[str, int]) -> CandidateProcess | None:
+    def _take_waiting(self, given: Sequence[Path], shared: Mapping[str, int]) -> CandidateProcess | None:
         """Returns the waiting candidate if it can serve this solution. Ends it otherwise."""
         waiting, self._waiting = self._waiting, None
         if waiting is None:
             return None
         try:
-            if waiting.serves(solution) and waiting.is_up() and not shared:
+            if waiting.serves(given) and waiting.is_up() and not shared:
                 return self._get_ready(waiting)
         except (Failed, NoCandidate):
             pass  # a fresh candidate fails for the same reason if the reason persists
@@ -107,16 +106,16 @@ class Candidates:
         started.candidate.budget = self._settings.timeout
         return started.candidate
 
-    def prepare(self, solution: Path) -> None:
+    def prepare(self, given: Sequence[Path]) -> None:
         """Starts a candidate for the next solution, unless the waiting one can serve it or there is no room.
 
         Do not call this while one candidate runs and another one waits.
         """
-        if self._waiting is not None and self._waiting.serves(solution):
+        if self._waiting is not None and self._waiting.serves(given):
             return
         self.close()
         if self._room():
-            self._waiting = self._start(solution, {})
+            self._waiting = self._start(given, {})
 
     def settle(self) -> None:
         """Waits until the waiting candidate has started, because its start would disturb times."""
@@ -129,9 +128,9 @@ class Candidates:
         if waiting is not None:
             waiting.candidate.kill()
 
-    def _start(self, solution: Path, shared: Mapping[str, int]) -> Waiting:
+    def _start(self, given: Sequence[Path], shared: Mapping[str, int]) -> Waiting:
         settings = self._settings
-        readable = [*self._always, *readable_for(solution)]
+        readable = [*self._always, *given]
         page = FlagPage() if self._device.type == "cuda" else None
         candidate = CandidateProcess(
             self._launcher, START_PATIENCE_S, settings.limits, self._build, readable=readable, shared=shared, page=page,
@@ -144,7 +143,7 @@ class Candidates:
         candidate.post(
             "start", device=str(self._device), tf32=settings.tf32, runtime_libraries=runtime_libraries.to_json(),
         )
-        return Waiting(candidate, solution, self._device)
+        return Waiting(candidate, given, self._device)
 
     def _kept(self) -> tuple[int, ...]:
         """Returns the ids of processes that must survive when a candidate and all of its descendants are killed."""
@@ -155,8 +154,8 @@ class Candidates:
 class Waiting:
     """A candidate that was asked to start for a solution."""
 
-    def __init__(self, candidate: CandidateProcess, solution: Path, device: torch.device) -> None:
-        self.candidate, self._readable, self._device = candidate, _outermost(solution), device
+    def __init__(self, candidate: CandidateProcess, given: Sequence[Path], device: torch.device) -> None:
+        self.candidate, self._given, self._device = candidate, _outermost(given), device
         self._up: bool | None = None
 
     def finish(self) -> None:
@@ -192,12 +191,11 @@ class Waiting:
             return False  # `take` starts a fresh one, which fails for the same reason if the reason persists
         return bool(self._up) and self.candidate.is_running()
 
-    def serves(self, solution: Path) -> bool:
-        """Whether it may read exactly what a candidate for this solution may read."""
-        return self._readable == _outermost(solution)
+    def serves(self, given: Sequence[Path]) -> bool:
+        """Whether it may read exactly what a candidate with these paths may read."""
+        return self._given == _outermost(given)
 
 
-def _outermost(solution: Path) -> set[Path]:
-    """Returns the paths that a solution may read, without those that are inside another one of them."""
-    paths = {path.resolve() for path in readable_for(solution)}
-    return {path for path in paths if paths.isdisjoint(path.parents)}
+def _outermost(given: Sequence[Path]) -> set[Path]:
+    """Returns the paths that are not inside another one of them."""
+    return {path for path in given if set(given).isdisjoint(path.parents)}

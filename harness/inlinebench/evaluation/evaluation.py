@@ -60,13 +60,13 @@ def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) ->
     settings = tools.settings
     shared = {"arena": workload.arena.fd} if isinstance(workload.arena, CpuArena) else {}
     try:
-        candidate = tools.candidates.take(job.file, shared)
+        candidate = tools.candidates.take(job.given, shared)
     except Failed as failure:
         attempt.failure = failure
         return attempt
     with candidate:
         if job.following is not None:
-            tools.candidates.prepare(job.following.file)
+            tools.candidates.prepare(job.following.given)
         calls = Calls(workload, job, tools, candidate, attempt, number=int(transfer))
         attempt.failure = _failure(lambda: calls.run(transfer), candidate, settings, workload.device)
         if settings.sanitize is not None:

@@ -18,7 +18,6 @@ from inlinebench.process.packing import pack
 from inlinebench.process.replies import Called, Provenance, read_called, read_launches, read_provenance, read_ready
 from inlinebench.records.build_request import RuntimeLibraries
 from inlinebench.records.catalog import FULL
-from inlinebench.sandbox.policy import readable_for
 from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.profile import Traced
 
@@ -64,7 +63,7 @@ class Requests:
         workload = self._workload
         path, is_reference = self._job.file.resolve(), self._job.solution is None
         reply = self._candidate.ask(
-            "load", solution=str(path), readable=list(map(str, readable_for(path))), transfer=transfer,
+            "load", solution=str(path), readable=list(map(str, self._job.given)), transfer=transfer,
             text=self._replaced_text() if is_reference else None, class_name="Model" if is_reference else "ModelNew",
             runtime_libraries=runtime_libraries.to_json(), init=self._init_arguments(), seed=CONSTRUCTION_SEED,
             weights=str(workload.weights), precision=workload.problem.precision,

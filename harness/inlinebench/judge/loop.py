@@ -136,7 +136,7 @@ class Judge:
             self._runtime_libraries = self._start(job)
         if isinstance(self._runtime_libraries, str):
             return self._result(job, Verdict.BUILD_FAILED, self._runtime_libraries)
-        self._candidates.prepare(job.file)  # the candidate starts while the problem is prepared
+        self._candidates.prepare(job.given)  # the candidate starts while the problem is prepared
         try:
             prepared = self._prepare(job.problem)
         except (torch.OutOfMemoryError, MemoryError):  # no solution runs yet
@@ -250,7 +250,7 @@ class Judge:
             clocked=settings.timing and self._device.type == "cuda",
         )
         if not settings.timing:
-            self._candidates.prepare(job.file)
+            self._candidates.prepare(job.given)
         if runtime_libraries.clock is not None:
             self._clock = GpuClock(runtime_libraries.clock, self._device.index, FlagPage())
             self._tracer = open_tracer(runtime_libraries.trace, late=not settings.timing)

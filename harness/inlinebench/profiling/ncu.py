@@ -35,8 +35,9 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> str:
     options.profile.mkdir(parents=True, exist_ok=True)
     request = {
         "problem": str(job.problem.path), "shape": job.problem.shape, "constants": dict(job.problem.constants),
-        "solution": str(job.solution), "device": result.device, "cache": str(options.cache.absolute()),
-        "tf32": options.tf32, "full_headers": options.full_headers, "precision": job.problem.precision,
+        "solution": str(job.solution), "given": list(map(str, job.given)), "device": result.device,
+        "cache": str(options.cache.absolute()), "tf32": options.tf32, "full_headers": options.full_headers,
+        "precision": job.problem.precision,
     }
     command = [ncu, "--profile-from-start", "off", "--set", "full", "--force-overwrite", "--export", str(target),
                sys.executable, "-m", "inlinebench.profiling.one_call", json.dumps(request)]

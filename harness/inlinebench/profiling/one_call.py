@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from inlinebench.messages import CONSTRUCTION_SEED, ProblemAt
 from inlinebench.problem import problem_file
 from inlinebench.problem.inputs import Draw, draw
 from inlinebench.records.build_request import BuildRequest
-from inlinebench.sandbox.policy import readable_for
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
 from inlinebench.wire.tree import merge, unflatten
 
@@ -45,7 +45,8 @@ def main(request: dict[str, Any], scratch: Path) -> None:
     )
 
     def build(facts: dict[str, Any]) -> str:
-        outcome = service.build(BuildRequest.from_json(for_build(facts, files)))
+        wanted = BuildRequest.from_json(for_build(facts, files))
+        outcome = service.build(replace(wanted, readable=tuple(request["given"])))
         if outcome.library is None:
             raise RuntimeError(outcome.reason)
         return str(outcome.library)
@@ -53,7 +54,7 @@ def main(request: dict[str, Any], scratch: Path) -> None:
     load_inline.install(build)
     arguments, named = problem_file.init_inputs(module)
     os.chdir(scratch)
-    path = files.copy(Path(request["solution"]), readable_for(Path(request["solution"])))
+    path = files.copy(Path(request["solution"]), map(Path, request["given"]))
     model = solution.construct(solution.import_class(path, "ModelNew"), path, arguments, named, CONSTRUCTION_SEED)
     if at.precision is not None:
         cast(model, at.precision)

@@ -19,7 +19,8 @@ from types import TracebackType
 from typing import Any
 
 from inlinebench.messages import Evaluate
-from inlinebench.ray.worker import Worker, WorkerReady
+from inlinebench.ray.sources import of_solution
+from inlinebench.ray.worker import Sources, Worker, WorkerReady
 from inlinebench.records.errors import NoDevice, UsageError, WorkerLost
 from inlinebench.records.options import Options
 from inlinebench.records.result import Environment, Result, Verdict
@@ -70,11 +71,10 @@ class RayDeviceWorker:
         assert ready.environment is not None
         self.device, self.environment = ready.device, ready.environment
 
-    def evaluate(self, job: Evaluate) -> Result:
-        """Sends a job with its sources and returns its result. Raises WorkerLost."""
-        texts = sources(job.problem.path), None if job.solution is None else sources(job.solution)
+    def evaluate(self, job: Evaluate, problem: Sources, solution: Sources | None) -> Result:
+        """Sends a job with these sources and returns its result. Raises WorkerLost."""
         try:
-            result: Result = self._ray.get(self.worker.evaluate.remote(job, *texts))
+            result: Result = self._ray.get(self.worker.evaluate.remote(job, problem, solution))
         except self._ray.exceptions.RayActorError as error:
             raise WorkerLost(_first_line(error)) from error
         return result
@@ -141,8 +141,10 @@ class RayExecutor:
         name = (job.problem_name, job.solution_name, job.shape_name)
         with self._lock:
             self._progress.update("/".join(name))
+        key = self.key(job, worker)  # of the files here: a worker may not get all of them
+        solution = None if job.solution is None else of_solution(job, self._options)
         try:
-            result = worker.evaluate(job)
+            result = worker.evaluate(job, sources(job.problem.path), solution)
         except WorkerLost as lost:
             with self._lock:
                 self._losses[name] += 1
@@ -155,7 +157,7 @@ class RayExecutor:
         if self._options.verbose and result.log:
             with self._lock:
                 self._progress.line(f"--- {' '.join(name)}\n{result.log}")
-        return result
+        return replace(result, key=key)
 
     def replace(self, worker: RayDeviceWorker) -> bool:
         """Starts another worker in place of a lost one. Returns whether that succeeded."""

@@ -17,7 +17,7 @@ from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.version import __version__
 
 Sources = Mapping[Path, bytes]
-"""Contents by path: a file first, then the files that it names."""
+"""Contents by path."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Worker:
         self._count += 1
         try:
             here = replace(
-                job, problem=replace(job.problem, path=self._place(problem, "problem")),
-                solution=None if solution is None else self._place(solution, "solution"),
+                job, problem=replace(job.problem, path=self._place(job.problem.path, problem, "problem")),
+                solution=None if solution is None else self._place(job.file, solution, "solution"),
                 following=None,  # its files may be missing here
             )
             return self._executor.evaluate(self._executor.workers[0], here)
@@ -70,16 +70,15 @@ class Worker:
     def _own_folder(self) -> Path:
         return self._folder / str(self._count)
 
-    def _place(self, sources: Sources, kind: str) -> Path:
-        """Returns the path of the first file: the original if this machine has all files unchanged, else a copy."""
-        first = next(iter(sources))
+    def _place(self, file: Path, sources: Sources, kind: str) -> Path:
+        """Returns the path of a file: the original if this machine has all its sources unchanged, else a copy."""
         if all(_holds(path, text) for path, text in sources.items()):
-            return first
+            return file
         for path, text in sources.items():
-            copy = self._own_folder() / kind / path.relative_to(first.parent)
+            copy = self._own_folder() / kind / path.relative_to(file.parent)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(text)
-        return self._own_folder() / kind / first.name
+        return self._own_folder() / kind / file.name
 
 
 def _holds(path: Path, text: bytes) -> bool:

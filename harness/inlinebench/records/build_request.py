@@ -34,6 +34,8 @@ class BuildRequest:
     no_implicit_headers: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     """Texts of included files, by path relative to the build folder. Each path has a folder in it (`own/a.h`)."""
+    readable: tuple[str, ...] = ()
+    """Paths that the compilers may read: those that the solution is given. The scheduler sets them, not a candidate."""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
@@ -53,8 +55,15 @@ class BuildRequest:
         return (*self.cpp_sources, *self.cuda_sources, *self.headers.values())
 
     def to_json(self) -> dict[str, Any]:
-        facts = {each.name: getattr(self, each.name) for each in fields(self)}
+        facts = {name: getattr(self, name) for name in _sent()}
         return {name: list(fact) if isinstance(fact, tuple) else fact for name, fact in facts.items()}
+
+    @property
+    def names_readable(self) -> bool:
+        """Whether a flag, an include path or a text names a readable path. Else compilers cannot find the files there.
+        """
+        flags = (*self.extra_cflags, *self.extra_cuda_cflags, *self.extra_ldflags, *self.extra_include_paths)
+        return any(path in text for path in self.readable for text in (*flags, *self.texts))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> BuildRequest:
@@ -62,7 +71,7 @@ class BuildRequest:
         texts = ("cpp_sources", "cuda_sources", "extra_cflags", "extra_cuda_cflags", "extra_ldflags",
                  "extra_include_paths")
         switches = ("is_python_module", "with_pytorch_error_handling", "no_implicit_headers")
-        if set(data) != {each.name for each in fields(cls)} or not isinstance(data["name"], str):
+        if set(data) != _sent() or not isinstance(data["name"], str):
             raise BadRequest("a build request must have exactly the fields of BuildRequest")
         for name in texts:
             if not isinstance(data[name], list) or not all(isinstance(item, str) for item in data[name]):
@@ -79,6 +88,11 @@ class BuildRequest:
             raise BadRequest("switches must be true or false")
         tuples = {name: tuple(data[name]) for name in texts}
         return cls(**{**data, **tuples})
+
+
+def _sent() -> set[str]:
+    """Returns the names of the fields that a candidate sends."""
+    return {each.name for each in fields(BuildRequest)} - {"readable"}
 
 
 @dataclass(frozen=True)

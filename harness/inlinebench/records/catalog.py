@@ -12,7 +12,7 @@ import re
 import stat
 import warnings
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ ABOUT = ("SHAPES", "LEVEL", "TAGS")
 """Names of metadata in a problem file, which are not constants that a shape can replace."""
 _LEVEL_FOLDER = re.compile(r"level_?([0-9]+)")
 _NUMBER = re.compile(r"([0-9]+)_")
+_SAMPLES = "level_*_kernel.py"
 _SAMPLE = re.compile(r"level_([0-9]+)_problem_([0-9]+)_sample_([0-9]+)_kernel\.py")
 
 
@@ -74,6 +75,8 @@ class Solution:
     """The solution file; the problem file for the reference."""
     error: str = ""
     """Why the file is not a solution, if that is known without an evaluation."""
+    alone: bool = False
+    """Whether the files beside it are no part of it. This holds for KernelBench's samples, which all share a folder."""
 
     def __str__(self) -> str:
         return f"{self.problem}/{self.name}"
@@ -126,12 +129,17 @@ def _samples(folder: Path, problems: Collection[Problem]) -> list[Solution]:
     names = {(problem.level, problem.number): problem.name for problem in problems}
     levels = {problem.level for problem in problems}
     found = []
-    for path in _in_order(folder.glob("level_*_kernel.py")):
+    for path in _in_order(folder.glob(_SAMPLES)):
         match = _SAMPLE.fullmatch(path.name)
         if match and int(match[1]) in levels:
             problem = names.get((int(match[1]), int(match[2])), f"level_{match[1]}_problem_{match[2]}")
-            found.append(_solution(problem, f"sample_{match[3]}", path))
+            found.append(replace(_solution(problem, f"sample_{match[3]}", path), alone=True))
     return found
+
+
+def has_samples(folder: Path) -> bool:
+    """Whether a folder of solutions has KernelBench's layout."""
+    return any(_SAMPLE.fullmatch(path.name) for path in folder.glob(_SAMPLES))
 
 
 def _solution(problem: str, name: str, path: Path) -> Solution:

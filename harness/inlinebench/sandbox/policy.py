@@ -141,13 +141,6 @@ def readable_paths() -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(path.resolve()) for path in found))
 
 
-def readable_for(solution: Path) -> list[Path]:
-    """Returns the paths that a solution may read because of its location: its file and folder, and those of the link's
-    target if it is a link."""
-    paths = [solution, solution.resolve()]
-    return [*paths, *(path.parent for path in paths if is_narrow(path.parent))]
-
-
 def is_narrow(path: Path) -> bool:
     """Whether a folder is neither the home nor a temporary folder, nor a parent of one of them."""
     path = path.resolve()

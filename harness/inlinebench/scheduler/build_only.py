@@ -22,7 +22,8 @@ from inlinebench.records.options import DEVICE, Options
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.scheduler.build_report import BuildReport, State, summed_up
 from inlinebench.scheduler.device_worker import DeviceWorker
-from inlinebench.scheduler.executor import settings_for
+from inlinebench.scheduler.executor import sandbox_of_builds, settings_for
+from inlinebench.scheduler.identity import written
 from inlinebench.scheduler.judge_process import Scratch
 from inlinebench.scheduler.plan import Choice, plan
 from inlinebench.scheduler.prebuild import Prebuilder, Prebuilt
@@ -61,7 +62,7 @@ class BuildOnly:
             self._worker.open(settings)
             self._service = BuildService(
                 options.cache, self.architectures, options.build_timeout, options.jobs, options.full_headers,
-                sandbox=settings.sandbox, cache_limit=options.cache_limit * 2**30,
+                sandbox=sandbox_of_builds(settings), cache_limit=options.cache_limit * 2**30, written=written(options),
             )
         except BaseException:
             self._worker.kill()
@@ -113,10 +114,8 @@ class BuildOnly:
         return notes
 
     def _start(self, jobs: Sequence[Evaluate]) -> _Started:
-        solution = jobs[0].solution
-        assert solution is not None
         found = [self._init_arguments(job.problem) for job in jobs]
-        parts = [self._prebuilder.construct(solution, init) for init in dict.fromkeys(init.pickled for init in found)
+        parts = [self._prebuilder.construct(jobs[0], init) for init in dict.fromkeys(init.pickled for init in found)
                  if init is not None]
         for reason in dict.fromkeys(init.reason for init in found if init.pickled is None):
             failed: Future[Prebuilt] = Future()

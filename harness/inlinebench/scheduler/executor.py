@@ -16,6 +16,7 @@ from inlinebench.compile.architecture import runs_on
 from inlinebench.messages import Evaluate, Hello, Init, Settings
 from inlinebench.process import sanitizer
 from inlinebench.profiling import ncu
+from inlinebench.records.catalog import has_samples
 from inlinebench.records.errors import NoSandbox, UsageError
 from inlinebench.records.options import HOST_MEMORY_SHARE, ROOT, Options
 from inlinebench.records.result import Result, Verdict
@@ -25,9 +26,10 @@ from inlinebench.sandbox.self_test import available
 from inlinebench.sandbox.watchdog import Limits, available_bytes
 from inlinebench.scheduler.device_worker import DeviceWorker
 from inlinebench.scheduler.devices import devices
-from inlinebench.scheduler.identity import identity
+from inlinebench.scheduler.identity import identity, written
 from inlinebench.scheduler.judge_process import Scratch
 from inlinebench.timing.stopping import Sampling
+from inlinebench.wire.own_python import PACKAGE
 
 
 class LocalExecutor:
@@ -60,8 +62,8 @@ class LocalExecutor:
             self.device = hellos[0].device
             self._service = BuildService(
                 options.cache, _architectures(options, hellos), options.build_timeout,
-                options.jobs or default_jobs(len(self.workers)), options.full_headers, sandbox=settings.sandbox,
-                cache_limit=options.cache_limit * 2**30,
+                options.jobs or default_jobs(len(self.workers)), options.full_headers,
+                sandbox=sandbox_of_builds(settings), cache_limit=options.cache_limit * 2**30, written=written(options),
             )
         except BaseException:
             self._end()
@@ -159,8 +161,13 @@ def _sandbox(options: Options) -> Sandbox:
     if options.require_sandbox and (missing := [name for name in REQUIRED if name not in protections]):
         raise NoSandbox(f"--require-sandbox: this machine doesn't offer {', '.join(missing)}; use Linux 6.12 or "
                         "newer on x86-64 or 64-bit Arm, with Landlock enabled")
-    hidden = (ROOT, options.cache, options.problems, options.solutions)
-    return Sandbox(tuple(map(str, protections)), tuple(map(os.path.realpath, hidden)))
+    readable = [ROOT, options.cache, options.problems, *([] if has_samples(options.solutions) else [options.solutions])]
+    return Sandbox(tuple(map(str, protections)), tuple(map(os.path.realpath, readable)))
+
+
+def sandbox_of_builds(settings: Settings) -> Sandbox:
+    """Returns the sandbox of compilers. Of the author's files they may read those that the solution is given."""
+    return Sandbox(settings.sandbox.protections, (PACKAGE,))
 
 
 def _limits(options: Options) -> Limits:

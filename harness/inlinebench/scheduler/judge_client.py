@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from inlinebench.messages import (
@@ -46,6 +47,7 @@ class JudgeClient:
         with suppress(OSError):  # `hello` reports a judge that has ended
             self._connection.send({**environment(scratch.path), **(more or {})})
         self._service: BuildService | None = None
+        self._given: tuple[str, ...] = ()
 
     def hello(self, settings: Settings) -> Hello:
         """Sends the settings and returns the judge's reply. Raises NoDevice if its device cannot be used."""
@@ -66,6 +68,7 @@ class JudgeClient:
 
     def evaluate(self, job: Evaluate) -> Result:
         """Returns the result of one evaluation. Serves builds and progress messages meanwhile."""
+        self._given = tuple(map(str, job.given))
         done = self._ask(job)
         assert isinstance(done, Done)
         self.usable = done.usable
@@ -102,8 +105,10 @@ class JudgeClient:
     def _serve(self, need: NeedBuild | NeedRuntimeLibraries) -> None:
         assert self._service is not None
         self._on_progress("building")
-        reply = self._service.build(need.request) if isinstance(need, NeedBuild) else _runtime_libraries(self._service)
-        self._connection.send(reply)
+        if isinstance(need, NeedBuild):
+            self._connection.send(self._service.build(replace(need.request, readable=self._given)))
+        else:
+            self._connection.send(_runtime_libraries(self._service))
 
     def _receive(self) -> Any:
         try:

@@ -15,7 +15,7 @@ from inlinebench.records.library import LIBRARY
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.options import SOLUTION_BASELINE, Options
 from inlinebench.records.result import Result, Shard, Verdict
-from inlinebench.scheduler.identity import digests
+from inlinebench.scheduler.identity import digest_of
 from inlinebench.scheduler.rivals import rival_names
 
 SMALL = "small"
@@ -93,7 +93,7 @@ def plan(choices: Sequence[Choice], options: Options, device: str, rivals: Seque
     jobs.sort(key=lambda job: (natural(job.problem_name), job.shape_name, job.solution_name not in names))
     made = Plan(tuple(jobs), tuple(known)) if options.shard is None else _part(jobs, known, *options.shard)
     timed = device != "cpu" and not options.check and options.sanitize is None
-    return _with_rivals(made, rivals, names) if timed else made
+    return _with_rivals(made, rivals, names, options) if timed else made
 
 
 def rivals_of(options: Options, known: Catalog, chosen: Sequence[Choice]) -> tuple[Solution, ...]:
@@ -113,33 +113,32 @@ def rivals_of(options: Options, known: Catalog, chosen: Sequence[Choice]) -> tup
     return tuple(found)
 
 
-def _with_rivals(made: Plan, rivals: Sequence[Solution], names: Sequence[str]) -> Plan:
+def _with_rivals(made: Plan, rivals: Sequence[Solution], names: Sequence[str], options: Options) -> Plan:
     """Adds the rivals that the jobs lack, and tells each job which sources it is compared with."""
     there = {(job.problem_name, job.shape_name, job.solution_name) for job in made.jobs}
     places = {(job.problem_name, job.shape_name): job for job in made.jobs}.values()
-    added = [replace(job, solution_name=rival.name, solution=rival.path.resolve()) for job in places for rival in rivals
+    added = [replace(job, solution_name=rival.name, solution=rival.path.resolve(), alone=rival.alone)
+             for job in places for rival in rivals
              if rival.problem == job.problem_name and (job.problem_name, job.shape_name, rival.name) not in there]
-    texts: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    digests: dict[tuple[str, str], dict[str, str | None]] = {}
     for job in (*made.jobs, *added):
         if job.solution_name in names:
-            texts.setdefault((job.problem_name, job.shape_name), {})[job.solution_name] = _sources(job.solution)
-    return replace(made, added=tuple(_compared(job, texts) for job in added),
-                   jobs=tuple(_compared(job, texts) for job in made.jobs))
+            digests.setdefault((job.problem_name, job.shape_name), {})[job.solution_name] = _digest(job, options)
+    return replace(made, added=tuple(_compared(job, digests) for job in added),
+                   jobs=tuple(_compared(job, digests) for job in made.jobs))
 
 
-def _compared(job: Evaluate, texts: Mapping[tuple[str, str], Mapping[str, tuple[str, ...]]]) -> Evaluate:
-    found = texts.get((job.problem_name, job.shape_name), {})
-    return replace(job, rivals=tuple(text for name in sorted(found) if name != job.solution_name
-                                     for text in found[name]))
+def _compared(job: Evaluate, digests: Mapping[tuple[str, str], Mapping[str, str | None]]) -> Evaluate:
+    found = digests.get((job.problem_name, job.shape_name), {})
+    return replace(job, rivals=tuple(found[name] for name in sorted(found) if name != job.solution_name))
 
 
-def _sources(solution: Path | None) -> tuple[str, ...]:
-    """Returns the digests of a rival's sources; none of a reference or a file that cannot be read, which its own
-    evaluation reports."""
+def _digest(job: Evaluate, options: Options) -> str | None:
+    """Returns the digest of what a rival is given; None if it cannot be read."""
     try:
-        return () if solution is None else tuple(digests(solution))
+        return digest_of(job, options)
     except OSError:
-        return ()
+        return None
 
 
 def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: int) -> Plan:
@@ -191,6 +190,7 @@ def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> 
         solution=None if solution.name == REFERENCE else solution.path.resolve(),
         shape_name=shape_name(problem, shape, options),
         level=problem.level,
+        alone=solution.alone,
     )
 
 

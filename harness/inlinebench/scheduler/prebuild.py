@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -24,8 +24,7 @@ from inlinebench.process.candidate_process import (
     CandidateTimedOut,
 )
 from inlinebench.process.launcher import Launcher
-from inlinebench.records.build_request import BuildOutcome, NoRuntimeLibraries
-from inlinebench.sandbox.policy import readable_for
+from inlinebench.records.build_request import BuildOutcome, BuildRequest, NoRuntimeLibraries
 from inlinebench.scheduler import bytecode
 from inlinebench.wire.channel import FrameTooLarge
 
@@ -58,11 +57,12 @@ class Prebuilder:
 
         `init` has the pickled constructor arguments by problem name; None if a problem has none.
         """
-        return {path: self._pool.submit(self._prebuild, path, init[name]) for path, name in _solutions(jobs).items()}
+        solutions = {job.solution: job for job in jobs if job.solution is not None}
+        return {path: self._pool.submit(self._prebuild, job, init[job.problem_name]) for path, job in solutions.items()}
 
-    def construct(self, solution: Path, init: bytes) -> Future[Prebuilt]:
-        """Starts to construct one solution with these pickled arguments, even if an earlier run has built it."""
-        return self._pool.submit(self._construct, solution, init)
+    def construct(self, job: Evaluate, init: bytes) -> Future[Prebuilt]:
+        """Starts to construct a job's solution with these pickled arguments, even if an earlier run has built it."""
+        return self._pool.submit(self._construct, job, init)
 
     def _get_launcher(self) -> Launcher:
         with self._lock:
@@ -81,22 +81,26 @@ class Prebuilder:
             self._launcher.close()
         self._pool.shutdown()  # its threads end after the killed candidates
 
-    def _prebuild(self, solution: Path, init: bytes | None) -> None:
-        if init is None or not _may_build(solution):
+    def _prebuild(self, job: Evaluate, init: bytes | None) -> None:
+        if init is None or not _may_build(job.file):
             return
-        if not self._service.has_built(self._service.solution_name(solution.read_bytes(), init)):
-            self._construct(solution, init)  # a failure shows again in the evaluation, which reports it
+        if not self._service.has_built(self._service.solution_name(job.file.read_bytes(), init)):
+            self._construct(job, init)  # a failure shows again in the evaluation, which reports it
 
-    def _construct(self, solution: Path, init: bytes) -> Prebuilt:
+    def _construct(self, job: Evaluate, init: bytes) -> Prebuilt:
         try:
-            name = self._service.solution_name(solution.read_bytes(), init)
+            name = self._service.solution_name(job.file.read_bytes(), init)
             runtime_libraries = self._service.runtime_libraries().to_json()
             launcher = self._get_launcher()
         except (NoRuntimeLibraries, OSError) as error:
             return Prebuilt(failure=str(error))
-        settings, readable = self._settings, readable_for(solution)
+        settings, given = self._settings, tuple(map(str, job.given))
+
+        def build(request: BuildRequest) -> BuildOutcome:
+            return self._service.build(replace(request, readable=given))
+
         with CandidateProcess(
-            launcher, settings.timeout, settings.limits, self._service.build, readable=readable, gpus=False,
+            launcher, settings.timeout, settings.limits, build, readable=job.given, gpus=False,
         ) as candidate:
             with self._lock:
                 if self._closed:
@@ -104,7 +108,7 @@ class Prebuilder:
                 self._running.add(candidate)
             try:
                 reply = candidate.ask(
-                    "prebuild", solution=str(solution), readable=list(map(str, readable)), text=None,
+                    "prebuild", solution=str(job.solution), readable=given, text=None,
                     runtime_libraries=runtime_libraries, init=base64.b64encode(init).decode(),
                     seed=CONSTRUCTION_SEED, class_name="ModelNew",
                 )
@@ -127,10 +131,6 @@ def _describe(error: Exception, settings: Settings) -> str:
 def _failure(reply: Mapping[str, Any]) -> str:
     """Returns the failure that a candidate reports; empty if it reports none."""
     return "" if reply["op"] == "prebuilt" else str(reply.get("message")) or "the solution raised an exception"
-
-
-def _solutions(jobs: Sequence[Evaluate]) -> dict[Path, str]:
-    return {job.solution: job.problem_name for job in jobs if job.solution is not None}
 
 
 def _may_build(solution: Path) -> bool:
