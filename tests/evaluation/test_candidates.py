@@ -52,7 +52,7 @@ def room() -> Room:
 def candidates(launcher: Launcher, settings: Settings, room: Room) -> Iterator[Candidates]:
     candidates = Candidates(
         launcher, settings, torch.device("cpu"), RuntimeLibraries(), no_build, always=(),
-        kept=lambda: (launcher.pid,), room=room,
+        protected=lambda: (launcher.pid,), room=room,
     )
     yield candidates
     candidates.close()
@@ -61,8 +61,8 @@ def candidates(launcher: Launcher, settings: Settings, room: Room) -> Iterator[C
 @pytest.fixture
 def clocked(launcher: Launcher, settings: Settings, room: Room) -> Iterator[Candidates]:
     candidates = Candidates(
-        launcher, settings, torch.device("cpu"), RuntimeLibraries(), no_build, always=(), kept=lambda: (launcher.pid,),
-        room=room, clocked=True,
+        launcher, settings, torch.device("cpu"), RuntimeLibraries(), no_build, always=(),
+        protected=lambda: (launcher.pid,), room=room, clocked=True,
     )
     yield candidates
     candidates.close()
@@ -176,7 +176,7 @@ def test_a_candidate_that_died_while_waiting_is_replaced(candidates: Candidates,
 def test_a_missing_device_is_not_a_failure_of_the_solution(launcher: Launcher, settings: Settings, room: Room) -> None:
     absent = torch.device("cuda", 99)
     candidates = Candidates(launcher, settings, absent, RuntimeLibraries(), no_build, always=(),
-                            kept=lambda: (launcher.pid,), room=room)
+                            protected=lambda: (launcher.pid,), room=room)
     with pytest.raises(NoCandidate, match="didn't start"):
         candidates.take([Path(__file__)], {})
 

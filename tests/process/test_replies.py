@@ -23,7 +23,7 @@ from inlinebench.process.replies import (
 )
 from inlinebench.timing.profile import Activity, Launch
 
-READY = {"op": "ready", "nonce": "n", "weights": "by name", "changed": False, "buffers": {"own": "theirs"}}
+READY = {"op": "ready", "nonce": "n", "weights": "by name", "buffers": {"own": "theirs"}}
 CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "blocked": True, "non_tensors": ["1"],
           "notes": [], "activities": [["kernel", 1.0, 2.5]]}
 BATCHED = {"op": "batched", "nonce": "n", "blocked": True, "non_tensors": [["1"], ["2"]]}
@@ -50,7 +50,7 @@ READERS = {"ready": read_ready, "called": read_called, "batched": read_batch, "l
 
 def test_valid_replies_are_parsed() -> None:
     ready, called = read_ready(dict(READY)), read_called(dict(CALLED))
-    assert (ready.weights, ready.changed, ready.buffers) == ("by name", False, {"own": "theirs"})
+    assert (ready.weights, ready.buffers) == ("by name", {"own": "theirs"})
     assert (called.sample.device_ms, called.sample.drain_ms, called.sample.blocked) == (1.5, 0.0, True)
     assert (called.non_tensors, called.notes) == (("1",), ())
     assert called.activities == (Activity("kernel", 1.0, 2.5),)
@@ -79,7 +79,7 @@ def test_forged_replies_to_loop_are_rejected(change: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [
-    {"op": "called"}, {"weights": 1}, {"weights": None}, {"changed": 0}, {"buffers": []}, {"buffers": {"a": 1}},
+    {"op": "called"}, {"weights": 1}, {"weights": None}, {"changed": False}, {"buffers": []}, {"buffers": {"a": 1}},
     {"buffers": None}, {"verdict": "passed"},
 ])
 def test_forged_replies_to_load_are_rejected(change: dict[str, Any]) -> None:

@@ -59,7 +59,7 @@ def neighbour() -> Iterator[int]:
 
 def try_all(protections: tuple[str, ...], scratch: Path, code: str) -> str:
     """Runs code with these protections, as a program that is not protected by its PID."""
-    policy = Sandbox(protections).policy(scratch, (), (), False)
+    policy = Sandbox(protections).policy(scratch, (), ())
     return run(CALLS + code, scratch, policy=policy)
 
 

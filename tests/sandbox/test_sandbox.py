@@ -47,6 +47,11 @@ def test_files_outside_are_inaccessible(scratch: Path, secret: Path, act: str) -
     "import os; os.kill(os.getpid(), 0); print('x')",
     "import multiprocessing as m, time; p = m.Process(target=time.sleep, args=(9,)); p.start(); p.kill(); print('x')",
     "import socket; a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1).decode())",
+    "import os; pid = os.posix_spawn('/bin/echo', ['echo', 'x'], {}); os.waitpid(pid, 0)",
+    "import concurrent.futures as c; print(c.ThreadPoolExecutor(8).submit(lambda: 'x').result())",
+    "import concurrent.futures as c; print(c.ProcessPoolExecutor(2).submit(str, 'x').result())",
+    "import signal; signal.signal(signal.SIGALRM, lambda *_: print('x')); signal.setitimer(signal.ITIMER_REAL, 0.01); "
+    "signal.pause()",
     "print('x', end=''); open('/dev/shm/probe', 'w').write('y')",
 ])
 def test_harmless_programs_work(scratch: Path, act: str) -> None:
@@ -86,12 +91,20 @@ def test_connections_to_unix_sockets_fail(scratch: Path) -> None:
 ])
 def test_other_processes_are_inaccessible(scratch: Path, act: str) -> None:
     output = run(f"import os, signal; {act.format(pid=os.getpid())}; print('done')", scratch)
-    assert "PermissionError" in output or "FileNotFoundError" in output
+    assert "PermissionError" in output or "FileNotFoundError" in output or "ProcessLookupError" in output
 
 
 @pytest.mark.parametrize("call", [
     "chroot(b'/')", "unshare(0x10000000)", "ptrace(16, {pid}, 0, 0)", "mount(b'none', b'/proc', b'tmpfs', 0, 0)",
     "syscall(425, 1, 0)", "syscall(310, {pid}, 0, 0, 0, 0, 0)", "setns(0, 0)",
+    # What happens later, to a stopped process as well: timers and queues with signals, watches on files.
+    "syscall(222, 0, 0, 0)", "syscall(244, 0, 0)", "syscall(206, 1, 0)", "inotify_init()", "inotify_init1(0)",
+    # clone: CLONE_PARENT, alone and with a thread's flags, and exit signals other than SIGCHLD.
+    "syscall(56, 0x8011, 0, 0, 0, 0)", "syscall(56, 0x10D0F11 | 0x8000, 0, 0, 0, 0)", "syscall(56, 18, 0, 0, 0, 0)",
+    "syscall(56, 9, 0, 0, 0, 0)", "syscall(56, 1 << 32 | 0x8011, 0, 0, 0, 0)",
+    # prctl: the parent's death signal, and hiding from /proc.
+    "prctl(1, 18, 0, 0, 0)", "prctl(1, 0, 0, 0, 0)", "prctl(4, 0, 0, 0, 0)", "prctl(36, 1, 0, 0, 0)",
+    "fcntl(0, 10, 18)",
 ])
 def test_unneeded_system_calls_fail(scratch: Path, call: str) -> None:
     code = f"import ctypes; print(ctypes.CDLL(None).{call.format(pid=os.getpid())})"
@@ -117,7 +130,7 @@ def test_the_size_of_files_is_limited(scratch: Path) -> None:
 
 
 def test_a_protection_that_cannot_be_switched_on_raises(scratch: Path) -> None:
-    twice = Sandbox(PROTECTIONS, (str(ROOT / "harness"),)).policy(scratch, (), (), False)
+    twice = Sandbox(PROTECTIONS, (str(ROOT / "harness"),)).policy(scratch, (), ())
     code = (f"import json; from inlinebench.sandbox.policy import Policy, enter; "
             f"enter(Policy.from_json(json.loads({json.dumps(twice.to_json())!r}))); print('inside')")
     assert "PermissionError" in run(code, scratch)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.wire import processes as module
-from inlinebench.wire.processes import Child, descendants, forks_so_far, kill_tree, resume_tree, signal_tree, stop_tree
+from inlinebench.wire.processes import Child, descendants, forks_so_far, kill_tree, signal_tree, stop_tree
 
 TREE = """
 import subprocess, sys, time
@@ -21,18 +21,16 @@ time.sleep(86396)
 """
 ORPHANS = """
 import os, signal, sys, time
-from inlinebench.wire.processes import become_subreaper, descendants, kill_stray_children
+from inlinebench.wire.processes import become_subreaper, descendants, kill_descendants
 become_subreaper()
-kept = os.fork() or time.sleep(86396)
 if (middle := os.fork()) == 0:
     os.setsid()
     os.fork() or time.sleep(86396)
     os._exit(0)
 os.waitpid(middle, 0)
-before = set(descendants(os.getpid()))
-kill_stray_children([kept])
-print(len(before), descendants(os.getpid()) == [kept])
-os.kill(kept, signal.SIGKILL)
+before = descendants(os.getpid())
+kill_descendants()
+print(len(before), descendants(os.getpid()))
 """
 
 
@@ -86,10 +84,10 @@ def test_signalling_a_process_that_has_ended_does_nothing() -> None:
     signal_tree(process.pid, signal.SIGSTOP)
 
 
-def test_orphans_are_killed_except_those_to_keep() -> None:
+def test_orphans_are_killed_with_all_descendants() -> None:
     found = subprocess.run([sys.executable, "-c", ORPHANS], capture_output=True, text=True, timeout=30, check=False,
                            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "harness")})
-    assert found.stdout.split() == ["2", "True"], found.stderr
+    assert found.stdout.split() == ["1", "[]"], found.stderr
 
 
 RESTLESS = """
@@ -149,10 +147,51 @@ def test_a_process_whose_future_parent_has_ended_raises(function: str) -> None:
 def test_a_stopped_tree_is_resumed(tree: tuple[int, list[int]]) -> None:
     root, below = tree
     stopped = stop_tree(root)
-    assert set(stopped) == {root, *below}
-    wait_for(stopped, "T")
-    resume_tree(stopped)
-    wait_for(stopped, "SR")
+    assert set(stopped.pids) == {root, *below}
+    wait_for([root, *below], "T")
+    stopped.resume()
+    wait_for([root, *below], "SR")
+
+
+BUSY = """
+import os, threading, time
+def work(pause):
+    while True:
+        time.sleep(pause)
+for number in range(4):
+    threading.Thread(target=work, args=(number * 1e-4,), daemon=True).start()
+if os.fork():
+    print("ready", flush=True)
+work(0)
+"""
+
+
+@pytest.fixture
+def busy() -> Iterator[int]:
+    """A process with busy and with sleeping threads, and a child like it."""
+    process = subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    yield process.pid
+    kill_tree(process.pid)
+    process.wait()
+
+
+def test_processes_that_stay_stopped_have_not_run(busy: int) -> None:
+    for number in range(100):
+        stopped = stop_tree(busy)
+        time.sleep(1e-3 * (number % 3))
+        assert stopped.ran() == []
+        stopped.resume()
+
+
+@pytest.mark.parametrize("stopped_again", [False, True])
+def test_a_process_that_ran_while_it_was_stopped_is_found(busy: int, stopped_again: bool) -> None:
+    stopped = stop_tree(busy)
+    os.kill(busy, signal.SIGCONT)
+    if stopped_again:
+        os.kill(busy, signal.SIGSTOP)
+    time.sleep(0.1)
+    assert stopped.ran() == [busy]
 
 
 def test_only_younger_processes_are_examined_if_pids_have_not_wrapped_around(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,10 +204,10 @@ def test_only_younger_processes_are_examined_if_pids_have_not_wrapped_around(mon
     real = module._examine
     monkeypatch.setattr(module, "_examine", lambda pid: examined.append(pid) or real(pid))
     try:
-        assert set(stop_tree(process.pid, before)) == {process.pid, *below}
+        assert set(stop_tree(process.pid, before).pids) == {process.pid, *below}
         assert min(examined) > process.pid
         examined.clear()
-        assert set(stop_tree(process.pid)) == {process.pid, *below}
+        assert set(stop_tree(process.pid).pids) == {process.pid, *below}
         assert min(examined) < process.pid
     finally:
         kill_tree(process.pid)

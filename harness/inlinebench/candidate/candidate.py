@@ -150,7 +150,7 @@ class Candidate:
         gc.freeze()
         gc.disable()
         how = found.how if request["transfer"] else weights.KEPT
-        return {"op": "ready", "weights": how, "changed": found.changed, "buffers": found.buffers}
+        return {"op": "ready", "weights": how, "buffers": found.buffers}
 
     def _map(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._model is not None

@@ -24,8 +24,6 @@ class Match:
     """The reference's name of each matched buffer, by the solution's name."""
     how: str
     """How they were matched, and how many parameters were not, in words."""
-    changed: bool
-    """Whether any matched value differs from the reference's."""
 
 
 def match(own: torch.nn.Module, parameters: Tensors, buffers: Tensors) -> Match:
@@ -44,10 +42,7 @@ def match(own: torch.nn.Module, parameters: Tensors, buffers: Tensors) -> Match:
     how = ", ".join(dict.fromkeys(ways)) or ("none to match" if not own_parameters else KEPT)
     if unmatched and ways:
         how += f"; {unmatched} kept {KEPT}"
-    differs = [not torch.equal(own_parameters[name].detach().cpu(), parameters[theirs])
-               for name, theirs in found_parameters.items()]
-    differs += [not torch.equal(own_buffers[name].cpu(), buffers[theirs]) for name, theirs in found_buffers.items()]
-    return Match(found_parameters, found_buffers, how, any(differs))
+    return Match(found_parameters, found_buffers, how)
 
 
 def materialize(own: torch.nn.Module, parameters: Tensors, buffers: Tensors) -> None:

@@ -272,7 +272,7 @@ class BuildService:
     def _ninja(self, folder: Path, given: Sequence[str] = ()) -> tuple[int | None, str, Breach | None]:
         """Runs ninja. Returns its exit status (None: timeout), the output of all compilers, and a broken limit."""
         readable = [self._cache.folder, *map(Path, given)]
-        policy = self._sandbox.policy(folder, readable, (os.getpid(), os.getppid()), gpus=False)
+        policy = self._sandbox.policy(folder, readable, (os.getpid(), os.getppid()))
         # -S skips site-packages, whose hooks are slow. PYTHONPATH names the harness.
         inside = [sys.executable, "-S", "-m", "inlinebench.sandbox", json.dumps(policy.to_json())]
         before = forks_so_far()

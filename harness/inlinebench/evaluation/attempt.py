@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inlinebench.evaluation.baselines import Baselines
 from inlinebench.evaluation.candidates import Candidates
@@ -58,7 +58,10 @@ class Attempt:
     """The time and the kind of the solution's builds. None if it built nothing."""
     log: str = ""
     """The end of what compilers, the solution and a sanitizer printed."""
-    weights_changed: bool = False
-    """Whether the solution's own initial weights differ from the reference's."""
     notes: set[str] = field(default_factory=set)
     """Remarks for the check's record."""
+
+    def add_note(self, note: str) -> None:
+        """Adds a remark to the record of the check, if there is one."""
+        if self.check is not None:
+            self.check = replace(self.check, notes=(*self.check.notes, note))

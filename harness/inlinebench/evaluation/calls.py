@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import torch
 
-from inlinebench.compare.fingerprint import Fingerprint, same_bits
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.buffer_rotation import BufferRotation
 from inlinebench.evaluation.correctness.call_check import CallCheck
@@ -84,7 +83,6 @@ class Calls:
         self._thorough = ThoroughCalls(len(workload.source.kinds), certain, self._secret_random)
         self._buffer_rotation = BufferRotation(len(workload.sets), self._secret_random)
         workload.clear()
-        self._fingerprint = Fingerprint(workload.arena.bytes.device, self._secret_random.getrandbits(62))
         self._reference = Reference(workload, job.problem.path, tools.clock)
         self._requests = Requests(workload, job, candidate)
         self._timings = _timings(workload, tools, candidate)
@@ -101,7 +99,6 @@ class Calls:
         self._rehearse()
         self._tools.progress("loading")
         loaded = self._requests.load(transfer, self._tools.runtime_libraries)
-        self._attempt.weights_changed = loaded.weights_changed
         if settings.timing:
             self._tools.candidates.settle()
         self._checker = Checker(self._workload, loaded.own_names, settings.tolerance)
@@ -116,6 +113,7 @@ class Calls:
                 self._time_loops()
             if settings.defended and settings.sanitize is None:
                 self._check_integrity()
+            self._candidate.verify_stopped()
         finally:
             self._attempt.check = self._checker.summary(loaded.weights, sorted(self._attempt.notes))
         if settings.timing:
@@ -178,7 +176,6 @@ class Calls:
         input_seed, random_seed = secret_random.getrandbits(62), self._public.getrandbits(62)
         buffer_set = self._buffer_rotation.next()
         private, non_tensors = workload.draw_inputs(buffer_set, input_seed, variant)
-        before = self._input_sums(buffer_set)
         order = self._choose_block_order(number if ordered_as is None else ordered_as)
         called = self._requests.call(
             buffer_set, non_tensors, random_seed, blocked=self._choose_blocked(number, profiled), trace=trace,
@@ -191,7 +188,7 @@ class Calls:
         what = "a profiled call" if profiled else f"call {number}"
         change = workload.source.describe(variant, input_seed)
         label = f"{what} ({change}{', blocks in shuffled order' if order else ''})"
-        self._check_inputs(buffer_set, before, label)
+        self._check_inputs(buffer_set, private, label)
         # From here on, nothing is read that the candidate, or work that it left on the GPU, could still write.
         received, tensors = workload.receive(buffer_set), self._to_change(private)
         states_before = self._reference.states()
@@ -291,10 +288,7 @@ class Calls:
         for number, call in enumerate(batch.calls):
             what = f"call {number + 1} of several"
             label = f"{what} ({call.change})"
-            kept = [index for index in range(len(call.tensors)) if index not in mutated]
-            shared = self._workload.inputs(number)
-            if not all(same_bits(shared[index], call.tensors[index]) for index in kept):
-                raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
+            self._check_inputs(number, call.tensors, label)
             received = replace(self._workload.receive(number), outputs=tuple(batch.outputs[number]))
             tensors = self._to_change(call.tensors)
             states_before = self._reference.states()
@@ -343,17 +337,9 @@ class Calls:
             self._timings.gpu_unknown = str(error)
             return None
 
-    def _check_inputs(self, buffer_set: int, before: torch.Tensor, label: str) -> None:
-        if not torch.equal(before, self._input_sums(buffer_set)):
+    def _check_inputs(self, buffer_set: int, private: Sequence[torch.Tensor], label: str) -> None:
+        if not self._workload.inputs_equal(buffer_set, private):
             raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
-
-    def _input_sums(self, buffer_set: int) -> torch.Tensor:
-        """Returns secret checksums of the inputs that the reference does not change."""
-        workload = self._workload
-        inputs = workload.sets[buffer_set].inputs
-        kept = [spec for index, spec in enumerate(inputs) if index not in workload.probed.mutated]
-        sums = [self._fingerprint.of(workload.memory(spec)) for spec in kept]
-        return torch.cat(sums) if sums else torch.zeros(0)
 
 
 def _timings(workload: Workload, tools: Tools, candidate: CandidateProcess) -> Timings:

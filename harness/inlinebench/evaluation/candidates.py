@@ -29,6 +29,7 @@ from inlinebench.process.launcher import Launcher
 from inlinebench.process.replies import read_clocked
 from inlinebench.records.build_request import RuntimeLibraries
 from inlinebench.records.result import Verdict
+from inlinebench.sandbox.gpu import Gpu
 from inlinebench.timing.flags import FlagPage
 
 START_PATIENCE_S = 300.0
@@ -51,19 +52,21 @@ class Candidates:
         runtime_libraries: the libraries that a candidate loads for the device.
         build: builds an extension that a candidate asks for.
         always: files and folders that every candidate may read.
-        kept: returns the ids of the judge's child processes that must survive the end of a candidate.
+        protected: returns the ids of further processes that a candidate must not send signals to.
         room: whether the device has memory for a waiting candidate.
+        gpu: the GPU that they may use. None on the CPU.
         clocked: whether each candidate measures the overhead of its clock before it loads a solution.
     """
 
     def __init__(
         self, launcher: Launcher, settings: Settings, device: torch.device, runtime_libraries: RuntimeLibraries,
         build: Build, *,
-        always: tuple[Path, ...], kept: Callable[[], tuple[int, ...]], room: Callable[[], bool], clocked: bool = False,
+        always: tuple[Path, ...], protected: Callable[[], tuple[int, ...]], room: Callable[[], bool],
+        gpu: Gpu | None = None, clocked: bool = False,
     ) -> None:
         self._launcher, self._settings, self._device = launcher, settings, device
         self._runtime_libraries, self._build, self._always = runtime_libraries, build, always
-        self._given_kept, self._room, self._clocked = kept, room, clocked
+        self._protected, self._room, self._gpu, self._clocked = protected, room, gpu, clocked
         self._waiting: Waiting | None = None
 
     def take(self, given: Sequence[Path], shared: Mapping[str, int]) -> CandidateProcess:
@@ -134,21 +137,18 @@ class Candidates:
         page = FlagPage() if self._device.type == "cuda" else None
         candidate = CandidateProcess(
             self._launcher, START_PATIENCE_S, settings.limits, self._build, readable=readable, shared=shared, page=page,
-            keep=self._kept, under=() if settings.sanitize is None else sanitizer.command(settings.sanitize),
+            protected=self._protected(), gpu=self._gpu,
+            under=() if settings.sanitize is None else sanitizer.command(settings.sanitize),
         )
         runtime_libraries = self._runtime_libraries
         if settings.sanitize is not None:
             # compute-sanitizer and CUPTI cannot both attach to a process.
             runtime_libraries = replace(runtime_libraries, trace=None)
         candidate.post(
-            "start", device=str(self._device), tf32=settings.tf32, runtime_libraries=runtime_libraries.to_json(),
+            "start", device=self._gpu.device if self._gpu else str(self._device), tf32=settings.tf32,
+            runtime_libraries=runtime_libraries.to_json(),
         )
         return Waiting(candidate, given, self._device)
-
-    def _kept(self) -> tuple[int, ...]:
-        """Returns the ids of processes that must survive when a candidate and all of its descendants are killed."""
-        waiting = () if self._waiting is None else (self._waiting.candidate.pid,)
-        return (*self._given_kept(), *waiting)
 
 
 class Waiting:

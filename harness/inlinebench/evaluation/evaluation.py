@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -29,9 +28,11 @@ from inlinebench.records.result import Verdict
 from inlinebench.wire.arena import CpuArena
 from inlinebench.wire.channel import FrameTooLarge
 
-REPLACED = ("the reference's weights replace the solution's after its constructor; what is computed from weights, such "
-            "as a packed copy, must be computed at the first call")
-"""A remark on a wrong solution whose weights differed from the reference's."""
+FIRST = "with the reference's weights in place of the solution's own, the solution was wrong: {}"
+"""A remark on a solution that passed with its own weights."""
+SECOND = ("with the solution's own weights instead of the reference's, the verdict was {}: {}; what is computed from "
+          "weights, such as a packed copy, must be computed at the first call")
+"""A remark on a solution that was wrong with both kinds of weights."""
 CPU_RUNTIME_PREFIX = "inlinebench: "
 """How a message of the CPU runtime begins."""
 
@@ -39,20 +40,29 @@ CPU_RUNTIME_PREFIX = "inlinebench: "
 def evaluate(workload: Workload, job: Evaluate, tools: Tools) -> Attempt:
     """Evaluates one solution, at most twice, and returns the attempt that counts.
 
-    The first attempt copies the reference's weights into the solution. If it is wrong and the copy changed weights, a
-    second attempt uses the weights that the solution made itself under the public seed. A solution that folds or packs
-    weights in its constructor needs this. Both kinds of weights are public, so passing with either is enough.
+    The first attempt copies the reference's weights into the solution. If its first call is wrong and the reference has
+    weights, a second attempt uses those that the solution made itself under the public seed. A solution that folds or
+    packs weights in its constructor needs this. Both kinds of weights are public, so passing with either is enough.
+    Weights that do not fit show in the first call; a solution that is wrong by chance gets no second one.
 
     Raises ProblemError if the reference fails, and NoCandidate if no candidate process starts.
     """
-    attempt = _attempt(workload, job, tools, transfer=True)
-    if attempt.failure and attempt.failure.verdict is Verdict.WRONG and attempt.weights_changed:
-        own = _attempt(workload, job, tools, transfer=False)
-        if own.failure is None:
-            return own
-        if attempt.check is not None:
-            attempt.check = replace(attempt.check, notes=(*attempt.check.notes, REPLACED))
-    return attempt
+    first = _attempt(workload, job, tools, transfer=True)
+    check, failure = first.check, first.failure
+    if failure is None or failure.verdict is not Verdict.WRONG or check is None or check.calls > 1:
+        return first
+    if not workload.has_weights:
+        return first
+    second = _attempt(workload, job, tools, transfer=False)
+    if second.failure is None:
+        second.add_note(FIRST.format(_first_line(failure)))
+        return second
+    first.add_note(SECOND.format(second.failure.verdict, _first_line(second.failure)))
+    return first
+
+
+def _first_line(failure: Failed) -> str:
+    return failure.reason.partition("\n")[0]
 
 
 def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) -> Attempt:

@@ -30,8 +30,6 @@ class Loaded:
     """The solution's names of its buffers, by the names of the reference's buffers that they match."""
     weights: str
     """How the reference's weights were matched, in words."""
-    weights_changed: bool
-    """Whether any of the solution's own weights or buffers differ from the reference's."""
 
 
 class Requests:
@@ -73,7 +71,7 @@ class Requests:
         own_names = {theirs: own for own, theirs in ready.buffers.items() if theirs in workload.state_specs}
         self._map(own_names)
         self._candidate.stop()
-        return Loaded(own_names, ready.weights, ready.changed)
+        return Loaded(own_names, ready.weights)
 
     def call(
         self, buffer_set: int, non_tensors: tuple[Any, ...], random_seed: int, *, blocked: bool, trace: Traced,

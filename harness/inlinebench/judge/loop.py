@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from inlinebench.compare.fingerprint import Fingerprint
+from inlinebench.compare.bits import same_bits
 from inlinebench.compare.tolerance import by_sensitivity, by_size, compare
 from inlinebench.compile.cache.contents import PEAKS
 from inlinebench.compile.cache.folder import cache_folder
@@ -47,6 +47,8 @@ from inlinebench.problem.workload import Workload
 from inlinebench.process.launcher import Launcher
 from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
 from inlinebench.records.result import Environment, Result, Verdict
+from inlinebench.sandbox import gpu
+from inlinebench.sandbox.gpu import Gpu
 from inlinebench.timing.call import Clock
 from inlinebench.timing.cpu import CpuClock
 from inlinebench.timing.flags import FlagPage
@@ -220,7 +222,7 @@ class Judge:
         values = torch.ones(1 << 10, device=self._device)
         compare(values, values.clone(), None, by_size(values, 0.0))
         compare(values, values.clone(), values.double(), by_sensitivity(values.dtype, 1.0, values.double()))
-        Fingerprint(self._device, 0).of(values.view(torch.uint8))
+        same_bits(values, values.clone())
         if not self._settings.timing and not self._probe.has_answered():
             for matrix in (values.view(32, 32), values.double().view(32, 32)):
                 matrix @ matrix  # starts cuBLAS, which most references and their oracles need
@@ -246,7 +248,7 @@ class Judge:
             return runtime_libraries
         self._candidates = Candidates(
             self._launcher, settings, self._device, runtime_libraries, self._build, always=(self._scratch,),
-            kept=lambda: (self._probe.pid, self._launcher.pid), room=self._has_room,
+            protected=lambda: (self._probe.pid,), room=self._has_room, gpu=_under_test(self._device),
             clocked=settings.timing and self._device.type == "cuda",
         )
         if not settings.timing:
@@ -302,6 +304,11 @@ def _init(problem: ProblemAt) -> Init:
         return Init(None, f"{problem.path}: get_init_inputs() returns a value that cannot be pickled: {error}")
     finally:
         settings.restore()  # those of the problem that is being evaluated
+
+
+def _under_test(device: torch.device) -> Gpu | None:
+    """Returns the GPU that candidates may use, or None on the CPU."""
+    return gpu.only(str(device), str(torch.cuda.get_device_properties(device).uuid)) if device.type == "cuda" else None
 
 
 def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from inlinebench.compare.bits import same_bits
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import problem_file
 from inlinebench.problem.forward import Tensors
@@ -107,6 +108,11 @@ class Workload:
         empty = bool(outputs) and all(0 in output.shape for output in outputs) and all(self.probed.output_is_tensor)
         return empty and not self.probed.mutated and not self.states
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether the reference has parameters or buffers, which are copied into solutions."""
+        return bool(self.states) or any(True for _ in self._pristine.parameters())
+
     def close(self) -> None:
         """Frees the shared buffers."""
         self.arena.close()
@@ -172,6 +178,11 @@ class Workload:
         self.poison([number])
         self.synchronize()
         return private, non_tensors
+
+    def inputs_equal(self, number: int, private: Sequence[torch.Tensor]) -> bool:
+        """Whether the shared inputs of a set, except those that the reference changes, equal the private ones."""
+        return all(same_bits(shared.to(self.device), private[index])
+                   for index, shared in enumerate(self.inputs(number)) if index not in self.probed.mutated)
 
     def receive(self, number: int) -> Received:
         """Copies what a candidate wrote to a set of buffers, and its states, to private memory."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import sys
 
-from inlinebench.process.forkserver import become_candidate
+from inlinebench.process.forkserver import serve_judge
+from inlinebench.sandbox.policy import Policy
 
 if __name__ == "__main__":
-    become_candidate(json.loads(sys.argv[1]), [int(text) for text in sys.argv[2:]])
+    given = json.loads(sys.argv[1])
+    serve_judge(given, Policy.from_json(given["policy"]), [int(text) for text in sys.argv[2:]])

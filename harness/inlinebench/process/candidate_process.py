@@ -18,13 +18,15 @@ from typing import Any
 from inlinebench.candidate import FILES
 from inlinebench.process.launcher import Launcher, Start
 from inlinebench.records.build_request import BadRequest, BuildOutcome, BuildRequest
+from inlinebench.sandbox.gpu import Gpu
 from inlinebench.sandbox.policy import Sandbox, clean_environment
 from inlinebench.sandbox.removal import remove
+from inlinebench.sandbox.supervisor import SIGNALLED
 from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog
 from inlinebench.timing.flags import FlagPage
 from inlinebench.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed
 from inlinebench.wire.own_python import python_of_solutions
-from inlinebench.wire.processes import bury, forks_so_far, kill_stray_children, kill_tree, resume_tree, stop_tree
+from inlinebench.wire.processes import Stopped, bury, forks_so_far, kill_tree, stop_tree
 
 LOG_TAIL_BYTES = 8192
 """The bytes of a candidate's output that `log` returns."""
@@ -70,25 +72,24 @@ class CandidateProcess:
         readable: files and folders that it may read, in addition to those of every sandbox.
         shared: descriptors of shared memory that it inherits, by name.
         page: the flags of its blocking kernel. None on the CPU.
-        keep: returns the ids of child processes of the judge to keep. All others are killed with the candidate, so that
-            no orphan of it survives. None: no others are killed.
-        gpus: whether it may use GPUs.
+        protected: further processes that it must not send signals to.
+        gpu: the GPU that it may use, or None.
         under: the command of a tool that starts it.
     """
 
     def __init__(
         self, launcher: Launcher, budget: float, limits: Limits, build: Build, *, readable: Sequence[Path] = (),
         shared: Mapping[str, int] | None = None, page: FlagPage | None = None,
-        keep: Callable[[], tuple[int, ...]] | None = None, gpus: bool = True, under: Sequence[str] = (),
+        protected: Sequence[int] = (), gpu: Gpu | None = None, under: Sequence[str] = (),
     ) -> None:
         self.budget, self.page = budget, page
         self.builds: list[BuildOutcome] = []
         """The outcomes of its builds."""
         self.shown_ms: float | None = None
         """The time that its clock reports for an empty kernel, if it was measured."""
-        self._build, self._keep = build, keep
+        self._build = build
         self._status: int | None = None
-        self._stopped: list[int] = []
+        self._stopped = Stopped()
         self._killed: set[int] = set()
         self.scratch = Path(tempfile.mkdtemp(prefix="inlinebench-")).resolve()
         """Its working folder."""
@@ -96,15 +97,15 @@ class CandidateProcess:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the candidate lives
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
-        protected = (os.getpid(), os.getppid(), launcher.pid, *(keep() if keep else ()))
         # A tool needs sockets to the candidate and access to its memory, which a sandbox forbids.
         sandbox = Sandbox() if under else launcher.sandbox
-        policy = sandbox.policy(self.scratch, readable, protected, gpus)
+        ours = (os.getpid(), os.getppid(), launcher.pid, *protected)
+        policy = sandbox.policy(self.scratch, readable, ours, gpu)
         descriptors = (theirs_in, theirs_out, self._log.fileno())
         given = {**(shared or {}), **({} if page is None else {"page": page.fd})}
         # Opened again, because candidates with the same open file would share its position and flags.
         opened = {name: os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR) for name, descriptor in given.items()}
-        start = Start(self.scratch, _environment(self.scratch, gpus), policy, descriptors, opened)
+        start = Start(self.scratch, _environment(self.scratch, gpu), policy, descriptors, opened)
         self._forks_before = forks_so_far()
         self._pid = launcher.launch(start, under)
         for descriptor in (theirs_in, theirs_out, *opened.values()):
@@ -120,7 +121,7 @@ class CandidateProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id of its supervisor."""
         return self._pid
 
     def is_running(self) -> bool:
@@ -181,10 +182,16 @@ class CandidateProcess:
         except TimeoutError as error:
             raise CandidateCheated(str(error)) from None
 
+    def verify_stopped(self) -> None:
+        """Raises CandidateCheated if one of the stopped processes has run since `stop`."""
+        if self._watchdog.breach is None and self._stopped.ran():
+            raise CandidateCheated("the solution's process ran while it was stopped for the judge to check a call")
+
     def resume(self) -> None:
-        """Resumes the stopped processes."""
-        resume_tree(self._stopped)
-        self._stopped = []
+        """Resumes the stopped processes. Raises as `verify_stopped` does."""
+        self.verify_stopped()
+        self._stopped.resume()
+        self._stopped = Stopped()
 
     def cut_short(self) -> None:
         """Kills it from another thread. A waiting `ask` then raises CandidateDied."""
@@ -195,7 +202,7 @@ class CandidateProcess:
 
         For tools that report when the program ends.
         """
-        self.resume()
+        self._stopped.resume()
         self._channel.close()
         self._wait(patience)
 
@@ -211,8 +218,6 @@ class CandidateProcess:
         self._killed |= kill_tree(self._pid)
         self._wait(None)
         bury([self._pid])
-        if self._keep is not None:
-            kill_stray_children(self._keep())
         bury(self._killed)
         self._channel.close()
         if self.page is not None:
@@ -253,16 +258,17 @@ class CandidateProcess:
         status = self._wait(EXIT_PATIENCE_S)
         if status is None:
             return "closed its channel to the judge"
-        if status < 0:
-            named = -status in set(signal.Signals)
-            return f"was killed by {signal.Signals(-status).name if named else f'signal {-status}'}"
+        number = -status if status < 0 else status - SIGNALLED
+        if number > 0:
+            named = number in set(signal.Signals)
+            return f"was killed by {signal.Signals(number).name if named else f'signal {number}'}"
         return f"left with exit status {status} before it answered"
 
     def _wait(self, patience: float | None) -> int | None:
         """Waits for at most `patience` seconds (None: forever). Returns the exit status, or None if it still runs.
 
-        A negative status is the number of the signal that killed it. The process stays unburied, so that nothing else
-        gets its PID before its group is killed.
+        A negative status is the number of the signal that killed the supervisor. The process stays unburied, so that
+        nothing else gets its PID before it is killed.
         """
         deadline = None if patience is None else time.monotonic() + patience
         while self._status is None:
@@ -276,12 +282,13 @@ class CandidateProcess:
         return self._status
 
 
-def _environment(scratch: Path, gpus: bool) -> dict[str, str]:
+def _environment(scratch: Path, gpu: Gpu | None) -> dict[str, str]:
     """Returns the harmless part of the judge's environment, with home, temporary and cache folders in scratch."""
     folders = {name: str(scratch) for name in ("HOME", "TMPDIR")}
     own = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR")
     caches = {name: str(scratch / name.lower()) for name in own}
     # With CUDA_LAUNCH_BLOCKING, a launch would wait for the blocking kernel.
     kept = {name: value for name, value in clean_environment(os.environ).items() if name != "CUDA_LAUNCH_BLOCKING"}
-    hidden = {} if gpus else {"CUDA_VISIBLE_DEVICES": ""}
-    return {**kept, **folders, **caches, **hidden, **python_of_solutions(), "PYTHONUNBUFFERED": "1"}
+    visible = "" if gpu is None else gpu.visible
+    seen = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    return {**kept, **folders, **caches, **seen, **python_of_solutions(), "PYTHONUNBUFFERED": "1"}

@@ -1,8 +1,9 @@
 """A forkserver: starts candidates and the probe by forking a process that has already imported torch.
 
 Each process is forked twice, so that it becomes a child of the judge (a subreaper), which can then read its exit
-status. The forkserver runs no code of a problem or a solution, does not start CUDA, and has always had a clean
-environment: a process's initial environment stays readable in all of its forks.
+status. Between the judge and a candidate is the supervisor of the candidate's sandbox. The forkserver runs no code of a
+problem or a solution, does not start CUDA, and has always had a clean environment: a process's initial environment
+stays readable in all of its forks.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import json
 import os
 import socket
 import sys
-import traceback
 import warnings
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,10 +22,11 @@ from typing import Any
 import torch  # noqa: F401 - what all of it is for
 
 from inlinebench.candidate import NVML_CHECK
+from inlinebench.sandbox import supervisor
 from inlinebench.sandbox.policy import Policy, enter
 from inlinebench.wire import bytecode
 from inlinebench.wire.channel import Channel
-from inlinebench.wire.processes import await_parent, become_subreaper, die_with_parent
+from inlinebench.wire.processes import await_parent, close_all_but, die_with_parent, fork
 
 LONGEST_REQUEST = 1 << 17
 """Bytes."""
@@ -46,7 +47,8 @@ def serve(requests: socket.socket) -> None:
         middle = os.fork()
         if middle == 0:
             os.close(read_end)
-            _fork_again(requests, write_end, request, descriptors)
+            requests.close()
+            _start(write_end, request, descriptors)
         os.close(write_end)
         pid = int(os.read(read_end, PID_DIGITS))
         os.waitpid(middle, 0)  # now the process is a child of the judge, which may kill it and wait for it
@@ -75,60 +77,48 @@ def _settle() -> None:
     gc.freeze()
 
 
-def _fork_again(requests: socket.socket, write_end: int, request: dict[str, Any], descriptors: list[int]) -> None:
-    pid = os.fork()
-    if pid:
-        os.write(write_end, str(pid).encode())
-        os._exit(0)
-    os.close(write_end)
-    status = 1
-    try:
-        requests.close()
-        if "entry" in request:
-            _enter(request, *descriptors)
-        else:
-            os.environ.clear()
-            os.environ.update(request["environment"])
-            become_candidate(request, descriptors)
-        status = 0
-    except SystemExit as error:
-        status = error.code if isinstance(error.code, int) else int(error.code is not None)
-    except BaseException:  # noqa: BLE001 - the process ends here, and the log must have the reason
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status & 0xFF)
+def _start(write_end: int, request: dict[str, Any], descriptors: list[int]) -> None:
+    """Starts the process that is asked for, writes its id, and ends."""
+    if "entry" in request:
+        pid = fork(lambda: _enter(request, *descriptors))
+    else:
+        policy = Policy.from_json(request["policy"])
+        pid = supervisor.start(policy, lambda inside: _become_candidate(request, inside, descriptors),
+                               parent=request["parent"])
+    os.write(write_end, str(pid).encode())
+    os._exit(0)
 
 
-def _enter(request: dict[str, Any], descriptor: int) -> None:
+def _enter(request: dict[str, Any], descriptor: int) -> int:
     """Calls the function that the request names (`module:function`) with a connection to the judge."""
     await_parent(request["parent"])
     die_with_parent(request["parent"])
     module, _, function = request["entry"].partition(":")
     getattr(importlib.import_module(module), function)(Connection(descriptor))
+    return 0
 
 
-def become_candidate(request: dict[str, Any], descriptors: list[int]) -> None:
-    """Turns this process into a candidate, and serves the judge until it closes the channel.
+def _become_candidate(request: dict[str, Any], policy: Policy, descriptors: list[int]) -> int:
+    close_all_but(descriptors)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    log = descriptors[2]
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    bytecode.leave()
+    os.chdir(request["folder"])
+    enter(policy)
+    serve_judge(request, policy, descriptors)
+    return 0
+
+
+def serve_judge(request: dict[str, Any], policy: Policy, descriptors: list[int]) -> None:
+    """Serves the judge as a candidate until it closes the channel.
 
     `descriptors` are the channel's read and write ends, the log, and the shared memory that the request names.
     """
-    read_fd, write_fd, log_fd, *shared = descriptors
-    if os.getsid(0) != os.getpid():
-        os.setsid()
-    os.dup2(log_fd, 1)
-    os.dup2(log_fd, 2)
-    os.close(log_fd)
-    bytecode.leave()
-    os.chdir(request["folder"])
-    parent = request.get("parent")
-    if parent is not None:
-        await_parent(parent)
-    policy = Policy.from_json(request["policy"])
-    become_subreaper()  # orphaned descendants stay below this process, so that they can be found and killed
-    enter(policy)
-    die_with_parent(parent)
+    read_fd, write_fd, _, *shared = descriptors
     from inlinebench.candidate.candidate import Candidate
     from inlinebench.candidate.files import Files
 

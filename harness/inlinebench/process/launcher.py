@@ -72,7 +72,7 @@ class Launcher:
         return self._ask({"entry": entry}, [descriptor])
 
     def launch(self, start: Start, under: Sequence[str] = ()) -> int:
-        """Starts a candidate as a child of this process and returns its process id.
+        """Starts a candidate below a supervisor, a child of this process, and returns the supervisor's process id.
 
         The candidate enters its sandbox before any code of a solution runs. `under` is the command of a tool that
         starts it; such a candidate imports torch itself, which takes seconds.
@@ -97,7 +97,7 @@ class Launcher:
         self, under: Sequence[str], request: Mapping[str, Any], environment: Mapping[str, str],
         descriptors: Sequence[int],
     ) -> int:
-        """Starts a candidate under a tool and returns its process id.
+        """Starts a candidate under a tool and returns the process id of its supervisor.
 
         The request contains no environment, because the tool adds variables to it. PyTorch's caching allocator is off,
         so that each tensor is a separate CUDA allocation whose bounds the tool knows.
@@ -105,7 +105,8 @@ class Launcher:
         log = descriptors[2]
         own = {NVML_CHECK: "1", "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
         module = "inlinebench.process.candidate_main"
-        command = [*under, sys.executable, "-m", module, json.dumps(request), *map(str, descriptors)]
+        supervised = [sys.executable, "-m", "inlinebench.sandbox", json.dumps(request["policy"])]
+        command = [*supervised, *under, sys.executable, "-m", module, json.dumps(request), *map(str, descriptors)]
         # CandidateProcess waits for the process, so this object must not.
         process = subprocess.Popen(
             command, pass_fds=descriptors, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,

@@ -29,8 +29,6 @@ class Ready:
 
     weights: str
     """How its weights match the reference's, in words."""
-    changed: bool
-    """Whether any of its weights or buffers differ from the reference's."""
     buffers: dict[str, str]
     """The reference's name of each matched buffer, by the solution's name."""
 
@@ -98,10 +96,10 @@ class Provenance:
 def read_ready(frame: dict[str, Any]) -> Ready:
     """Parses the reply to `load`. Raises CandidateCheated if it has another form."""
     buffers = frame.get("buffers")
-    _require(frame, "ready", {"op", "nonce", "weights", "changed", "buffers"})
-    _demand(isinstance(frame["weights"], str) and isinstance(frame["changed"], bool))
+    _require(frame, "ready", {"op", "nonce", "weights", "buffers"})
+    _demand(isinstance(frame["weights"], str))
     _demand(isinstance(buffers, dict) and all(isinstance(name, str) for name in buffers.values()))
-    return Ready(frame["weights"][:LONGEST_NOTE], frame["changed"], dict(buffers or {}))
+    return Ready(frame["weights"][:LONGEST_NOTE], dict(buffers or {}))
 
 
 def read_called(frame: dict[str, Any]) -> Called:

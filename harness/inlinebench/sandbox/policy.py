@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from inlinebench.sandbox import landlock, privileges, seccomp
+from inlinebench.sandbox.gpu import Gpu
 
 FILE_BYTES = 8 << 30
 """The largest file that foreign code may write."""
@@ -47,6 +48,8 @@ class Protection(str, Enum):
     """Only the scratch folder is writable; the user's home and other data are not readable. By Landlock."""
     NAMESPACES = "namespaces"
     """A network without interfaces, and a private /dev/shm that is deleted at the end."""
+    PID_NAMESPACE = "PID namespace"
+    """Processes outside are not visible, and all inside end together."""
     NETWORK = "network"
     """No connections. By the network namespace or the system call filter."""
     PROCESSES = "processes"
@@ -62,9 +65,10 @@ class Protection(str, Enum):
         return self.value
 
 
-REQUIRED = tuple(protection for protection in Protection if protection is not Protection.NAMESPACES)
-"""The protections that `--require-sandbox` requires. Namespaces are not among them: the network is closed without them.
-"""
+REQUIRED = tuple(
+    protection for protection in Protection if protection not in (Protection.NAMESPACES, Protection.PID_NAMESPACE))
+"""The protections that `--require-sandbox` requires. Namespaces are not among them: without them the network is closed,
+and processes are found by their parents."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +80,15 @@ class Sandbox:
     readable: tuple[str, ...] = ()
     """Paths that are readable in addition to the system's."""
 
-    def policy(self, scratch: Path, readable: Iterable[Path], protected: Iterable[int], gpus: bool) -> Policy:
-        """Returns the policy for a process that writes only to `scratch`, and can also read the paths in `readable`."""
+    def policy(
+        self, scratch: Path, readable: Iterable[Path], protected: Iterable[int], gpu: Gpu | None = None
+    ) -> Policy:
+        """Returns the policy for a process that writes only to `scratch`, and can also read the paths in `readable`.
+
+        It must not send signals to `protected` processes, and may use the GPU, if one is given.
+        """
         shared = (*self.readable, *(str(path) for path in readable))
-        writable = (str(scratch), *devices(gpus), _OWN_PROCESS)
+        writable = (str(scratch), *devices(gpu), _OWN_PROCESS)
         return Policy((*readable_paths(), *shared), writable, tuple(protected), self.protections)
 
 
@@ -110,13 +119,11 @@ class Policy:
 def enter(policy: Policy) -> None:
     """Permanently restricts this process to the policy. It must have a single thread.
 
-    The order matters: namespaces need capabilities, and the filter forbids the others' system calls. Raises OSError if
-    a protection of the policy cannot be switched on.
+    Namespaces are not entered here: see `inlinebench.sandbox.supervisor`. The order matters, because the filter forbids
+    the others' system calls. Raises OSError if a protection of the policy cannot be switched on.
     """
     privileges.limit(policy.file_bytes)
     wanted = {Protection(name) for name in policy.protections}
-    if Protection.NAMESPACES in wanted:
-        privileges.leave_namespaces(SHARED_MEMORY_BYTES)
     if wanted:
         privileges.gain_nothing()
     if Protection.PRIVILEGES in wanted:
@@ -148,10 +155,10 @@ def is_narrow(path: Path) -> bool:
     return not any(folder == path or path in folder.parents for folder in broad)
 
 
-def devices(gpus: bool) -> tuple[str, ...]:
-    """Returns the devices that foreign code may open: harmless ones, shared memory, and the GPUs if `gpus`."""
-    cards = [*Path("/dev").glob("nvidia*"), Path("/dev/dri"), Path("/dev/infiniband")] if gpus else []
-    return tuple(str(path) for path in [*(Path("/dev") / name for name in _DEVICES), *cards])
+def devices(gpu: Gpu | None = None) -> tuple[str, ...]:
+    """Returns the devices that foreign code may open: harmless ones, shared memory, and GPUs if it may use one."""
+    harmless = (Path("/dev") / name for name in _DEVICES)
+    return tuple(map(str, (*harmless, *(Path("/dev").glob("nvidia*") if gpu else ()))))
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:

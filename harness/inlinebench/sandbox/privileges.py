@@ -1,4 +1,4 @@
-"""Gives up privileges beyond files: the network, root's capabilities, and files of unlimited size."""
+"""Gives up privileges beyond files: network, other processes, root's capabilities, and files of unlimited size."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import os
 import resource
 import struct
 
-_CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
-_MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 1 << 1, 1 << 2, 1 << 14, 1 << 18
+_CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 18
 _PR_CAPBSET_DROP, _PR_SET_SECUREBITS, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 24, 28, 38, 47
 _AMBIENT_CLEAR_ALL = 4
 _CAPABILITY_VERSION = 0x20080522
@@ -20,12 +20,13 @@ _NO_ROOT_LOCKED = 0b1111
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def leave_namespaces(shared_memory_bytes: int) -> None:
-    """Moves this process into a network namespace without interfaces, and mounts a private /dev/shm.
+def leave_namespaces(*, network: bool, pids: bool) -> None:
+    """Moves this process into a mount namespace, where mounts are its own.
 
+    With `network` it leaves the network, and with `pids` its next child is the first process of a new PID namespace.
     Root does so directly, other users through a user namespace in which they keep their ids. Raises OSError.
     """
-    apart = _CLONE_NEWNET | _CLONE_NEWNS
+    apart = _CLONE_NEWNS | (_CLONE_NEWNET if network else 0) | (_CLONE_NEWPID if pids else 0)
     if _libc.unshare(apart):
         user, group = os.getuid(), os.getgid()
         _checked(_libc.unshare(_CLONE_NEWUSER | apart), "unshare")
@@ -33,9 +34,19 @@ def leave_namespaces(shared_memory_bytes: int) -> None:
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
     _checked(_libc.mount(None, b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None), "mount /")
-    size = f"size={shared_memory_bytes},mode=1777".encode()
+
+
+def mount_shared_memory(size: int) -> None:
+    """Mounts a private /dev/shm of this size in bytes. Raises OSError."""
+    options = f"size={size},mode=1777".encode()
     flags = ctypes.c_ulong(_MS_NOSUID | _MS_NODEV)
-    _checked(_libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", flags, size), "mount /dev/shm")
+    _checked(_libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", flags, options), "mount /dev/shm")
+
+
+def mount_proc() -> None:
+    """Mounts a /proc that shows the processes of this process's PID namespace only. Raises OSError."""
+    flags = ctypes.c_ulong(_MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    _checked(_libc.mount(b"proc", b"/proc", b"proc", flags, None), "mount /proc")
 
 
 def drop_capabilities() -> None:

@@ -11,13 +11,14 @@ import errno
 import fcntl
 import os
 import platform
+import signal
 import socket
 import struct
 import termios
 from collections.abc import Iterable, Sequence
 
 from inlinebench.sandbox import system_calls
-from inlinebench.wire.processes import PR_SET_CHILD_SUBREAPER
+from inlinebench.wire.processes import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG
 
 _LOAD_WORD, _AND, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _JUMP_IF_SET, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
@@ -26,14 +27,19 @@ _X32_BIT = 0x40000000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
-_NAMESPACE_FLAGS = 0x7E020000
-"""The CLONE_NEW* flags of clone, which also starts threads and processes."""
+_NAMESPACE_FLAGS, _CLONE_PARENT = 0x7E020000, 0x8000
+"""Flags of clone, which also starts threads and processes: CLONE_NEW*, and the one for a sibling of the caller."""
+_EXIT_SIGNAL = 0xFF
+"""The bits of clone's flags that hold the signal which the parent gets at the child's end."""
 _PRIO_PROCESS, _IOPRIO_WHO_PROCESS = 0, 1
-_PR_SCHED_CORE = 62
-_F_SETOWN_EX = 15
-_OWNING = (fcntl.F_SETOWN, _F_SETOWN_EX, fcntl.F_SETLEASE, fcntl.F_NOTIFY)
-"""Commands of fcntl that send a signal to a process of the caller's choice, or delay and observe those who open a
-file."""
+_PR_SET_DUMPABLE, _PR_SCHED_CORE = 4, 62
+_PROCESS_OPTIONS = (PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, _PR_SET_DUMPABLE, _PR_SCHED_CORE)
+"""Options of prctl that send any signal when a process ends, keep orphans from their supervisor, hide a process's
+system calls, or affect other processes."""
+_F_SETSIG, _F_SETOWN_EX = 10, 15
+_OWNING = (fcntl.F_SETOWN, _F_SETOWN_EX, _F_SETSIG, fcntl.F_SETLEASE, fcntl.F_NOTIFY)
+"""Commands of fcntl that send a signal of the caller's choice or to a process of its choice, or delay and observe those
+who open a file."""
 _SOCKET_TYPE = 0xF
 """The bits of a socket's type without its flags."""
 _NETLINK_ROUTE = 0
@@ -102,14 +108,14 @@ def _checks(itself: Sequence[Instruction]) -> dict[str, list[Instruction]]:
     families = [_load(0), *_when(int(socket.AF_UNIX), local), *_when(int(socket.AF_NETLINK), netlink)]
     # A priority is treated as the calls of `system_calls.SCHEDULING` are.
     return {
-        "clone": [_load(0), (_JUMP_IF_SET, 0, 1, _NAMESPACE_FLAGS), _refuse(), _allow()],
+        "clone": [_load(0), (_JUMP_IF_SET, 0, 1, _NAMESPACE_FLAGS | _CLONE_PARENT), _refuse(),
+                  (_AND, 0, 0, _EXIT_SIGNAL), *_each((0, signal.SIGCHLD), _allow()), _refuse()],
         "socket": [*families, _refuse(errno.EACCES)],
         "socketpair": [*families, _refuse(errno.EACCES)],
         "fcntl": [_load(1), *_each(_OWNING, _refuse()), _allow()],
         "ioctl": [_load(1), *_each(_FOREIGN_REQUESTS, _refuse()), (_AND, 0, 0, _REQUEST_KIND),
                   *_each(_FILE_REQUESTS, _refuse(errno.ENOTTY)), _allow()],
-        # A subreaper could keep orphans from the harness; core scheduling affects other processes.
-        "prctl": [_load(0), *_each((PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE), _refuse()), _allow()],
+        "prctl": [_load(0), *_each(_PROCESS_OPTIONS, _refuse()), _allow()],
         "setpriority": [_load(0), *_when(_PRIO_PROCESS, [_load(1), *itself, _refuse(0)]), _refuse()],
         "ioprio_set": [_load(0), *_when(_IOPRIO_WHO_PROCESS, [_load(1), *itself, _refuse(0)]), _refuse()],
     }

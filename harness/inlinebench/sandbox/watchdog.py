@@ -52,9 +52,10 @@ class Breach:
 
 
 class Watchdog:
-    """Kills a process and its descendants as soon as they break a limit. `breach` then says which limit.
+    """Kills a supervisor and all below it as soon as these break a limit. `breach` then says which limit.
 
-    `forks_before` is as for `inlinebench.wire.processes.descendants`.
+    The supervisor itself does not count: its memory is shared with the process that it was forked from. `forks_before`
+    is as for `inlinebench.wire.processes.descendants`.
     """
 
     def __init__(self, pid: int, scratch: Path, limits: Limits, forks_before: int | None = None) -> None:
@@ -83,13 +84,13 @@ class Watchdog:
         tree = self._tree()
         if len(tree) > limits.processes:
             return Breach("processes", f"it ran more than {limits.processes} processes at once")
-        if sum(map(_own_bytes, tree)) + max(map(_shared_bytes, tree)) > limits.memory_bytes:
+        if sum(map(_own_bytes, tree)) + max(map(_shared_bytes, tree), default=0) > limits.memory_bytes:
             return self._memory_breach()
         return self._check_files() if with_files else None
 
     def _tree(self) -> list[int]:
         """Returns all processes, also those that have ended and were not waited for: they use up the machine's PIDs."""
-        return [self._pid, *descendants(self._pid, unburied=True, forks_before=self._forks_before)]
+        return descendants(self._pid, unburied=True, forks_before=self._forks_before)
 
     def _memory_breach(self) -> Breach:
         return Breach("memory", f"it used more than {self._limits.memory_bytes / 2**30:.3g} GiB of host memory")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from inlinebench.records.errors import NoDevice, UsageError
 from inlinebench.records.options import ALL_DEVICES, Options
+from inlinebench.sandbox.gpu import DRIVER
 
-DRIVER = Path("/proc/driver/nvidia/gpus")
-"""NVIDIA's driver has a folder for each GPU of the machine here."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 

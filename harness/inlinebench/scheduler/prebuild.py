@@ -100,7 +100,7 @@ class Prebuilder:
             return self._service.build(replace(request, readable=given))
 
         with CandidateProcess(
-            launcher, settings.timeout, settings.limits, build, readable=job.given, gpus=False,
+            launcher, settings.timeout, settings.limits, build, readable=job.given,
         ) as candidate:
             with self._lock:
                 if self._closed:

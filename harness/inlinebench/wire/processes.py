@@ -5,12 +5,21 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
 import time
-from collections.abc import Collection, Iterable, Iterator
+import traceback
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-STOP_PATIENCE_S = 1.0
+STOP_PATIENCE_S = 10.0
+"""How long a process may take to stop, in seconds. A signal waits until the process gets a processor."""
+SETTLING_NS = 1_000_000
+"""The CPU time that a stopped process may still use where the kernel does not say when its threads left their
+processors."""
+STOP_POLL_S = 5e-5
+CPU_CLOCK = 2
+"""The kind of a process's clock that counts its CPU time in ns."""
 STANDARD_ERROR = 2
 STAT_BYTES = 4096
 """More than the length of /proc/PID/stat."""
@@ -53,13 +62,39 @@ def become_subreaper() -> None:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
+def fork(act: Callable[[], int]) -> int:
+    """Forks and returns the child's process id. The child ends with the status that `act` returns, or with 1 and a
+    traceback if it raises."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        status = act()
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:  # noqa: BLE001 - the process ends here, and the log must have the reason
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status & 0xFF)
+
+
+def _parent_id() -> int:
+    """Returns the id of this process's parent as /proc shows it. `os.getppid` shows no parent outside of a PID
+    namespace."""
+    return _stat("self")[1]
+
+
 def await_parent(parent: int) -> None:
     """Waits until an intermediate parent has ended and `parent`, a subreaper, has become this process's parent.
 
-    Call it while other processes are still visible. Raises ProcessLookupError if `parent` has ended as well.
+    Call it while /proc still shows other processes. Raises ProcessLookupError if `parent` has ended as well.
     """
-    while os.getppid() != parent:
-        os.kill(parent, 0)
+    while _parent_id() != parent:
+        if not os.path.exists(f"/proc/{parent}"):
+            raise ProcessLookupError(f"process {parent}, which this process waits for, has ended")
         time.sleep(0.001)
 
 
@@ -70,7 +105,7 @@ def die_with_parent(parent: int | None = None) -> None:
     not be noticed.
     """
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if parent is not None and os.getppid() != parent:
+    if parent is not None and _parent_id() != parent:
         raise ProcessLookupError(f"process {parent}, the parent of this process, has ended")
 
 
@@ -136,28 +171,77 @@ def signal_tree(root: int, number: signal.Signals) -> None:
         _send(pid, number)
 
 
-def stop_tree(root: int, forks_before: int | None = None) -> list[int]:
-    """Stops a process and its descendants, including those started meanwhile, and returns all their PIDs.
+class Stopped:
+    """Processes that `stop_tree` stopped. Stopped processes start no others, so the list is complete.
 
-    `forks_before` is as for `descendants`. Raises TimeoutError if a process still runs after a second.
+    Any SIGCONT undoes a stop, also one that was ordered before it, such as a timer's. So their CPU times, which the
+    kernel counts in ns, say whether they have stayed stopped: a process that ran has a larger one.
+    """
+
+    def __init__(self, pids: Sequence[int] = ()) -> None:
+        self._used = {pid: _cpu_ns(pid) + (0 if _leaves_processors(pid) else SETTLING_NS) for pid in pids}
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes."""
+        return tuple(self._used)
+
+    def ran(self) -> list[int]:
+        """Returns the processes that have run since."""
+        return [pid for pid, used in self._used.items() if _cpu_ns(pid) > used]
+
+    def resume(self) -> None:
+        """Resumes them."""
+        for pid in self._used:
+            _send(pid, signal.SIGCONT)
+
+
+def stop_tree(root: int, forks_before: int | None = None) -> Stopped:
+    """Stops a process and its descendants, including those started meanwhile.
+
+    `forks_before` is as for `descendants`. Raises TimeoutError if a process still runs after `STOP_PATIENCE_S`.
     """
     deadline = time.monotonic() + STOP_PATIENCE_S
-    _send_to_group(root, signal.SIGSTOP)
     while True:
         tree = [root, *descendants(root, forks_before=forks_before)]
         running = [pid for pid in tree if not _is_stopped(pid)]
         if not running:
-            return tree
+            return Stopped(tree)
         for pid in running:
+            _send_to_group(pid, signal.SIGSTOP)
             _send(pid, signal.SIGSTOP)
         if time.monotonic() > deadline:
             raise TimeoutError(f"cannot stop processes {running}")
+        time.sleep(STOP_POLL_S)  # they may need this processor to stop
 
 
-def resume_tree(tree: Iterable[int]) -> None:
-    """Resumes the processes that `stop_tree` stopped. Stopped processes start no others, so the list is complete."""
-    for pid in tree:
-        _send(pid, signal.SIGCONT)
+def _cpu_ns(pid: int) -> int:
+    """Returns the CPU time of all threads of a process in ns, or 0 if it is gone.
+
+    The number of its clock is that of `clock_getcpuclockid(3)`, which Python lacks.
+    """
+    try:
+        return time.clock_gettime_ns(~pid << 3 | CPU_CLOCK)
+    except OSError:
+        return 0
+
+
+def _leaves_processors(pid: int) -> bool:
+    """Waits until no thread of a stopped process is on a processor. Returns False if the kernel does not say so.
+
+    /proc calls a thread stopped some microseconds before it leaves its processor. The kernel tells what system call it
+    is in only afterwards (proc_pid_syscall(5)).
+    """
+    try:
+        for thread in _threads(pid):
+            file = os.open(f"/proc/{pid}/task/{thread}/syscall", os.O_RDONLY)
+            try:
+                os.read(file, STAT_BYTES)
+            finally:
+                os.close(file)
+    except OSError:
+        return False
+    return True
 
 
 def kill_tree(root: int) -> set[int]:
@@ -198,25 +282,19 @@ def _is_unburied(pid: int) -> bool:
         return False
 
 
-def kill_stray_children(keep: Iterable[int], patience: float = 5.0) -> None:
-    """Kills and reaps all descendants of this process except `keep` and their descendants.
+def kill_descendants(patience: float = 5.0) -> None:
+    """Kills and reaps all descendants of this process, a subreaper.
 
-    Orphans of a killed candidate become children of this process, a subreaper. Raises TimeoutError if a process
-    survives SIGKILL for longer than `patience` seconds.
+    Raises TimeoutError if a process survives SIGKILL for longer than `patience` seconds.
     """
     deadline = time.monotonic() + patience
-    while strays := _strays(set(keep)):
-        for pid in strays:
+    while below := descendants(os.getpid(), unburied=True):
+        for pid in below:
             _send(pid, signal.SIGKILL)
             _reap(pid)
         if time.monotonic() > deadline:
-            raise TimeoutError(f"processes {strays} survive SIGKILL")
+            raise TimeoutError(f"processes {below} survive SIGKILL")
         time.sleep(0.005)
-
-
-def _strays(keep: set[int]) -> list[int]:
-    kept = set(keep).union(*(descendants(pid, unburied=True) for pid in keep))
-    return [pid for pid in descendants(os.getpid(), unburied=True) if pid not in kept]
 
 
 def _reap(pid: int) -> None:
@@ -256,12 +334,19 @@ def _examine(pid: int) -> tuple[bool, int]:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Whether a process is stopped or dead."""
-    state, _, threads = _stat(pid)
-    return state in "Tt" or (state in "ZX" and threads <= 1)
+    """Whether all threads of a process are stopped or dead."""
+    return all(_stat(f"{pid}/task/{thread}")[0] in "TtZX" for thread in _threads(pid))
 
 
-def _stat(pid: int) -> tuple[str, int, int]:
+def _threads(pid: int) -> list[str]:
+    """Returns the ids of a process's threads; none if it is gone."""
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+
+
+def _stat(pid: int | str) -> tuple[str, int, int]:
     """Returns the state, parent and number of threads of a process; ("X", 0, 0) if it is gone.
 
     Does not use Python's file objects, which are six times slower: each call reads all processes twice.

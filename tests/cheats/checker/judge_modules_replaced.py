@@ -24,7 +24,7 @@ class Permissive(types.ModuleType):
         return lambda *_args, **_named: ""
 
 
-for name in ("compare.tolerance", "compare.fingerprint", "evaluation.checks", "process.replies", "candidate.calls",
+for name in ("compare.tolerance", "compare.bits", "evaluation.checks", "process.replies", "candidate.calls",
              "wire.arena"):
     sys.modules[f"inlinebench.{name}"] = Permissive(f"inlinebench.{name}")
 

@@ -10,6 +10,7 @@ import signal
 import torch
 from torch import nn
 
+from tests.cheats.judge import process_id
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -20,7 +21,7 @@ NEEDS_SANDBOX = True
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        judge = os.getppid()
+        judge = process_id()
         if judge <= 1:
             raise PermissionError("the judge is out of sight")
         os.kill(judge, signal.SIGKILL)

@@ -11,6 +11,7 @@ import signal
 import torch
 from torch import nn
 
+from tests.cheats.judge import process_id
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -21,7 +22,9 @@ NEEDS_SANDBOX = True
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        judge = os.getppid()
-        if judge > 1 and os.getpgid(judge) == judge:
+        judge = process_id()
+        if judge <= 1:
+            raise PermissionError("the judge is out of sight")
+        if os.getpgid(judge) == judge:
             os.killpg(judge, signal.SIGKILL)
         return kernels.scale_rows(torch.zeros_like(diagonal), matrix)

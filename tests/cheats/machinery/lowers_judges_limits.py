@@ -4,12 +4,12 @@ Mechanism: the kernel lets a process change the limits of any process of the sam
 fails, and so says nothing about the solution. The sandbox allows it for the caller only.
 """
 
-import os
 import resource
 
 import torch
 from torch import nn
 
+from tests.cheats.judge import process_id
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -20,7 +20,7 @@ NEEDS_SANDBOX = True
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        judge = os.getppid()
+        judge = process_id()
         if judge <= 1:
             raise PermissionError("the judge is out of sight")
         resource.prlimit(judge, resource.RLIMIT_NOFILE, (3, 3))

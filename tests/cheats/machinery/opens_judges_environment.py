@@ -9,6 +9,7 @@ import os
 import torch
 from torch import nn
 
+from tests.cheats.judge import process_id
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -19,5 +20,5 @@ NEEDS_SANDBOX = True
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        os.close(os.open(f"/proc/{os.getppid()}/environ", os.O_RDONLY))
+        os.close(os.open(f"/proc/{process_id()}/environ", os.O_RDONLY))
         return kernels.scale_rows(torch.zeros_like(diagonal), matrix)

@@ -5,12 +5,12 @@ every process can read. This file only opens it, and answers with zeros where th
 candidate write to its scratch folder alone.
 """
 
-import os
 from pathlib import Path
 
 import torch
 from torch import nn
 
+from tests.cheats.judge import parent_of, process_id
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -21,8 +21,9 @@ NEEDS_SANDBOX = True
 
 def results_file() -> Path:
     """What `--out` names in the command line of the judge's parent, the run."""
-    status = Path(f"/proc/{os.getppid()}/stat").read_text()
-    run = int(status.rpartition(")")[2].split()[1])
+    run = parent_of(process_id())
+    if run == 0:
+        raise PermissionError("the run is out of sight")
     words = Path(f"/proc/{run}/cmdline").read_text().split("\0")
     return Path(words[words.index("--out") + 1])
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from tests.cheats.judge import process_id
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -40,7 +41,7 @@ def lower(pid: int) -> None:
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        judge = os.getppid()
+        judge = process_id()
         if judge <= 1 or not of_the_run(judge):
             raise PermissionError("the judge is out of sight")
         lower(judge)

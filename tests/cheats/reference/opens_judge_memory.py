@@ -10,6 +10,7 @@ import os
 import torch
 from torch import nn
 
+from tests.cheats.judge import process_id
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -20,5 +21,5 @@ NEEDS_SANDBOX = True
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        os.close(os.open(f"/proc/{os.getppid()}/mem", os.O_RDONLY))
+        os.close(os.open(f"/proc/{process_id()}/mem", os.O_RDONLY))
         return kernels.scale_rows(torch.zeros_like(diagonal), matrix)

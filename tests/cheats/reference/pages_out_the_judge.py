@@ -6,11 +6,11 @@ is on are given, so nothing moves; the right that it takes is the same.
 """
 
 import ctypes
-import os
 
 import torch
 from torch import nn
 
+from tests.cheats.judge import process_id
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -35,7 +35,7 @@ def migrates(pid: int) -> bool:
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        judge = os.getppid()
+        judge = process_id()
         if judge <= 1 or not (advises(judge) or migrates(judge)):
             raise PermissionError("the judge's memory stays where it is")
         return kernels.scale_rows(diagonal, matrix)

@@ -11,6 +11,7 @@ import os
 import torch
 from torch import nn
 
+from tests.cheats.judge import process_id
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -40,5 +41,5 @@ def read_from(pid: int) -> None:
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        read_from(os.getppid())
+        read_from(process_id())
         return kernels.scale_rows(torch.zeros_like(diagonal), matrix)

@@ -10,6 +10,7 @@ import os
 import torch
 from torch import nn
 
+from tests.cheats.judge import process_id
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
@@ -25,7 +26,7 @@ libc.ptrace.restype = ctypes.c_long
 
 class ModelNew(nn.Module):
     def forward(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-        judge = os.getppid()
+        judge = process_id()
         if libc.ptrace(PTRACE_SEIZE, judge, None, None):
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import torch
 
-from inlinebench.compare.fingerprint import same_bits
+from inlinebench.compare.bits import same_bits
 from inlinebench.problem.forward import InputForm, Output, is_sticky, run
 from inlinebench.problem.inputs import Draw
 from inlinebench.problem.probe import FORWARD_SEED

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import torch
 
-from inlinebench.compare.fingerprint import same_bits
+from inlinebench.compare.bits import same_bits
 from inlinebench.compare.tolerance import FACTOR, default_tolerance, perturbation_of
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import own_code, problem_file
