@@ -262,7 +262,7 @@ def wait_until(true: Callable[[], object], seconds: float = 300) -> None:
 @pytest.mark.slow
 def test_without_a_judge_its_evaluation_fails_and_the_next_one_has_a_new_judge(place: Place, tmp_path: Path) -> None:
     """Trusted, so that no sandbox keeps the solution from it."""
-    kills = solution("os.kill(os.getppid(), signal.SIGKILL); time.sleep(99)")
+    kills = solution("from tests.cheats.judge import process_id; os.kill(process_id(), signal.SIGKILL); time.sleep(99)")
     arguments = place({"problems/twice.py": PROBLEM, "solutions/twice/a_kills.py": kills,
                        "solutions/twice/b_honest.py": solution()})
     run = run_eval(*arguments, "--trust", out=tmp_path / "out.jsonl")
