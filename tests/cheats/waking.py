@@ -5,7 +5,6 @@ sandbox refuses are passed over without a word, so that such a cheat only fails 
 """
 
 import ctypes
-import os
 import signal
 import struct
 import threading
@@ -59,8 +58,3 @@ def continue_by_timer(notify: int, thread: int = 0) -> None:
     timer = ctypes.c_int()
     if LIBC.syscall(TIMER_CREATE, CLOCK_MONOTONIC, event, ctypes.byref(timer)) == 0:
         LIBC.syscall(TIMER_SETTIME, timer, 0, struct.pack("qqqq", 0, EVERY_NS, 0, EVERY_NS), None)
-
-
-def thread_id() -> int:
-    """The kernel's id of this thread."""
-    return threading.get_native_id() or os.getpid()

@@ -111,7 +111,7 @@ class Workload:
     @property
     def has_weights(self) -> bool:
         """Whether the reference has parameters or buffers, which are copied into solutions."""
-        return bool(self.states) or any(True for _ in self._pristine.parameters())
+        return bool(self.states or list(self._pristine.parameters()))
 
     def close(self) -> None:
         """Frees the shared buffers."""
