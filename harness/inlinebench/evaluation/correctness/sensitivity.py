@@ -275,6 +275,7 @@ class _Measured:
         self._squares = torch.zeros(self._tracked.numel(), dtype=torch.float64, device=exact.device)
         self._reach, self._own_errors = (torch.zeros_like(self._squares[: self._at.numel()]) for _ in range(2))
         self._runs = self._pairs = 0
+        self._worst_at = torch.zeros(1, dtype=torch.int64, device=exact.device)
 
     @property
     def needs_more(self) -> bool:
@@ -285,7 +286,7 @@ class _Measured:
         """Whether to make a pair of runs with this number, out of `MOST_RUNS`."""
         if self._runs < FEWEST_RUNS or self._pass():
             return False
-        return number <= 2 * RUNS or not bool((self._shares() > CLEARLY_WRONG).any())
+        return number <= 2 * RUNS or self._worst(CLEARLY_WRONG) <= CLEARLY_WRONG
 
     def add(self, found: Mapping[str, torch.Tensor] | None) -> None:
         """Adds the changes of a run, if it has this tensor. Elements that are not finite in it add nothing."""
@@ -325,24 +326,41 @@ class _Measured:
         limit = by_sensitivity(suspect.reference.dtype, suspect.tolerance, absolute, self._size)
         return replace(limit, bound=suspect.bound)
 
-    def _parts(self, least_runs: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns `c * sigma`, and the part of `a` that is the reference's error.
+    def _parts(
+        self, least_runs: int, where: slice | torch.Tensor = slice(None)
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns `c * sigma`, and the part of `a` that is the reference's error, of the elements at `where`.
 
         If there were fewer than `least_runs`, `c * sigma` is as if the runs that are missing had changed nothing.
         """
-        sigma = (self._squares[: self._at.numel()] / max(self._runs, least_runs)).sqrt()
-        reach = (self._reach / max(self._pairs, RUNS)).sqrt()
-        return torch.maximum(FACTOR * sigma, reach), OWN_ERRORS * self._own_errors.sqrt()
+        sigma = (self._squares[: self._at.numel()][where] / max(self._runs, least_runs)).sqrt()
+        reach = (self._reach[where] / max(self._pairs, RUNS)).sqrt()
+        return torch.maximum(FACTOR * sigma, reach), OWN_ERRORS * self._own_errors[where].sqrt()
 
     def _pass(self) -> bool:
         """Whether all elements pass, and would after any further runs, since these only add to the sums."""
-        return not self._at.numel() or not bool((self._shares() > 1).any())
+        return self._worst(1.0) <= 1
 
-    def _shares(self) -> torch.Tensor:
+    def _worst(self, beyond: float) -> float:
+        """Returns the largest error as a share of its limit, or 0 if there are no elements.
+
+        If the element that had it the last time is still beyond `beyond`, only that one is looked at: of a wrong
+        output with millions of such elements, one is enough.
+        """
+        if not self._at.numel():
+            return 0.0
+        share = float(self._shares(self._worst_at))
+        if share <= beyond:
+            shares = self._shares(slice(None))
+            self._worst_at = shares.argmax().reshape(1)
+            share = float(shares[self._worst_at])
+        return share
+
+    def _shares(self, where: slice | torch.Tensor) -> torch.Tensor:
         limit = by_sensitivity(self.suspect.reference.dtype, self.suspect.tolerance,
-                               torch.add(*self._parts(least_runs=RUNS)), self._size)
-        exact = self._exact_at[: self._at.numel()]
-        found = [judged.share for judged in judge(self._got, self._reference, exact, limit)]
+                               torch.add(*self._parts(RUNS, where)), self._size)
+        exact = self._exact_at[: self._at.numel()][where]
+        found = [judged.share for judged in judge(self._got[where], self._reference[where], exact, limit)]
         return torch.cat([share for share in found if share is not None])
 
 
