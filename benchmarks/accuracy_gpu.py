@@ -16,6 +16,7 @@ from accuracy_bars import Flushed, Spun, Traced, middle, spin_for
 
 from inlinebench.compile import toolchain
 from inlinebench.compile.service import BuildService
+from inlinebench.devices.gpu.target import GpuTarget
 from inlinebench.evaluation.integrity.attribution import HOLD, STOP
 from inlinebench.judge.device import architectures
 from inlinebench.timing.call import Clock, timed_call
@@ -117,7 +118,7 @@ class Bench:
         self.device = device
         torch.cuda.set_device(device)
         exact_arithmetic(tf32=False)
-        service = BuildService(cache, architectures(device), BUILD_TIMEOUT_S)
+        service = BuildService(cache, GpuTarget(architectures(device)), BUILD_TIMEOUT_S)
         libraries = service.runtime_libraries()
         assert libraries.clock is not None and device.index is not None
         self._trace = libraries.trace

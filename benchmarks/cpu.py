@@ -29,7 +29,7 @@ from tabulate import tabulate
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "harness"))
 
-from inlinebench import cuda_on_cpu  # noqa: E402
+import cuda_on_cpu  # noqa: E402
 from inlinebench.compile import toolchain  # noqa: E402
 
 PROBLEMS = ("gemm_scale_batchnorm", "matmul_diag", "matmul_transposed_a", "matmul_transposed_b")

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from inlinebench.cuda_on_cpu import INCLUDE_DIR, RACE_FLAGS, SOURCE_FLAGS, link_flags, runtime_library, translate
+from cuda_on_cpu import INCLUDE_DIR, RACE_FLAGS, SOURCE_FLAGS, link_flags, runtime_library, translate
 
 FLAGS = [*SOURCE_FLAGS, *RACE_FLAGS, "-std=c++17", "-O1"]
 GRAPH, THREADS, BLOCKS = "DAG_200n_400e.egr", 256, 1024
@@ -33,16 +33,16 @@ _PRINTER = """
 #include <cstddef>
 #include <cstdio>
 extern "C" {
-void inlinebench_throw_errors(int);
-std::size_t inlinebench_take_error(char*, std::size_t);
-std::size_t inlinebench_take_race_notes(char*, std::size_t);
+void cuda_on_cpu_throw_errors(int);
+std::size_t cuda_on_cpu_take_error(char*, std::size_t);
+std::size_t cuda_on_cpu_take_race_notes(char*, std::size_t);
 }
 static struct Printer {
-  Printer() { inlinebench_throw_errors(0); }
+  Printer() { cuda_on_cpu_throw_errors(0); }
   ~Printer() {
     static char text[1 << 20];
-    if (inlinebench_take_error(text, sizeof text)) std::printf("error: %s\\n", text);
-    if (inlinebench_take_race_notes(text, sizeof text)) std::printf("note: %s\\n", text);
+    if (cuda_on_cpu_take_error(text, sizeof text)) std::printf("error: %s\\n", text);
+    if (cuda_on_cpu_take_race_notes(text, sizeof text)) std::printf("note: %s\\n", text);
   }
 } printer;
 """
@@ -85,7 +85,7 @@ def precompile(folder: Path) -> None:
 
 def run(program: Path, graph: Path, schedule: str) -> str:
     """Returns what a program printed in one schedule."""
-    environment = {"INLINEBENCH_RACES": "1", "INLINEBENCH_BLOCK_ORDER": schedule, "PATH": "/usr/bin:/bin"}
+    environment = {"CUDA_ON_CPU_RACES": "1", "CUDA_ON_CPU_BLOCK_ORDER": schedule, "PATH": "/usr/bin:/bin"}
     command = [str(program), str(graph), str(THREADS), str(BLOCKS)]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     return ended.stdout + ended.stderr

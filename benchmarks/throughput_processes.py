@@ -24,6 +24,7 @@ from throughput_planted import numbered_request, problem_of
 from inlinebench.cli import arguments as command_line
 from inlinebench.compile import toolchain
 from inlinebench.compile.service import BuildService
+from inlinebench.devices.targets import target_for
 from inlinebench.records import catalog
 from inlinebench.records.build_request import BuildRequest
 from inlinebench.records.catalog import Solution
@@ -124,7 +125,7 @@ def request_of(solution: Solution) -> BuildRequest:
 def service(cache: Path, architectures: Sequence[str], jobs: int) -> BuildService:
     """Returns a build service as in a session, with `jobs` parallel builds."""
     sandbox = Sandbox(tuple(map(str, available())), (str(ROOT),))
-    return BuildService(cache, architectures, LONGEST_S, jobs, sandbox=sandbox)
+    return BuildService(cache, target_for(architectures), LONGEST_S, jobs, sandbox=sandbox)
 
 
 def precompile(builder: BuildService) -> float:

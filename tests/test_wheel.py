@@ -46,12 +46,14 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_contains_only_the_package(wheel: Path) -> None:
+def test_the_wheel_contains_only_the_two_packages(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"inlinebench"}
-    for needed in ("py.typed", "timing/gpu_clock.cu", "compile/precompiled/host_compiler.sh",
-                   "compile/slim/torch/types.h", "cuda_on_cpu/runtime/grid.cpp"):
-        assert f"inlinebench/{needed}" in names
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"cuda_on_cpu", "inlinebench"}
+    for needed in ("inlinebench/py.typed", "inlinebench/timing/gpu_clock.cu",
+                   "inlinebench/compile/precompiled/host_compiler.sh", "inlinebench/compile/slim/torch/types.h",
+                   "cuda_on_cpu/py.typed", "cuda_on_cpu/runtime/grid.cpp", "cuda_on_cpu/include/cuda/functional",
+                   "cuda_on_cpu/include/cuda_on_cpu/all.h"):
+        assert needed in names
 
 
 def test_the_wheel_runs_without_other_packages(environment: Path, tmp_path: Path) -> None:

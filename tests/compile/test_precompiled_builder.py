@@ -19,6 +19,7 @@ from inlinebench.compile.cache import CPU_LIBRARIES, Cache
 from inlinebench.compile.precompiled import BINDING, KERNEL, PRECOMPILED_DIR, WORTH_IT
 from inlinebench.compile.precompiled.builder import PrecompiledHeaders
 from inlinebench.compile.service import BuildService
+from inlinebench.devices.cpu.target import CpuTarget
 from inlinebench.records.build_request import BuildRequest
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
@@ -41,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Pat
     Later tests find the headers in the session's cache.
     """
     place = tmp_path_factory.mktemp("precompiled")
-    service = BuildService(place, (), timeout=600)
+    service = BuildService(place, CpuTarget(), timeout=600)
     for number in range(WORTH_IT):
         assert not list((place / CPU_LIBRARIES).glob("prefix-*"))
         service.build(replace(REQUEST, cuda_sources=(f"#error {number}",)))
@@ -57,7 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Pat
 
 
 def build(place: Path, request: BuildRequest) -> tuple[Path, str]:
-    service = BuildService(place, (), timeout=600)
+    service = BuildService(place, CpuTarget(), timeout=600)
     outcome = service.build(request)
     service.close()
     assert outcome.library is not None, outcome.log
@@ -106,7 +107,7 @@ def test_cache_hits_do_not_trigger_precompilation(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_authors_line(place: Path) -> None:
-    service = BuildService(place, (), timeout=600)
+    service = BuildService(place, CpuTarget(), timeout=600)
     outcome = service.build(replace(REQUEST, cuda_sources=(CUDA + 'int broken = "a text";\n',)))
     service.close()
     assert outcome.library is None and "cuda_sources:8" in outcome.reason
@@ -119,7 +120,7 @@ def test_builds_work_if_precompilation_fails(tmp_path: Path) -> None:
         tried.append(folder)
         return 1, "planted", None
 
-    precompiled = PrecompiledHeaders(Cache(tmp_path), ninja)
+    precompiled = PrecompiledHeaders(Cache(tmp_path), ninja, CpuTarget())
     assert {precompiled.ask() for _ in range(3 * WORTH_IT)} == {False}
     assert precompiled.folder() == PRECOMPILED_DIR
     assert len(tried) == 1
@@ -134,7 +135,7 @@ def test_builds_do_not_wait_while_headers_are_precompiled(tmp_path: Path) -> Non
         assert over.wait(60)
         return 0, "", None
 
-    precompiled = PrecompiledHeaders(Cache(tmp_path), ninja)
+    precompiled = PrecompiledHeaders(Cache(tmp_path), ninja, CpuTarget())
     with ThreadPoolExecutor(1) as pool:
         making = pool.submit(lambda: [precompiled.ask() for _ in range(WORTH_IT)][-1])
         assert begun.wait(60)
@@ -147,7 +148,7 @@ def test_builds_work_if_the_disk_is_full(tmp_path: Path) -> None:
     def ninja(folder: Path) -> tuple[int, str, None]:
         raise OSError(errno.ENOSPC, "planted")
 
-    precompiled = PrecompiledHeaders(Cache(tmp_path), ninja)
+    precompiled = PrecompiledHeaders(Cache(tmp_path), ninja, CpuTarget())
     assert {precompiled.ask() for _ in range(2 * WORTH_IT)} == {False} == {precompiled.make()}
 
 
@@ -163,8 +164,8 @@ def test_headers_made_by_another_process_are_used(tmp_path: Path) -> None:
         (other / "by another process").touch()
         return 0, "", None
 
-    first = PrecompiledHeaders(cache, ninja)
+    first = PrecompiledHeaders(cache, ninja, CpuTarget())
     assert [first.ask() for _ in range(WORTH_IT)] == [False] * (WORTH_IT - 1) + [True]
     found = first.folder()
     assert (found / "by another process").exists() and len(runs) == 1
-    assert PrecompiledHeaders(cache, ninja)._make({}, found) and len(runs) == 1
+    assert PrecompiledHeaders(cache, ninja, CpuTarget())._make({}, found) and len(runs) == 1

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cuda_on_cpu
 from inlinebench.compile import recipe as recipes
 from inlinebench.compile import toolchain
-from inlinebench.compile.cpu_recipe import cpu_recipe
 from inlinebench.compile.ninja_syntax import PLACES
 from inlinebench.compile.recipe import clock_recipe, recipe
 from inlinebench.compile.toolchain import MissingTool
+from inlinebench.devices.cpu.recipe import cpu_recipe
 from inlinebench.records.build_request import BuildRequest
 
 REQUEST = BuildRequest("extension", ("int f();",), functions={"f": "doc"})
@@ -207,6 +209,15 @@ def test_keys_depend_on_flags_in_the_environment_and_on_the_harnesss_headers(
     (tmp_path / "slim" / "extension.h").write_text("// other\n")
     assert recipes.key_of({"build.ninja": ""}, []) != recipes.key_of({"build.ninja": ""}, [], (tmp_path / "slim",))
     assert flagged != before
+
+
+@pytest.mark.parametrize("name", ["cuda_on_cpu/math.h", "cub/cub.cuh", "cuda/functional"])
+def test_keys_depend_on_every_header_of_the_emulation(name: str, tmp_path: Path) -> None:
+    headers = shutil.copytree(cuda_on_cpu.INCLUDE_DIR, tmp_path / "include")
+    before = recipes.key_of({"build.ninja": ""}, [], (headers,))
+    with (headers / name).open("a") as header:
+        header.write("// other\n")
+    assert recipes.key_of({"build.ninja": ""}, [], (headers,)) != before
 
 
 def test_only_native_builds_have_keys_that_depend_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:

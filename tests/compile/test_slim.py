@@ -20,6 +20,8 @@ from inlinebench.candidate.load_inline import _Loader
 from inlinebench.compile import driver, toolchain
 from inlinebench.compile.service import BuildService
 from inlinebench.compile.slim import SLIM_DIR, further_headers
+from inlinebench.devices.cpu.target import CpuTarget
+from inlinebench.devices.targets import target_for
 from inlinebench.records.build_request import BuildRequest
 from inlinebench.records.library import LIBRARY
 
@@ -114,7 +116,7 @@ def request_of(name: str) -> BuildRequest:
 def built_both_ways(request: BuildRequest, cache: Path, architectures: tuple[str, ...] = ()) -> list[Path]:
     libraries = []
     for full_headers, headers in ((False, "slim"), (True, "full")):
-        service = BuildService(cache, architectures, timeout=600, full_headers=full_headers)
+        service = BuildService(cache, target_for(architectures), timeout=600, full_headers=full_headers)
         outcome = service.build(request)
         service.close()
         assert (outcome.reason, outcome.headers) == ("", headers), outcome.log
@@ -169,7 +171,7 @@ torch::Tensor few(const torch::Tensor& x) {
 
 def test_rarely_used_headers_are_included_for_the_words_in_a_source(cache: Path) -> None:
     request = BuildRequest("few", (FEW,), functions={"few": "few"})
-    service = BuildService(cache, (), timeout=600)
+    service = BuildService(cache, CpuTarget(), timeout=600)
     outcome = service.build(request)
     service.close()
     assert (outcome.reason, outcome.headers) == ("", "slim"), outcome.log

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from inlinebench.cuda_on_cpu import (
+from cuda_on_cpu import (
     INCLUDE_DIR,
     RACE_FLAGS,
     SOURCE_FLAGS,
+    Runtime,
     host_flags,
     link_flags,
     runtime_library,
@@ -36,18 +37,17 @@ def build_for_cpu(source: Path, folder: Path, flags: tuple[str, ...] = ("-std=c+
 
 
 @contextlib.contextmanager
-def looking_for_races(runtime: Path) -> Iterator[list[str]]:
+def looking_for_races(runtime: Runtime) -> Iterator[list[str]]:
     """Looks for races in the launches of the block. The list has afterwards what was found: notes, and others."""
-    library, text, found = ctypes.CDLL(str(runtime)), ctypes.create_string_buffer(1 << 16), list[str]()
-    library.inlinebench_throw_errors(0)
-    library.inlinebench_find_races(1)
+    found = list[str]()
+    runtime.throw_errors(False)
+    runtime.find_races(True)
     yield found
-    library.inlinebench_find_races(0)
-    library.inlinebench_throw_errors(1)
-    if library.inlinebench_take_error(text, ctypes.c_size_t(len(text))):
-        found += text.value.decode().removeprefix("inlinebench: ").split("; data race")
-    if library.inlinebench_take_race_notes(text, ctypes.c_size_t(len(text))):
-        found += [f"note: {line}" for line in text.value.decode().splitlines()]
+    runtime.find_races(False)
+    runtime.throw_errors(True)
+    if error := runtime.take_error():
+        found += error.split("; data race")
+    found += [f"note: {note}" for note in runtime.take_race_notes()]
 
 
 def build_for_gpu(source: Path, folder: Path) -> Path:

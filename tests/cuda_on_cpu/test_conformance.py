@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cuda_on_cpu import Runtime, runtime_library
 from inlinebench.compile.recipe import NVCC_FLAGS
-from inlinebench.cuda_on_cpu import runtime_library
-from inlinebench.cuda_on_cpu.python_side import launches
 
 from . import cub_cases, ptx_cases, ptx_warp_cases  # noqa: F401  they register their cases
 from .cases import CASES, Case
@@ -43,16 +42,17 @@ def _check(case: Case, library: Library) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}-{case.launcher}")
 def test_a_kernel_gives_the_expected_result_on_the_cpu_without_races(case: Case, build_folder: Path) -> None:
-    with looking_for_races(runtime_library(build_folder)) as found:
+    with looking_for_races(Runtime(runtime_library(build_folder))) as found:
         _check(case, _cpu(case.file, build_folder))
     assert [message for message in found if not message.startswith("note: ")] == []
 
 
 def test_each_device_wide_algorithm_of_cub_counts_as_a_launch(build_folder: Path) -> None:
     (sums,) = (case for case in CASES if case.launcher == "device_sums")
-    before = launches(runtime_library(build_folder))
+    runtime = Runtime(runtime_library(build_folder))
+    before = runtime.launches()
     _check(sums, _cpu(sums.file, build_folder))
-    assert launches(runtime_library(build_folder)) == before + 4
+    assert runtime.launches() == before + 4
 
 
 @pytest.mark.slow

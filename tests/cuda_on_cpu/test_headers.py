@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from cuda_on_cpu import INCLUDE_DIR
 from inlinebench.compile import toolchain
-from inlinebench.cuda_on_cpu import INCLUDE_DIR
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 _HEADERS = sorted(str(path.relative_to(INCLUDE_DIR)) for path in INCLUDE_DIR.rglob("*.*")
-                  if path.relative_to(INCLUDE_DIR).parts[0] != "inlinebench")
+                  if path.relative_to(INCLUDE_DIR).parts[0] != "cuda_on_cpu")
 _TEXT = "#include <{0}>\n#include <cuda_runtime.h>\n#include <{0}>\nint main() {{ return cudaSuccess; }}\n"
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.cuda_on_cpu import Unsupported, translate
-from inlinebench.cuda_on_cpu.ptx.operation import HANDLERS
-from inlinebench.cuda_on_cpu.ptx.statement import AsmOperand
-from inlinebench.cuda_on_cpu.ptx.syntax import (
+from cuda_on_cpu import Unsupported, translate
+from cuda_on_cpu.ptx.operation import HANDLERS
+from cuda_on_cpu.ptx.statement import AsmOperand
+from cuda_on_cpu.ptx.syntax import (
     Address,
     Block,
     Immediate,
@@ -26,7 +26,7 @@ from inlinebench.cuda_on_cpu.ptx.syntax import (
     Vector,
     parse,
 )
-from inlinebench.cuda_on_cpu.ptx.translation import to_cpp
+from cuda_on_cpu.ptx.translation import to_cpp
 
 # --- the parser -------------------------------------------------------------------------------------------------------
 
@@ -169,8 +169,8 @@ def test_a_macros_parameters_do_not_stand_for_names_in_the_translation() -> None
     source = '#define LOAD(value, x) asm("ld.global.u32 %0, [%1];" : "=r"(value.x) : "l"(x))\n'
     source += "#define OTHER(value) value\n"
     translated = translate(source)
-    assert "LOAD(inlinebench_parameter_value, inlinebench_parameter_x)" in translated
-    assert "= inlinebench_parameter_value.inlinebench_parameter_x;" in translated and "loaded.value[0]" in translated
+    assert "LOAD(cuda_on_cpu_parameter_value, cuda_on_cpu_parameter_x)" in translated
+    assert "= cuda_on_cpu_parameter_value.cuda_on_cpu_parameter_x;" in translated and "loaded.value[0]" in translated
     assert "#define OTHER(value) value" in translated
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from inlinebench.cuda_on_cpu.python_side import cuda_is_cpu
+from cuda_on_cpu import cuda_is_cpu
 
 
 def test_cuda_is_the_cpu_inside() -> None:

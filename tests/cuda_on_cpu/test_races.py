@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inlinebench.cuda_on_cpu import runtime_library
+from cuda_on_cpu import Runtime, runtime_library
 
 from .device import build_for_cpu, looking_for_races
 
@@ -52,14 +52,14 @@ def _built(file: Path, folder: Path) -> ctypes.CDLL:
 
 def _findings(file: Path, launcher: str, folder: Path) -> list[str]:
     """Runs a launcher in both schedules. Returns what was found, one message each, whatever its grade."""
-    library, runtime = _built(file, folder), runtime_library(folder)
+    library, runtime = _built(file, folder), Runtime(runtime_library(folder))
     all_found: list[str] = []
     for schedule in _SCHEDULES:
-        ctypes.CDLL(str(runtime)).inlinebench_set_block_order(schedule)
+        runtime.set_block_order(schedule)
         with looking_for_races(runtime) as found:
             _launch(library, launcher)
         all_found += found
-    ctypes.CDLL(str(runtime)).inlinebench_set_block_order(0)
+    runtime.set_block_order(0)
     return all_found
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inlinebench.cuda_on_cpu import RUNTIME_SOURCES, host_flags, host_link_flags, runtime_library
+from cuda_on_cpu import host_flags, host_link_flags, runtime_library
+from cuda_on_cpu.toolchain import RUNTIME_SOURCES
 
 from .device import KERNELS, Library, build_for_cpu
 

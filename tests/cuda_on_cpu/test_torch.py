@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.cuda_on_cpu import INCLUDE_DIR, SOURCE_FLAGS, allocator_library, link_flags, runtime_library, translate
+from cuda_on_cpu import INCLUDE_DIR, SOURCE_FLAGS, allocator_library, link_flags, runtime_library, translate
 
 pytestmark = pytest.mark.slow
 

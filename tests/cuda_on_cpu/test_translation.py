@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inlinebench.cuda_on_cpu import Unsupported, translate
-from inlinebench.cuda_on_cpu.conditionals import drop_inactive
-from inlinebench.cuda_on_cpu.device_arrays import BEGIN, END
-from inlinebench.cuda_on_cpu.functions import find_functions
-from inlinebench.cuda_on_cpu.tokens import Code, join, tokenize
+from cuda_on_cpu import Unsupported, translate
+from cuda_on_cpu.conditionals import drop_inactive
+from cuda_on_cpu.device_arrays import BEGIN, END
+from cuda_on_cpu.functions import find_functions
+from cuda_on_cpu.tokens import Code, join, tokenize
 
 _KERNELS = sorted(Path(__file__).parent.glob("*/*.cu"))
 
@@ -120,7 +120,7 @@ def test_real_sources_keep_their_lines(path: Path) -> None:
     assert len(lines) == len(translated)
     for before, after in zip(lines, translated, strict=True):
         if not path.stem.startswith("ptx_") and not any(mark in before for mark in ("<<<", "__", "[=]", "void*)")):
-            assert "inlinebench" in after or without_pragmas(after) in (before, "", ";")
+            assert "cuda_on_cpu" in after or without_pragmas(after) in (before, "", ";")
 
 
 def without_pragmas(text: str) -> str:
@@ -157,10 +157,10 @@ def test_other_device_code_has_no_pragmas(body: str) -> None:
 def test_launches_keep_callee_and_configuration(source: str, callee: str, configuration: str) -> None:
     translated = translate(source)
     assert (
-        f"{{ {callee}(inlinebench_arguments...); }}, ::inlinebench::Configuration({configuration}))(x);" in translated
+        f"{{ {callee}(cuda_on_cpu_arguments...); }}, ::cuda_on_cpu::Configuration({configuration}))(x);" in translated
     )
     start = source.index(callee)
-    assert translated.startswith(source[:start] + "::inlinebench::Launcher(")
+    assert translated.startswith(source[:start] + "::cuda_on_cpu::Launcher(")
 
 
 def test_a_launch_names_its_arguments_for_messages() -> None:
@@ -171,11 +171,11 @@ def test_a_launch_names_its_arguments_for_messages() -> None:
 @pytest.mark.parametrize(
     ("arguments", "inner", "outer"),
     [
-        ("x, 0, n", "inlinebench_argument_0, 0, inlinebench_argument_2", "x n"),
+        ("x, 0, n", "cuda_on_cpu_argument_0, 0, cuda_on_cpu_argument_2", "x n"),
         ("NULL", "NULL", ""),
-        ("x, {1, 2}", "inlinebench_argument_0, { 1 , 2 }", "x"),
-        ("f<a, 0, b>(x), n", "inlinebench_arguments...", "f<a, 0, b>(x) n"),
-        ("0, __VA_ARGS__", "inlinebench_arguments...", "0 __VA_ARGS__"),
+        ("x, {1, 2}", "cuda_on_cpu_argument_0, { 1 , 2 }", "x"),
+        ("f<a, 0, b>(x), n", "cuda_on_cpu_arguments...", "f<a, 0, b>(x) n"),
+        ("0, __VA_ARGS__", "cuda_on_cpu_arguments...", "0 __VA_ARGS__"),
     ],
 )
 def test_literal_arguments_move_to_the_inner_call(arguments: str, inner: str, outer: str) -> None:
@@ -200,7 +200,7 @@ def test_literal_arguments_move_to_the_inner_call(arguments: str, inner: str, ou
 def test_names_of_shared_variables_are_found(declaration: str, names: list[str]) -> None:
     translated = translate(f"__global__ void k() {{\n  {declaration}\n}}")
     assert [f"auto& {name} = []() -> auto& {{" in translated for name in names] == [True] * len(names)
-    assert translated.count("::inlinebench::shared_variable<") == len(names)
+    assert translated.count("::cuda_on_cpu::shared_variable<") == len(names)
 
 
 def test_a_shared_declaration_over_several_lines_keeps_its_lines() -> None:
@@ -411,7 +411,7 @@ def test_macros_of_the_compiler_are_renamed() -> None:
     translated = translate("#if __CUDA_ARCH__ >= 800 && defined(__CUDACC__)\n#endif\nint x = __CUDA_ARCH__;")
     assert (
         translated
-        == "#if INLINEBENCH_CUDA_ARCH >= 800 && defined(INLINEBENCH_CUDACC)\n#endif\nint x = INLINEBENCH_CUDA_ARCH;"
+        == "#if CUDA_ON_CPU_CUDA_ARCH >= 800 && defined(CUDA_ON_CPU_CUDACC)\n#endif\nint x = CUDA_ON_CPU_CUDA_ARCH;"
     )
 
 

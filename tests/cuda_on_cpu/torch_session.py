@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from inlinebench.cuda_on_cpu import python_side
+from cuda_on_cpu import install
 
 
 def _load(path: Path) -> Any:
@@ -85,7 +85,7 @@ def check_kernels(module: Any) -> None:
 
 
 if __name__ == "__main__":
-    python_side.install(Path(sys.argv[2]))
+    install(Path(sys.argv[2]))
     check_python()
     loaded = _load(Path(sys.argv[1]))
     check_kernels(loaded)

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.compile import toolchain
-from inlinebench.compile.service import CLOCK_SOURCE
+from inlinebench.devices.gpu.target import CLOCK_SOURCE
 from inlinebench.timing import peaks as module
 from inlinebench.timing.call import Sample
 from inlinebench.timing.cpu import CpuClock

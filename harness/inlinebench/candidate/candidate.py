@@ -20,7 +20,7 @@ from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import for_build
 from inlinebench.candidate.provenance import Provenance
 from inlinebench.candidate.stand_in import StandIn
-from inlinebench.cuda_on_cpu import python_side
+from inlinebench.devices.cpu import emulation
 from inlinebench.sandbox import refusal
 from inlinebench.sandbox.policy import Policy
 from inlinebench.timing.call import Clock, Sample
@@ -63,7 +63,7 @@ class Candidate:
         self._device = torch.device("cpu")
         self._clock: Clock = CpuClock()
         self._tracer: Tracer = torch_tracer
-        self._runtime: Path | None = None
+        self._runtime: emulation.Runtime | None = None
         self._launched_before = 0
         self._pending_error: PendingError | None = None
 
@@ -108,8 +108,8 @@ class Candidate:
         if request["text"] is not None:
             self._files.write(self._path, request["text"])
         if "runtime" in request["runtime_libraries"]:
-            self._runtime = Path(request["runtime_libraries"]["runtime"])
-            python_side.install(Path(request["runtime_libraries"]["allocator"]))
+            self._runtime = emulation.Runtime(Path(request["runtime_libraries"]["runtime"]))
+            emulation.install(Path(request["runtime_libraries"]["allocator"]))
         load_inline.install(self._build)
         arguments, named = _unpack(request["init"])
         kind = solution.import_class(self._path, request["class_name"])
@@ -164,7 +164,7 @@ class Candidate:
             states={name: TensorSpec.from_json(spec) for name, spec in request["states"].items()},
             may_alias=request["may_alias"],
         )
-        self._launched_before = python_side.launches(self._runtime) if self._runtime else 0
+        self._launched_before = self._runtime.launches() if self._runtime else 0
         arena = self._open_arena(request["arena"])
         # The device's type, because CUDA on the CPU makes `is_cuda` true.
         copied_to = None if arena.device.type == "cuda" else self._device
@@ -192,8 +192,8 @@ class Candidate:
     def _call(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._caller is not None
         if self._runtime is not None:
-            python_side.set_block_order(self._runtime, request["block_order"])
-            python_side.find_races(self._runtime, request["races"])
+            self._runtime.set_block_order(request["block_order"])
+            self._runtime.find_races(request["races"])
         caller, non_tensors = self._caller, _unpack(request["non_tensors"])
 
         def call() -> tuple[Sample, list[Any]]:
@@ -209,12 +209,12 @@ class Candidate:
         }
 
     def _launch_errors(self) -> list[str]:
-        refused = python_side.refused_launch(self._runtime) if self._runtime else ""
+        refused = self._runtime.take_refused_launch() if self._runtime else ""
         pending = self._pending_error.describe() if self._pending_error else ""
         return [f"{CUDA_REPORTS}{error}" for error in (refused, pending) if error]
 
     def _race_notes(self) -> list[str]:
-        return python_side.race_notes(self._runtime) if self._runtime else []
+        return self._runtime.take_race_notes() if self._runtime else []
 
     def _traced(self, call: Callable[[], Value], what: Traced) -> tuple[Value, list[Activity]]:
         """Makes a call and traces it. Returns its value, and the GPU's activities if it is traced for them."""
@@ -245,7 +245,7 @@ class Candidate:
 
     def _report(self, _: dict[str, Any]) -> dict[str, Any]:
         """Returns how many kernels the CPU runtime has run in calls."""
-        launched = python_side.launches(self._runtime) if self._runtime else 0
+        launched = self._runtime.launches() if self._runtime else 0
         return {"op": "reported", "launches": launched - self._launched_before}
 
     def _report_provenance(self, _: dict[str, Any]) -> dict[str, Any]:

@@ -294,5 +294,5 @@ def key_of(files: Mapping[str, str], compilers: Sequence[str], headers: Sequence
 
 
 def _headers(folder: Path) -> dict[str, str]:
-    paths = [path for path in folder.rglob("*") if path.suffix in (".h", ".cuh")]
+    paths = [path for path in folder.rglob("*") if path.suffix in (".h", ".cuh", "") and path.is_file()]
     return {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in paths}

@@ -18,15 +18,14 @@ from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import IO
 
-from inlinebench.compile import architecture, toolchain
-from inlinebench.compile.cache import CPU_LIBRARIES, Cache
-from inlinebench.compile.cpu_recipe import CannotTranslate, cpu_recipe
+from inlinebench.compile import toolchain
+from inlinebench.compile.cache import Cache
 from inlinebench.compile.precompiled import PRECOMPILED_DIR
 from inlinebench.compile.precompiled.builder import PrecompiledHeaders
 from inlinebench.compile.reasons import reason
-from inlinebench.compile.recipe import Recipe, clock_recipe, recipe, trace_recipe
+from inlinebench.compile.recipe import Recipe
 from inlinebench.compile.slim.fallback import needs_full_headers
-from inlinebench.cuda_on_cpu import allocator_library, runtime_library
+from inlinebench.compile.target import CannotTranslate, Target
 from inlinebench.records.build_request import (
     BadRequest,
     BuildOutcome,
@@ -40,8 +39,6 @@ from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog, available_byt
 from inlinebench.wire.own_python import own_python
 from inlinebench.wire.processes import forks_so_far, kill_tree
 
-TIMING = Path(__file__).resolve().parent.parent / "timing"
-CLOCK_SOURCE, TRACE_SOURCE = TIMING / "gpu_clock.cu", TIMING / "gpu_trace.cpp"
 BUILD_BYTES = 4 << 30
 """Limit of the files of one build while it runs."""
 LOG_BYTES = 4 << 20
@@ -55,17 +52,17 @@ BYTES_PER_BUILD = 3 << 30
 class BuildService:
     """Builds libraries for a run. Thread-safe.
 
-    `architectures` are compute capabilities as nvcc names them; an empty sequence means the CPU. `timeout` limits one
-    build, in seconds. Sources are built with slim headers first, and with torch's full headers if the slim ones lack
-    something, or only with the full ones if `full_headers`. Compilers run in the sandbox, because sources and flags
-    come from solutions. `cache_limit` is in bytes. `written` are the files and folders that the run writes, which no
-    build depends on. Raises UsageError if the cache cannot be written or trusted.
+    `target` is what it builds for (`inlinebench.devices`). `timeout` limits one build, in seconds. Sources are built
+    with slim headers first, and with torch's full headers if the slim ones lack something, or only with the full ones
+    if `full_headers`. Compilers run in the sandbox, because sources and flags come from solutions. `cache_limit` is in
+    bytes. `written` are the files and folders that the run writes, which no build depends on. Raises UsageError if the
+    cache cannot be written or trusted.
     """
 
     def __init__(
         self,
         cache: Path,
-        architectures: Sequence[str],
+        target: Target,
         timeout: float,
         jobs: int | None = None,
         full_headers: bool = False,
@@ -77,14 +74,13 @@ class BuildService:
         self._sandbox, self._written = sandbox or Sandbox(), written
         self._full_headers = full_headers
         self._cache, self._timeout = Cache(cache, cache_limit), timeout
-        self._architectures = architecture.in_order(architectures)
-        self._precompiled = PrecompiledHeaders(self._cache, self._ninja, self._architectures)
+        self._target = target
+        self._precompiled = PrecompiledHeaders(self._cache, self._ninja, target)
         self._slots = BoundedSemaphore(jobs or default_jobs())
-        self._lock, self._runtime_lock = Lock(), Lock()
+        self._lock = Lock()
         self._started: dict[str, Future[BuildOutcome]] = {}
         self._running: set[int] = set()
         self._closed = False
-        self._cpu: tuple[Path, Path] | None = None
 
     def build(self, request: BuildRequest) -> BuildOutcome:
         """Builds a request, or finds its library in the cache, and returns the outcome. Failures do not raise."""
@@ -111,11 +107,7 @@ class BuildService:
         Raises MissingTool, BadRequest, CannotTranslate or NoRuntimeLibraries.
         """
         precompiled = self._precompiled.folder() if slim and request.uses_cuda else PRECOMPILED_DIR
-        if self._architectures:
-            made = recipe(request, self._architectures, slim, precompiled)
-        else:
-            runtime = self.runtime_libraries().runtime if request.uses_cuda else None
-            made = cpu_recipe(request, runtime, slim, precompiled)
+        made = self._target.recipe(request, slim, precompiled, self.runtime_libraries)
         if not request.names_readable:
             return made
         return replace(made, key=hashlib.sha256(f"{made.key} {self._digest(request)}".encode()).hexdigest())
@@ -149,48 +141,13 @@ class BuildService:
             return BuildOutcome(None, str(error))
 
     def runtime_libraries(self) -> RuntimeLibraries:
-        """Returns the runtime libraries for the device. Builds them at the first call, and keeps them until `close`.
-
-        Raises NoRuntimeLibraries.
-        """
-        if not self._architectures:
-            return self._cpu_runtime_libraries()
-        outcome = self._outcome(lambda: clock_recipe(CLOCK_SOURCE, self._architectures))
-        if outcome.library is None:
-            raise NoRuntimeLibraries(f"could not build the GPU clock: {outcome.reason}")
-        # Optional, because not every toolkit has CUPTI's headers. PyTorch's profiler replaces it, but starts slowly.
-        trace = self._outcome(lambda: trace_recipe(TRACE_SOURCE))
-        for library in filter(None, (outcome.library, trace.library)):
-            self._cache.hold(library)
-        return RuntimeLibraries(clock=outcome.library, trace=trace.library)
-
-    def _cpu_runtime_libraries(self) -> RuntimeLibraries:
-        try:
-            with self._runtime_lock:
-                if self._cpu is None or not all(library.exists() for library in self._cpu):
-                    self._cpu = self._held_cpu_libraries()  # once, because a run must not mix versions of the runtime
-                libraries = self._cpu
-        except (toolchain.MissingTool, RuntimeError, OSError) as error:
-            raise NoRuntimeLibraries(f"could not build the library that runs kernels on the CPU: {error}") from error
-        return RuntimeLibraries(runtime=libraries[0], allocator=libraries[1])
-
-    def _held_cpu_libraries(self) -> tuple[Path, Path]:
-        libraries = self._cpu_libraries()
-        if not all([self._cache.hold(library) for library in libraries]):
-            libraries = self._cpu_libraries()  # another process pruned them before they were held
-        return libraries
-
-    def _cpu_libraries(self) -> tuple[Path, Path]:
-        folder, torch = self._cache.room(CPU_LIBRARIES), toolchain.torch()
-        standard = torch.cxx_standard.removeprefix("-std=")
-        runtime = runtime_library(folder, toolchain.cxx())
-        return runtime, allocator_library(
-            folder, torch.include_dirs, torch.library_dir, toolchain.cxx(), std=standard
-        )
+        """Returns the runtime libraries for the device, and builds them if necessary. They stay in the cache until
+        `close`. Raises NoRuntimeLibraries."""
+        return self._target.runtime_libraries(self._cache, self._outcome)
 
     def solution_name(self, solution: bytes, init: bytes) -> str:
         """Returns a hash of a solution's text, constructor arguments, torch's version and the architectures."""
-        parts = [solution, init, toolchain.torch().version.encode(), repr(self._architectures).encode()]
+        parts = [solution, init, toolchain.torch().version.encode(), repr(self._target.architectures).encode()]
         return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
     def has_built(self, name: str) -> bool:
@@ -210,7 +167,6 @@ class BuildService:
         for pid in running:
             kill_tree(pid)
         self._cache.close()
-        self._cpu = None  # the libraries may be pruned from now on
 
     def _outcome(self, make: Callable[[], Recipe], *, precompiled: bool = False) -> BuildOutcome:
         """Returns the outcome of a recipe, which is made again after headers are precompiled if `precompiled`."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from inlinebench.cuda_on_cpu.python_side import cuda_is_cpu
+from inlinebench.devices.cpu.emulation import cuda_is_cpu
 from inlinebench.process.steps import Step
 
 LOADING = "loading the file"

@@ -54,6 +54,7 @@ class LocalExecutor:
         self.workers = self._start_workers()  # importing torch takes seconds, and the rest runs meanwhile
         try:
             from inlinebench.compile.service import BuildService, default_jobs
+            from inlinebench.devices.targets import target_for
             from inlinebench.scheduler.prebuild import Prebuilder
 
             options = self._options
@@ -61,7 +62,7 @@ class LocalExecutor:
             hellos = [worker.open(settings) for worker in self.workers]
             self.device = hellos[0].device
             self._service = BuildService(
-                options.cache, _architectures(options, hellos), options.build_timeout,
+                options.cache, target_for(_architectures(options, hellos)), options.build_timeout,
                 options.jobs or default_jobs(len(self.workers)), options.full_headers,
                 sandbox=sandbox_of_builds(settings), cache_limit=options.cache_limit * 2**30, written=written(options),
             )

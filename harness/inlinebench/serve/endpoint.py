@@ -13,8 +13,9 @@ from pathlib import Path
 
 from inlinebench.records.errors import UsageError
 from inlinebench.version import __version__
+from inlinebench.wire.own_python import PACKAGE
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+_PACKAGES = tuple(Path(PACKAGE) / name for name in ("inlinebench", "cuda_on_cpu"))
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CC", "CXX", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH",
               "INLINEBENCH_IDLE")
 """Environment variables that a server inherits from the client that starts it. Clients with different values use
@@ -70,11 +71,11 @@ def endpoint(environment: Mapping[str, str] = os.environ) -> Endpoint:
     if folder.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise UsageError(f"{folder} can be accessed by other users, so a server there is not safe; remove it, or "
                          "set XDG_RUNTIME_DIR to a folder of your own")
-    facts = [sys.executable, str(_PACKAGE), __version__, str(_newest()), *(environment.get(name, "")
-                                                                         for name in _VARIABLES)]
+    given = (environment.get(name, "") for name in _VARIABLES)
+    facts = [sys.executable, PACKAGE, __version__, str(_newest()), *given]
     return Endpoint(folder, hashlib.sha256("\0".join(facts).encode()).hexdigest()[:DIGITS])
 
 
 def _newest() -> int:
     """Returns the time of the last change to the harness, so that a server with older code is not used."""
-    return max(path.stat().st_mtime_ns for path in _PACKAGE.rglob("*.py"))
+    return max(path.stat().st_mtime_ns for package in _PACKAGES for path in package.rglob("*.py"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +13,9 @@ from threading import Lock
 
 from inlinebench.compile.cache import CPU_LIBRARIES, Cache
 from inlinebench.compile.cache.contents import entries
-from inlinebench.compile.cpu_recipe import precompiled_recipe
 from inlinebench.compile.precompiled import DIGITS, FOLDER, PRECOMPILED_DIR, WORTH_IT
-from inlinebench.compile.recipe import Recipe, precompiled_kernel_recipe
+from inlinebench.compile.recipe import Recipe
+from inlinebench.compile.target import Target
 from inlinebench.sandbox.watchdog import Breach
 
 LOCK = "prefix.lock"
@@ -24,10 +24,10 @@ Ninja = Callable[[Path], tuple[int | None, str, Breach | None]]
 
 
 class PrecompiledHeaders:
-    """The precompiled headers in a cache, for GPU architectures or, if there are none, for the CPU. Thread-safe."""
+    """The precompiled headers in a cache, for one target. Thread-safe."""
 
-    def __init__(self, cache: Cache, ninja: Ninja, architectures: Sequence[str] = ()) -> None:
-        self._cache, self._ninja, self._architectures = cache, ninja, architectures
+    def __init__(self, cache: Cache, ninja: Ninja, target: Target) -> None:
+        self._cache, self._ninja, self._target = cache, ninja, target
         self._asked = 0
         self._failed = False
         self._lock, self._making = Lock(), Lock()
@@ -66,7 +66,7 @@ class PrecompiledHeaders:
     @cached_property
     def _planned(self) -> tuple[Recipe, Path]:
         """Returns the recipe and the folder of the headers. Raises MissingTool."""
-        planned = precompiled_kernel_recipe(self._architectures) if self._architectures else precompiled_recipe()
+        planned = self._target.precompiled_recipe()
         return planned, self._cache.room(CPU_LIBRARIES) / f"{FOLDER}{planned.key[:DIGITS]}"
 
     def _make(self, files: dict[str, str], target: Path) -> bool:

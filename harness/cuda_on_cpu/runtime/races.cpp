@@ -1,0 +1,302 @@
+#include "races.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "cuda_on_cpu/poison.h"
+#include "memory.h"
+#include "worker.h"
+
+namespace cuda_on_cpu {
+
+CUDA_ON_CPU_TLS ThreadClock* race_thread;
+
+namespace {
+
+constexpr std::size_t most_findings = 64;
+
+Memory memory_at(std::uintptr_t address) {
+  auto* byte = reinterpret_cast<const char*>(address);
+  if (Worker::existing()->in_shared(byte)) return Memory::shared;
+  return find_allocation(byte).bytes || in_instrumented_module(address) ? Memory::global : Memory::ignored;
+}
+
+std::uint32_t bytes_at(std::uintptr_t address, unsigned count) {
+  std::uint32_t bytes = 0;
+  std::memcpy(&bytes, reinterpret_cast<const void*>(address), count);
+  return bytes;
+}
+
+bool conflict(Kind first, Kind second) {
+  return (writes(first) || writes(second)) && !(is_atomic(first) && is_atomic(second));
+}
+
+bool same_moment(const Access& a, const Access& b) {
+  return a.warp == b.warp && a.lanes == b.lanes && a.epoch == b.epoch && a.time == b.time;
+}
+
+// Whether whoever races with the older access also races with the newer one, which the same thread or a later one made.
+bool covers(Kind newer, Kind older) { return newer == older || (newer == Kind::update && is_atomic(older)); }
+
+bool filters_an_update(const Access& read, const Access& update) {
+  return read.kind == Kind::read && update.kind == Kind::update && !update.accumulates;
+}
+
+}  // namespace
+
+RaceDetector& RaceDetector::instance() {
+  static auto* detector = new RaceDetector;  // kernels may run while the process ends
+  return *detector;
+}
+
+void RaceDetector::begin_launch(const LaunchInfo& info) {
+  info_ = &info;
+  grid_barrier();
+}
+
+void RaceDetector::grid_barrier() {
+  settle();
+  shadow_.clear();
+  published_.clear();
+}
+
+std::string RaceDetector::end_launch() {
+  settle();
+  std::string text = findings_so_far();
+  info_ = nullptr;
+  findings_.clear();
+  filters_.clear();
+  return text;
+}
+
+std::string RaceDetector::take_notes() { return std::exchange(notes_, std::string()); }
+
+void RaceDetector::access(ThreadClock& thread, const void* data, std::size_t bytes, Access access) {
+  if (!pending_.empty()) settle();
+  if (left_ == 0) return;
+  if (--left_ == 0) notes_ += "data races: only the first accesses of a call were looked at, because it has too many\n";
+  auto address = reinterpret_cast<std::uintptr_t>(data);
+  access.warp = thread.warp();
+  access.lanes = 1u << thread.lane();
+  access.epoch = thread.block->epoch;
+  access.time = thread.time;
+  if (access.kind == Kind::update || access.kind == Kind::atomic_read)
+    published_.load(thread, address, access.kind, access.block_scope);
+  while (bytes) {
+    Page& page = shadow_.page(address, memory_at);
+    std::size_t inside = std::min<std::size_t>(bytes, page_bytes - address % page_bytes);
+    if (page.memory != Memory::ignored) {
+      auto aligned = static_cast<unsigned>(__builtin_ctzll(address | inside | 4));
+      if (aligned < page.shift) shadow_.split(page, aligned);
+      std::size_t granule = std::size_t{1} << page.shift;
+      for (std::size_t done = 0; done < inside; done += granule)
+        check(thread, page, page.cells[(address + done) % page_bytes >> page.shift], address + done, access);
+    }
+    address += inside;
+    bytes -= inside;
+  }
+  if (access.kind == Kind::update || access.kind == Kind::atomic_write)
+    published_.store(thread, reinterpret_cast<std::uintptr_t>(data), access.kind, access.block_scope);
+}
+
+void RaceDetector::check(ThreadClock& thread, Page& page, Cell& cell, std::uintptr_t address, const Access& access) {
+  if (cell.others) {
+    const Access& last = shadow_.node(cell.others).access;
+    if (last.pc == access.pc && last.warp == access.warp && last.epoch == access.epoch && last.time == access.time &&
+        last.kind == access.kind && (last.lanes & access.lanes))
+      return;
+  }
+  if (page.memory == Memory::shared) {  // what an earlier block left there is not this block's
+    std::uint32_t warp = cell.write.pc ? cell.write.warp : cell.others ? shadow_.node(cell.others).access.warp : 0;
+    if ((cell.write.pc || cell.others) && warp - thread.block->first_warp >= thread.block->warps) {
+      shadow_.release(cell.others);
+      cell = {};
+    }
+  }
+  if (access.kind == Kind::read) {
+    recent_[next_recent_++ % std::size(recent_)] = {&thread, address, access.pc};
+  } else if (access.kind == Kind::update) {
+    for (const RecentRead& read : recent_)
+      if (read.thread == &thread && read.address == address &&
+          std::find(filters_.begin(), filters_.end(), read.pc) == filters_.end())
+        filters_.push_back(read.pc);
+  }
+  bool reads = access.kind != Kind::write && access.kind != Kind::atomic_write;
+  if (reads && !is_written(cell)) check_initialised(thread, page, address, access);
+
+  bool raced = cell.write.pc && !thread.knows(cell.write);
+  if (raced) report(thread, cell.write, access, address, page, cell.before);
+  bool knows_newest = knows_newest_update(thread, cell);
+  for (std::uint32_t index = cell.others; index; index = shadow_.node(index).next) {
+    const Access other = shadow_.node(index).access;
+    if (knows_newest && is_atomic(other.kind) && !other.block_scope) continue;
+    bool scopes = (access.block_scope || other.block_scope) && (writes(access.kind) || writes(other.kind)) &&
+                  other.warp - thread.block->first_warp >= thread.block->warps;
+    if ((scopes || conflict(other.kind, access.kind)) && !thread.knows(other))
+      report(thread, other, access, address, page, 0);
+  }
+  if (access.kind != Kind::write) return remember(thread, cell, access);
+  shadow_.release(cell.others);
+  cell.others = 0;
+  // Of several writes that a reader can miss together, the bytes before the first one count.
+  if (!raced && !(cell.write.pc && same_moment(cell.write, access))) cell.before = bytes_at(address, 1u << page.shift);
+  cell.write = access;
+}
+
+// Whoever knows of the newest update is ordered after all atomics on these bytes: they are in one order, fences or not.
+// So the last block to count itself may clear the counter.
+bool RaceDetector::knows_newest_update(const ThreadClock& thread, const Cell& cell) {
+  for (std::uint32_t index = cell.others; index; index = shadow_.node(index).next) {
+    const Access& other = shadow_.node(index).access;
+    if (other.kind == Kind::update) return !other.block_scope && thread.knows(other);
+  }
+  return false;
+}
+
+bool RaceDetector::is_written(const Cell& cell) {
+  bool written = cell.write.pc != 0;
+  for (std::uint32_t index = cell.others; index && !written; index = shadow_.node(index).next)
+    written = writes(shadow_.node(index).access.kind);
+  return written;
+}
+
+void RaceDetector::check_initialised(ThreadClock& thread, const Page& page, std::uintptr_t address,
+                                     const Access& access) {
+  std::uint64_t unwritten = page.memory == Memory::shared ? Worker::existing()->shared_poison() : plain_poison;
+  // All four bytes, because one or two of them can be a value that was written.
+  if (find_unpoisoned(reinterpret_cast<const void*>(address & ~std::uintptr_t{3}), 4, unwritten)) return;
+  Finding::Side side{access.pc, access.kind, thread.block->number, thread.number};
+  add({{}, side, Worker::existing()->name_memory(reinterpret_cast<const void*>(address)), false, false});
+}
+
+// Adds a read or an atomic to the list, newest first. The list stays short: older ones that it covers go, and of
+// concurrent ones those of two other warps of the block and of two other blocks are enough. Then it takes the place of one
+// of them, if it is an update, because the newest one has to be known.
+void RaceDetector::remember(ThreadClock& thread, Cell& cell, const Access& access) {
+  constexpr std::uint32_t none = ~0u;
+  std::uint32_t a_warp = none, a_block = none;
+  bool two_warps = false, two_blocks = false, own_warp = false;
+  std::uint32_t* replaced = nullptr;
+  for (std::uint32_t* link = &cell.others; *link;) {
+    std::uint32_t index = *link;
+    Access& other = shadow_.node(index).access;
+    bool same_warp = other.warp == access.warp;
+    if (same_warp && other.epoch == access.epoch && other.time == access.time && other.kind == access.kind &&
+        other.pc == access.pc) {
+      other.lanes |= access.lanes;
+      return;
+    }
+    if (covers(access.kind, other.kind) && thread.knows(other)) {
+      *link = shadow_.node(index).next;
+      shadow_.node(index).next = 0;
+      shadow_.release(index);
+      continue;
+    }
+    if (other.kind == access.kind) {
+      if (same_warp) {
+        own_warp = true;
+      } else if (other.warp - thread.block->first_warp < thread.block->warps) {
+        two_warps |= a_warp != none && a_warp != other.warp;
+        a_warp = other.warp;
+        replaced = link;
+      } else {
+        std::uint32_t block = other.warp / thread.block->warps;
+        two_blocks |= a_block != none && a_block != block;
+        a_block = block;
+        if (a_warp == none) replaced = link;
+      }
+    }
+    link = &shadow_.node(index).next;
+  }
+  bool enough = !own_warp && (a_warp == none ? two_blocks : two_warps);
+  if (enough && access.kind != Kind::update) return;
+  if (enough) {
+    std::uint32_t index = *replaced;
+    *replaced = shadow_.node(index).next;
+    shadow_.node(index).next = 0;
+    shadow_.release(index);
+  }
+  shadow_.push(cell, access);
+}
+
+void RaceDetector::report(ThreadClock& thread, const Access& first, const Access& second, std::uintptr_t address,
+                          const Page& page, std::uint32_t before) {
+  std::uint32_t lanes = first.lanes;
+  while (lanes & (lanes - 1) && thread.knows_lane(first, static_cast<std::uint32_t>(__builtin_ctz(lanes))))
+    lanes &= lanes - 1;
+  std::uint32_t warps = thread.block->warps;
+  auto lane = static_cast<std::uint32_t>(__builtin_ctz(lanes));
+  Finding finding;
+  finding.first = {first.pc, first.kind, first.warp / warps, first.warp % warps * lanes_of_warp + lane};
+  finding.second = {second.pc, second.kind, thread.block->number, thread.number};
+  finding.filters = filters_an_update(first, second) || filters_an_update(second, first);
+  unsigned bytes = 1u << page.shift;
+  bool decided_later = second.kind == Kind::write && !(is_atomic(first.kind) && writes(first.kind));
+  std::uint32_t now = bytes_at(address, bytes), mask = bytes == 4 ? ~0u : (1u << 8 * bytes) - 1;
+  finding.changes = !decided_later && !(first.kind == Kind::write && !writes(second.kind) && now == (before & mask));
+  auto index = add(std::move(finding));
+  if (index == most_findings) return;
+  if (findings_[index].memory.empty())
+    findings_[index].memory = Worker::existing()->name_memory(reinterpret_cast<const void*>(address));
+  if (decided_later && !findings_[index].changes) {
+    auto* data = reinterpret_cast<const char*>(address);
+    pending_.push_back({index, address, std::vector<char>(data, data + bytes)});
+  }
+}
+
+// The instrumentation calls before a write. What it changed is seen at the next call.
+void RaceDetector::settle() {
+  for (const Pending& write : pending_)
+    if (std::memcmp(reinterpret_cast<const void*>(write.address), write.before.data(), write.before.size()) != 0)
+      findings_[write.finding].changes = true;
+  pending_.clear();
+}
+
+// One finding for each pair of places, in either order; gives its index.
+std::size_t RaceDetector::add(Finding finding) {
+  for (std::size_t i = 0; i < findings_.size(); ++i) {
+    Finding& known = findings_[i];
+    bool same = known.first.is_like(finding.first) && known.second.is_like(finding.second);
+    if (!same && !(known.first.is_like(finding.second) && known.second.is_like(finding.first))) continue;
+    if (finding.changes && !known.changes) {
+      finding.memory = std::move(known.memory);
+      known = std::move(finding);
+    }
+    return i;
+  }
+  if (findings_.size() == most_findings) return most_findings;
+  findings_.push_back(std::move(finding));
+  return findings_.size() - 1;
+}
+
+bool RaceDetector::is_wrong(const Finding& finding) const {
+  if (!finding.filters) return finding.changes;
+  std::uint64_t read = finding.first.kind == Kind::read ? finding.first.pc : finding.second.pc;
+  return finding.changes && std::find(filters_.begin(), filters_.end(), read) == filters_.end();
+}
+
+void RaceDetector::release(ThreadClock& thread, const void* key) {
+  ClockPointer fence = thread.block_fence;
+  thread.fence_now(true);
+  published_.store(thread, reinterpret_cast<std::uintptr_t>(key), Kind::update, true);
+  thread.block_fence = fence;
+}
+
+void RaceDetector::acquire(ThreadClock& thread, const void* key) {
+  published_.load(thread, reinterpret_cast<std::uintptr_t>(key), Kind::update, true);
+}
+
+void race_release(const void* key) {
+  if (race_thread) RaceDetector::instance().release(*race_thread, key);
+}
+void race_acquire(const void* key) {
+  if (race_thread) RaceDetector::instance().acquire(*race_thread, key);
+}
+
+void RaceDetector::fence(ThreadClock& thread, bool block_scope) {
+  if (!pending_.empty()) settle();
+  thread.fence_now(block_scope);
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,109 @@
+// Finds data races: two accesses to the same bytes, one of them a write, not both atomic, that nothing orders.
+//
+// Translated sources are compiled with -fsanitize=thread, which calls the functions in race_hooks.cpp before each
+// access. Each access is compared with the earlier ones to its bytes (shadow.h): it races with one that its thread does
+// not know of (clocks.h). So a race is found whatever order the threads ran in; only which branches are taken, and what
+// atomics return, depends on the order. Launches are ordered, so nothing is kept between them.
+//
+// What the shadow keeps: the last plain write, and of reads and atomics after it those of two warps in each of two
+// blocks. That is enough for every race, unless atomics order a write after the ones that are kept and not after one
+// that is not kept.
+//
+// The detector is used by one OS thread at a time: blocks run one after the other while it is on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "clocks.h"
+#include "cuda_on_cpu/runtime.h"
+#include "shadow.h"
+
+namespace cuda_on_cpu {
+
+// A race, or a read of what nobody wrote, at a pair of places in the source.
+struct Finding {
+  struct Side {
+    std::uint64_t pc;
+    Kind kind;
+    std::uint32_t block, thread;
+    bool is_like(const Side& other) const { return pc == other.pc && kind == other.kind; }
+  };
+  Side first, second;  // an uninitialised read has no first one
+  std::string memory;  // "`out` (global)"
+  bool changes;        // whether other bytes were written, or a result can change
+  bool filters;        // a plain read against an update that has no effect when it is repeated, such as atomicMax
+};
+
+class RaceDetector {
+ public:
+  static RaceDetector& instance();
+
+  // Looks at as many accesses from here on as take some seconds. Those of later ones are not seen.
+  void begin_call() { left_ = most_accesses; }
+  void begin_launch(const LaunchInfo& info);
+  // Ends the launch. Gives what makes it wrong, or "", and appends what does not to the notes.
+  std::string end_launch();
+  std::string take_notes();
+  // What was found so far, for a launch that cannot end.
+  std::string findings_so_far();
+
+  void grid_barrier();
+  void access(ThreadClock& thread, const void* data, std::size_t bytes, Access access);
+  void fence(ThreadClock& thread, bool block_scope);
+  void release(ThreadClock& thread, const void* key);
+  void acquire(ThreadClock& thread, const void* key);
+
+ private:
+  struct Pending {
+    std::size_t finding;
+    std::uintptr_t address;
+    std::vector<char> before;
+  };
+  struct RecentRead {
+    const ThreadClock* thread;
+    std::uintptr_t address;
+    std::uint64_t pc;
+  };
+
+  void check(ThreadClock& thread, Page& page, Cell& cell, std::uintptr_t address, const Access& access);
+  bool is_written(const Cell& cell);
+  bool knows_newest_update(const ThreadClock& thread, const Cell& cell);
+  void check_initialised(ThreadClock& thread, const Page& page, std::uintptr_t address, const Access& access);
+  void remember(ThreadClock& thread, Cell& cell, const Access& access);
+  void report(ThreadClock& thread, const Access& first, const Access& second, std::uintptr_t address, const Page& page,
+              std::uint32_t before);
+  void settle();
+  std::size_t add(Finding finding);
+  std::string describe(const Finding& finding, const std::string& first, const std::string& second) const;
+  bool is_wrong(const Finding& finding) const;
+
+  static constexpr std::uint64_t most_accesses = 200'000'000;
+
+  const LaunchInfo* info_ = nullptr;
+  std::uint64_t left_ = most_accesses;
+  Shadow shadow_;
+  Published published_;
+  std::vector<Finding> findings_;
+  std::vector<Pending> pending_;
+  std::vector<std::uint64_t> filters_;  // plain reads that a thread follows up with an atomic on the same address
+  RecentRead recent_[16] = {};
+  unsigned next_recent_ = 0;
+  std::string notes_;
+};
+
+// The CUDA thread that runs on this OS thread, or null where races are not looked for.
+extern CUDA_ON_CPU_TLS ThreadClock* race_thread;
+
+// For accesses that the runtime makes for a thread. `pc` is where the source asked for them.
+void race_access(const void* data, std::size_t bytes, Kind kind, void* pc);
+
+// Modules that are instrumented: their global variables are global memory.
+void add_instrumented_module(const void* code);
+bool in_instrumented_module(std::uintptr_t address);
+
+// "kernel.cu:41" for each return address, by addr2line; the innermost line that is not in the headers of this package.
+std::vector<std::string> source_lines(const std::vector<std::uint64_t>& pcs);
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,88 @@
+// Shadow memory of the race detector: for each granule of a kernel's memory, who accessed it last.
+//
+// A granule has 4 bytes, until a page sees an access that is smaller or not aligned; then the granules of this page have
+// 2 bytes or 1. So 16-bit neighbours are never taken for one variable. Only memory that threads can share is shadowed:
+// tensors and allocations, __shared__ memory, and the global variables of translated modules. Stacks and the host's
+// heap are ignored.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace cuda_on_cpu {
+
+enum class Kind : std::uint8_t { read, write, atomic_read, atomic_write, update };  // update: reads and writes atomically
+
+constexpr bool is_atomic(Kind kind) { return kind >= Kind::atomic_read; }
+constexpr bool writes(Kind kind) { return kind != Kind::read && kind != Kind::atomic_read; }
+
+// One access, or several by lanes of a warp at the same line and time.
+struct Access {
+  std::uint64_t pc : 48;           // the return address of the instrumentation's call; 0 if there was no access
+  Kind kind : 8;
+  std::uint8_t block_scope : 1;    // an atomic that is one for its own block only
+  std::uint8_t accumulates : 1;    // an update whose result depends on how often it runs, such as atomicAdd
+  std::uint32_t warp = 0;          // counted over the whole grid
+  std::uint32_t lanes = 0;
+  std::uint32_t epoch = 0;         // how many barriers the block had passed
+  std::uint32_t time = 0;          // the thread's own time, which counts what it published
+};
+
+struct Node {
+  Access access;
+  std::uint32_t next;  // 0 ends a list
+};
+
+struct Cell {
+  Access write{};            // the last plain write
+  std::uint32_t before = 0;  // the bytes that it replaced
+  std::uint32_t others = 0;  // later plain reads, and atomics
+};
+
+enum class Memory : std::uint8_t { ignored, global, shared };
+
+constexpr unsigned page_bits = 12;
+constexpr std::uintptr_t page_bytes = std::uintptr_t{1} << page_bits;
+
+struct Page {
+  std::uint64_t generation = 0;
+  Memory memory = Memory::ignored;
+  unsigned shift = 2;  // a granule has 1 << shift bytes
+  std::vector<Cell> cells;
+};
+
+class Shadow {
+ public:
+  // Forgets all accesses: everything before is ordered before everything after.
+  void clear();
+  // The page around an address. `memory_at` says what memory this is, and is asked once after each clear().
+  Page& page(std::uintptr_t address, Memory (*memory_at)(std::uintptr_t)) {
+    Page* known = cache_[(address >> page_bits) % cached];
+    if (known && known->generation == generation_ && tags_[(address >> page_bits) % cached] == address >> page_bits)
+      return *known;
+    return load(address, memory_at);
+  }
+  // Makes the granules of a page at most 1 << shift bytes.
+  void split(Page& page, unsigned shift);
+
+  Node& node(std::uint32_t index) { return nodes_[index]; }
+  void push(Cell& cell, const Access& access);
+  void release(std::uint32_t list);
+
+ private:
+  static constexpr std::size_t cached = 4096;
+
+  Page& load(std::uintptr_t address, Memory (*memory_at)(std::uintptr_t));
+
+  std::uint64_t generation_ = 1;
+  std::unordered_map<std::uintptr_t, std::unique_ptr<Page>> pages_;
+  std::vector<Page*> cache_ = std::vector<Page*>(cached);
+  std::vector<std::uintptr_t> tags_ = std::vector<std::uintptr_t>(cached);
+  std::vector<Node> nodes_ = std::vector<Node>(1);
+  std::uint32_t free_ = 0;
+};
+
+}  // namespace cuda_on_cpu

@@ -1,3 +1,0 @@
-#pragma once
-
-#include "inlinebench/runtime_api.h"

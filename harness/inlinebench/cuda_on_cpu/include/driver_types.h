@@ -1,4 +1,0 @@
-// Part of what nvcc declares implicitly.
-#pragma once
-
-#include "inlinebench/all.h"

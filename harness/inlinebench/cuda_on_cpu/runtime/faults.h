@@ -1,9 +1,0 @@
-// Signals raised by a kernel (bad addresses, integer division by zero) become a message that names it.
-#pragma once
-
-namespace inlinebench {
-
-// Installs the handlers, once a process.
-void install_fault_handlers();
-
-}  // namespace inlinebench

@@ -1,0 +1,43 @@
+"""Builds for GPUs: recipes with nvcc, and the libraries of the clock and the tracer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from inlinebench.compile import architecture
+from inlinebench.compile.cache import Cache
+from inlinebench.compile.recipe import Recipe, clock_recipe, precompiled_kernel_recipe, recipe, trace_recipe
+from inlinebench.compile.target import Build
+from inlinebench.records.build_request import BuildRequest, NoRuntimeLibraries, RuntimeLibraries
+
+_TIMING = Path(__file__).resolve().parents[2] / "timing"
+CLOCK_SOURCE, TRACE_SOURCE = _TIMING / "gpu_clock.cu", _TIMING / "gpu_trace.cpp"
+
+
+class GpuTarget:
+    """GPUs. `architectures` are their compute capabilities as nvcc names them, in any order."""
+
+    def __init__(self, architectures: Sequence[str]) -> None:
+        self.architectures = architecture.in_order(architectures)
+
+    def recipe(
+        self, request: BuildRequest, slim: bool, precompiled: Path, libraries: Callable[[], RuntimeLibraries]
+    ) -> Recipe:
+        """Returns the recipe for a request. It needs none of the runtime libraries."""
+        return recipe(request, self.architectures, slim, precompiled)
+
+    def precompiled_recipe(self) -> Recipe:
+        """Returns the recipe for the precompiled headers."""
+        return precompiled_kernel_recipe(self.architectures)
+
+    def runtime_libraries(self, cache: Cache, build: Build) -> RuntimeLibraries:
+        """Returns the clock and, if CUPTI's headers exist, the tracer. Looks both up at each call."""
+        outcome = build(lambda: clock_recipe(CLOCK_SOURCE, self.architectures))
+        if outcome.library is None:
+            raise NoRuntimeLibraries(f"could not build the GPU clock: {outcome.reason}")
+        # Optional, because not every toolkit has CUPTI's headers. PyTorch's profiler replaces it, but starts slowly.
+        trace = build(lambda: trace_recipe(TRACE_SOURCE))
+        for library in filter(None, (outcome.library, trace.library)):
+            cache.hold(library)
+        return RuntimeLibraries(clock=outcome.library, trace=trace.library)
