@@ -65,6 +65,11 @@ class Settings:
     max_memory: int | None = None
     """The most device memory that a problem may need, in bytes."""
 
+    @property
+    def holds_calls(self) -> bool:
+        """Whether the judge times some calls itself, on a GPU."""
+        return self.timing and self.defended and self.sanitize is None
+
 
 @dataclass(frozen=True)
 class ProblemAt:

@@ -1,4 +1,4 @@
-"""Calls in a loop: the outputs that are copied to the judge, and those that a later call has overwritten."""
+"""Calls in a loop, and held calls: the outputs that the judge gets, and those that a later call has overwritten."""
 
 from __future__ import annotations
 
@@ -7,12 +7,46 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from inlinebench.candidate.calls import Caller, CallForm, OutputMismatch
+from inlinebench.candidate.calls import COPIED, Caller, CallForm, OutputMismatch
 from inlinebench.timing.cpu import CpuClock
 from inlinebench.wire.arena import BufferSet, TensorMeta, TensorSpec, lay_out, view
+from inlinebench.wire.device_memory import Location
 from inlinebench.wire.tree import flatten
 
 CALLS = 3
+
+
+class Clock(CpuClock):
+    """A clock that holds calls. `steps` has what it did."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps: list[str] = []
+
+    def hold(self) -> None:
+        self.steps.append("hold")
+
+    def wait_for_release(self, announce: Callable[[], None]) -> None:
+        announce()
+        self.steps.append("released")
+
+    def done(self) -> None:
+        self.steps.append("done")
+
+    def release(self) -> None:
+        self.steps.append("release")
+
+    def synchronize(self) -> None:
+        self.steps.append("synchronize")
+
+
+class Exporter:
+    """Locates what does not begin at `unshareable`."""
+
+    unshareable = 0
+
+    def locate(self, address: int) -> Location | None:
+        return None if address == self.unshareable else Location("", address)
 
 
 class Model(torch.nn.Module):
@@ -35,14 +69,16 @@ def made(
         view(arena, buffers.inputs[0]).fill_(number + 1)
 
     form = CallForm(flatten((torch.zeros(4),))[0], (True,), flatten(torch.zeros(4))[0], (True,), tuple(sets), {}, False)
-    return Caller(Model(forward), CpuClock(), arena, form, copied_to), arena, sets
+    return Caller(Model(forward), Clock(), arena, form, copied_to), arena, sets
 
 
-def looped(forward: Callable[[torch.Tensor], torch.Tensor]) -> tuple[float, list[bool], list[torch.Tensor]]:
-    """Makes a call on each set. Returns the wall time, which outputs were overwritten, and the outputs."""
+def looped(forward: Callable[[torch.Tensor], torch.Tensor]) -> tuple[list[bool], list[torch.Tensor]]:
+    """Makes a call on each set. Returns which outputs were overwritten, and the outputs."""
     caller, arena, sets = made(forward)
-    wall_ms, _, written_over = caller.loop([((), None)] * CALLS)
-    return wall_ms, written_over, [view(arena, buffers.outputs[0]).clone() for buffers in sets]
+    held: list[str] = []
+    _, written_over = caller.loop([((), None)] * CALLS, lambda: held.append("held"))
+    assert held == ["held"]
+    return written_over, [view(arena, buffers.outputs[0]).clone() for buffers in sets]
 
 
 def values(tensors: list[torch.Tensor]) -> list[float]:
@@ -50,21 +86,20 @@ def values(tensors: list[torch.Tensor]) -> list[float]:
 
 
 def test_new_output_tensors_are_all_copied_to_the_judge() -> None:
-    wall_ms, written_over, outputs = looped(lambda x: x * 2)
-    assert wall_ms > 0
+    written_over, outputs = looped(lambda x: x * 2)
     assert (written_over, values(outputs)) == ([False] * CALLS, [2.0, 4.0, 6.0])
 
 
 def test_a_reused_output_buffer_contains_only_the_last_output() -> None:
     buffer = torch.empty(4)
-    _, written_over, outputs = looped(lambda x: torch.mul(x, 2, out=buffer))
+    written_over, outputs = looped(lambda x: torch.mul(x, 2, out=buffer))
     assert written_over == [True, True, False]
     assert float(outputs[-1][0]) == 6.0
 
 
 def test_two_alternating_output_buffers_contain_the_last_two_outputs() -> None:
     buffers, turn = [torch.empty(4), torch.empty(4)], iter(range(CALLS))
-    _, written_over, outputs = looped(lambda x: torch.mul(x, 2, out=buffers[next(turn) % 2]))
+    written_over, outputs = looped(lambda x: torch.mul(x, 2, out=buffers[next(turn) % 2]))
     assert (written_over, values(outputs)[1:]) == ([True, False, False], [4.0, 6.0])
 
 
@@ -78,6 +113,38 @@ def test_a_call_reads_and_writes_the_set_with_its_number() -> None:
     for number in (2, 0):
         caller.call((), 0, 0.0, number)
     assert values([view(arena, buffers.outputs[0]) for buffers in sets]) == [10.0, 0.0, 30.0]
+
+
+@pytest.mark.parametrize("on_host", [False, True])
+def test_a_held_call_says_where_its_outputs_are_and_copies_none(on_host: bool) -> None:
+    result = torch.empty(4)
+    caller, arena, sets = made(lambda x: torch.mul(x, 10, out=result))
+    caller._exporter = Exporter()  # type: ignore[assignment]
+    told: list[object] = []
+    held = caller.hold((), 0, 1, on_host, told.append)
+    place = Location("", result.data_ptr())
+    assert list(held.places) == [place] and told == [None if on_host else [place]]
+    assert not view(arena, sets[1].outputs[0]).any() and not caller.notes and values([result]) == [20.0]
+    clock = caller._clock
+    assert isinstance(clock, Clock)
+    assert clock.steps == (["released", "synchronize"] if on_host else ["hold", "done", "synchronize"])
+
+
+def test_a_held_call_copies_what_cannot_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = torch.empty(4)
+    monkeypatch.setattr(Exporter, "unshareable", result.data_ptr())
+    caller, arena, sets = made(lambda x: torch.mul(x, 10, out=result))
+    caller._exporter = Exporter()  # type: ignore[assignment]
+    assert list(caller.hold((), 0, 1, False, lambda places: None).places) == [None]
+    assert values([view(arena, sets[1].outputs[0])]) == [20.0] and caller.notes == {COPIED}
+
+
+def test_a_held_call_that_raises_releases_itself() -> None:
+    caller, _, _ = made(lambda x: x[:2])
+    with pytest.raises(OutputMismatch, match="shape"):
+        caller.hold((), 0, 0, False, lambda places: None)
+    clock = caller._clock
+    assert isinstance(clock, Clock) and clock.steps == ["hold", "release"]
 
 
 def test_buffer_sets_survive_the_conversion_to_json() -> None:

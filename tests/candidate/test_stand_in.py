@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
+import pytest
 import torch
 
+from inlinebench.candidate import stand_in as module
 from inlinebench.candidate.stand_in import StandIn
 from inlinebench.timing.cpu import CpuClock
-from inlinebench.wire.arena import BufferSet, TensorMeta, lay_out, view
+from inlinebench.wire.arena import BufferSet, TensorMeta, lay_out
+from inlinebench.wire.device_memory import Location
 
 INPUTS = [TensorMeta("float32", (3,), (1,)), TensorMeta("int64", (100,), (1,))]
 OUTPUTS = [TensorMeta("float32", (5,), (1,)), TensorMeta("float16", (0,), (1,))]
@@ -23,26 +27,54 @@ class Clock(CpuClock):
         self.read.append((inputs, input_bytes))
         ctypes.memset(outputs, 1, output_bytes)
 
+    def hold(self) -> None:
+        """Does nothing."""
 
-def test_it_reads_the_inputs_and_writes_the_outputs_and_states_of_each_set() -> None:
+    def wait_for_release(self, announce: Callable[[], None]) -> None:
+        announce()
+
+    def synchronize(self) -> None:
+        """Does nothing."""
+
+
+class Exporter:
+    """Gives addresses as offsets."""
+
+    def __init__(self, arena: tuple[int, int]) -> None:
+        """Does nothing."""
+
+    def locate(self, address: int) -> Location:
+        return Location("", address)
+
+
+@pytest.fixture(autouse=True)
+def exporter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "Exporter", Exporter)
+
+
+@pytest.mark.parametrize("on_host", [False, True])
+def test_it_reads_the_inputs_of_its_set_and_says_where_it_writes_outputs_and_states(on_host: bool) -> None:
     states, end = lay_out([TensorMeta("float32", (7,), (1,))])
     sets = []
-    for _ in range(3):
+    for _ in range(2):
         inputs, middle = lay_out(INPUTS, end)
         outputs, end = lay_out(OUTPUTS, middle)
         sets.append(BufferSet(tuple(inputs), tuple(outputs)))
-    arena, clock, queued = torch.zeros(end, dtype=torch.uint8), Clock(), list[str]()
-    stand_in = StandIn(clock, arena, sets, states)  # type: ignore[arg-type]
+    arena, clock, told = torch.zeros(end, dtype=torch.uint8), Clock(), list[object]()
+    stand_in = StandIn(clock, arena, sets[0], states)  # type: ignore[arg-type]
     assert stand_in.alone().blocked
-    assert stand_in.batch(500.0, lambda: queued.append("queued")).blocked and queued == ["queued"]
+    stand_in.buffers = sets[1]
+    places = list(stand_in.hold(on_host, told.append).places)
+    assert told == [None if on_host else places]
     regions = [(arena.data_ptr() + each.inputs[0].offset, 512 + 1024) for each in sets]
-    assert clock.read == [regions[0], regions[0], *regions]
-    written = [*states, *(spec for each in sets for spec in each.outputs)]
-    assert all(bool((view(arena, spec).view(torch.uint8) == 1).all()) for spec in written)
-    assert int(arena.sum()) == sum(spec.bytes for spec in written), "nothing else is written"
+    assert clock.read == [regions[0], regions[0], regions[1]]
+    assert not arena.any()
+    assert [place is None for place in places] == [False, True, False], "an empty output is nowhere"
+    for place, size in zip(places, (20, 0, 28), strict=True):
+        assert place is None or ctypes.string_at(place.offset, size) == b"\1" * size
 
 
 def test_a_call_without_inputs_or_outputs_is_possible() -> None:
     arena, clock = torch.zeros(512, dtype=torch.uint8), Clock()
-    StandIn(clock, arena, [BufferSet((), ())], []).batch(500.0, lambda: None)  # type: ignore[arg-type]
-    assert clock.read[-1] == (arena.data_ptr(), 0)
+    held = StandIn(clock, arena, BufferSet((), ()), []).hold(False, lambda places: None)  # type: ignore[arg-type]
+    assert clock.read[-1] == (arena.data_ptr(), 0) and not held.places

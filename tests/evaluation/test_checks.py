@@ -282,7 +282,8 @@ def test_a_call_passes_by_size_without_the_oracle(tmp_path: Path) -> None:
 def test_a_change_of_the_shared_inputs_after_the_call_helps_nobody(tmp_path: Path, thorough: bool) -> None:
     """Zeros for zeros would be right, but the judge's inputs are its own."""
     session = Session(tmp_path, "return x * 2", "torch.randn(1000)")
-    inputs, _ = session.workload.draw_inputs(0, 7, Variant.PLAIN)
+    inputs, _ = session.workload.draw(0, 7, Variant.PLAIN)
+    session.workload.hand_over(0)
     assert torch.equal(session.workload.inputs(0)[0], inputs[0]) and bool(inputs[0].any())
     session.workload.inputs(0)[0].zero_()
     assert bool(inputs[0].any())

@@ -13,7 +13,6 @@ from inlinebench.evaluation.integrity.attribution import LIBRARY, OWN, TRITON
 from inlinebench.evaluation.integrity.checks import IntegrityChecks, leaves_work_to_library
 from inlinebench.process.replies import Provenance
 from inlinebench.records.result import Verdict
-from inlinebench.timing.lower_bounds import BatchCosts, Surroundings
 from inlinebench.timing.profile import Activity, Launch, Traced
 
 REFERENCE = {"gemm": 2.68, "scale": 0.02, "normalise": 0.02}
@@ -30,68 +29,6 @@ def test_own_kernels_that_take_no_time_must_replace_kernels_of_the_reference(
     library: dict[str, float], leaves: bool
 ) -> None:
     assert leaves_work_to_library(library, REFERENCE) is leaves
-
-
-COSTS = BatchCosts(most=4, one_ms=0.4, more_ms=0.1, spread_ms=0.06, left_ms=0.0)
-
-
-def check_times(
-    reported: float, true: float, *, blocked: bool = True, synchronises: bool = False, alone: float | None = None
-) -> float | None:
-    """Checks a reported time against batches whose calls take `true` ms, or `alone` ms if a batch has one call.
-
-    Returns the time that replaces it, or None.
-    """
-    def batch(calls: int) -> tuple[SimpleNamespace, bool]:
-        each = true if calls > 1 or alone is None else alone
-        fixed = calls * 0.1 if synchronises else COSTS.of(calls)
-        return SimpleNamespace(took_ms=fixed + calls * each), blocked
-
-    timings: Any = SimpleNamespace(solution_ms=lambda: reported, in_doubt="{}; or not".format, outside_ms=None)
-    requests: Any = SimpleNamespace(synchronises=synchronises)
-    unused: Any = None
-    workload: Any = SimpleNamespace(
-        device=SimpleNamespace(type="cuda"), batch_costs=COSTS,
-        costs=SimpleNamespace(write_ms=0.0, surroundings=Surroundings(0.12, 0.02, 0.0)))
-    tools: Any = SimpleNamespace(settings=SimpleNamespace(timing=True), progress=lambda text: None, peaks=None)
-    checks = IntegrityChecks(
-        workload=workload, tools=tools, attempt=Attempt(), timings=timings, requests=requests,
-        reference=unused, secret_random=unused, batch=batch, trace=unused,  # type: ignore[arg-type]
-        allow_library=False,
-    )
-    checks._check_outside_clock(reported)
-    found: float | None = timings.outside_ms
-    return found
-
-
-@pytest.mark.parametrize(("true", "blocked", "reason"), [
-    (1000.0, True, "by the judge's clock"), (1.0, False, "could be queued in advance"),
-])
-def test_implausible_times_are_rejected_and_the_reason_mentions_other_processes(
-    true: float, blocked: bool, reason: str
-) -> None:
-    with pytest.raises(Failed) as failure:
-        check_times(1.0, true, blocked=blocked)
-    assert failure.value.verdict is Verdict.REJECTED
-    assert reason in failure.value.reason and failure.value.reason.endswith("; or not")
-
-
-@pytest.mark.parametrize("synchronises", [True, False])
-def test_a_time_on_which_both_clocks_agree_stands(synchronises: bool) -> None:
-    assert check_times(1.0, 1.02, synchronises=synchronises) is None
-
-
-def test_a_time_that_is_a_little_too_short_is_replaced() -> None:
-    assert check_times(1.0, 1.15) == pytest.approx(1.15 - 0.06 / 4)
-
-
-def test_calls_that_are_faster_together_count_as_long_as_they_take_alone() -> None:
-    with pytest.raises(Failed, match=r"1 call took 2\.4 ms by the judge's clock, so at least 1\.94 ms each, but 1 ms"):
-        check_times(1.0, 1.0, alone=2.0)
-
-
-def test_the_judges_time_counts_for_a_solution_that_waits_for_the_device() -> None:
-    assert check_times(1.0, 4.0, synchronises=True) == pytest.approx(4.0)
 
 
 EMPTY: list[Activity] = []
@@ -123,17 +60,14 @@ class Candidate:
         return self._profiles[min(number, len(self._profiles) - 1)] if what == "activities" else []
 
     def check(self) -> dict[str, str]:
-        """Checks the kernels of a run without times. Returns the origins of the kernels by their names."""
+        """Checks the kernels of a run. Returns the origins of the kernels by their names."""
         requests: Any = SimpleNamespace(libraries=self._built, provenance=lambda: self._provenance)
-        settings = SimpleNamespace(timing=False)
-        tools: Any = SimpleNamespace(settings=settings, progress=lambda text: None, tracer=None)
+        tools: Any = SimpleNamespace(progress=lambda text: None, tracer=None)
         workload: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"), computes_nothing=False)
         reference: Any = SimpleNamespace(profile=lambda tracer: self._reference)
-        unused: Any = None
         IntegrityChecks(
-            workload=workload, tools=tools, attempt=self.attempt, timings=unused, requests=requests,
-            reference=reference, secret_random=unused, batch=unused, trace=self._trace,
-            allow_library=self._allow_library,
+            workload=workload, tools=tools, attempt=self.attempt, requests=requests, reference=reference,
+            trace=self._trace, allow_library=self._allow_library,
         ).run()
         kernels = self.attempt.kernels
         return {share.name: share.origin for share in kernels.top} if kernels else {}

@@ -1,153 +1,225 @@
+"""Held calls with a made-up clock and process over real memory of the CPU."""
+
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Iterator
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
-from inlinebench.evaluation.integrity.outside_clock import (
-    BLOCKING_MS,
-    LATEST,
-    BatchTime,
-    Stopwatch,
-    calls_in_batch,
-    outside_ms,
-)
+from inlinebench.evaluation.failures import Failed
+from inlinebench.evaluation.integrity import outside_clock as module
+from inlinebench.evaluation.integrity.outside_clock import OutsideClock, Request
+from inlinebench.messages import ProblemAt
+from inlinebench.problem.probe.probe import run_probe
+from inlinebench.problem.probe.records import ProbeResult
+from inlinebench.problem.variants import Variant
+from inlinebench.problem.workload import Workload
+from inlinebench.process.candidate_process import CandidateCheated
+from inlinebench.process.replies import read_held
 from inlinebench.timing.flags import FlagPage
-from inlinebench.timing.lower_bounds import BatchCosts, Surroundings
+from inlinebench.wire.arena import view
+from inlinebench.wire.device_memory import BadLocation, Location
 
-COSTS = BatchCosts(most=64, one_ms=0.4, more_ms=0.05, spread_ms=0.06, left_ms=0.0)
+CPU = torch.device("cpu")
+PROBLEM = """
+import torch
+from torch import nn
 
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(3))
 
-def batch(calls: int, true: float, reported: float, costs: BatchCosts = COSTS) -> BatchTime:
-    """Returns the time of a batch whose calls take `true` ms each."""
-    return BatchTime(calls, costs.of(calls) + calls * true, costs, reported)
+    def forward(self, x, cache):
+        self.calls += 1
+        cache += 1
+        return x * 2
 
+def get_inputs():
+    return [torch.randn(5), torch.randn(4)]
 
-@pytest.mark.parametrize(("calls", "ms"), [(64, 0.002), (20, 0.06), (2, 2.7), (1, 0.002), (1, 40.0)])
-def test_a_true_time_explains_a_batch_whose_cost_scatters(calls: int, ms: float) -> None:
-    took = batch(calls, ms, ms).took_ms
-    for off in (-COSTS.spread_ms, 0.0, COSTS.spread_ms):
-        assert BatchTime(calls, took + off, COSTS, ms).explained
-
-
-@pytest.mark.parametrize(("calls", "reported", "true"), [(64, 0.002, 0.009), (40, 0.1, 0.108), (3, 2.0, 2.15)])
-def test_a_time_that_is_a_little_too_short_is_replaced_by_nearly_the_true_one(
-    calls: int, reported: float, true: float
-) -> None:
-    found = batch(calls, true, reported)
-    assert not found.explained and not found.contradicted
-    assert reported < found.least_ms <= true
-    assert true - found.least_ms <= max(0.05 * true, 0.005)
-
-
-@pytest.mark.parametrize(("calls", "reported", "true"), [(64, 0.001, 0.02), (64, 0.04, 0.06), (3, 2.0, 2.7),
-                                                         (1, 0.118, 0.8)])
-def test_a_time_that_is_far_too_short_is_contradicted(calls: int, reported: float, true: float) -> None:
-    assert batch(calls, true, reported).contradicted
+def get_init_inputs():
+    return []
+"""
 
 
-def test_a_batch_that_is_shorter_than_its_costs_contradicts_nothing() -> None:
-    assert BatchTime(4, 0.1, COSTS, 0.01).explained
+class Clock:
+    """Copies memory at once, and records its steps."""
 
+    def __init__(self, page: FlagPage) -> None:
+        self.page, self.steps = page, list[str]()
 
-def test_dirty_l2_lines_add_at_most_the_time_of_the_call_that_wrote_them() -> None:
-    dirty = BatchCosts(64, 0.4, 0.05, 0.06, left_ms=0.015)
-    for reported, left in ((1.0, 0.015), (0.002, 0.002)):
-        less = batch(2, 2.0, reported).least_ms - batch(2, 2.0, reported, dirty).least_ms
-        assert less == pytest.approx(left / 2), "the first of two calls follows no other"
-        assert batch(1, 2.0, reported).least_ms == batch(1, 2.0, reported, dirty).least_ms
+    def map(self, page: FlagPage) -> int:
+        assert page is self.page
+        return 1
 
+    def unmap(self, page: FlagPage) -> None:
+        self.steps.append("unmap")
 
-def test_the_time_of_a_call_without_blocking_kernel_excludes_the_sweep() -> None:
-    quiet = Surroundings(around_ms=0.12, writing_ms=0.02, left_ms=0.0)
-    assert outside_ms(10, 31.0, quiet) == pytest.approx(3.0)
-    assert outside_ms(10, 0.5, quiet) == 0.0
-
-
-def test_a_batch_has_at_most_one_call_for_each_set_of_buffers() -> None:
-    assert calls_in_batch(0.001, 64) == 64
-    assert calls_in_batch(0.0, 64) == 64
-    assert 1 <= calls_in_batch(0.1, 64) < 64
-    assert calls_in_batch(1000.0, 64) == 1
-
-
-class Judge:
-    """Records the steps of the judge in order, and stands in for its clock."""
-
-    def __init__(self) -> None:
-        self.steps: list[str] = []
+    def gather(self) -> None:
+        self.steps.append("gather")
 
     def stamp_begin(self) -> None:
         self.steps.append("begin")
+
+    def move(self, target: int, source: int, size: int) -> None:
+        ctypes.memmove(target, source, size)
+        self.steps.append(f"move {size}")
+
+    def sweep(self) -> None:
+        self.steps.append("sweep")
+
+    def release_other(self, flags: int) -> None:
+        assert flags == 1
+        self.page.release()
+        self.steps.append("release")
 
     def stamp_end(self) -> None:
         self.steps.append("end")
 
     def between_stamps(self) -> float:
-        return 7.0
+        return 0.25
 
-    def sweep(self) -> None:
-        self.steps.append("sweep")
 
-    def copy_rows(self, target: tuple[int, int], source: tuple[int, int], row_bytes: int, rows: int) -> None:
-        raise AssertionError
+class Process:
+    """A candidate that keeps its outputs and states in memory of its own, and works when it is released."""
 
-    def stopwatch(self, page: FlagPage | None) -> Stopwatch:
-        step = self.steps.append
-        return Stopwatch(page, self, lambda: step("write"), lambda: step("read"), lambda: step("wait"))
+    def __init__(self, workload: Workload) -> None:
+        self.page: FlagPage | None = FlagPage()
+        self.workload = workload
+        self.output, self.states = torch.zeros(5), torch.zeros(3)
+        self.places: Any = [["", self.output.data_ptr()], ["", self.states.data_ptr()]]
+        self.dawdles = False
+        self.reply: dict[str, Any] = {}
+
+    def ask(self, operation: str, on_held: Callable[[dict[str, Any]], None], on_host: bool, **facts: Any) -> Any:
+        assert operation == "hold" and facts == {"set": 0}
+        page = self.page
+        assert page is not None
+        page._flags.release, page._flags.done, page._flags.ran_out = 0, 1, int(self.dawdles)
+        if not on_host:
+            self.work_when_released()
+        on_held({"op": "held", "nonce": "n", "places": None if on_host else self.places})
+        if on_host:
+            self.work()
+        return {"op": "held call", "nonce": "n", "places": self.places, "non_tensors": [], "notes": [], **self.reply}
+
+    def work_when_released(self) -> None:
+        page, release = self.page, FlagPage.release
+        assert page is not None
+
+        def released() -> None:
+            release(page)
+            self.work()
+
+        page.release = released  # type: ignore[method-assign]
+
+    def work(self) -> None:
+        x, cache = self.workload.inputs(0)
+        torch.mul(x, 2, out=self.output)
+        cache += 1
+        self.states += 1
+
+
+class Importer:
+    """Opens the memory of this process. A location with an odd offset cannot be opened."""
+
+    def __init__(self, arena: tuple[int, int]) -> None:
+        """Does nothing."""
+
+    def address(self, place: Location, size: int) -> int:
+        if place.offset % 2:
+            raise BadLocation("odd")
+        return place.offset
+
+    def tidy(self) -> None:
+        """Does nothing."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+class Session:
+    """A workload, a process and the judge's clock for it."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "problem.py"
+        path.write_text(PROBLEM)
+        problem = ProblemAt(path, "full", {})
+        probed = run_probe(problem, CPU, False, (), report=lambda trial: None)
+        assert isinstance(probed, ProbeResult)
+        self.workload = Workload(problem, probed, CPU, folder)
+        self.process = Process(self.workload)
+        assert self.process.page is not None
+        self.clock = Clock(self.process.page)
+        self.outside = OutsideClock(self.workload, self.process, self.clock)  # type: ignore[arg-type]
+        self.inputs, _ = self.workload.draw(0, 1, Variant.PLAIN)
+
+    def time(self, on_host: bool = False) -> float | None:
+        request = Request("hold", 0, self.inputs, ("calls",), on_host, {"set": 0})
+        return self.outside.time(request, read_held)[0]
 
 
 @pytest.fixture
-def page() -> Iterator[FlagPage]:
-    page = FlagPage()
-    yield page
-    page.close()
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.setattr(module, "Importer", Importer)
+    return Session(tmp_path)
 
 
-def test_a_batch_is_timed_from_before_its_inputs_are_written_until_its_outputs_are_copied(page: FlagPage) -> None:
-    judge, theirs = Judge(), FlagPage(page.fd)
-
-    def device() -> None:
-        while not theirs._flags.release:
-            time.sleep(0.001)
-        judge.steps.append("released")
-        time.sleep(0.05)
-        judge.steps.append("done")
-        theirs._flags.done = 1
-
-    worker = threading.Thread(target=device)
-    worker.start()
-    stopwatch = judge.stopwatch(page)
-    stopwatch.start()
-    worker.join()
-    assert stopwatch.stop() == 7.0 and stopwatch.wrote
-    assert judge.steps == ["begin", "write", "sweep", "wait", "released", "done", "read", "end"]
+@pytest.mark.parametrize("on_host", [False, True])
+def test_all_that_a_call_writes_is_copied_between_the_stamps(session: Session, on_host: bool) -> None:
+    x, cache = (tensor.clone() for tensor in session.inputs)
+    assert session.time(on_host) == 0.25
+    received = session.outside.received
+    assert torch.equal(received.outputs[0], x * 2)
+    assert torch.equal(received.inputs[1], cache + 1) and torch.equal(received.states["calls"], torch.ones(3))
+    assert torch.equal(session.inputs[1], cache), "the judge's own inputs stay as they are"
+    assert session.clock.steps == ["gather", "begin", "move 20", "move 16", "sweep", "release",
+                                   "move 20", "move 12", "move 16", "end"]
 
 
-def test_inputs_are_not_written_after_the_blocking_kernel_timed_out(page: FlagPage) -> None:
-    judge = Judge()
-    page._flags.ran_out = 1
-    stopwatch = judge.stopwatch(page)
-    stopwatch.start()
-    assert not stopwatch.wrote and not judge.steps and not page._flags.release
-    stopwatch.stop()
-    assert judge.steps == ["read", "wait"], "the outputs are compared all the same"
+def test_nothing_is_written_for_a_call_that_has_begun_by_itself(session: Session) -> None:
+    session.process.dawdles = True
+    before = [tensor.clone() for tensor in session.workload.inputs(0)]
+    assert session.time() is None
+    assert session.clock.steps == []
+    assert all(map(torch.equal, before, session.workload.inputs(0)))
 
 
-def test_inputs_are_not_written_when_the_blocking_kernel_may_soon_time_out(page: FlagPage) -> None:
-    judge = Judge()
-    stopwatch = judge.stopwatch(page)
-    time.sleep(LATEST * BLOCKING_MS / 1e3)
-    stopwatch.start()
-    assert not stopwatch.wrote and not judge.steps and not page._flags.release
+def test_an_output_in_the_judges_buffers_is_read_there(session: Session) -> None:
+    session.process.places = [None, ["", session.process.states.data_ptr()]]
+    spec = session.workload.sets[0].outputs[0]
+    view(session.workload.arena.bytes, spec).fill_(7)
+    session.time()
+    assert torch.equal(session.outside.received.outputs[0], torch.full((5,), 7.0))
 
 
-def test_without_a_blocking_kernel_the_time_ends_with_the_reply() -> None:
-    judge = Judge()
-    stopwatch = judge.stopwatch(None)
-    stopwatch.start()
-    time.sleep(0.02)
-    assert stopwatch.stop() >= 20 and stopwatch.wrote
-    assert judge.steps == ["write", "wait", "read", "wait"]
+@pytest.mark.parametrize("places", [[], [None], [None] * 3, [None, ["", 3]]])
+@pytest.mark.parametrize("on_host", [False, True])
+def test_forged_places_are_refused(session: Session, places: list[object], on_host: bool) -> None:
+    session.process.places = places
+    with pytest.raises(CandidateCheated):
+        session.time(on_host)
+
+
+def test_a_failure_of_the_solution_is_raised(session: Session) -> None:
+    session.process.reply = {"op": "mismatch", "message": "an output has another shape"}
+    with pytest.raises(Failed, match="another shape"):
+        session.time()
+
+
+def test_each_call_is_received_in_memory_of_its_own(session: Session) -> None:
+    session.time()
+    first = session.outside.received
+    session.time()
+    assert first.outputs[0].data_ptr() != session.outside.received.outputs[0].data_ptr()
+    assert torch.equal(first.states["calls"], torch.ones(3))
+
+
+def test_the_flags_are_unmapped_at_the_end(session: Session) -> None:
+    session.outside.close()
+    assert session.clock.steps == ["unmap"]

@@ -103,7 +103,7 @@ class Pair:
     def call(self, variant: Variant, seed: int, only: Callable[[str], bool] = lambda _: True) -> Iterator[Judged]:
         """Judges one call of each available implementation on the same inputs."""
         workload = self._workload
-        inputs, non_tensors = workload.draw_inputs(0, seed, variant)
+        inputs, non_tensors = workload.draw(0, seed, variant)
         arguments = workload.probed.input_form.arguments
         sensitivity = _Remembering(workload)
         reference = workload.reference()

@@ -49,7 +49,8 @@ def workload(folder: Path, construct: str = "pass") -> Workload:
 @pytest.mark.parametrize("index", [0, 1])
 def test_a_changed_input_is_found_unless_the_reference_changes_it(tmp_path: Path, index: int) -> None:
     made = workload(tmp_path)
-    private, _ = made.draw_inputs(0, 1, Variant.PLAIN)
+    private, _ = made.draw(0, 1, Variant.PLAIN)
+    made.hand_over(0)
     assert made.inputs_equal(0, private)
     shared = made.inputs(0)[index]
     shared[2, 4] = -shared[2, 4]
@@ -58,7 +59,8 @@ def test_a_changed_input_is_found_unless_the_reference_changes_it(tmp_path: Path
 
 def test_inputs_that_a_batch_wrote_itself_are_compared_with_its_own(tmp_path: Path) -> None:
     made = workload(tmp_path)
-    drawn, _ = made.draw_inputs(0, 1, Variant.PLAIN)
+    drawn, _ = made.draw(0, 1, Variant.PLAIN)
+    made.hand_over(0)
     own = [torch.full_like(tensor, float("nan")) for tensor in drawn]
     for shared, tensor in zip(made.inputs(0), own, strict=True):
         shared.copy_(tensor)

@@ -12,9 +12,10 @@ from inlinebench.process.replies import (
     LONGEST_NOTE,
     MOST_NOTES,
     Provenance,
-    read_batched,
     read_called,
     read_clocked,
+    read_held,
+    read_holding,
     read_launches,
     read_looped,
     read_provenance,
@@ -22,29 +23,29 @@ from inlinebench.process.replies import (
     read_rehearsed,
 )
 from inlinebench.timing.profile import Activity, Launch
+from inlinebench.wire.device_memory import Location
 
 READY = {"op": "ready", "nonce": "n", "weights": "by name", "buffers": {"own": "theirs"}}
 CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "blocked": True, "non_tensors": ["1"],
           "notes": [], "activities": [["kernel", 1.0, 2.5]]}
-BATCHED = {"op": "batched", "nonce": "n", "blocked": True, "non_tensors": [["1"], ["2"]]}
-REHEARSED = {"op": "rehearsed", "nonce": "n", "blocked": True, "alone_ms": 0.5, "alone_blocked": False}
-LOOPED = {"op": "looped", "nonce": "n", "wall_ms": 0.25, "non_tensors": [["1"], ["2"]], "written_over": [True, False]}
+HANDLE = "0f" * 64
+PLACES = [[HANDLE, 512], None, ["", 0]]
+HOLDING = {"op": "held", "nonce": "n", "places": PLACES}
+HELD = {"op": "held call", "nonce": "n", "places": PLACES, "non_tensors": ["1"], "notes": ["copied"]}
+REHEARSED = {"op": "rehearsed", "nonce": "n", "places": PLACES, "alone_ms": 0.5, "alone_blocked": False}
+LOOPED = {"op": "looped", "nonce": "n", "non_tensors": [["1"], ["2"]], "written_over": [True, False]}
 CLOCKED = {"op": "clocked", "nonce": "n", "shown_ms": 0.0033}
 REPORTED = {"op": "reported", "nonce": "n", "launches": 3}
 PROVENANCE = {"op": "provenance", "nonce": "n", "triton": ["rows"], "launches": [["gemm", "/lib/libtorch_cuda.so"]],
               "libraries": ["/scratch/own.so"], "profiles_itself": False}
 
 
-def read_batch(frame: dict[str, Any]) -> object:
-    return read_batched(frame, 2)
-
-
 def read_loop(frame: dict[str, Any]) -> object:
     return read_looped(frame, 2)
 
 
-READERS = {"ready": read_ready, "called": read_called, "batched": read_batch, "looped": read_loop,
-           "rehearsed": read_rehearsed, "clocked": read_clocked, "reported": read_launches,
+READERS = {"ready": read_ready, "called": read_called, "held": read_holding, "held call": read_held,
+           "looped": read_loop, "rehearsed": read_rehearsed, "clocked": read_clocked, "reported": read_launches,
            "provenance": read_provenance}
 
 
@@ -54,12 +55,14 @@ def test_valid_replies_are_parsed() -> None:
     assert (called.sample.device_ms, called.sample.drain_ms, called.sample.blocked) == (1.5, 0.0, True)
     assert (called.non_tensors, called.notes) == (("1",), ())
     assert called.activities == (Activity("kernel", 1.0, 2.5),)
-    batched = read_batched(dict(BATCHED), 2)
-    assert (batched.blocked, batched.non_tensors) == (True, (("1",), ("2",)))
+    places = (Location(HANDLE, 512), None, Location("", 0))
+    assert read_holding(dict(HOLDING)) == places and read_holding({**HOLDING, "places": None}) is None
+    held = read_held(dict(HELD))
+    assert (held.places, held.non_tensors, held.notes) == (places, ("1",), ("copied",))
     rehearsed = read_rehearsed(dict(REHEARSED))
-    assert (rehearsed.blocked, rehearsed.alone.device_ms, rehearsed.alone.blocked) == (True, 0.5, False)
+    assert (rehearsed.places, rehearsed.alone.device_ms, rehearsed.alone.blocked) == (places, 0.5, False)
     looped = read_looped(dict(LOOPED), 2)
-    assert (looped.wall_ms, looped.written_over, looped.non_tensors) == (0.25, (True, False), (("1",), ("2",)))
+    assert (looped.written_over, looped.non_tensors) == ((True, False), (("1",), ("2",)))
     assert read_launches(dict(REPORTED)) == 3
     assert read_clocked(dict(CLOCKED)) == 0.0033
     launches = (Launch("gemm", "/lib/libtorch_cuda.so"),)
@@ -68,8 +71,7 @@ def test_valid_replies_are_parsed() -> None:
 
 
 @pytest.mark.parametrize("change", [
-    {"op": "batched"}, {"wall_ms": 0}, {"wall_ms": -1.0}, {"wall_ms": True}, {"wall_ms": float("nan")},
-    {"wall_ms": 10**400}, {"non_tensors": [["1"]]}, {"non_tensors": "12"}, {"written_over": [False]},
+    {"op": "held"}, {"wall_ms": 0.25}, {"non_tensors": [["1"]]}, {"non_tensors": "12"}, {"written_over": [False]},
     {"written_over": [0, 0]},
     {"written_over": [False, True]}, {"written_over": None}, {"blocked": True},
 ])
@@ -102,18 +104,30 @@ def test_forged_replies_to_call_are_rejected(change: dict[str, Any]) -> None:
         read_called({**CALLED, **change})
 
 
-@pytest.mark.parametrize("change", [
-    {"op": "called"}, {"blocked": 1}, {"non_tensors": [["1"]]}, {"non_tensors": [["1"], [2]]},
-    {"non_tensors": [["1"], "2"]},
-    {"non_tensors": None}, {"times": [1.0]},
-])
-def test_forged_replies_to_batch_are_rejected(change: dict[str, Any]) -> None:
+BAD_PLACES = [
+    {"places": "x"}, {"places": [1]}, {"places": [[HANDLE]]}, {"places": [[HANDLE[1:], 0]]},
+    {"places": [["xy" * 64, 0]]}, {"places": [[HANDLE, -1]]}, {"places": [[HANDLE, 1.0]]}, {"places": [[HANDLE, True]]},
+    {"places": [[HANDLE, 1 << 60]]}, {"places": [[HANDLE + "\n", 0]]}, {"places": [None] * ((1 << 16) + 1)},
+]
+
+
+@pytest.mark.parametrize("change", [*BAD_PLACES, {"op": "queued"}, {"more": 1}])
+def test_forged_messages_of_held_calls_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):
-        read_batched({**BATCHED, **change}, 2)
+        read_holding({**HOLDING, **change})
 
 
 @pytest.mark.parametrize("change", [
-    {"op": "batched"}, {"blocked": 1}, {"alone_blocked": None}, {"alone_ms": -1.0}, {"alone_ms": True},
+    *BAD_PLACES, {"places": None}, {"op": "called"}, {"released": False}, {"non_tensors": [1]}, {"non_tensors": None},
+    {"notes": [None]}, {"took_ms": 1.0},
+])
+def test_forged_replies_to_hold_are_rejected(change: dict[str, Any]) -> None:
+    with pytest.raises(CandidateCheated):
+        read_held({**HELD, **change})
+
+
+@pytest.mark.parametrize("change", [
+    *BAD_PLACES, {"places": None}, {"op": "held"}, {"alone_blocked": None}, {"alone_ms": -1.0}, {"alone_ms": True},
     {"alone_ms": float("nan")}, {"non_tensors": []},
 ])
 def test_forged_replies_to_rehearse_are_rejected(change: dict[str, Any]) -> None:
@@ -148,7 +162,7 @@ def test_forged_replies_to_provenance_are_rejected(change: dict[str, Any]) -> No
         read_provenance({**PROVENANCE, **change})
 
 
-@pytest.mark.parametrize("frame", [READY, CALLED, BATCHED, REPORTED, PROVENANCE])
+@pytest.mark.parametrize("frame", [READY, CALLED, HOLDING, HELD, REPORTED, PROVENANCE])
 def test_a_reply_without_a_field_is_rejected(frame: dict[str, Any]) -> None:
     for name in frame:
         with pytest.raises(CandidateCheated):
@@ -167,7 +181,7 @@ _json = st.recursive(
 )
 
 
-@given(st.sampled_from([READY, CALLED, BATCHED, REPORTED, PROVENANCE]), st.data())
+@given(st.sampled_from([READY, CALLED, HOLDING, HELD, REPORTED, PROVENANCE]), st.data())
 def test_no_value_of_a_field_raises_another_exception(frame: dict[str, Any], data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(frame)))
     forged = {**frame, name: json.loads(json.dumps(data.draw(_json)))}

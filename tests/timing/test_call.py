@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 
 import pytest
 
-from inlinebench.timing.call import Sample, held_batch, timed_call
+from inlinebench.timing.call import Sample, timed_call
 from inlinebench.timing.cpu import CpuClock
 
 
@@ -73,35 +72,6 @@ def test_the_blocking_kernel_is_released_when_a_step_raises(where: str, error: t
 
     with pytest.raises(error):
         timed_call(FakeClock(steps), lambda: step("work"), lambda _: step("finish"), 50)
-    assert steps[-1] == "release"
-
-
-def test_a_batch_is_queued_behind_one_blocking_kernel_and_not_released_by_it() -> None:
-    steps: list[str] = []
-
-    def work(number: int) -> int:
-        steps.append(f"work {number}")
-        return number
-
-    works = [partial(work, number) for number in (1, 2)]
-    held_batch(FakeClock(steps), works, lambda index, out: steps.append(f"finish {index} {out}"), 500,
-               lambda: steps.append("queued"))
-    assert steps == [
-        "flush", "block 500", "start", "work 1", "finish 0 1", "work 2", "finish 1 2", "stop", "done", "queued",
-        "drain",
-    ]
-
-
-@pytest.mark.parametrize("where", ["work", "finish", "queued"])
-def test_the_blocking_kernel_is_released_when_a_step_of_a_batch_raises(where: str) -> None:
-    steps: list[str] = []
-
-    def step(name: str) -> None:
-        if name == where:
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        held_batch(FakeClock(steps), [lambda: step("work")], lambda *_: step("finish"), 500, lambda: step("queued"))
     assert steps[-1] == "release"
 
 

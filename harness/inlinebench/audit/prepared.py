@@ -206,7 +206,7 @@ class Prepared:
 
     def draw(self, variant: Variant, seed: int) -> tuple[list[torch.Tensor], tuple[Any, ...]]:
         """Returns the tensor inputs and the other arguments of a variant and a seed."""
-        tensors, non_tensors = self._workload.draw_inputs(0, seed, variant)
+        tensors, non_tensors = self._workload.draw(0, seed, variant)
         return [tensor.clone() for tensor in tensors], non_tensors
 
     def states(self) -> Tensors:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 
+from inlinebench.candidate.held_call import Held, HoldingClock, Places, hold
 from inlinebench.timing.before_call import BeforeCall
-from inlinebench.timing.call import Clock, Sample, held_batch, timed_call
+from inlinebench.timing.call import Clock, Sample, timed_call
 from inlinebench.wire.arena import BufferSet, TensorSpec, view
 from inlinebench.wire.arithmetic import seed_all
+from inlinebench.wire.device_memory import Exporter, Location
 from inlinebench.wire.tree import Leaf, describe, flatten, merge, plain, same_structure, unflatten
 
 _address_of = torch.Tensor.data_ptr
-_now_ns = time.perf_counter_ns
 _NoTorchFunction = torch._C.DisableTorchFunction
 """Bound here, before a solution can replace them."""
+COPIED = "an output is in memory that CUDA cannot share with the judge, so its copy counts as part of a held call"
 
 
 class OutputMismatch(Exception):
@@ -81,6 +82,8 @@ class Caller:
         self._device = copied_to or arena.device
         self._given: list[torch.Tensor] = []
         self._copies: list[torch.Tensor] = []
+        self._exporter = (Exporter((arena.data_ptr(), arena.numel()))
+                          if arena.device.type == "cuda" else None)
         self._before_call = BeforeCall(clock, self._device, [spec.bytes for spec in form.sets[0].outputs])
         with _NoTorchFunction():
             self._base = _address_of(arena)
@@ -104,51 +107,45 @@ class Caller:
             handed, sample = timed_call(self._clock, work, self._hand_in, blocking_ms)
         return sample, handed.plain
 
-    def batch(
-        self, calls: Sequence[tuple[Sequence[Any], int]], blocking_ms: float, on_queued: Callable[[], None]
-    ) -> tuple[Sample, list[list[Any]]]:
-        """Makes several calls on one set of buffers each, behind one blocking kernel that the judge releases.
+    def hold(
+        self, non_tensors: Sequence[Any], random_seed: int, number: int, on_host: bool,
+        on_held: Callable[[Places | None], None],
+    ) -> Held[Handed]:
+        """Makes a call that the judge releases and times, and whose outputs it copies itself.
 
-        Each call is a pair of its non-tensor arguments and its seed. `on_queued` is called when all calls are queued.
-        Returns the sample, and the non-tensor outputs of each call. Raises as `call` does.
+        `on_host` and `on_held` are those of `inlinebench.candidate.held_call.hold`. Raises as `call` does.
         """
-        plain: list[list[Any]] = []
-
-        def work(buffers: BufferSet, non_tensors: Sequence[Any], random_seed: int) -> Handed:
-            arguments = self._arguments(buffers, non_tensors)
-            seed_all(random_seed)
-            return self._forward(buffers, arguments)
-
-        def finish(_: int, handed: Handed) -> None:
-            self._hand_in(handed)
-            plain.append(handed.plain)
-
-        works = [partial(work, buffers, *call) for buffers, call in zip(self._form.sets, calls, strict=False)]
+        buffers = self._form.sets[number]
+        arguments = self._arguments(buffers, non_tensors)
+        seed_all(random_seed)
         with torch.no_grad():
-            return held_batch(self._clock, works, finish, blocking_ms, on_queued), plain
+            return hold(self._holding, partial(self._forward, buffers, arguments), self._share, on_host, on_held)
 
-    def loop(self, calls: Sequence[tuple[Sequence[Any], int | None]]) -> tuple[float, list[Handed], list[bool]]:
-        """Makes several calls on one set of buffers each, in a Python loop, and waits for the device once at the end.
+    @property
+    def _holding(self) -> HoldingClock:
+        return cast("HoldingClock", self._clock)  # calls are held on a GPU only, whose clock can do it
+
+    def loop(
+        self, calls: Sequence[tuple[Sequence[Any], int | None]], on_held: Callable[[], None]
+    ) -> tuple[list[list[Any]], list[bool]]:
+        """Makes several calls on one set of buffers each, in a Python loop that the judge releases and times.
 
         Each call is a pair of its non-tensor arguments and its seed, which is set before `forward` unless it is None.
-        Returns the time of one call in ms by the host's clock, the outputs, and for each call whether a later call
-        reused the memory of its output. Raises as `call` does.
+        `on_held` is called when the loop can be released. Returns the non-tensor outputs of each call, and for each
+        whether a later call reused the memory of its output. Raises as `call` does.
         """
-        sets = self._form.sets
+        sets, clock = self._form.sets, self._holding
         given = [(self._arguments(buffers, non_tensors), self._given, seed)
                  for buffers, (non_tensors, seed) in zip(sets, calls, strict=False)]
-        clock, values = self._clock, list[Any]()
-        clock.start()
-        clock.stop()
-        clock.drain()
+        values: list[Any] = []
+        clock.synchronize()
         with torch.no_grad():
-            begin = _now_ns()
+            clock.wait_for_release(on_held)
             for arguments, _, seed in given:
                 if seed is not None:
                     seed_all(seed)
                 values.append(self._model(*arguments))
-            clock.drain()
-            wall_ms = (_now_ns() - begin) / 1e6 / len(given)
+            clock.done()
             handed = []
             for buffers, (_, tensors, _), value in zip(sets, given, values, strict=False):
                 self._given = tensors
@@ -158,8 +155,8 @@ class Caller:
         written_over = _written_over([[tensor for _, tensor in each.tensors[:outputs]] for each in handed])
         for each in handed:
             self._hand_in(each)
-        clock.drain()
-        return wall_ms, handed, written_over
+        clock.synchronize()
+        return [each.plain for each in handed], written_over
 
     def _arguments(self, buffers: BufferSet, non_tensors: Sequence[Any]) -> Any:
         tensors = [view(self._arena, spec) for spec in buffers.inputs]
@@ -243,6 +240,19 @@ class Caller:
         if self._copied_to is not None:  # so that the judge sees changes of the copies
             for tensor, spec in zip(self._given, self._form.sets[0].inputs, strict=True):
                 view(self._arena, spec).copy_(tensor)
+
+    def _share(self, handed: Handed) -> Places:
+        """Returns where outputs and states are. What CUDA cannot share is copied to the judge's buffers."""
+        exporter, places = self._exporter, list[Location | None]()
+        assert exporter is not None  # calls are held on a GPU only
+        with _NoTorchFunction():
+            for spec, tensor in handed.tensors:
+                place = exporter.locate(_address_of(tensor)) if spec.bytes else None
+                if place is None and spec.bytes:
+                    self._clock.copy(self._base + spec.offset, _address_of(tensor), spec.bytes)
+                    self.notes.add(COPIED)
+                places.append(place)
+        return places
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:

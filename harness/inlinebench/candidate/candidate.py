@@ -9,6 +9,7 @@ import base64
 import gc
 import pickle
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ import torch
 from inlinebench.candidate import load_inline, solution, weights
 from inlinebench.candidate.calls import Caller, CallForm, OutputMismatch
 from inlinebench.candidate.files import Files
+from inlinebench.candidate.held_call import Places
 from inlinebench.candidate.includes import for_build
 from inlinebench.candidate.provenance import Provenance
 from inlinebench.candidate.stand_in import StandIn
@@ -29,7 +31,7 @@ from inlinebench.timing.flags import FlagPage
 from inlinebench.timing.gpu import GpuClock
 from inlinebench.timing.overhead import shown_ms
 from inlinebench.timing.profile import Activity, Traced, Tracer, open_tracer, torch_tracer
-from inlinebench.wire.arena import BufferSet, TensorSpec, open_arena
+from inlinebench.wire.arena import BufferSet, TensorSpec, close_arena, open_arena
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
 from inlinebench.wire.channel import Channel, ChannelClosed
 from inlinebench.wire.launch_errors import CUDA_REPORTS, PendingError
@@ -60,6 +62,7 @@ class Candidate:
         self._model: torch.nn.Module | None = None
         self._caller: Caller | None = None
         self._arena: torch.Tensor | None = None
+        self._stand_in: StandIn | None = None
         self._device = torch.device("cpu")
         self._clock: Clock = CpuClock()
         self._tracer: Tracer = torch_tracer
@@ -70,8 +73,8 @@ class Candidate:
     def serve(self) -> None:
         """Serves requests until the judge closes the channel."""
         operations = {"prebuild": self._prebuild, "start": self._start, "clock": self._measure_clock,
-                      "load": self._load, "map": self._map, "call": self._call, "batch": self._batch,
-                      "loop": self._loop, "rehearse": self._rehearse, "report": self._report,
+                      "load": self._load, "map": self._map, "call": self._call, "hold": self._hold,
+                      "loop": self._loop, "rehearse": self._rehearse, "unmap": self._unmap, "report": self._report,
                       "provenance": self._report_provenance}
         while True:
             try:
@@ -178,16 +181,28 @@ class Candidate:
         return self._arena
 
     def _rehearse(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Makes one call of a stand-in, and a batch of them, before any code of a solution runs in this process."""
+        """Makes one call of a stand-in and holds another. This process never loads a solution."""
         assert isinstance(self._clock, GpuClock)
-        arena = self._open_arena(request["arena"])
-        sets, states = map(BufferSet.from_json, request["sets"]), map(TensorSpec.from_json, request["states"])
-        stand_in = StandIn(self._clock, arena, tuple(sets), tuple(states))
-        alone = stand_in.alone()
-        queued = {"op": "queued", "nonce": request["nonce"]}
-        sample = stand_in.batch(request["blocking_ms"], lambda: self._channel.send(queued))
-        return {"op": "rehearsed", "blocked": sample.blocked, "alone_ms": alone.device_ms,
-                "alone_blocked": alone.blocked}
+        buffers, states = BufferSet.from_json(request["buffers"]), map(TensorSpec.from_json, request["states"])
+        if self._stand_in is None:
+            self._stand_in = StandIn(self._clock, self._open_arena(request["arena"]), buffers, tuple(states))
+        self._stand_in.buffers = buffers
+        alone = self._stand_in.alone()
+        held = self._stand_in.hold(request["on_host"], partial(self._report_held, request["nonce"]))
+        return {"op": "rehearsed", "places": _to_json(held.places),
+                "alone_ms": alone.device_ms, "alone_blocked": alone.blocked}
+
+    def _unmap(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Closes the judge's arena, which a stand-in has used."""
+        self._stand_in = None
+        if self._arena is not None:
+            close_arena(self._arena)
+            self._arena = None
+        return {"op": "unmapped"}
+
+    def _report_held(self, nonce: str, places: Places | None = None) -> None:
+        """Tells the judge that a call or a loop can be released, with the locations of what it reads afterwards."""
+        self._channel.send({"op": "held", "nonce": nonce, "places": _to_json(places)})
 
     def _call(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._caller is not None
@@ -224,24 +239,24 @@ class Candidate:
             return self._tracer(self._provenance.watching_profilers()(call))
         return call(), []
 
-    def _batch(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Makes several calls behind one blocking kernel, which the judge releases when they are queued."""
+    def _hold(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Makes one call that the judge releases and times."""
         assert self._caller is not None
-        calls = [(_unpack(call["non_tensors"]), call["random_seed"]) for call in request["calls"]]
-        queued = {"op": "queued", "nonce": request["nonce"]}
-        sample, plain = self._caller.batch(calls, request["blocking_ms"], lambda: self._channel.send(queued))
-        non_tensors = [[repr(value) for value in each] for each in plain]
-        return {"op": "batched", "blocked": sample.blocked, "non_tensors": non_tensors}
+        gc.collect()  # of what the last call left; after this one, the judge may still be timing
+        held = self._caller.hold(
+            _unpack(request["non_tensors"]), request["random_seed"], request["set"], request["on_host"],
+            partial(self._report_held, request["nonce"]))
+        return {"op": "held call", "places": _to_json(held.places),
+                "non_tensors": [repr(value) for value in held.output.plain], "notes": sorted(self._caller.notes)}
 
     def _loop(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Makes several calls in a loop, timed by the host's clock."""
+        """Makes several calls in a loop, which the judge releases and times."""
         assert self._caller is not None
         calls = [(_unpack(call["non_tensors"]), call["random_seed"]) for call in request["calls"]]
-        wall_ms, handed, written_over = self._caller.loop(calls)
-        plain = [[repr(value) for value in each.plain] for each in handed]
-        del handed
+        plain, written_over = self._caller.loop(calls, partial(self._report_held, request["nonce"]))
         gc.collect()
-        return {"op": "looped", "wall_ms": wall_ms, "non_tensors": plain, "written_over": written_over}
+        return {"op": "looped", "non_tensors": [[repr(value) for value in each] for each in plain],
+                "written_over": written_over}
 
     def _report(self, _: dict[str, Any]) -> dict[str, Any]:
         """Returns how many kernels the CPU runtime has run in calls."""
@@ -259,6 +274,10 @@ class Candidate:
         if reply["reason"]:
             raise RuntimeError(f"the extension {facts['name']} was not built: {reply['reason']}")
         return str(reply["library"])
+
+
+def _to_json(places: Places | None) -> list[Any] | None:
+    return None if places is None else [None if place is None else place.to_json() for place in places]
 
 
 def _unpack(text: str) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 
@@ -19,22 +18,20 @@ from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.checks import Checker
 from inlinebench.evaluation.correctness.thorough import ThoroughCalls
 from inlinebench.evaluation.failures import UNINITIALISED, Failed
-from inlinebench.evaluation.integrity.batches import Batch
 from inlinebench.evaluation.integrity.checks import IntegrityChecks
-from inlinebench.evaluation.integrity.rehearsal import rehearse
+from inlinebench.evaluation.integrity.held_calls import HeldCalls
+from inlinebench.evaluation.loops import Drawn, time_loop
 from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.timings import LEAST_MS, Timings
 from inlinebench.messages import Evaluate
 from inlinebench.problem.secret_random import SecretRandom
 from inlinebench.problem.variants import Variant
-from inlinebench.problem.workload import Workload
+from inlinebench.problem.workload import Received, Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import Called
 from inlinebench.records.result import Mismatch, Verdict
 from inlinebench.records.times import Timing
-from inlinebench.timing.flags import FlagPage
-from inlinebench.timing.gpu import GpuClock
 from inlinebench.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
 from inlinebench.timing.overhead import overhead
 from inlinebench.timing.profile import Activity, Traced
@@ -87,6 +84,7 @@ class Calls:
         self._requests = Requests(workload, job, candidate)
         self._timings = _timings(workload, tools, candidate)
         self._checker: Checker
+        self._held: HeldCalls | None = None
         self._matched_as_drawn = False
 
     def run(self, transfer: bool) -> None:
@@ -95,14 +93,17 @@ class Calls:
         With `transfer` the solution gets the reference's weights. Raises Failed, ProblemError, and the exceptions of
         `CandidateProcess.ask`.
         """
-        settings = self._tools.settings
-        self._rehearse()
+        settings, on_gpu = self._tools.settings, self._workload.device.type == "cuda"
+        timed = settings.timing and on_gpu
+        if settings.holds_calls and on_gpu:
+            self._tools.progress("preparing the judge's clock")
+            self._held = HeldCalls(self._workload, self._tools, self._candidate, draw=self._draw,
+                                   next_set=self._buffer_rotation.next, check=self._check_drawn)
         self._tools.progress("loading")
         loaded = self._requests.load(transfer, self._tools.runtime_libraries)
         if settings.timing:
             self._tools.candidates.settle()
         self._checker = Checker(self._workload, loaded.own_names, settings.tolerance)
-        timed = settings.timing and self._workload.device.type == "cuda"
         try:
             if timed:
                 self._timings.kinds = tuple(map(str, self._workload.source.kinds))
@@ -111,6 +112,9 @@ class Calls:
                 self._attempt.notes.update(self._tools.baselines.notes.values())
             if timed:
                 self._time_loops()
+            reported = self._timings.solution_ms()
+            if self._held is not None and reported is not None:
+                self._attempt.notes |= self._held.measure(reported, tuple(loaded.own_names))
             if settings.defended and settings.sanitize is None:
                 self._check_integrity()
             self._candidate.verify_stopped()
@@ -119,26 +123,44 @@ class Calls:
         if settings.timing:
             self._attempt.timing = self.timing()
 
+    def close(self) -> None:
+        """Closes the memory of the candidate. It must have ended."""
+        if self._held is not None:
+            self._held.close()
+
     def timing(self) -> Timing | None:
         """Returns the record of the counted calls' times, or None without a usable time."""
         return self._timings.summary(self._reference.synchronises, self._requests.synchronises)
 
-    def check_reference(self) -> None:
-        """Checks that the reference is not much faster after the candidate has ended.
+    def check_times(self) -> None:
+        """Compares the times with those from after the candidate has ended, when no work of its own can run.
 
-        A solution could slow down the reference, and so raise its own speedup, by work in the background. Raises Failed
-        then, unless the reference waits for the device: its times alone replace the others.
+        A solution could slow down the reference, and so raise its own speedup, or the stand-in, by work in the
+        background. Raises Failed if no disturbance explains a difference.
         """
         settings = self._tools.settings
         if self._attempt.timing is None or not settings.defended or self._workload.device.type != "cuda":
             return
+        self._tools.progress("timing the reference alone")
         begin, alone = time.monotonic(), list[float]()
         while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < ALONE_S):
             alone.append(self._timings.of_reference(self._reference.run_again()))
-        reason = self._timings.compare_alone(alone, self._reference.synchronises)
+        reason = self._timings.compare_alone(alone, self._reference.synchronises) or self._compare_held()
         self._attempt.timing = None if reason else self.timing()
         if reason:
             raise Failed(Verdict.REJECTED, reason)
+
+    def _compare_held(self) -> str:
+        """Replaces the reported time if the judge's is longer. Returns the reason to reject the solution if they
+        contradict each other, or "". The host's time is a solution's own, and nothing is rejected for it."""
+        times = None if self._held is None else self._held.decide()
+        if times is None or self._held is None:
+            return ""
+        self._timings.outside_ms = judged = times.judged_ms
+        if judged is None or not times.contradicted or self._held.on_host:
+            return ""
+        return self._timings.in_doubt(f"its times don't add up: a call takes {judged:.4g} ms by the judge's clock, but "
+                                      f"{times.reported_ms:.4g} ms were reported")
 
     def _sample(self, sampling: Sampling) -> None:
         """Makes warm-up calls, then counted ones until a criterion is met and no kind of inputs lacks times."""
@@ -175,7 +197,8 @@ class Calls:
         thorough = thorough or (not profiled and self._thorough.next(variant))
         input_seed, random_seed = secret_random.getrandbits(62), self._public.getrandbits(62)
         buffer_set = self._buffer_rotation.next()
-        private, non_tensors = workload.draw_inputs(buffer_set, input_seed, variant)
+        private, non_tensors = workload.draw(buffer_set, input_seed, variant)
+        workload.hand_over(buffer_set)
         order = self._choose_block_order(number if ordered_as is None else ordered_as)
         called = self._requests.call(
             buffer_set, non_tensors, random_seed, blocked=self._choose_blocked(number, profiled), trace=trace,
@@ -236,17 +259,19 @@ class Calls:
         calls = min(LOOP_CALLS, longest, len(self._workload.sets))
         for number in range(LOOPS):
             self._tools.progress(f"timing loop {number + 1} of {LOOPS}")
-            batch = self._new_batch(page=None)
-            plain_outputs = batch.loop(calls)
-            self._check_batch(batch, plain_outputs)
+            drawn = [self._draw(buffer_set) for buffer_set in range(calls)]
+            loop = time_loop(self._workload, self._candidate, drawn)
+            for index, call in enumerate(drawn):
+                # A solution may reuse one buffer for its outputs, which then holds a later call's output.
+                self._check_drawn(call, f"call {index + 1} of a loop", self._workload.receive(index), loop.plain[index],
+                                  outputs_written=not loop.written_over[index], states_written=index == calls - 1)
             if number > 0:  # the first loop allocates memory for all of its outputs
-                self._timings.add_wall(batch.wall_ms)
+                self._timings.add_wall(loop.wall_ms)
 
     def _check_integrity(self) -> None:
         IntegrityChecks(
-            workload=self._workload, tools=self._tools, attempt=self._attempt, timings=self._timings,
-            requests=self._requests, reference=self._reference, secret_random=self._secret_random,
-            batch=self._batch, trace=self._trace,
+            workload=self._workload, tools=self._tools, attempt=self._attempt,
+            requests=self._requests, reference=self._reference, trace=self._trace,
             allow_library=self._tools.settings.allow_library or self._job.is_library,
         ).run()
 
@@ -254,57 +279,32 @@ class Calls:
         """Makes, traces and compares one call. Returns the GPU's activities if it is traced for them. Raises Failed."""
         return self._call(0, counted=False, trace=what).activities
 
-    def _batch(self, calls: int) -> tuple[Batch, bool]:
-        """Makes a batch of calls, timed by the judge's own clock.
+    def _draw(self, buffer_set: int) -> Drawn:
+        """Draws the inputs of a call that is not timed by the candidate, in the judge's private memory."""
+        source, variant, seed = self._workload.source, next(self._variants), self._secret_random.getrandbits(62)
+        tensors, non_tensors = self._workload.draw(buffer_set, seed, variant)
+        return Drawn(buffer_set, tensors, non_tensors, variant, source.describe(variant, seed),
+                     self._public.getrandbits(62))
 
-        Returns the batch, and whether the blocking kernel lasted until it was released. The outputs are compared if it
-        is known which inputs the calls read. Raises Failed.
-        """
-        batch = self._new_batch(page=None if self._requests.synchronises else self._candidate.page)
-        blocked, plain_outputs = batch.run(calls)
-        if batch.known:
-            self._check_batch(batch, plain_outputs)
-        return batch, blocked
-
-    def _new_batch(self, page: FlagPage | None) -> Batch:
-        clock = self._tools.clock
-        assert isinstance(clock, GpuClock)  # batches and loops are made on a GPU only
-        return Batch(self._workload, self._candidate, self._secret_random, self._public, variants=self._variants,
-                     page=page, clock=clock)
-
-    def _rehearse(self) -> None:
-        """Measures the costs of a batch, once for a workload."""
-        settings, clock = self._tools.settings, self._tools.clock
-        if not settings.timing or not settings.defended or settings.sanitize is not None:
-            return
-        if isinstance(clock, GpuClock) and self._workload.batch_costs is None:
-            self._tools.progress("rehearsing a batch")
-            self._tools.candidates.settle()
-            self._workload.batch_costs = rehearse(
-                self._workload, self._candidate, clock, self._timings.of_solution)
-
-    def _check_batch(self, batch: Batch, plain_outputs: tuple[tuple[str, ...], ...]) -> None:
-        mutated = self._workload.probed.mutated
-        for number, call in enumerate(batch.calls):
-            what = f"call {number + 1} of several"
-            label = f"{what} ({call.change})"
-            self._check_inputs(number, call.tensors, label)
-            received = replace(self._workload.receive(number), outputs=tuple(batch.outputs[number]))
-            tensors = self._to_change(call.tensors)
-            states_before = self._reference.states()
-            output, _ = self._reference.run(tensors, call.non_tensors, call.random_seed, blocked=False)
-            failure = self._checker.check(CallCheck(
-                inputs=call.tensors, non_tensors=call.non_tensors, random_seed=call.random_seed,
-                states_before=states_before, output=output, states_after=self._reference.states(),
-                plain_outputs=plain_outputs[number],
-                changed_inputs={index: tensors[index] for index in mutated}, received=received,
-                # A solution may reuse one buffer for its outputs, which then holds a later call's output.
-                outputs_written=not batch.written_over[number],
-                states_written=number == len(batch.calls) - 1,
-            ))
-            if failure:
-                mismatch = self._checker.mismatch(what, call.variant)
-                raise self._wrong(f"{label}: {failure}", self._remarks(call.variant, number + 1), mismatch)
+    def _check_drawn(
+        self, call: Drawn, what: str, received: Received, plain: tuple[str, ...], *, outputs_written: bool = True,
+        states_written: bool = True,
+    ) -> None:
+        """Runs the reference on the inputs of a call, and compares. Raises Failed."""
+        label = f"{what} ({call.change})"
+        self._check_inputs(call.buffer_set, call.tensors, label)
+        tensors = self._to_change(call.tensors)
+        states_before = self._reference.states()
+        output, _ = self._reference.run(tensors, call.non_tensors, call.random_seed, blocked=False)
+        failure = self._checker.check(CallCheck(
+            inputs=call.tensors, non_tensors=call.non_tensors, random_seed=call.random_seed,
+            states_before=states_before, output=output, states_after=self._reference.states(),
+            plain_outputs=plain, changed_inputs={index: tensors[index] for index in self._workload.probed.mutated},
+            received=received, outputs_written=outputs_written, states_written=states_written,
+        ))
+        if failure:
+            mismatch = self._checker.mismatch(what, call.variant)
+            raise self._wrong(f"{label}: {failure}", self._remarks(call.variant, 0), mismatch)
 
     def _to_change(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         """Returns the inputs for the reference, with copies of those that it changes."""

@@ -43,7 +43,7 @@ class NoCandidate(Exception):
 
 
 class Candidates:
-    """The candidates of one device: at most one runs a solution, and at most one waits.
+    """The candidates of one device: at most one runs a solution, at most one waits, and one may run stand-ins.
 
     Args:
         launcher: starts the processes.
@@ -68,6 +68,7 @@ class Candidates:
         self._runtime_libraries, self._build, self._always = runtime_libraries, build, always
         self._protected, self._room, self._gpu, self._clocked = protected, room, gpu, clocked
         self._waiting: Waiting | None = None
+        self._stand_in: Waiting | None = None
 
     def take(self, given: Sequence[Path], shared: Mapping[str, int]) -> CandidateProcess:
         """Returns a started candidate for a solution that is given these paths; the waiting one if it can serve.
@@ -120,10 +121,37 @@ class Candidates:
         if self._room():
             self._waiting = self._start(given, {})
 
+    def prepare_stand_in(self) -> None:
+        """Starts the process that runs stand-ins (`inlinebench.evaluation.integrity.stand_ins`), unless it runs."""
+        if self._stand_in is None:
+            self._stand_in = self._start((), {})
+
+    def stand_in(self) -> CandidateProcess:
+        """Returns the process that runs stand-ins and never loads a solution. Raises NoCandidate, and Failed if the
+        device has too little memory."""
+        if self._stand_in is not None and not self._stand_in.is_up():
+            self._stand_in.candidate.kill()
+            self._stand_in = None
+        self.prepare_stand_in()
+        assert self._stand_in is not None
+        if self._stand_in.candidate.shown_ms is None:
+            self._get_ready(self._stand_in)
+        self._stand_in.candidate.budget = START_PATIENCE_S
+        return self._stand_in.candidate
+
+    def unmap(self) -> None:
+        """Has the process that runs stand-ins close the shared buffers, or ends it."""
+        if self._stand_in is not None and self._stand_in.candidate.shown_ms is not None:
+            try:
+                self._stand_in.candidate.ask("unmap")
+            except ENDED:
+                self._end_stand_in()
+
     def settle(self) -> None:
-        """Waits until the waiting candidate has started, because its start would disturb times."""
-        if self._waiting is not None:
-            self._waiting.is_up()
+        """Waits until the other processes have started, because their start would disturb times."""
+        for each in (self._waiting, self._stand_in):
+            if each is not None:
+                each.is_up()
 
     def close(self) -> None:
         """Ends the waiting candidate."""
@@ -131,13 +159,26 @@ class Candidates:
         if waiting is not None:
             waiting.candidate.kill()
 
+    def end(self) -> None:
+        """Ends all processes."""
+        self.close()
+        self._end_stand_in()
+
+    def _end_stand_in(self) -> None:
+        stand_in, self._stand_in = self._stand_in, None
+        if stand_in is not None:
+            stand_in.candidate.kill()
+
+    def _own(self) -> tuple[int, ...]:
+        return () if self._stand_in is None else (self._stand_in.candidate.pid,)
+
     def _start(self, given: Sequence[Path], shared: Mapping[str, int]) -> Waiting:
         settings = self._settings
         readable = [*self._always, *given]
         page = FlagPage() if self._device.type == "cuda" else None
         candidate = CandidateProcess(
             self._launcher, START_PATIENCE_S, settings.limits, self._build, readable=readable, shared=shared, page=page,
-            protected=self._protected(), gpu=self._gpu,
+            protected=(*self._protected(), *self._own()), gpu=self._gpu,
             under=() if settings.sanitize is None else sanitizer.command(settings.sanitize),
         )
         runtime_libraries = self._runtime_libraries

@@ -91,7 +91,8 @@ def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) ->
         logs = [*(outcome.log for outcome in candidate.builds), candidate.log(), sanitizer.report(candidate.scratch)]
         attempt.log = "\n".join(filter(None, logs))
     if attempt.failure is None:
-        attempt.failure = _failure(calls.check_reference, candidate, settings, workload.device)
+        attempt.failure = _failure(calls.check_times, candidate, settings, workload.device)
+    calls.close()
     return attempt
 
 

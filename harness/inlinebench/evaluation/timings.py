@@ -17,6 +17,7 @@ from inlinebench.timing.statistics import (
     calls_needed,
     median_interval,
     paired_ratios,
+    quantile,
     quartiles,
     slowest,
     widen_by_clock,
@@ -28,8 +29,13 @@ LEAST_MS = 1e-4
 """The lower bound of every time in ms. It keeps ratios finite; no call takes less than 0.1 µs."""
 LAUNCH_BOUND = 2.0
 """A solution is launch-bound if a call in a loop takes more than this many times its time on the device."""
-SLOWDOWN, SLOWDOWN_SLACK_MS = 0.10, 0.005
+SLOWDOWN, SLOWDOWN_SLACK_MS = 0.05, 0.005
 """How much slower the reference may be next to a candidate: a share for clocks and temperature, and ms for noise."""
+FAR_SLOWDOWN, FAR_SLOWDOWN_MS = 0.25, 0.01
+"""Beyond this, no disturbance explains that it is slower."""
+COMPARED = (0.5, 0.75)
+"""The quantiles of the reference's times that are compared. A speedup is over neighbouring calls, so work that slows
+down some of them can change it without changing the median."""
 SPARE = 8
 """How many calls on a kind of inputs may be unusable before it gets no more of them. A tenth of the calls is unusable
 by design: that 9 of the first 11 calls of a kind are has a probability of 5e-8."""
@@ -147,16 +153,17 @@ class Timings:
     def compare_alone(self, alone: Sequence[float], synchronises: bool) -> str:
         """Compares the reference's times in ms from after the candidate with those beside it.
 
-        Returns the reason to reject the solution if the reference was slowed down, or "". A reference that waits for
-        the device (`synchronises`) is timed on the host, which any other work slows down. So nothing is rejected then,
-        and its times alone replace the others, which a candidate cannot have changed.
+        If the reference was slower beside the candidate, its times alone replace the others: a candidate cannot have
+        changed them. Returns the reason to reject the solution if no disturbance explains it, or "". A reference that
+        waits for the device (`synchronises`) is timed on the host, which any other work slows down, so nothing is
+        rejected then.
         """
-        beside, after = median(self._references[1:]), median(alone)
-        if not slowed_down(beside, after):
+        beside = self._references[1:]
+        if not slowed_down(beside, alone, SLOWDOWN, SLOWDOWN_SLACK_MS):
             return ""
-        if not synchronises:
-            return self.in_doubt(f"the reference was slowed down: {beside:.4g} ms while the solution's process "
-                                 f"existed, {after:.4g} ms after it ended")
+        if not synchronises and slowed_down(beside, alone, FAR_SLOWDOWN, FAR_SLOWDOWN_MS):
+            return self.in_doubt(f"the reference was slowed down: {median(beside):.4g} ms while the solution's process "
+                                 f"existed, {median(alone):.4g} ms after it ended")
         self._alone = list(alone)
         return ""
 
@@ -282,9 +289,10 @@ class Timings:
         return tuple(found)
 
 
-def slowed_down(with_candidate_ms: float, alone_ms: float) -> bool:
-    """Whether the reference's median time next to a candidate is too long, compared with its time alone, in ms."""
-    return with_candidate_ms > alone_ms * (1 + SLOWDOWN) + SLOWDOWN_SLACK_MS
+def slowed_down(beside: Sequence[float], alone: Sequence[float], share: float, slack_ms: float) -> bool:
+    """Whether the reference's times in ms beside a candidate are longer than those alone by more than a share and ms.
+    """
+    return any(quantile(beside, each) > quantile(alone, each) * (1 + share) + slack_ms for each in COMPARED)
 
 
 def speedup_alone(alone: Sequence[float], solutions: Sequence[float]) -> tuple[float, float, float]:

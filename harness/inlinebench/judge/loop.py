@@ -116,7 +116,7 @@ class Judge:
     def close(self) -> None:
         """Ends the waiting candidate, and removes the judge's files."""
         if isinstance(self._runtime_libraries, RuntimeLibraries):
-            self._candidates.close()
+            self._candidates.end()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _evaluate(self, job: Evaluate) -> tuple[Result, bool]:
@@ -139,6 +139,8 @@ class Judge:
         if isinstance(self._runtime_libraries, str):
             return self._result(job, Verdict.BUILD_FAILED, self._runtime_libraries)
         self._candidates.prepare(job.given)  # the candidate starts while the problem is prepared
+        if self._settings.holds_calls and self._device.type == "cuda":
+            self._candidates.prepare_stand_in()
         try:
             prepared = self._prepare(job.problem)
         except (torch.OutOfMemoryError, MemoryError):  # no solution runs yet
@@ -229,6 +231,7 @@ class Judge:
 
     def _close_workload(self) -> None:
         if self._workload is not None:
+            self._candidates.unmap()
             self._workload.close()
             self._workload = self._baselines = None
         self._torch_settings.restore()  # what the problem set
@@ -331,6 +334,9 @@ def serve(connection: Connection, settings: Settings, launcher: Launcher, probe:
         return 1
     probe.use(str(device), settings.tf32)
     exact_arithmetic(tf32=settings.tf32)
+    if device.type == "cuda":
+        # Other processes can open what cudaMalloc allocates, by guessing small numbers, but not what these are made of.
+        torch.cuda.memory._set_allocator_settings("expandable_segments:True")
     own_code.report_steps(connection.send, device)
     environment = devices.environment(device, settings.tf32)
     connection.send(Hello(str(device), environment, devices.architectures(device)))

@@ -21,8 +21,7 @@ from inlinebench.problem.reference_copy import ReferenceCopy
 from inlinebench.problem.variants import Variant
 from inlinebench.timing.before_call import POISON_BYTE
 from inlinebench.timing.call import Clock
-from inlinebench.timing.lower_bounds import BatchCosts, Surroundings, empty_ms, least_write_ms, surroundings
-from inlinebench.timing.overhead import shown_ms
+from inlinebench.timing.overhead import empty_ms, shown_ms
 from inlinebench.wire.arena import (
     ALIGNMENT,
     BufferSet,
@@ -95,9 +94,6 @@ class Workload:
         self._private: list[list[torch.Tensor] | None] = [None] * len(self.sets)
         self.costs: Costs | None = None
         """The costs of the harness's own steps. Measured on a GPU with timing."""
-        self.batch_costs: BatchCosts | None = None
-        """The costs of a batch apart from its calls. Measured with the first candidate, before its solution is loaded.
-        """
         self.source = InputSource(self.module, device, probed.inputs, probed.variants, probed.continuous)
         """Draws the inputs."""
 
@@ -137,11 +133,7 @@ class Workload:
         """Measures `costs` on a GPU. `null_ms` is the time of an empty kernel by CUPTI, or None without CUPTI."""
         shown, empty = shown_ms(clock), empty_ms(clock)  # `shown_ms` first, because it raises the GPU's clocks
         null = shown - empty if null_ms is None else null_ms  # without CUPTI, the launch counts as part of the kernel
-        copied_bytes = [spec.bytes for spec in (*self.sets[0].outputs, *self.state_specs.values())]
-        self.costs = Costs(
-            empty, null, shown, least_write_ms(clock, self.device, self.probed.written_bytes),
-            surroundings(clock, self.device, copied_bytes, shown - null),
-        )
+        self.costs = Costs(empty, null, shown)
 
     def inputs(self, number: int) -> list[torch.Tensor]:
         """Returns views of the shared input buffers of a set."""
@@ -160,24 +152,30 @@ class Workload:
         """Returns the contents of the shared buffer of a state, on the device."""
         return view(self.arena.bytes, self.state_specs[name]).to(self.device)
 
-    def draw_inputs(
-        self, number: int, seed: int, variant: Variant
-    ) -> tuple[list[torch.Tensor], tuple[Any, ...]]:
-        """Draws inputs in the judge's private memory, and copies them to a shared set. Poisons its outputs and states.
+    def draw(self, number: int, seed: int, variant: Variant) -> tuple[list[torch.Tensor], tuple[Any, ...]]:
+        """Draws the inputs of a set in the judge's private memory. Returns them and the non-tensor arguments.
 
-        Returns the private tensors and the non-tensor arguments. Each set has private memory of its own, so that the
-        addresses that the reference reads differ from call to call as a solution's do.
+        Each set has private memory of its own, so that the addresses that the reference reads differ from call to call
+        as a solution's do.
         """
+        private = self.private(number)
+        return private, self.source.write(seed, variant, private)
+
+    def private(self, number: int) -> list[torch.Tensor]:
+        """Returns the judge's private inputs of a set."""
         private = self._private[number]
         if private is None:
             private = self._private[number] = [torch.empty_like(tensor, device=self.device)
                                                for tensor in self.inputs(number)]
-        non_tensors = self.source.write(seed, variant, private)
-        for target, tensor in zip(self.inputs(number), private, strict=True):
-            target.copy_(tensor)
-        self.poison([number])
+        return private
+
+    def hand_over(self, *numbers: int) -> None:
+        """Copies the private inputs of these sets to the shared ones. Poisons their outputs, and the states."""
+        for number in numbers:
+            for target, tensor in zip(self.inputs(number), self.private(number), strict=True):
+                target.copy_(tensor)
+        self.poison(numbers)
         self.synchronize()
-        return private, non_tensors
 
     def inputs_equal(self, number: int, private: Sequence[torch.Tensor]) -> bool:
         """Whether the shared inputs of a set, except those that the reference changes, equal the private ones."""
@@ -192,6 +190,18 @@ class Workload:
             {index: shared[index].to(self.device, copy=True) for index in self.probed.mutated},
             {name: self.state(name).clone() for name in self.states},
         )
+
+    def results(self) -> Received:
+        """Returns private memory for what a candidate writes in a call."""
+        first = self.sets[0]
+        return Received(
+            tuple(map(self._private_tensor, first.outputs)),
+            {index: self._private_tensor(first.inputs[index]) for index in self.probed.mutated},
+            {name: self._private_tensor(spec) for name, spec in self.state_specs.items()},
+        )
+
+    def _private_tensor(self, spec: TensorSpec) -> torch.Tensor:
+        return torch.empty_strided(spec.shape, spec.strides, dtype=spec.torch_dtype, device=self.device)
 
     def clear(self) -> None:
         """Overwrites all shared buffers, so that nothing of an earlier candidate is left."""
@@ -224,10 +234,6 @@ class Costs:
     """The time of an empty kernel."""
     shown_ms: float
     """The time that the judge's clock reports for an empty kernel."""
-    write_ms: float
-    """The least time to write the outputs."""
-    surroundings: Surroundings
-    """The cost of the steps of a batch around its calls."""
 
 
 def _lay_out_set(probed: ProbeResult, begin: int) -> tuple[BufferSet, int]:

@@ -58,6 +58,8 @@ class CandidateOverran(Exception):
 
 Build = Callable[[BuildRequest], BuildOutcome]
 """Builds an extension."""
+OnHeld = Callable[[Mapping[str, Any]], None]
+"""Is called with the message that a call is held and can be released."""
 
 
 class CandidateProcess:
@@ -134,27 +136,27 @@ class CandidateProcess:
         with self._channel_errors():
             self._send({"op": operation, "nonce": self._nonce, **facts})
 
-    def ask(self, operation: str, on_queued: Callable[[], None] | None = None, **facts: Any) -> dict[str, Any]:
+    def ask(self, operation: str, on_held: OnHeld | None = None, **facts: Any) -> dict[str, Any]:
         """Sends a request and returns the reply.
 
-        Serves the candidate's own requests in between: it builds extensions, and calls `on_queued` when the candidate
-        reports that a batch is queued. Raises CandidateTimedOut, CandidateDied, CandidateCheated or CandidateOverran,
+        Serves the candidate's own requests in between: it builds extensions, and calls `on_held` with the message that
+        a call can be released. Raises CandidateTimedOut, CandidateDied, CandidateCheated or CandidateOverran,
         and FrameTooLarge if the request is too large for a message.
         """
         self.post(operation, **facts)
-        return self.collect(on_queued)
+        return self.collect(on_held)
 
-    def collect(self, on_queued: Callable[[], None] | None = None) -> dict[str, Any]:
+    def collect(self, on_held: OnHeld | None = None) -> dict[str, Any]:
         """Returns the reply to the last posted request. Raises as `ask` does."""
         with self._channel_errors():
-            while (reply := self._receive())["op"] in ("build", "queued"):
+            while (reply := self._receive())["op"] in ("build", "held"):
                 if reply["op"] == "build":
                     self._serve_build(reply)
-                elif on_queued is None or reply != {"op": "queued", "nonce": self._nonce}:
+                elif on_held is None or reply.get("nonce") != self._nonce:
                     raise CandidateCheated("the candidate sent a message that answers no question of the judge")
                 else:
-                    on_queued()
-                    on_queued = None  # at most once
+                    on_held(reply)
+                    on_held = None  # at most once
         if reply.get("nonce") != self._nonce:
             raise CandidateCheated("the candidate sent a message that answers no question of the judge")
         return reply

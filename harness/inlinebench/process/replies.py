@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +16,14 @@ from inlinebench.timing.profile import (
     Activity,
     Launch,
 )
+from inlinebench.wire.device_memory import BadLocation, Location
 
+Places = tuple[Location | None, ...]
+"""The locations of outputs and states. None for those that are in the judge's buffers."""
 LONGEST_NOTE = 300
 MOST_NOTES = 16
+MOST_PLACES = 1 << 16
+"""More than any call has outputs and states."""
 LONGEST_MS = 3.6e9
 LONGEST_US = 1e18
 """Larger than any time, but small enough for a float."""
@@ -48,31 +54,31 @@ class Called:
 
 
 @dataclass(frozen=True)
-class Batched:
-    """A batch of calls is finished."""
+class Held:
+    """A held call is finished."""
 
-    blocked: bool
-    """Whether the blocking kernel lasted until it was released."""
-    non_tensors: tuple[tuple[str, ...], ...]
-    """For each call, the non-tensor outputs as Python literals."""
+    places: Places
+    """Where its results are."""
+    non_tensors: tuple[str, ...]
+    """The non-tensor outputs, as Python literals."""
+    notes: tuple[str, ...]
+    """Conversions of outputs."""
 
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """A batch of the stand-in is finished."""
+    """A held call of the stand-in is finished."""
 
-    blocked: bool
-    """Whether the blocking kernel lasted until it was released."""
+    places: Places
+    """Where its results are."""
     alone: Sample
-    """The time of one call of the stand-in by itself."""
+    """The time of one call of the stand-in that was not held."""
 
 
 @dataclass(frozen=True)
 class Looped:
     """A loop of calls is finished."""
 
-    wall_ms: float
-    """The time of one call in ms, by the candidate's clock."""
     written_over: tuple[bool, ...]
     """For each call, whether a later one reused the memory of its output."""
     non_tensors: tuple[tuple[str, ...], ...]
@@ -109,36 +115,41 @@ def read_called(frame: dict[str, Any]) -> Called:
         _demand(_is_time(frame[name]))
     _demand(frame["device_ms"] > 0)  # a call with a time of 0 would not be counted
     _demand(isinstance(frame["blocked"], bool))
-    for name in ("non_tensors", "notes"):
-        _demand(isinstance(frame[name], list) and all(isinstance(text, str) for text in frame[name]))
-    notes = tuple(note[:LONGEST_NOTE] for note in frame["notes"][:MOST_NOTES])
+    plain, = _plain_outputs([frame["non_tensors"]], 1)
     sample = Sample(float(frame["device_ms"]), float(frame["drain_ms"]), frame["blocked"])
-    return Called(sample, tuple(frame["non_tensors"]), notes, _activities(frame["activities"]))
+    return Called(sample, plain, _notes(frame["notes"]), _activities(frame["activities"]))
 
 
-def read_batched(frame: dict[str, Any], calls: int) -> Batched:
-    """Parses the reply to `batch`. Raises CandidateCheated if it has another form or another number of calls."""
-    _require(frame, "batched", {"op", "nonce", "blocked", "non_tensors"})
-    _demand(isinstance(frame["blocked"], bool))
-    return Batched(frame["blocked"], _plain_outputs(frame["non_tensors"], calls))
+def read_holding(frame: Mapping[str, Any]) -> Places | None:
+    """Parses the message that a call or a loop can be released. Returns where its results will be, if it says so.
+
+    Raises CandidateCheated if it has another form.
+    """
+    _require(frame, "held", {"op", "nonce", "places"})
+    return None if frame["places"] is None else _places(frame["places"])
+
+
+def read_held(frame: dict[str, Any]) -> Held:
+    """Parses the reply to `hold`. Raises CandidateCheated if it has another form."""
+    _require(frame, "held call", {"op", "nonce", "places", "non_tensors", "notes"})
+    plain, = _plain_outputs([frame["non_tensors"]], 1)
+    return Held(_places(frame["places"]), plain, _notes(frame["notes"]))
 
 
 def read_rehearsed(frame: dict[str, Any]) -> Rehearsed:
     """Parses the reply to `rehearse`. Raises CandidateCheated if it has another form."""
-    _require(frame, "rehearsed", {"op", "nonce", "blocked", "alone_ms", "alone_blocked"})
-    _demand(isinstance(frame["blocked"], bool) and isinstance(frame["alone_blocked"], bool))
-    _demand(_is_time(frame["alone_ms"]))
-    return Rehearsed(frame["blocked"], Sample(float(frame["alone_ms"]), 0.0, frame["alone_blocked"]))
+    _require(frame, "rehearsed", {"op", "nonce", "places", "alone_ms", "alone_blocked"})
+    _demand(isinstance(frame["alone_blocked"], bool) and _is_time(frame["alone_ms"]))
+    return Rehearsed(_places(frame["places"]), Sample(float(frame["alone_ms"]), 0.0, frame["alone_blocked"]))
 
 
 def read_looped(frame: dict[str, Any], calls: int) -> Looped:
     """Parses the reply to `loop`. Raises CandidateCheated if it has another form or another number of calls."""
-    _require(frame, "looped", {"op", "nonce", "wall_ms", "non_tensors", "written_over"})
-    _demand(type(frame["wall_ms"]) in (int, float) and 0 < frame["wall_ms"] <= LONGEST_MS)
+    _require(frame, "looped", {"op", "nonce", "non_tensors", "written_over"})
     over = frame["written_over"]
     _demand(isinstance(over, list) and len(over) == calls and all(isinstance(each, bool) for each in over))
     _demand(not over[-1])  # no call comes after the last one
-    return Looped(float(frame["wall_ms"]), tuple(over), _plain_outputs(frame["non_tensors"], calls))
+    return Looped(tuple(over), _plain_outputs(frame["non_tensors"], calls))
 
 
 def read_clocked(frame: dict[str, Any]) -> float:
@@ -173,6 +184,19 @@ def read_provenance(frame: dict[str, Any]) -> Provenance:
     return Provenance(frozenset(triton), launches, frozenset(libraries), frame["profiles_itself"])
 
 
+def _places(value: Any) -> Places:
+    _demand(isinstance(value, list) and len(value) <= MOST_PLACES)
+    try:
+        return tuple(None if each is None else Location.parse(each) for each in value)
+    except BadLocation as error:
+        raise CandidateCheated(f"the candidate sent an invalid reply: {error}") from None
+
+
+def _notes(value: Any) -> tuple[str, ...]:
+    _demand(isinstance(value, list) and all(isinstance(text, str) for text in value))
+    return tuple(note[:LONGEST_NOTE] for note in value[:MOST_NOTES])
+
+
 def _plain_outputs(rows: Any, calls: int) -> tuple[tuple[str, ...], ...]:
     _demand(isinstance(rows, list) and len(rows) == calls)
     for row in rows:
@@ -197,7 +221,7 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= LONGEST_NAME
 
 
-def _require(frame: dict[str, Any], operation: str, fields: set[str]) -> None:
+def _require(frame: Mapping[str, Any], operation: str, fields: set[str]) -> None:
     _demand(frame.get("op") == operation and set(frame) == fields)
 
 

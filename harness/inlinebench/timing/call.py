@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -41,7 +41,6 @@ class Clock(Protocol):
     - `touch` reads from each page of a memory range (aligned to 4 bytes), so that no timed call pays for its address
       translation. It is called before `flush`.
     - `null` queues an empty kernel with the given number of blocks per SM (0: a single block).
-    - `sweep` is the part of `flush` that can be queued behind a blocking kernel.
     - `copy` copies bytes from one address to another, in stream order. `finish` uses it.
     - `done` sets a flag when all work queued before it is complete.
     """
@@ -49,7 +48,6 @@ class Clock(Protocol):
     def touch(self, address: int, size: int) -> None: ...
     def null(self, blocks_an_sm: int) -> None: ...
     def flush(self) -> None: ...
-    def sweep(self) -> None: ...
     def block(self, limit_ms: float) -> None: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -80,32 +78,3 @@ def timed_call(
         raise
     clock.release()
     return output, clock.drain()
-
-
-def held_batch(
-    clock: Clock, works: Sequence[Callable[[], Output]], finish: Callable[[int, Output], None],
-    blocking_limit_ms: float, on_queued: Callable[[], None],
-) -> Sample:
-    """Queues several calls behind one blocking kernel and waits for their end.
-
-    After `on_queued`, another process releases the kernel. The sample's `blocked` says whether it was released before
-    its limit; the sample's times are meaningless. Behind a blocking kernel nothing is queued between the calls: another
-    process times the batch, and would have to credit steps that this process may leave out. A limit of 0 ms means no
-    blocking kernel; then L2 is swept before each call.
-    """
-    clock.flush()
-    if blocking_limit_ms > 0:
-        clock.block(blocking_limit_ms)
-    try:
-        clock.start()
-        for index, work in enumerate(works):
-            if blocking_limit_ms <= 0:
-                clock.sweep()
-            finish(index, work())
-        clock.stop()
-        clock.done()
-        on_queued()
-    except BaseException:
-        clock.release()
-        raise
-    return clock.drain()

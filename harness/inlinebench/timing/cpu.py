@@ -26,9 +26,6 @@ class CpuClock:
     def flush(self) -> None:
         """Does nothing: no speedup is reported on the CPU, so its caches need no flush."""
 
-    def sweep(self) -> None:
-        """Does nothing."""
-
     def block(self, limit_ms: float) -> None:
         """Does nothing: work is not queued on the CPU."""
 

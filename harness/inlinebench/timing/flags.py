@@ -40,10 +40,17 @@ class FlagPage:
         """Whether the last blocking kernel reached its limit before it was released."""
         return bool(self._flags.ran_out)
 
+    def wait_until_released(self, seconds: float) -> bool:
+        """Spins until `release` was called, in any process. Returns False after `seconds`."""
+        return self._wait("release", seconds)
+
     def wait_until_done(self, seconds: float) -> bool:
         """Spins until the GPU sets the `done` flag. Returns False after `seconds`."""
+        return self._wait("done", seconds)
+
+    def _wait(self, flag: str, seconds: float) -> bool:
         flags, deadline = self._flags, time.perf_counter() + seconds
-        while not flags.done:
+        while not getattr(flags, flag):
             if time.perf_counter() > deadline:
                 return False
         return True

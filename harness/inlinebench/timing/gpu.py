@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from pathlib import Path
 
 from inlinebench.timing.call import Sample
 from inlinebench.timing.flags import FlagPage
+
+HELD_MS = 500.0
+"""How long a held call waits for its release, in ms. The judge needs a few milliseconds."""
 
 
 class ClockError(RuntimeError):
@@ -26,9 +30,12 @@ class GpuClock:
         self._library.clock_open.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
         self._library.clock_copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         self._library.clock_touch.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-        self._library.clock_copy_rows.argtypes = [
-            ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+        self._library.clock_move.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         self._library.clock_stand_in.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t]
+        self._library.clock_hold.argtypes = [ctypes.c_double]
+        self._library.clock_map.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)]
+        self._library.clock_unmap.argtypes = [ctypes.c_void_p]
+        self._library.clock_release_other.argtypes = [ctypes.c_void_p]
         self._blocking_wanted = False
         self._page = page  # the GPU writes to it for as long as this process lives
         self._check(self._library.clock_open(device, page.address, page.bytes))
@@ -70,12 +77,48 @@ class GpuClock:
         self._check(self._library.clock_drain(ctypes.byref(device_ms), ctypes.byref(drain_ms), ctypes.byref(ran_out)))
         return Sample(device_ms.value, drain_ms.value, blocked=self._blocking_wanted and not ran_out.value)
 
+    def synchronize(self) -> None:
+        """Waits for the device."""
+        self._check(self._library.clock_synchronize())
+
+    def wait_for_release(self, announce: Callable[[], None]) -> None:
+        """Waits on the host until another process sets the flag that releases a blocking kernel, at most `HELD_MS`.
+
+        Calls `announce` when it begins to wait.
+        """
+        self._library.clock_reset()
+        announce()
+        self._page.wait_until_released(HELD_MS / 1e3)
+
+    def hold(self) -> None:
+        """Queues a kernel that holds up the default stream until another process releases it, at most `HELD_MS`."""
+        self._check(self._library.clock_hold(HELD_MS))
+
+    def map(self, page: FlagPage) -> int:
+        """Maps the flags of another process, and returns their address for `release_other`."""
+        mapped = ctypes.c_void_p()
+        self._check(self._library.clock_map(page.address, page.bytes, ctypes.byref(mapped)))
+        assert mapped.value is not None
+        return mapped.value
+
+    def unmap(self, page: FlagPage) -> None:
+        """Reverses `map`."""
+        self._check(self._library.clock_unmap(page.address))
+
+    def release_other(self, flags: int) -> None:
+        """Queues the release of what another process holds."""
+        self._check(self._library.clock_release_other(flags))
+
+    def gather(self) -> None:
+        """Queues a short wait, so that what the host queues after it runs without a gap."""
+        self._check(self._library.clock_gather())
+
     def stamp_begin(self) -> None:
-        """Queues the stamp of the beginning of a batch, by the GPU's own time."""
+        """Queues the stamp of the beginning of a held call, by the GPU's own time."""
         self._check(self._library.clock_stamp(0))
 
     def stamp_end(self) -> None:
-        """Queues the stamp of the end of a batch."""
+        """Queues the stamp of the end of a held call."""
         self._check(self._library.clock_stamp(1))
 
     def between_stamps(self) -> float:
@@ -84,12 +127,9 @@ class GpuClock:
         self._check(self._library.clock_between(ctypes.byref(ms)))
         return ms.value
 
-    def copy_rows(self, target: tuple[int, int], source: tuple[int, int], row_bytes: int, rows: int) -> None:
-        """Queues a kernel that copies rows of bytes. Target and source are each an address and a distance of rows.
-
-        All sizes are in bytes and multiples of 16.
-        """
-        self._check(self._library.clock_copy_rows(*target, *source, row_bytes, rows))
+    def move(self, target: int, source: int, size: int) -> None:
+        """Queues a kernel that copies bytes from one address of the device to another."""
+        self._check(self._library.clock_move(target, source, size))
 
     def stand_in(self, inputs: int, input_bytes: int, outputs: int, output_bytes: int) -> None:
         """Queues a kernel that reads and writes memory at two addresses. All sizes are multiples of 16."""

@@ -26,6 +26,7 @@ namespace {
 
 constexpr int kBlockingThreads = 512;  // divides the thread slots of an SM on every architecture (1024, 1536, 2048)
 constexpr unsigned kPollNanoseconds = 200;
+constexpr uint64_t kGatherNanoseconds = 100000;
 constexpr int kFlushThreads = 256;
 constexpr size_t kTouchApart = (64 << 10) / sizeof(float);  // the smallest page that large allocations lie in
 
@@ -42,7 +43,8 @@ struct Clock {
   float* flush_buffer = nullptr;
   float* flush_sink = nullptr;
   size_t flush_count = 0;            // floats
-  uint64_t* stamps = nullptr;        // device memory: the GPU's time in ns at the beginning and at the end of a batch
+  uint64_t* stamps = nullptr;        // host memory: the GPU's time in ns at the beginning and at the end of a held call
+  uint64_t* mapped_stamps = nullptr; // the device address of the same memory
   int sms = 0;
   int blocking_blocks = 0;
   cudaEvent_t begin = nullptr;
@@ -108,21 +110,32 @@ extern "C" __global__ void inlinebench_done(Flags* flags) {
   flags->done = 1;
 }
 
-extern "C" __global__ void inlinebench_stamp(uint64_t* stamp) { *stamp = nanoseconds(); }
-
-// Copies a row of `count` vectors for each y of the grid; the pitches are in vectors. Not a memcpy, because a copy engine
-// could run at the same time as another process's kernels, and a kernel cannot.
-extern "C" __global__ void inlinebench_copy_rows(float4* target, size_t target_pitch, const float4* source,
-                                                 size_t source_pitch, size_t count) {
-  target += blockIdx.y * target_pitch;
-  source += blockIdx.y * source_pitch;
-  const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
-  for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
-    target[i] = source[i];
-  }
+// Releases a blocking kernel of another process, whose flags these are.
+extern "C" __global__ void inlinebench_release(Flags* flags) {
+  __threadfence_system();
+  flags->release = 1;
 }
 
-// Reads all inputs and writes all outputs of a call: the work of a rehearsal.
+// Waits, so that the host can queue what follows while it runs: then no other process gets the GPU in between.
+extern "C" __global__ void inlinebench_gather() {
+  const uint64_t end = nanoseconds() + kGatherNanoseconds;
+  while (nanoseconds() < end) __nanosleep(kPollNanoseconds);
+}
+
+extern "C" __global__ void inlinebench_stamp(uint64_t* stamp) { *stamp = nanoseconds(); }
+
+// Copies bytes, `vectors` times 16 of them in vectors. Not a memcpy, because a copy engine could run at the same time as
+// another process's kernels, and a kernel cannot.
+extern "C" __global__ void inlinebench_copy(char* target, const char* source, size_t vectors, size_t bytes) {
+  const size_t first = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+  for (size_t i = first; i < vectors; i += stride) {
+    reinterpret_cast<float4*>(target)[i] = reinterpret_cast<const float4*>(source)[i];
+  }
+  for (size_t i = vectors * sizeof(float4) + first; i < bytes; i += stride) target[i] = source[i];
+}
+
+// Reads all inputs and writes all outputs of a call: the work of a stand-in.
 extern "C" __global__ void inlinebench_stand_in(const float4* inputs, size_t input_count, float4* outputs,
                                                 size_t output_count, float* sink) {
   float sum = 0.f;
@@ -158,7 +171,9 @@ int clock_open(int device, void* page, size_t page_bytes) {
   RETURN_IF_FAILED(cudaHostGetDevicePointer(&state.mapped, state.host, 0));
   RETURN_IF_FAILED(cudaMalloc(&state.relay, sizeof(int)));
   RETURN_IF_FAILED(cudaMalloc(&state.flush_sink, sizeof(float)));
-  RETURN_IF_FAILED(cudaMalloc(&state.stamps, 2 * sizeof(uint64_t)));
+  // Not device memory, which another process could open by a guessed IPC handle.
+  RETURN_IF_FAILED(cudaHostAlloc(&state.stamps, 2 * sizeof(uint64_t), cudaHostAllocMapped));
+  RETURN_IF_FAILED(cudaHostGetDevicePointer(&state.mapped_stamps, state.stamps, 0));
   const size_t bytes = 2 * static_cast<size_t>(properties.l2CacheSize);
   state.flush_count = bytes / sizeof(float4);
   RETURN_IF_FAILED(cudaMalloc(&state.flush_buffer, state.flush_count * sizeof(float4)));
@@ -190,13 +205,25 @@ int clock_flush() {
   return clock_sweep();
 }
 
-int clock_block(double limit_ms) {
+void clock_reset() {
   state.host->release = 0;
   state.host->ran_out = 0;
   state.host->done = 0;
+}
+
+int clock_block(double limit_ms) {
+  clock_reset();
   RETURN_IF_FAILED(cudaMemsetAsync(state.relay, 0, sizeof(int)));
   inlinebench_block<<<state.blocking_blocks, kBlockingThreads>>>(state.mapped, state.relay,
                                                    static_cast<uint64_t>(limit_ms * 1e6));
+  return cudaGetLastError();
+}
+
+// Blocks only this stream, by a single thread: what else runs on the GPU meanwhile counts as well for another process's
+// stamps, and the GPU has little to save and restore when it changes between the processes.
+int clock_hold(double limit_ms) {
+  clock_reset();
+  inlinebench_block<<<1, 1>>>(state.mapped, state.relay, static_cast<uint64_t>(limit_ms * 1e6));
   return cudaGetLastError();
 }
 
@@ -224,31 +251,46 @@ int clock_done() {
   return cudaGetLastError();
 }
 
-// Takes the GPU's time when all work queued before is complete. `which`: 0 is the beginning of a batch, 1 its end.
+// Takes the GPU's time when all work queued before is complete. `which`: 0 is the beginning of a held call, 1 its end.
 int clock_stamp(int which) {
-  inlinebench_stamp<<<1, 1>>>(state.stamps + which);
+  inlinebench_stamp<<<1, 1>>>(state.mapped_stamps + which);
+  return cudaGetLastError();
+}
+
+int clock_gather() {
+  inlinebench_gather<<<1, 1>>>();
+  return cudaGetLastError();
+}
+
+// Maps the flags of another process, so that kernels of this one can set them.
+int clock_map(void* page, size_t page_bytes, void** mapped) {
+  RETURN_IF_FAILED(cudaHostRegister(page, page_bytes, cudaHostRegisterMapped));
+  return cudaHostGetDevicePointer(mapped, page, 0);
+}
+
+int clock_unmap(void* page) { return cudaHostUnregister(page); }
+
+int clock_release_other(void* mapped) {
+  inlinebench_release<<<1, 1>>>(static_cast<Flags*>(mapped));
   return cudaGetLastError();
 }
 
 // Waits for the device. Returns the time between the two stamps in ms.
 int clock_between(double* ms) {
-  uint64_t stamps[2];
-  RETURN_IF_FAILED(cudaMemcpy(stamps, state.stamps, sizeof stamps, cudaMemcpyDeviceToHost));
-  *ms = (static_cast<double>(stamps[1]) - static_cast<double>(stamps[0])) * 1e-6;
+  RETURN_IF_FAILED(cudaDeviceSynchronize());
+  *ms = (static_cast<double>(state.stamps[1]) - static_cast<double>(state.stamps[0])) * 1e-6;
   return cudaSuccess;
 }
 
-// All sizes are in bytes, and multiples of 16.
-int clock_copy_rows(void* target, size_t target_pitch, const void* source, size_t source_pitch, size_t row_bytes,
-                    int rows) {
-  const size_t count = row_bytes / sizeof(float4);
-  if (count == 0 || rows == 0) return cudaSuccess;
-  const size_t needed = (count + kFlushThreads - 1) / kFlushThreads;
+// Copies from one address to another on this device by a kernel.
+int clock_move(void* target, const void* source, size_t bytes) {
+  if (bytes == 0) return cudaSuccess;
+  const bool aligned = (reinterpret_cast<uintptr_t>(target) | reinterpret_cast<uintptr_t>(source)) % sizeof(float4) == 0;
+  const size_t vectors = aligned ? bytes / sizeof(float4) : 0;
+  const size_t needed = ((aligned ? vectors : bytes) + kFlushThreads - 1) / kFlushThreads + 1;
   const size_t most = static_cast<size_t>(state.sms) * 8;
-  const dim3 grid(static_cast<unsigned>(needed < most ? needed : most), static_cast<unsigned>(rows));
-  inlinebench_copy_rows<<<grid, kFlushThreads>>>(static_cast<float4*>(target), target_pitch / sizeof(float4),
-                                                 static_cast<const float4*>(source), source_pitch / sizeof(float4),
-                                                 count);
+  inlinebench_copy<<<static_cast<unsigned>(needed < most ? needed : most), kFlushThreads>>>(
+      static_cast<char*>(target), static_cast<const char*>(source), vectors, bytes);
   return cudaGetLastError();
 }
 
@@ -258,6 +300,8 @@ int clock_stand_in(const void* inputs, size_t input_bytes, void* outputs, size_t
       output_bytes / sizeof(float4), state.flush_sink);
   return cudaGetLastError();
 }
+
+int clock_synchronize() { return cudaDeviceSynchronize(); }
 
 void clock_release() { state.host->release = 1; }
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 
 from inlinebench.timing.call import Clock, Sample, timed_call
 from inlinebench.timing.profile import TraceError, Tracer
@@ -22,7 +23,7 @@ from inlinebench.timing.statistics import midmean
 BLOCKS_AN_SM = (0, 4)
 """Grid sizes of the empty kernel: a single block, and 4 blocks per SM. Their mean predicts other kernels better than
 either."""
-CALLS, TRACED_CALLS = 100, 25
+CALLS, TRACED_CALLS, EMPTY_CALLS = 100, 25, 15
 """Calls for each grid size. A call scatters by 0.13 µs, so the result is known within 0.01 µs."""
 BLOCKING_MS = 50.0
 WAKING_S = 0.05
@@ -66,6 +67,11 @@ def shown_ms(clock: Clock) -> float:
         _call(clock, 0)
     samples = {blocks: [_call(clock, blocks) for _ in range(CALLS)] for blocks in BLOCKS_AN_SM}
     return _mean({blocks: [each.device_ms for each in found if each.blocked] for blocks, found in samples.items()})
+
+
+def empty_ms(clock: Clock) -> float:
+    """Returns the time between two time stamps with nothing between them, in ms. Every sample includes it."""
+    return median(timed_call(clock, lambda: None, lambda _: None, BLOCKING_MS)[1].device_ms for _ in range(EMPTY_CALLS))
 
 
 def null_ms(clock: Clock, tracer: Tracer) -> float | None:

@@ -182,7 +182,7 @@ def open_arena(exported: dict[str, Any], device: torch.device, fd: int | None) -
         assert fd is not None
         return _map_file(fd, exported["size"])
     torch.cuda.set_device(device)
-    handle = _IpcHandle.from_buffer_copy(bytes.fromhex(exported["handle"]))
+    handle = IpcHandle.from_buffer_copy(bytes.fromhex(exported["handle"]))
     pointer = ctypes.c_void_p()
     # 1 is cudaIpcMemLazyEnablePeerAccess, the only flag that CUDA defines.
     status = cuda_runtime().cudaIpcOpenMemHandle(ctypes.byref(pointer), handle, ctypes.c_uint(1))
@@ -190,7 +190,12 @@ def open_arena(exported: dict[str, Any], device: torch.device, fd: int | None) -
     return _wrap_pointer(pointer.value, exported["size"], device)
 
 
-class _IpcHandle(ctypes.Structure):
+def close_arena(opened: torch.Tensor) -> None:
+    """Closes an arena on a GPU that `open_arena` opened. Its memory is not freed before."""
+    _checked(cuda_runtime().cudaIpcCloseMemHandle(ctypes.c_void_p(opened.data_ptr())), "cudaIpcCloseMemHandle")
+
+
+class IpcHandle(ctypes.Structure):
     """`cudaIpcMemHandle_t`, which is passed by value."""
 
     _fields_ = (("reserved", ctypes.c_char * 64),)

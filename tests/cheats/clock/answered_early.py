@@ -1,8 +1,8 @@
-"""Answers for a batch as soon as it is released, while the GPU works on; a twentieth of the time is reported.
+"""Answers for a held call as soon as it is queued, while the GPU works on; a twentieth of the time is reported.
 
-Mechanism: stopping the process doesn't stop the GPU, and the judge compares the batch's outputs one after the other,
-each after a run of the reference: every one would be there when its turn comes. Profiled calls would show the spin; an
-edited frame hides it. Caught because all outputs are copied at the moment of the answer.
+Mechanism: stopping the process doesn't stop the GPU, and the judge compares the outputs after a run of the reference,
+when they would be there. Profiled calls would show the spin; an edited frame hides it. Caught because the judge copies
+the outputs at the moment of the answer, before it takes the time.
 """
 
 import time
@@ -19,26 +19,24 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "of several ("
+CAUGHT_BY = "a held call ("
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 1_000_000
 
-in_batch: list[bool] = []
 plain_drain, plain_send = GpuClock.drain, Channel.send
 
 
 def done(self: GpuClock) -> None:
-    in_batch.append(True)
     self._page._flags.done = 1
 
 
+def synchronize(self: GpuClock) -> None:
+    while not self._page._flags.release:
+        time.sleep(0)
+
+
 def drain(self: GpuClock) -> Sample:
-    if in_batch:
-        in_batch.clear()
-        while not self._page._flags.release:
-            time.sleep(0)
-        return Sample(0.05, 0.0, blocked=True)
     sample = plain_drain(self)
     return replace(sample, device_ms=sample.device_ms / 20)
 
@@ -50,7 +48,7 @@ def send(self: Channel, frame: dict[str, Any], *timeout: Any) -> None:
     plain_send(self, frame, *timeout)
 
 
-GpuClock.done, GpuClock.drain, Channel.send = done, drain, send
+GpuClock.done, GpuClock.synchronize, GpuClock.drain, Channel.send = done, synchronize, drain, send
 
 
 class ModelNew(nn.Module):

@@ -1,8 +1,8 @@
-"""Sets the flag that tells the judge of a batch's end by itself, and reports a twentieth of each time.
+"""Sets the flag that tells the judge of a held call's end by itself, and reports a twentieth of each time.
 
 Mechanism: the page of flags belongs to the candidate as much as to the judge, and with the flag up early no work seems
 to be left. Profiled calls would show the spin; an edited frame hides it. Caught because the flag only tells the judge
-when to copy the outputs: those of unfinished calls are missing.
+when to copy the outputs: those of an unfinished call are missing.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "of several ("
+CAUGHT_BY = "a held call ("
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 2_000_000

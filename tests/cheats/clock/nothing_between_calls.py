@@ -1,8 +1,8 @@
-"""Leaves out what the harness queues between the calls of a batch, and reports four tenths of each time.
+"""Leaves out what the harness queues beside a held call, and reports a tenth of each time.
 
-Mechanism: what a batch costs apart from its calls is subtracted from its time. The sweep of L2 is not made, and the
-outputs are written to the judge's buffers at once, so that nothing is copied. Caught because nothing is subtracted that
-a candidate could leave out, but for the copies of the outputs.
+Mechanism: what a held call costs apart from the solution is subtracted from its time. The sweep of L2 is not made, and
+the outputs are written to the judge's buffers at once, so that nothing would have to be copied. Caught because nothing
+is subtracted that a candidate could leave out: the judge sweeps and copies by itself.
 """
 
 import sys
@@ -30,7 +30,7 @@ plain_drain, plain_copy, plain_send = GpuClock.drain, GpuClock.copy, Channel.sen
 
 def drain(self: GpuClock) -> Sample:
     sample = plain_drain(self)
-    return replace(sample, device_ms=0.4 * sample.device_ms)
+    return replace(sample, device_ms=0.1 * sample.device_ms)
 
 
 def copy(self: GpuClock, target: int, source: int, size: int) -> None:
@@ -53,12 +53,12 @@ GpuClock.drain, GpuClock.copy, GpuClock.sweep, Channel.send = drain, copy, sweep
 
 
 def shared_output() -> torch.Tensor | None:
-    """The judge's buffer for the output of this call of a batch."""
+    """The judge's buffer for the output of a held call."""
     caller, buffers, frame = None, None, sys._getframe(1)
     while frame is not None:
         if caller is None and "buffers" in frame.f_locals:
             caller, buffers = frame.f_locals["self"], frame.f_locals["buffers"]
-        if frame.f_code.co_name == "held_batch":
+        if frame.f_code.co_name == "hold":
             return view(caller._arena, buffers.outputs[0])
         frame = frame.f_back
     return None

@@ -1,9 +1,9 @@
 """Releases the hold itself, works and waits without one, and starts the clock again for one likely pass.
 
 Mechanism: releasing early lets `forward` wait for the device without the hold running out, so the call still counts
-as held. The slow part is over before the start event that counts. Caught in the batch that the judge clocks from
-outside: its inputs are written just before the judge's own release, and work that didn't wait for that has read
-something else.
+as held. The slow part is over before the start event that counts. Caught in the calls that the judge clocks from
+outside: it writes their inputs just before its own release, and work that didn't wait for that has read something
+else.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "of several ("
+CAUGHT_BY = "a held call ("
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 2_000_000

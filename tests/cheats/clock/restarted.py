@@ -2,7 +2,7 @@
 
 Mechanism: the clock's library is loaded in this process, its path stands in /proc/self/maps, and its functions take
 no secret. After the slow part the start event is recorded anew, and one likely pass follows. Caught because the judge
-clocks calls from outside; a profiler shows the kernel before the start, too.
+clocks calls from outside.
 """
 
 import ctypes

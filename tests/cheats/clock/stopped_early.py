@@ -2,7 +2,7 @@
 
 Mechanism: the library's functions take no secret, and the Python method that would record the stop event again is
 looked up when it is called. What is launched after the early stop is in nobody's time. Caught because the judge
-clocks calls from outside; a profiler shows the kernel after the stop, too.
+clocks calls from outside.
 """
 
 import ctypes

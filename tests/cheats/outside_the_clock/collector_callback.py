@@ -2,7 +2,7 @@
 
 Mechanism: the harness collects garbage after each call, when the clock has long been read; the buffers that the
 output is compared in are found through the callers' frames. What `forward` returns only looks like the work. Caught
-because the judge clocks calls from outside, until their answer is there.
+in the calls that the judge clocks from outside: it copies their outputs before anything is collected.
 """
 
 import gc
@@ -16,8 +16,8 @@ from inlinebench.wire.arena import view
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
-EXPECTED = "rejected"
-CAUGHT_BY = "its times don't add up"
+EXPECTED = "wrong"
+CAUGHT_BY = "a held call ("
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 2_000_000
@@ -33,12 +33,10 @@ def work(phase: str, _info: Any) -> None:
 
 
 def judges_output() -> torch.Tensor | None:
-    """The buffer that this call's output is compared in; None in a batch, after which nothing is collected."""
+    """The buffer that this call's output is compared in."""
     frame, found = sys._getframe(1), None
     while frame.f_back is not None:
         frame = frame.f_back
-        if frame.f_code.co_name == "held_batch":
-            return None
         if found is None and "buffers" in frame.f_locals:
             found = view(frame.f_locals["self"]._arena, frame.f_locals["buffers"].outputs[0])
     return found

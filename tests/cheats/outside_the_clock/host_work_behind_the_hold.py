@@ -3,7 +3,7 @@
 Mechanism: behind the hold the host has all the time it wants before the first time stamp. The copy engine needs no
 SM, so inputs come to the host and the result goes to the device on another stream, hold or no hold; timed is one pass
 that moves the result. Where the inputs are those of the last call (not written yet), the call is honest, and slow.
-Caught because the judge also queues calls before it writes their inputs, and clocks these from outside.
+Caught because the judge also holds calls before it writes their inputs, and clocks these from outside.
 """
 
 import torch
@@ -13,7 +13,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "of several ("
+CAUGHT_BY = "a held call ("
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 2_000_000

@@ -2,7 +2,7 @@
 
 Mechanism: before each call `torch.empty` takes the blocks that outputs will lie in, for the poison, and the object
 that calls it holds the inputs. `forward` then makes one pass that looks like the work and returns what is there
-already. Caught because the judge clocks calls from outside; a profiler shows the kernel before the start.
+already. Caught because the judge clocks calls from outside.
 """
 
 import sys

@@ -2,8 +2,7 @@
 
 Mechanism: torch's default generator is seeded between writing the inputs and the start event, and the caller's local
 variables hold the inputs. `forward` then makes one pass that looks like the work and returns what is there already.
-Caught because the judge clocks calls from outside, with all that belongs to them; a profiler shows the kernel before
-the start.
+Caught because the inputs of the calls that the judge clocks from outside are written after the seed is set.
 """
 
 import sys
@@ -14,8 +13,8 @@ from torch import nn
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
-EXPECTED = "rejected"
-CAUGHT_BY = "its times don't add up"
+EXPECTED = "wrong"
+CAUGHT_BY = "a held call ("
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 2_000_000

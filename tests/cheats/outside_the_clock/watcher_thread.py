@@ -3,7 +3,7 @@
 Mechanism: the judge writes the inputs, then asks; in between the buffers can be read already, those of calls before and
 those that lie as far behind. A row tells the thread that they changed, and `forward`, which gives the thread some time,
 that the output it finds belongs to what is there now; both read it with the copy engine, for which no hold is in the
-way. Caught because its kernels run before the clock starts, as the profiler shows.
+way. Caught because the inputs of a held call are written after it was queued.
 """
 
 import ctypes
@@ -17,8 +17,8 @@ from torch import nn
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
-EXPECTED = "rejected"
-CAUGHT_BY = "a kernel ran before the clock started"
+EXPECTED = "wrong"
+CAUGHT_BY = "a held call ("
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 200_000

@@ -1,8 +1,7 @@
-"""Reads the profile of a call: which kernels ran, where they come from, and whether they ran between the time stamps.
+"""Reads the profile of a call: which kernels ran, and where they come from.
 
 The profile comes from the candidate's process, so a solution could hide work from it, or forge where a kernel comes
-from. A clean profile therefore proves nothing about times. If a solution leaves hidden work out of its reported times,
-the outside clock finds them too short.
+from. It is no evidence about times: those that leave out hidden work are too short by the outside clock.
 """
 
 from __future__ import annotations
@@ -96,18 +95,12 @@ class Origins:
 class Profile:
     """The GPU activities of one call, between the end of the blocking kernel and the second time stamp."""
 
-    busy_ms: float
-    """How long at least one activity ran, in ms."""
     own_share: float
     """The share of the activities' total time that the solution's own kernels take."""
     top: tuple[KernelShare, ...]
     """The activities that take the most time."""
     library: dict[str, float]
     """The time in ms of each library kernel, by name."""
-    early: str
-    """The name of a kernel that ran before the first time stamp. Empty if none did."""
-    late: str
-    """The name of a kernel that ran after the second time stamp. Empty if none did."""
 
 
 def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -> Profile | None:
@@ -120,13 +113,7 @@ def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -
         return None
     block, stop = clock
     foreign = [activity for activity in activities if not activity.name.startswith(HARNESS)]
-    kernels = [activity for activity in foreign if not activity.name.startswith(COPIES)]
     within = [activity for activity in foreign if block.end_us - SLACK_US <= activity.begin_us < stop.begin_us]
-    early = [
-        activity for activity in kernels if activity.begin_us < block.end_us - SLACK_US
-        and (activity.begin_us >= block.begin_us or origin(activity.name) in (OWN, TRITON))
-    ]
-    late = [activity for activity in kernels if activity.begin_us >= stop.begin_us]
     durations: dict[str, float] = {}
     for activity in within:
         durations[activity.name] = durations.get(activity.name, 0.0) + (activity.end_us - activity.begin_us) / 1e3
@@ -134,12 +121,9 @@ def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -
     ranked = sorted(durations.items(), key=lambda pair: -pair[1])
     own = sum(ms for name, ms in ranked if origin(name) in (OWN, TRITON))
     return Profile(
-        busy_ms=_union_us(within) / 1e3,
         own_share=min(1.0, own / total) if total else 0.0,
         top=tuple(KernelShare(name, origin(name), ms, ms / total) for name, ms in ranked[:MOST_SHOWN] if total),
         library={name: ms for name, ms in ranked if origin(name) == LIBRARY},
-        early=early[0].name if early else "",
-        late=late[0].name if late else "",
     )
 
 
@@ -154,15 +138,6 @@ def _clock(activities: Sequence[Activity]) -> tuple[Activity, Activity] | None:
     stop = next((activity for activity in activities if block and activity.name == STOP
                  and activity.begin_us >= block.end_us), None)
     return None if block is None or stop is None else (block, stop)
-
-
-def _union_us(activities: Iterable[Activity]) -> float:
-    """Returns how long at least one of the activities ran, in µs. They must be in order of their begins."""
-    covered, end = 0.0, float("-inf")
-    for activity in activities:
-        covered += max(0.0, activity.end_us - max(end, activity.begin_us))
-        end = max(end, activity.end_us)
-    return covered
 
 
 def _base(name: str) -> str:

@@ -1,148 +1,172 @@
-"""Checks a candidate's times with the judge's own clock, the GPU's time in kernels of the judge.
+"""Times single calls of a candidate by the judge's own clock: the GPU's time, which kernels of the judge take.
 
-A candidate's times come from its own process, where a solution could falsify them. So after the counted calls, the
-candidate queues a batch of calls behind one blocking kernel, and only then does the judge write the inputs. Nothing can
-be computed earlier. A kernel of the judge's takes the GPU's time before the first input is written, and another one
-when all outputs have been copied away; all outputs are compared. So the work was done between these two stamps,
-whatever the candidate says about its progress. What a batch costs apart from its calls is known from a rehearsal with a
-stand-in of known duration (`inlinebench.evaluation.integrity.rehearsal`).
+The times in a candidate's replies come from its own process, where a solution could falsify them. So the candidate
+holds some calls: it queues a call behind a blocking kernel, or waits on the host if the solution waits for the device.
+Only then does the judge
+
+1. take the GPU's time,
+2. write the inputs, sweep L2, and release the call, by kernels that no other process's work comes between,
+3. wait for the flag that it is done,
+4. copy all that the reference writes too: outputs, states, and inputs that are changed in place,
+5. take the GPU's time again.
+
+All of it happens on the GPU between two stamps, and what was copied is compared. So the work was done between the
+stamps, whatever the candidate says. No word of it decides whether a call counts: before its release it does not know
+the inputs. Outputs are copied from where the candidate allocated them, so that no copy of its own has to be credited.
+
+A call of a stand-in of known duration takes the same steps in another process, right before each held call. The
+difference between the two is by how much the solution takes longer than the stand-in (`held_times`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
-from inlinebench.evaluation.integrity.rows import RowCopier
+import torch
+
+from inlinebench.evaluation.failures import raise_failure
+from inlinebench.problem.workload import Received, Workload
+from inlinebench.process.candidate_process import CandidateCheated, CandidateProcess
+from inlinebench.process.replies import Places, read_holding
 from inlinebench.timing.flags import FlagPage
-from inlinebench.timing.lower_bounds import BatchCosts, Surroundings
+from inlinebench.timing.gpu import HELD_MS, GpuClock
+from inlinebench.wire.arena import TensorSpec
+from inlinebench.wire.device_memory import BadLocation, Importer
 
-BATCH_MS = 4.0
-"""The least time of a batch by the reported times, in ms. A long batch makes fixed costs negligible."""
-BLOCKING_MS = 500.0
-"""The limit of the blocking kernel of a batch."""
-LATEST = 0.8
-"""The share of this limit after which the judge no longer writes inputs, because the blocking kernel could time out
-meanwhile."""
+LATEST = 0.5
+"""The share of `HELD_MS` after which the judge does not release a call, because it could begin by itself meanwhile."""
 PATIENCE_S = 10.0
-"""How long to wait for the GPU's flag that a batch is done, in seconds. A batch takes a few milliseconds, unless a
-single call takes longer."""
-
-TOLERANCE, SLACK_MS = 0.05, 0.005
-"""How far the least time of a call may exceed the reported time, which then stands: the larger of a share and ms."""
-FAR_TOLERANCE, FAR_SLACK_MS, FAR_SPREADS = 0.25, 0.01, 2.0
-"""Beyond this, times are rejected: the larger of a share and ms, and so many spreads of a batch more."""
+"""How long to wait for the GPU's flag that a call is done, in seconds."""
 
 
-class Stamps(RowCopier, Protocol):
-    """The operations of `GpuClock` that write, time and read a batch in the judge's process."""
+class Finished(Protocol):
+    """A reply to a request that holds a call."""
 
-    def stamp_begin(self) -> None: ...
-    def stamp_end(self) -> None: ...
-    def between_stamps(self) -> float: ...
-    def sweep(self) -> None: ...
+    @property
+    def places(self) -> Places:
+        """Where the results of the call are."""
 
 
-class Stopwatch:
-    """Times a batch. Call `start` when the candidate has queued it and `stop` when it has replied.
-
-    Args:
-        page: the flags of the blocking kernel. None: there is no blocking kernel, and time runs on the host's clock,
-            from the construction to the reply.
-        stamps: takes the GPU's time.
-        write: queues the copy of the inputs into the shared buffers.
-        read: queues the copy of the outputs out of the shared buffers.
-        synchronize: waits for the device.
-
-    `wrote` is whether the inputs were written. They are not if the blocking kernel timed out, because calls may have
-    started by then.
-    """
-
-    def __init__(
-        self, page: FlagPage | None, stamps: Stamps, write: Callable[[], None], read: Callable[[], None],
-        synchronize: Callable[[], None],
-    ) -> None:
-        self._page, self._stamps, self._write, self._read = page, stamps, write, read
-        self._synchronize = synchronize
-        self._took_ms: float | None = None
-        self.wrote = page is None
-        if page is None:
-            write()
-            synchronize()
-        self._begin = time.perf_counter_ns()
-
-    def start(self) -> None:
-        """Writes the inputs, releases the blocking kernel, waits for the GPU's flag, and copies the outputs.
-
-        The flag only says when to look. It may be forged: outputs that are not complete when they are copied are wrong.
-        """
-        if self._page is None:
-            return
-        if self._page.ran_out or time.perf_counter_ns() - self._begin > LATEST * BLOCKING_MS * 1e6:
-            return  # without releasing it, so that all calls run on the same inputs
-        self._stamps.stamp_begin()  # first, because a solution can wait for the first input by itself
-        self._write()
-        self._stamps.sweep()
-        self._synchronize()
-        self.wrote = True
-        self._page.release()
-        self._page.wait_until_done(PATIENCE_S)
-        self._read()
-        self._stamps.stamp_end()  # last, because work goes on while another process preempts the copy
-        self._took_ms = self._stamps.between_stamps()
-
-    def stop(self) -> float:
-        """Returns the time of the batch in ms, and has copied the outputs. Call it when the candidate has replied."""
-        now = time.perf_counter_ns()
-        if self._took_ms is None:
-            self._read()
-            self._synchronize()
-        return (now - self._begin) / 1e6 if self._took_ms is None else self._took_ms
+Reply = TypeVar("Reply", bound=Finished)
 
 
 @dataclass(frozen=True)
-class BatchTime:
-    """The time of a batch behind a blocking kernel, and what follows from it. All times are in ms."""
+class Request:
+    """What to ask a candidate for."""
 
-    calls: int
-    took_ms: float
-    """The time between the judge's stamps."""
-    costs: BatchCosts
-    """The costs of a batch apart from its calls."""
-    reported_ms: float
-    """The reported time of a call."""
-
-    @property
-    def least_ms(self) -> float:
-        """The least time of a call that explains the batch."""
-        costs = self.costs
-        # The dirty L2 lines of a call slow down the next one, by at most the time in which it can have written them.
-        left = min(costs.left_ms, self.reported_ms) * (self.calls - 1) / self.calls
-        return (self.took_ms - costs.of(self.calls) - costs.spread_ms) / self.calls - left
-
-    @property
-    def explained(self) -> bool:
-        """Whether the reported time explains the batch, so that it stands."""
-        return self.least_ms <= self.reported_ms + max(TOLERANCE * self.reported_ms, SLACK_MS)
-
-    @property
-    def contradicted(self) -> bool:
-        """Whether the reported time is so far from the least one that no disturbance explains it."""
-        far = max(FAR_TOLERANCE * self.reported_ms, FAR_SLACK_MS) + FAR_SPREADS * self.costs.spread_ms / self.calls
-        return self.least_ms > self.reported_ms + far
+    operation: str
+    number: int
+    """The set of buffers."""
+    inputs: Sequence[torch.Tensor]
+    """The judge's private copy of the inputs."""
+    states: Sequence[str]
+    """The names of the states that the candidate gives, in its order."""
+    on_host: bool
+    """Whether the call waits for its release on the host, since it cannot be queued."""
+    facts: Mapping[str, Any]
+    """The other facts of the request."""
 
 
-def calls_in_batch(reported_ms: float, most: int) -> int:
-    """Returns how many calls a batch should have, given the reported time of a call and the most calls."""
-    return max(1, min(most, int(BATCH_MS / max(reported_ms, 1e-4)) + 1))
+class OutsideClock:
+    """Times held calls of one process. `received` has what the last call wrote, in the judge's memory."""
+
+    def __init__(self, workload: Workload, process: CandidateProcess, clock: GpuClock) -> None:
+        self._workload, self._process, self._clock = workload, process, clock
+        arena = workload.arena.bytes
+        self._importer = Importer((arena.data_ptr(), arena.numel()))
+        assert process.page is not None  # every process on a GPU has one
+        self._page, self._flags = process.page, clock.map(process.page)
+        self.received = Received()
+
+    def time(self, request: Request, parse: Callable[[dict[str, Any]], Reply]) -> tuple[float | None, Reply]:
+        """Makes one held call. Returns the time between the stamps in ms, and the reply.
+
+        The time is None if the judge did not release the call in time. Then it has begun by itself, and it is not known
+        which inputs it has read. Raises Failed if the candidate reports a failure, and the exceptions of
+        `CandidateProcess.ask`.
+        """
+        self.received = self._workload.results()
+        self._workload.synchronize()
+        call = _HeldCall(self, self._page, request)
+        reply = self._process.ask(
+            request.operation, on_held=call.release, on_host=request.on_host, **request.facts)
+        raise_failure(reply, self._workload.device)
+        finished = parse(reply)
+        if request.on_host and call.released:
+            call.finish(self.sources(request, finished.places))
+        self._importer.tidy()
+        return call.took_ms, finished
+
+    def close(self) -> None:
+        """Closes the memory of the process. Nothing may be reading it."""
+        self._importer.close()
+        self._clock.unmap(self._page)
+
+    def sources(self, request: Request, places: Places) -> list[tuple[torch.Tensor, int]]:
+        """Returns tensors of `received` with the addresses that they are copied from. Raises CandidateCheated."""
+        workload, received = self._workload, self.received
+        specs = [*workload.sets[request.number].outputs, *(workload.state_specs[name] for name in request.states)]
+        targets = [*received.outputs, *(received.states[name] for name in request.states)]
+        if len(places) != len(specs):
+            raise CandidateCheated("the candidate sent locations of another number of tensors")
+        try:
+            found = [self._shared(spec) if place is None else self._importer.address(place, spec.bytes)
+                     for spec, place in zip(specs, places, strict=True)]
+        except BadLocation as error:
+            raise CandidateCheated(f"the candidate sent a location that cannot be read: {error}") from None
+        changed = [(tensor, self._shared(workload.sets[request.number].inputs[index]))
+                   for index, tensor in received.inputs.items()]
+        return [*zip(targets, found, strict=True), *changed]
+
+    def begin(self, request: Request) -> None:
+        """Queues what makes the call begin: the stamp, the copy of the inputs, a sweep of L2, and the release."""
+        self._clock.gather()
+        self._clock.stamp_begin()  # before the inputs, because a solution can wait for the first one by itself
+        for spec, tensor in zip(self._workload.sets[request.number].inputs, request.inputs, strict=True):
+            self._clock.move(self._shared(spec), tensor.data_ptr(), spec.bytes)
+        self._clock.sweep()
+        self._clock.release_other(self._flags)
+
+    def end(self, sources: Sequence[tuple[torch.Tensor, int]]) -> float:
+        """Copies what the call wrote, takes the GPU's time, and returns the time since the beginning in ms."""
+        for tensor, address in sources:
+            self._clock.move(tensor.data_ptr(), address, tensor.numel() * tensor.element_size())
+        self._clock.stamp_end()  # last, because work goes on while another process preempts the copies
+        return self._clock.between_stamps()
+
+    def _shared(self, spec: TensorSpec) -> int:
+        return self._workload.arena.bytes.data_ptr() + spec.offset
 
 
-def outside_ms(calls: int, took_ms: float, surroundings: Surroundings) -> float:
-    """Returns the time in ms of one call of a batch without a blocking kernel, including the host's work between calls.
+class _HeldCall:
+    """One held call. `took_ms` is the time between the stamps."""
 
-    For solutions that wait for the device themselves. Their calls cannot be queued in advance, so no tighter bound on
-    their times is available. `surroundings` is the cost of the harness's own steps.
-    """
-    return max(0.0, took_ms / calls - (surroundings.around_ms - surroundings.writing_ms))
+    def __init__(self, clock: OutsideClock, page: FlagPage, request: Request) -> None:
+        self._clock, self._page, self._request = clock, page, request
+        self._asked = time.monotonic()
+        self.released = False
+        self.took_ms: float | None = None
+
+    def release(self, message: Mapping[str, Any]) -> None:
+        """Releases the call, unless it may have begun by itself. If it was queued, waits for its end and copies what it
+        wrote.
+
+        The flag only says when to look. It may be forged: outputs that are not complete when they are copied are wrong.
+        """
+        places = read_holding(message)
+        on_host = self._request.on_host
+        sources = [] if on_host else self._clock.sources(self._request, () if places is None else places)
+        if self._page.ran_out or time.monotonic() - self._asked > LATEST * HELD_MS / 1e3:
+            return
+        self._clock.begin(self._request)
+        self.released = True
+        if not on_host:
+            self._page.wait_until_done(PATIENCE_S)
+            self.finish(sources)
+
+    def finish(self, sources: Sequence[tuple[torch.Tensor, int]]) -> None:
+        """Copies what the call wrote."""
+        self.took_ms = self._clock.end(sources)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inlinebench.evaluation.integrity.held_times import FEWEST, MOST, HeldTimes, StandInTime
+
+OWN_MS, PROTOCOL_MS = 0.17, 0.6
+SCATTER_MS = 0.01
+"""The scatter of a difference on an H100, as a standard deviation."""
+
+times = st.floats(0.0015, 20.0)
+seeds = st.integers(0, 1 << 30)
+
+
+def held(
+    reported: float, true: Callable[[str], float] | float, seed: int = 0, *, slowed: float = 0.0,
+    scatter: float = SCATTER_MS, quiet: bool = True
+) -> HeldTimes:
+    """Makes calls of a solution that takes `true` ms until the times are decided.
+
+    `slowed` is by how many ms work of the solution's slows down the stand-in.
+    """
+    source = random.Random(seed)
+    found = HeldTimes(reported)
+
+    def stand_in(slower: float = 0.0) -> StandInTime:
+        return StandInTime(PROTOCOL_MS + OWN_MS + slower + source.gauss(0, scatter / 2), OWN_MS)
+
+    while not found.decided:
+        kind = source.choice(["plain", "negated", "signs"])
+        ms = true if isinstance(true, float) else true(kind)
+        found.add(kind, PROTOCOL_MS + ms + source.gauss(0, scatter), stand_in(slowed))
+    found.quiet = [stand_in() for _ in range(12)] if quiet else []
+    return found
+
+
+@settings(max_examples=300, deadline=None)
+@given(true=times, seed=seeds)
+def test_a_true_time_stands(true: float, seed: int) -> None:
+    assert held(true, true, seed).judged_ms is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(true=times, seed=seeds, share=st.floats(0.01, 0.7))
+def test_a_time_that_is_too_short_by_more_than_the_tolerance_is_replaced_by_the_true_one(
+    true: float, seed: int, share: float
+) -> None:
+    reported = true * share - 0.02
+    if reported <= 0:
+        return
+    judged = held(reported, true, seed).judged_ms
+    assert judged is not None and judged == pytest.approx(true, abs=0.012)
+
+
+def test_a_time_at_the_limit_takes_all_calls() -> None:
+    found = held(1.0, 1.05)
+    assert len(found) == MOST and found.limit_ms == pytest.approx(1.05)
+
+
+def test_the_fewest_calls_suffice_if_the_times_agree() -> None:
+    assert len(held(1.0, 1.0)) == FEWEST
+
+
+@pytest.mark.parametrize(("reported", "true", "contradicted"), [
+    (0.05, 1.07, True), (1.0, 2.2, True), (0.127, 0.191, False), (0.1046, 0.26, False), (1.0, 1.0, False),
+])
+def test_only_times_that_no_disturbance_explains_contradict_each_other(
+    reported: float, true: float, contradicted: bool
+) -> None:
+    assert held(reported, true).contradicted is contradicted
+
+
+def test_a_kind_of_inputs_that_alone_takes_longer_decides() -> None:
+    found = held(1.0, lambda kind: 1.4 if kind == "signs" else 1.0, seed=3)
+    assert found.judged_ms == pytest.approx(1.4, abs=0.02)
+
+
+def test_times_that_depend_on_the_inputs_stand_if_the_slowest_ones_are_reported() -> None:
+    assert held(1.4, lambda kind: 1.4 if kind == "signs" else 1.0).judged_ms is None
+
+
+def test_a_solution_that_slows_down_the_stand_in_gains_nothing() -> None:
+    assert held(0.06, 1.07, slowed=1.01, quiet=False).judged_ms is None, "the attack works without quiet stand-ins"
+    assert held(0.06, 1.07, slowed=1.01).judged_ms == pytest.approx(1.07, abs=0.02)
+    assert held(0.06, 1.07, slowed=1.01).contradicted
