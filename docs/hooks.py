@@ -1,4 +1,4 @@
-"""Generates pages of the documentation when MkDocs builds it: the options of all commands, and the schema of results.
+"""Generates pages of the documentation when MkDocs builds it: options, verdicts and the schema of results.
 
 A page has a line `<!-- generated: NAME -->`. The line and what follows it, which says where else the text is found, are
 replaced on the site.
@@ -17,6 +17,7 @@ from typing import Any
 from inlinebench.cli import arguments
 from inlinebench.cli.main import COMMANDS
 from inlinebench.cli.parsing.parser import Parser
+from inlinebench.records.result import Verdict
 from inlinebench.records.result_schema import result_schema
 
 MARK = "<!-- generated: "
@@ -68,6 +69,14 @@ def option(command: str, action: argparse.Action, parser: Parser) -> Iterator[st
     yield f":   {html.escape(parser._get_formatter()._expand_help(action), quote=False)}\n"
 
 
+def verdicts() -> Iterator[str]:
+    """Yields a table of all verdicts."""
+    yield "|  | verdict | meaning | counts as a failure | says something about the solution |\n" + "| --- " * 5 + "|"
+    for each in Verdict:
+        answers = ("yes" if answer else "no" for answer in (each.is_failure, each.is_about_solution))
+        yield f"| {each.symbol} | `{each}` | {each.meaning} | {' | '.join(answers)} |"
+
+
 def schema() -> Iterator[str]:
     """Yields the lines about all records."""
     found = result_schema()
@@ -98,4 +107,4 @@ def kind(value: Mapping[str, Any]) -> str:
     return f"list of {kind(value['items'])}" if value["type"] == "array" else str(value["type"])
 
 
-PARTS: Mapping[str, Callable[[], Iterator[str]]] = {"options": options, "schema": schema}
+PARTS: Mapping[str, Callable[[], Iterator[str]]] = {"options": options, "schema": schema, "verdicts": verdicts}

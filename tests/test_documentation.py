@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 from inlinebench.cli.main import COMMANDS
+from inlinebench.records.result import Verdict
 
 from .running import ROOT
 
@@ -87,6 +88,11 @@ def test_the_page_of_the_schema_has_every_record(hooks: ModuleType) -> None:
     for name in ("Result", "Timing", "Spread", "Mismatch"):
         assert f"\n## {name}\n" in page
     assert "| `worst_error` | number |  | The largest" in page
+
+
+def test_the_page_of_verdicts_has_every_verdict(hooks: ModuleType) -> None:
+    page = hooks.on_page_markdown((ROOT / "docs/reference/verdicts.md").read_text(encoding="utf-8"))
+    assert all(f"| {each.symbol} | `{each}` | {each.meaning} | " in page for each in Verdict)
 
 
 def test_a_page_without_a_generated_part_stays_as_it_is(hooks: ModuleType) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.records.result import Verdict
-from inlinebench.records.result_json import from_json
+from inlinebench.records.result_json import SCHEMA, from_json
 from inlinebench.sandbox.policy import REQUIRED
 from inlinebench.sandbox.self_test import available
 from inlinebench.wire.processes import descendants, kill_tree
@@ -455,7 +455,7 @@ def test_results_are_lines_of_json_that_later_runs_add_to(place: Place, tmp_path
     for _ in range(2):
         run_eval("twice/@reference", *arguments, out=tmp_path / "out.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [(line["schema"], line["verdict"]) for line in lines] == [(2, "passed")] * 2
+    assert [(line["schema"], line["verdict"]) for line in lines] == [(SCHEMA, "passed")] * 2
     assert all(value is not None for line in lines for value in line.values()), "absent facts are absent"
 
 

@@ -47,16 +47,16 @@ def preferred(verdict: Verdict, reason: str, *builds: BuildOutcome) -> tuple[Ver
 
 
 def test_a_solution_without_a_kernel_of_its_own_because_its_source_cannot_run_here_is_skipped() -> None:
-    assert preferred(Verdict.REJECTED, NONE_OF_ITS_OWN, UNSUPPORTED) == (Verdict.SKIPPED, UNSUPPORTED.reason)
+    assert preferred(Verdict.NO_OWN_KERNEL, NONE_OF_ITS_OWN, UNSUPPORTED) == (Verdict.SKIPPED, UNSUPPORTED.reason)
 
 
-def test_a_solution_that_hides_its_failed_build_is_rejected_with_the_compilers_error() -> None:
-    verdict, reason = preferred(Verdict.REJECTED, NONE_OF_ITS_OWN, FAILS)
-    assert verdict is Verdict.REJECTED
+def test_a_solution_that_hides_its_failed_build_fails_with_the_compilers_error() -> None:
+    verdict, reason = preferred(Verdict.NO_OWN_KERNEL, NONE_OF_ITS_OWN, FAILS)
+    assert verdict is Verdict.NO_OWN_KERNEL
     assert reason == f"{NONE_OF_ITS_OWN}; a build of it failed: cuda_sources:3:1: error: no"
 
 
 def test_builds_that_failed_change_no_other_verdict_on_outputs() -> None:
     for builds in ((FAILS,), (UNSUPPORTED,), ()):
         assert preferred(Verdict.WRONG, "values differ", *builds) == (Verdict.WRONG, "values differ")
-    assert preferred(Verdict.REJECTED, NONE_OF_ITS_OWN) == (Verdict.REJECTED, NONE_OF_ITS_OWN)
+    assert preferred(Verdict.NO_OWN_KERNEL, NONE_OF_ITS_OWN) == (Verdict.NO_OWN_KERNEL, NONE_OF_ITS_OWN)

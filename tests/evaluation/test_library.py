@@ -45,5 +45,5 @@ def test_only_the_reserved_name_allows_the_library(cache: Path, tmp_path: Path) 
                    "--cache", cache, out=tmp_path / "out.jsonl")
     assert run.row("square", "library").verdict is Verdict.PASSED, run.row("square", "library").reason
     other = run.row("square", "other")
-    assert other.verdict is Verdict.REJECTED and "--allow-library" in other.reason
+    assert other.verdict is Verdict.NO_OWN_KERNEL and "--allow-library" in other.reason
     assert run.status == 1 and run.row("square", "library").key != other.key

@@ -13,7 +13,7 @@ TOO_LARGE = CannotRun("needs at least 9 GiB", own_fault=False, beyond_limits=Tru
 
 
 @pytest.mark.parametrize(("verdict", "named"), [
-    (Verdict.WRONG, True), (Verdict.CRASHED, True), (Verdict.TIMED_OUT, True), (Verdict.REJECTED, True),
+    (Verdict.WRONG, True), (Verdict.CRASHED, True), (Verdict.TIMED_OUT, True), (Verdict.NO_OWN_KERNEL, True),
     (Verdict.BUILD_FAILED, False), (Verdict.SKIPPED, False), (Verdict.INVALID, False),
 ])
 def test_only_failures_that_sizes_may_cause_name_the_shape(verdict: Verdict, named: bool) -> None:

@@ -22,8 +22,9 @@ from inlinebench.records.result_schema import result_schema
 from ..report.samples import any_result
 
 FROZEN = (Path(__file__).parent / f"schema_{SCHEMA}.jsonl").read_text(encoding="utf-8").splitlines()
-"""Lines that an earlier version of this schema wrote: all fields, a mismatch, and the fewest fields. A change that
-invalidates one of them needs a new number of the schema, and a file of its own."""
+"""Lines that an earlier version of this schema wrote: all fields, a mismatch, the fewest fields, and a verdict that
+schema 2 lacks. A change that invalidates one of them needs a new number of the schema, and a file of its own."""
+OLDER = (Path(__file__).parent / "schema_2.jsonl").read_text(encoding="utf-8").splitlines()
 
 
 def objects(schema: Any) -> Iterator[dict[str, Any]]:
@@ -69,6 +70,11 @@ def test_every_result_that_can_be_written_is_valid(found: Result) -> None:
 def test_a_line_of_an_earlier_version_stays_valid_and_is_read(line: str) -> None:
     SCHEMA_OF_RESULTS.validate(json.loads(line))
     assert leaves(json.loads(to_json(from_json(line)))) >= leaves(json.loads(line))
+
+
+@pytest.mark.parametrize("line", OLDER)
+def test_a_line_of_an_older_schema_is_read(line: str) -> None:
+    assert leaves(json.loads(to_json(from_json(line)))) >= leaves({**json.loads(line), "schema": SCHEMA})
 
 
 def test_fields_of_a_later_version_are_valid() -> None:

@@ -170,8 +170,8 @@ class TestCrashed:
         assert end_of_log("", 3, 80, traceback=True) == []
 
 
-def test_a_rejected_solution_shows_why_and_what_to_do() -> None:
-    found = result(verdict=Verdict.REJECTED, reason="no kernel of its own ran", check=check(calls=25),
+def test_a_solution_without_its_own_kernel_shows_why_and_what_to_do() -> None:
+    found = result(verdict=Verdict.NO_OWN_KERNEL, reason="no kernel of its own ran", check=check(calls=25),
                    kernels=Kernels(0.0, (KernelShare("gemm", "library", 0.25, 1.0),)))
     lines = lines_of(found)
     assert lines[1:3] == ["  | no kernel of its own ran", "calls that matched before: 25"]

@@ -202,7 +202,7 @@ def test_the_matrix_marks_the_fastest_solution_and_says_by_how_much() -> None:
         [("2.00\N{MULTIPLICATION SIGN}", False), ("3.00\N{MULTIPLICATION SIGN}", True), ("wrong", False)],
         [None, ("0.500\N{MULTIPLICATION SIGN}", True), None]]
     assert [line.lead for line in found.lines] == ["1.50\N{MULTIPLICATION SIGN}", ""]
-    assert [cell.kind for line in found.lines for cell in line.cells if cell] == ["faster", "faster", "wrong", "slower"]
+    assert [cell.kind for line in found.lines for cell in line.cells if cell] == ["faster", "faster", "red", "slower"]
 
 
 def test_solutions_whose_intervals_overlap_are_equally_fast() -> None:

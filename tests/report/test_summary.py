@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.records.result import Result, Verdict
-from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, SolutionSummary, render, summary
+from inlinebench.report.terminal.summary import THRESHOLDS, SolutionSummary, render, summary
 
 from .samples import FAILURES, any_result, result
 
@@ -116,6 +116,6 @@ def test_fast_p_never_grows_with_p_and_counts_are_consistent(results: list[Resul
 
 @given(st.lists(any_result(), max_size=8))
 def test_results_that_do_not_count_as_tried_change_no_number(results: list[Result]) -> None:
-    telling = [found for found in results if found.verdict not in NOT_TRIED]
+    telling = [found for found in results if found.verdict.is_about_solution]
     tried = [entry for entry in summary(results) if entry.tried]
     assert tried == list(summary(telling))

@@ -47,7 +47,7 @@ FAILURES: dict[tuple[str, str], tuple[Verdict, str, str | None]] = {
         "\x1b[31mcuda.cu(31): error\x1b[0m: identifier \"blockIdy\" is undefined\n      int row = blockIdy.x;\n\n"
         "1 error detected in the compilation of \"cuda.cu\".\n" + "note: a line of the compiler's\n" * 40),
     ("matmul_transposed_a", "generated_3"): (
-        Verdict.REJECTED, "no kernel of its own: every kernel of a call is the library's", None),
+        Verdict.NO_OWN_KERNEL, "no kernel of its own: every kernel of a call is the library's", None),
     ("causal_attention_with_a_name_that_is_rather_long", "generated_3"): (
         Verdict.CRASHED, f"RuntimeError: {HOSTILE}", f"Traceback (most recent call last):\n  {HOSTILE}\n"),
     ("batched_matmul", "generated_3"): (Verdict.INVALID, "no class ModelNew", None),

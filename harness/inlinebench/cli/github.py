@@ -11,7 +11,7 @@ from pathlib import Path
 from inlinebench.cli.exits import say
 from inlinebench.foreign import LONGEST, message, one_line
 from inlinebench.records.library import LIBRARY
-from inlinebench.records.result import Result, Verdict
+from inlinebench.records.result import Result
 from inlinebench.report.formats import markdown
 
 MOST = 50
@@ -30,7 +30,7 @@ def report(results: Sequence[Result], files: Mapping[str, Path], environment: Ma
     if environment.get("GITHUB_ACTIONS") != "true":
         return
     root = Path(environment.get("GITHUB_WORKSPACE") or Path.cwd())
-    failed = [each for each in results if each.verdict not in (Verdict.PASSED, Verdict.SKIPPED)]
+    failed = [each for each in results if each.verdict.is_failure]
     for result in failed[:MOST]:
         print(annotation(result, files.get(f"{result.problem}/{result.solution}"), root), file=sys.stderr)
     if summary := environment.get("GITHUB_STEP_SUMMARY"):

@@ -13,10 +13,8 @@ from inlinebench.compile.cache.contents import FAILED
 from inlinebench.compile.cache.folder import make_cache_folder
 from inlinebench.records.errors import UsageError
 from inlinebench.records.options import Options
-from inlinebench.records.result import Result, Verdict
+from inlinebench.records.result import Result
 from inlinebench.scheduler.plan import Choice
-
-_FINE = (Verdict.PASSED, Verdict.SKIPPED)
 
 
 def only_failed(choices: Sequence[Choice], options: Options) -> Sequence[Choice]:
@@ -41,7 +39,7 @@ def remember(results: Sequence[Result], options: Options) -> None:
     fine: dict[str, bool] = {}
     for result in results:
         name = f"{result.problem}/{result.solution}"
-        fine[name] = fine.get(name, True) and result.verdict in _FINE
+        fine[name] = fine.get(name, True) and not result.verdict.is_failure
     try:
         _write(fine, _file(options))
     except OSError as error:

@@ -7,45 +7,88 @@ Records reject contradictions with ValueError. Only a `passed` result has times,
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from inlinebench.records.times import Timing
 
 
 class Verdict(str, Enum):
-    """The outcome of evaluating one solution of one problem at one shape."""
+    """The outcome of evaluating one solution of one problem at one shape.
 
-    PASSED = "passed"
-    """Every call matched the reference within the tolerance. The only verdict with times."""
-    WRONG = "wrong"
-    """Values, shape, dtype, NaNs or state differ from the reference's, or inputs were changed."""
-    REJECTED = "rejected"
-    """The solution cheats, or could not have done the work itself in the time it reports."""
-    BUILD_FAILED = "build_failed"
-    """The compiler or the linker refused the source, or is missing."""
-    CRASHED = "crashed"
-    """The candidate raised an exception, was killed by a signal, or exited before it replied."""
-    TIMED_OUT = "timed_out"
-    """The evaluation or the build exceeded its time limit."""
-    OUT_OF_MEMORY = "out_of_memory"
-    """The candidate's own allocations failed."""
-    INVALID = "invalid"
-    """The file is not a solution: it lacks `ModelNew`, fails to import, or its constructor takes other arguments."""
-    SKIPPED = "skipped"
-    """The solution cannot run here; the reason says why."""
-    PROBLEM_ERROR = "problem_error"
-    """The problem file or its reference fails."""
-    INTERNAL_ERROR = "internal_error"
-    """The harness failed; the result says nothing about the solution."""
+    A verdict is a failure, says something about the solution and depends on the sizes of the inputs, unless it says
+    otherwise here. All else follows from that.
+    """
+
+    _value_: str
+    meaning: str
+    """What it means, as part of a sentence."""
+    advice: str
+    """What feedback says about it. May be empty."""
+    is_failure: bool
+    """Whether it counts as not passed, for example in the exit status."""
+    is_about_solution: bool
+    """Whether it says something about the solution. Otherwise the solution was not tried."""
+    depends_on_shape: bool
+    """Whether the sizes of the inputs may be the cause."""
+    may_lack_shapes: bool
+    """Whether its file may be unreadable, so that nobody knows the shapes."""
+
+    PASSED = "passed", dict(
+        meaning="every call matched the reference within the tolerance; the only verdict with times",
+        is_failure=False, depends_on_shape=False)
+    WRONG = "wrong", dict(
+        meaning="values, shape, dtype, NaNs or state differ from the reference's, or the inputs were changed")
+    NO_OWN_KERNEL = "no_own_kernel", dict(
+        meaning="only a library's kernels ran, or it is unknown which ones ran; `--allow-library` lets it pass",
+        advice="What to do: compute the outputs inside forward, in the solution's own kernels. A kernel that a failed "
+               "build or a condition leaves out does not count.")
+    REJECTED = "rejected", dict(
+        meaning="it did what no honest solution does, such as work outside the clock or forged messages",
+        advice="What to do: compute the outputs inside forward, on the current stream. Run nothing before, after or "
+               "parallel to the call. docs/threat-model.md explains what is rejected and why.")
+    BUILD_FAILED = "build_failed", dict(
+        meaning="the compiler or the linker refused the source, or is missing", depends_on_shape=False)
+    CRASHED = "crashed", dict(meaning="it raised an exception, was killed by a signal, or exited before it replied")
+    TIMED_OUT = "timed_out", dict(
+        meaning="it, or its build, exceeded its time limit (`--timeout`, `--build-timeout`)")
+    OUT_OF_MEMORY = "out_of_memory", dict(meaning="its own allocations failed")
+    INVALID = "invalid", dict(
+        meaning="the file is not a solution: no `ModelNew`, an import error, or another constructor",
+        depends_on_shape=False, may_lack_shapes=True)
+    SKIPPED = "skipped", dict(
+        meaning="it can't run here; the reason says why", is_failure=False, is_about_solution=False,
+        depends_on_shape=False, advice="This says nothing about the solution: it was not run.")
+    PROBLEM_ERROR = "problem_error", dict(
+        meaning="the problem file or its reference fails, or a step of it exceeds `--problem-timeout`",
+        is_about_solution=False, may_lack_shapes=True,
+        advice="This says nothing about the solution: the problem itself fails.")
+    INTERNAL_ERROR = "internal_error", dict(
+        meaning="the harness failed; this says nothing about the solution", is_about_solution=False,
+        depends_on_shape=False, advice="This says nothing about the solution: the harness failed.")
+
+    def __new__(cls, value: str, facts: Mapping[str, Any] = {}) -> Verdict:
+        verdict = str.__new__(cls, value)
+        verdict._value_ = value
+        vars(verdict).update(advice="", is_failure=True, is_about_solution=True,
+                             depends_on_shape=True, may_lack_shapes=False)
+        vars(verdict).update(facts)
+        return verdict
+
+    @property
+    def colour(self) -> str:
+        """Green if passed, yellow if it says nothing about the solution, otherwise red."""
+        return ("red" if self.is_failure else "green") if self.is_about_solution else "yellow"
+
+    @property
+    def symbol(self) -> str:
+        """An emoji."""
+        return {"red": "❌", "green": "✅", "yellow": "⚠️" if self.is_failure else "⏭️"}[self.colour]
 
     def __str__(self) -> str:
-        return self.value
-
-
-NOT_OF_THE_SHAPE = frozenset({Verdict.PASSED, Verdict.SKIPPED, Verdict.BUILD_FAILED, Verdict.INVALID,
-                              Verdict.INTERNAL_ERROR})
-"""Verdicts that do not depend on the sizes of the inputs."""
+        return self._value_
 
 
 MOST_ULPS = 12
@@ -315,7 +358,7 @@ class Result:
     @property
     def failed_derived(self) -> bool:
         """Whether the solution fails at a derived shape, so that it may be right with the file as written."""
-        return bool(self.constants) and self.verdict not in NOT_OF_THE_SHAPE
+        return bool(self.constants) and self.verdict.depends_on_shape
 
     def __post_init__(self) -> None:
         passed = self.verdict is Verdict.PASSED

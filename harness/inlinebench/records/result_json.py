@@ -13,9 +13,9 @@ from typing import Any
 from inlinebench.foreign import inert_json
 from inlinebench.records.result import Result
 
-SCHEMA = 2
+SCHEMA = 3
 """The schema that `to_json` writes."""
-_READABLE = (1, 2)
+_READABLE = (1, 2, 3)
 """Schemas that `from_json` reads."""
 _RENAMED = {"floor": "roofline"}
 """Fields of schema 1 that were renamed, with their present names."""

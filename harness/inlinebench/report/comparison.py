@@ -114,7 +114,8 @@ def _standing_for_others(old: Mapping[Row, Sequence[Result]], new: Mapping[Row, 
 
     An unreadable file has no known shapes, so it has only one row.
     """
-    unreadable = {row[:2]: row for row, results in new.items() if row not in old and _is_unreadable(results)}
+    unreadable = {row[:2]: row for row, results in new.items()
+                  if row not in old and results[-1].verdict.may_lack_shapes}
     return {row: unreadable[row[:2]] for row in old if row not in new and row[:2] in unreadable}
 
 
@@ -124,11 +125,7 @@ def _standing_for_unreadable(
     """Maps rows that are gone because their problem or solution can be read now to one of its new rows."""
     readable = {row[:2]: row for row in new if row not in old}
     return {row: readable[row[:2]] for row, results in old.items()
-            if row not in new and row[:2] in readable and _is_unreadable(results)}
-
-
-def _is_unreadable(results: Sequence[Result]) -> bool:
-    return results[-1].verdict in (Verdict.PROBLEM_ERROR, Verdict.INVALID)
+            if row not in new and row[:2] in readable and results[-1].verdict.may_lack_shapes}
 
 
 def _check_gpus(before: Iterable[Sequence[Result]], after: Iterable[Sequence[Result]]) -> None:
@@ -179,8 +176,7 @@ def _compared(row: Row, old: Sequence[Result], new: Sequence[Result]) -> Compare
 
 
 def _of_a_new_row(results: Sequence[Result]) -> Change:
-    fine = all(each.verdict in (Verdict.PASSED, Verdict.SKIPPED) for each in results)
-    return Change.NEW if fine else Change.NEW_FAILING
+    return Change.NEW_FAILING if any(each.verdict.is_failure for each in results) else Change.NEW
 
 
 def _speedup(results: Sequence[Result]) -> Spread | None:

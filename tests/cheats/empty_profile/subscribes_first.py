@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 PROBLEM = "matmul_transposed_a"
-EXPECTED = "rejected"
+EXPECTED = "no_own_kernel"
 CAUGHT_BY = "kernel"
 NEEDS_GPU = True
 

@@ -16,7 +16,7 @@ from torch import nn
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_transposed_a"
-EXPECTED = "rejected"
+EXPECTED = "no_own_kernel"
 CAUGHT_BY = "own"
 NEEDS_GPU = True
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 PROBLEM = "matmul_diag"
-EXPECTED = "rejected"
+EXPECTED = "no_own_kernel"
 CAUGHT_BY = "no kernel of its own ran"
 NEEDS_GPU = True
 NEEDS_TRITON = True

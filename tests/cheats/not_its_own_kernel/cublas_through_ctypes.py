@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 PROBLEM = "matmul_transposed_a"
-EXPECTED = "rejected"
+EXPECTED = "no_own_kernel"
 CAUGHT_BY = "no kernel of its own ran"
 NEEDS_GPU = True
 

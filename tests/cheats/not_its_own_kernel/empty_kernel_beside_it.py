@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 PROBLEM = "matmul_transposed_a"
-EXPECTED = "rejected"
+EXPECTED = "no_own_kernel"
 CAUGHT_BY = "own"
 NEEDS_GPU = True
 SHAPE = "full"

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 PROBLEM = "matmul_transposed_b"
-EXPECTED = "rejected"
+EXPECTED = "no_own_kernel"
 CAUGHT_BY = "no kernel of its own ran"
 
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 PROBLEM = "matmul_diag"
-EXPECTED = "rejected"
+EXPECTED = "no_own_kernel"
 CAUGHT_BY = "no kernel of its own ran"
 NEEDS_GPU = True
 

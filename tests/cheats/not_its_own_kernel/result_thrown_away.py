@@ -10,7 +10,7 @@ from torch import nn
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
-EXPECTED = "rejected"
+EXPECTED = "no_own_kernel"
 CAUGHT_BY = "of its GPU time"
 NEEDS_GPU = True
 SHAPE = "full"

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 PROBLEM = "gemm_scale_batchnorm"
-EXPECTED = "rejected"
+EXPECTED = "no_own_kernel"
 CAUGHT_BY = "no kernel of its own ran"
 
 

@@ -16,7 +16,7 @@ import triton.language as tl
 from torch import nn
 
 PROBLEM = "matmul_transposed_a"
-EXPECTED = "rejected"
+EXPECTED = "no_own_kernel"
 CAUGHT_BY = "no kernel of its own ran"
 NEEDS_GPU = True
 NEEDS_TRITON = True

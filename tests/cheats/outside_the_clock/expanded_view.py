@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 PROBLEM = "trivial_repeated"
-EXPECTED = "rejected"
+EXPECTED = "no_own_kernel"
 CAUGHT_BY = "no kernel of its own ran"
 
 

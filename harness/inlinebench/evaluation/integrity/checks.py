@@ -71,7 +71,7 @@ class IntegrityChecks:
 
     def _check_launches(self) -> None:
         if self._must_own_kernels and self._requests.launches() == 0:
-            raise Failed(Verdict.REJECTED, NONE_OF_ITS_OWN)
+            raise Failed(Verdict.NO_OWN_KERNEL, NONE_OF_ITS_OWN)
 
     def _check_kernels(self) -> None:
         self._tools.progress("profiling")
@@ -101,7 +101,7 @@ class IntegrityChecks:
         if self._requests.provenance().profiles_itself:
             note += ", because the solution uses a profiler itself"
         elif self._must_own_kernels and has_clock(self._reference.profile(self._tools.tracer)):
-            raise Failed(Verdict.REJECTED, EMPTY)
+            raise Failed(Verdict.NO_OWN_KERNEL, EMPTY)
         self._attempt.notes.add(note)
 
     def _origins(self, names: Collection[str]) -> Origins:
@@ -116,13 +116,13 @@ class IntegrityChecks:
 
     def _check_ownership(self, profile: Profile) -> None:
         if profile.own_share == 0.0:
-            raise Failed(Verdict.REJECTED, NONE_OF_ITS_OWN)
+            raise Failed(Verdict.NO_OWN_KERNEL, NONE_OF_ITS_OWN)
         if profile.own_share >= NEGLIGIBLE:
             return
         reference = read_profile(self._reference.profile(self._tools.tracer), lambda _: LIBRARY)
         if reference is not None and leaves_work_to_library(profile.library, reference.library):
-            raise Failed(Verdict.REJECTED, f"only {profile.own_share:.2%} of its GPU time is in its own kernels; the "
-                         "rest is in the reference's library kernels (--allow-library lets such a solution pass)")
+            raise Failed(Verdict.NO_OWN_KERNEL, f"only {profile.own_share:.2%} of its GPU time is in its own kernels; "
+                         "the rest is in the reference's library kernels (--allow-library lets such a solution pass)")
 
 
 def leaves_work_to_library(library: Mapping[str, float], reference: Mapping[str, float]) -> bool:

@@ -11,9 +11,6 @@ from inlinebench.foreign import first_line, message, one_line, quotation
 from inlinebench.records.errors import CannotWrite, UsageError
 from inlinebench.records.result import Result, Verdict
 
-_OUTCOMES = {Verdict.SKIPPED: "skipped", Verdict.INTERNAL_ERROR: "error"}
-"""The element of a verdict; `failure` for others that are not `passed`."""
-
 
 def check_place(path: Path) -> None:
     """Checks, before the run, that `write` can write to `path`. Leaves no file behind.
@@ -55,7 +52,7 @@ def _part(path: Path) -> Path:
 
 
 def _document(results: Sequence[Result]) -> ElementTree.Element:
-    outcomes = [_OUTCOMES.get(result.verdict, "failure") for result in results if result.verdict is not Verdict.PASSED]
+    outcomes = [_outcome(result.verdict) for result in results]
     counts = {
         "time": _seconds(sum(result.seconds or 0.0 for result in results)),
         "tests": str(len(results)),
@@ -77,10 +74,17 @@ def _add_case(suite: ElementTree.Element, result: Result) -> None:
         "time": _seconds(result.seconds or 0.0)})
     if result.verdict is not Verdict.PASSED:
         facts = {"type": str(result.verdict), "message": f"{result.verdict}: {first_line(result.reason)}"}
-        failure = ElementTree.SubElement(case, _OUTCOMES.get(result.verdict, "failure"), facts)
+        failure = ElementTree.SubElement(case, _outcome(result.verdict), facts)
         failure.text = f"{result.verdict}: {message(result.reason)}"
     if result.log:
         ElementTree.SubElement(case, "system-out").text = quotation(result.log)
+
+
+def _outcome(verdict: Verdict) -> str:
+    """Returns the element of a verdict. A passed test case has none."""
+    if verdict is Verdict.INTERNAL_ERROR:
+        return "error"
+    return "failure" if verdict.is_failure else "skipped" if verdict is not Verdict.PASSED else ""
 
 
 def _seconds(time: float) -> str:

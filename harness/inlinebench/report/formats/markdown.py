@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Sequence
 from inlinebench.foreign import first_line, one_line
 from inlinebench.records.result import Environment, Result, Verdict
 from inlinebench.report.rows import Row, Table, arrange, summary_label
-from inlinebench.report.terminal.summary import NOT_TRIED, SolutionSummary, summary
+from inlinebench.report.terminal.summary import SolutionSummary, summary
 from inlinebench.report.terminal.table import remarks_on
 from inlinebench.report.text import ABSENT, percent, significant
 
@@ -74,17 +74,9 @@ def code(text: str) -> str:
     return f"<code>{_NEITHER.sub(lambda found: f'&#{ord(found[0])};', line)}</code>"
 
 
-def _mark(verdict: Verdict) -> str:
-    if verdict is Verdict.PASSED:
-        return "✅"
-    if verdict is Verdict.SKIPPED:
-        return "⏭️"
-    return "⚠️" if verdict in NOT_TRIED else "❌"
-
-
 def _counts(results: Sequence[Result]) -> str:
     counts = Counter(result.verdict for result in results)
-    others = [f"{_mark(verdict)} {counts[verdict]} {verdict}" for verdict in Verdict
+    others = [f"{verdict.symbol} {counts[verdict]} {verdict}" for verdict in Verdict
               if counts[verdict] and verdict is not Verdict.PASSED]
     return " · ".join([f"**{counts[Verdict.PASSED]} of {len(results)} passed**", *others])
 
@@ -102,7 +94,7 @@ def _table(arranged: Table, room: int, left_out: Container[str]) -> str:
     columns = {name: numeric for name, numeric in arranged.columns.items() if name not in left_out}
     headers = ["", *(name if name in arranged.own else code(name) for name in columns)]
     rules = ["---", *("---:" if numeric else "---" for numeric in columns.values())]
-    rows = [[_mark(row.result.verdict), *_cells(row, arranged, columns)] for row in arranged.rows]
+    rows = [[row.result.verdict.symbol, *_cells(row, arranged, columns)] for row in arranged.rows]
     head, rule, *lines = _lines(headers, rules, rows)
     kept = _within(lines, room)
     note = f"\n\n{len(lines) - len(kept)} more results are left out." if len(kept) < len(lines) else ""
@@ -120,7 +112,7 @@ def _lines(headers: list[str], rules: list[str], rows: list[list[str]]) -> list[
 
 def _reasons(failed: Sequence[Row], room: int) -> str:
     lines = [
-        f"- {_mark(row.result.verdict)} {code(row.label)}: {row.result.verdict}: {code(first_line(row.result.reason))}"
+        f"- {row.result.verdict.symbol} {code(row.label)}: {row.result.verdict}: {code(first_line(row.result.reason))}"
         for row in failed
     ]
     kept = _within(lines, room - 200)

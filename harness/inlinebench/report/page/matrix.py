@@ -40,9 +40,9 @@ class MatrixCell:
 
     @property
     def kind(self) -> str:
-        """`faster`, `slower` or `same` as the reference; without times the verdict."""
+        """`faster`, `slower` or `same` as the reference; without times the colour of the verdict."""
         timing = self.row.timing
-        return self.row.verdict if timing is None else str(by_interval(timing.speedup))
+        return self.row.result.verdict.colour if timing is None else str(by_interval(timing.speedup))
 
 
 @dataclass(frozen=True)

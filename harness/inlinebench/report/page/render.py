@@ -26,7 +26,7 @@ from inlinebench.report.page.charts import Charts
 from inlinebench.report.page.entries import Entry, columns_of, entries, kind_of
 from inlinebench.report.page.matrix import matrix
 from inlinebench.report.rows import Row, Table, device_timing, summary_label
-from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, summary
+from inlinebench.report.terminal.summary import THRESHOLDS, summary
 from inlinebench.report.terminal.table import NO_SPEEDUP
 from inlinebench.report.text import ABSENT, percent, significant
 
@@ -59,7 +59,6 @@ def render(table: Table, title: str, sources: Mapping[str, str], drawn: Charts, 
         script=Markup(script),
         remarks=_remarks(table.rows),
         verdicts=_counts(table.rows),
-        tones={verdict: _tone(verdict) for verdict in Verdict},
         since=since,
         changed=[(each, cells(each)) for each in compared if each.change not in QUIET],
         change_counts=_change_counts(found),
@@ -141,13 +140,6 @@ def _counts(rows: Sequence[Row]) -> list[tuple[Verdict, int]]:
 def _change_counts(found: Sequence[Entry]) -> dict[Change, int]:
     counts = Counter(entry.change for entry in found)
     return {change: counts[change] for change in Change if counts[change]}
-
-
-def _tone(verdict: Verdict) -> str:
-    """Returns the tone of a verdict: good, bad, or neutral if it says nothing about the solution."""
-    if verdict is Verdict.PASSED:
-        return "good"
-    return "neutral" if verdict in NOT_TRIED else "bad"
 
 
 def _summary(results: Sequence[Result]) -> list[list[str]]:

@@ -21,14 +21,6 @@ LONGEST_LINE, LONGEST_NAME = 240, 80
 KERNELS, REMARKS = 5, 8
 LOG_LINES, REASON_LINES, LITTLE_LOG = 15, 20, 6
 CUT = "… (cut)"
-_NEXT = {
-    Verdict.REJECTED:
-        "What to do: compute the outputs inside forward, in the solution's own kernels, on the current stream. Run "
-        "nothing before, after or parallel to the call. docs/threat-model.md explains what is rejected and why.",
-    Verdict.SKIPPED: "This says nothing about the solution: it was not run.",
-    Verdict.PROBLEM_ERROR: "This says nothing about the solution: the problem itself fails.",
-    Verdict.INTERNAL_ERROR: "This says nothing about the solution: the harness failed.",
-}
 
 
 def feedback(result: Result) -> str:
@@ -103,10 +95,10 @@ def _build_failed(result: Result) -> Iterator[str]:
 def _failed(result: Result) -> Iterator[str]:
     """Lines for failures without values to show."""
     yield from _quoted(result.reason, LOG_LINES)
-    if result.verdict in (Verdict.REJECTED, Verdict.CRASHED, Verdict.TIMED_OUT) and result.check is not None:
+    if result.check is not None and result.verdict is not Verdict.WRONG:
         yield f"calls that matched before: {result.check.calls}"
-    if result.verdict in _NEXT:
-        yield _NEXT[result.verdict]
+    if result.verdict.advice:
+        yield result.verdict.advice
     if result.kernels is not None:
         yield from _kernels(result.kernels)
     yield from _seed(result)

@@ -15,7 +15,7 @@ from math import comb
 from statistics import fmean
 
 from inlinebench.records.result import Result
-from inlinebench.report.terminal.summary import NOT_TRIED, THRESHOLDS, attempt_of
+from inlinebench.report.terminal.summary import THRESHOLDS, attempt_of
 from inlinebench.report.text import ABSENT, grid, percent
 
 KS = (1, 5, 10, 50, 100)
@@ -60,7 +60,7 @@ def summary(results: Iterable[Result]) -> tuple[LevelSummary, ...]:
     `inlinebench.report.terminal.summary`."""
     levels: dict[int | None, dict[str, dict[str, list[Result]]]] = {}
     for result in filter(is_sample, results):
-        if result.verdict not in NOT_TRIED:
+        if result.verdict.is_about_solution:
             problems = levels.setdefault(result.level, {})
             problems.setdefault(result.problem, {}).setdefault(result.solution, []).append(result)
     return tuple(_summarize(level, [list(samples.values()) for samples in levels[level].values()])

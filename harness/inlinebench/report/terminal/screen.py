@@ -10,10 +10,8 @@ from typing import TextIO
 
 from inlinebench.records.result import Verdict
 
-_GREEN, _YELLOW, _RED = "\x1b[32m", "\x1b[33m", "\x1b[31m"
+_COLOURS = {"green": "\x1b[32m", "yellow": "\x1b[33m", "red": "\x1b[31m"}
 _PLAIN = "\x1b[0m"
-_COLOURS = {Verdict.PASSED: _GREEN, Verdict.SKIPPED: _YELLOW, Verdict.PROBLEM_ERROR: _YELLOW,
-            Verdict.INTERNAL_ERROR: _YELLOW}
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,8 @@ class Screen:
         return cls(colour, shutil.get_terminal_size().columns)
 
     def paint(self, verdict: Verdict) -> str:
-        """Returns a verdict: green if passed, yellow if it says nothing about the solution, otherwise red."""
-        return f"{_COLOURS.get(verdict, _RED)}{verdict}{_PLAIN}" if self.colour else str(verdict)
+        """Returns a verdict in its colour."""
+        return f"{_COLOURS[verdict.colour]}{verdict}{_PLAIN}" if self.colour else str(verdict)
 
 
 PLAIN = Screen()

@@ -19,9 +19,6 @@ from inlinebench.report.text import ABSENT, grid, percent, significant
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0)
 """The p of fast_p."""
 
-NOT_TRIED = frozenset({Verdict.SKIPPED, Verdict.PROBLEM_ERROR, Verdict.INTERNAL_ERROR})
-"""Verdicts that say nothing about the solution."""
-
 _LEGEND = "mean speedup: geometric, over passed problems; fast_p: share of tried that passed with a speedup above p"
 
 
@@ -60,15 +57,8 @@ class Outcome:
 def summary(results: Sequence[Result]) -> tuple[SolutionSummary, ...]:
     """Returns a summary for each solution name, sorted; if problems have several levels, also one for each level.
 
-    These verdicts count as tried:
-
-    - `passed`;
-    - `wrong`, `rejected`, `crashed`, `timed_out`, `out_of_memory`, `invalid` and `build_failed`, as not passed: the
-      solution gives no correct result. A missing compiler counts too, because it fails the whole run, and the summary
-      must show that.
-
-    `skipped` (this machine cannot run it), `problem_error` (nothing to compare with) and `internal_error` (a bug in the
-    harness) do not count: they say nothing about the solution.
+    Verdicts that say something about the solution count as tried. So does a missing compiler: it fails the whole run,
+    and the summary must show that.
 
     Shapes that were not tried are left out. A problem is passed if at least one shape was tried and all tried shapes
     passed. Its speedup is that at shape `full`, or else the geometric mean over its shapes. If a passed problem has no
@@ -139,7 +129,7 @@ def _summarize(solution: str, problems: Iterable[Sequence[Result]]) -> SolutionS
 
 def attempt_of(shapes: Sequence[Result]) -> Outcome | None:
     """Returns the outcome of one problem over its shapes; None if no shape was tried."""
-    tried = [result for result in shapes if result.verdict not in NOT_TRIED]
+    tried = [result for result in shapes if result.verdict.is_about_solution]
     if not tried:
         return None
     passed = all(result.verdict is Verdict.PASSED for result in tried)
