@@ -90,7 +90,7 @@ def main() -> int:
     parser.add_argument("--at-most", type=int, metavar="N", help="at most N files of each folder that need no GPU")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="folder for the results")
     given = parser.parse_args()
-    arguments = ["--device", given.device, "--calls", given.calls, *(["--check"] if given.device == "cpu" else [])]
+    arguments = ["--device", given.device, "--min-calls", given.calls, *(["--check"] if given.device == "cpu" else [])]
     fine = True
     for part in [given.part] if given.part else list(PATTERNS):
         cases = [case for case in read_all(PATTERNS[part]) if any(name in str(case.path) for name in given.names)

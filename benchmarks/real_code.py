@@ -5,7 +5,7 @@
     python benchmarks/real_code.py FOLDER --out FILE.jsonl --time-limit 480
                                                                  keep finished builds, start none after 480 s; run the
                                                                  same command again to continue and print the tables
-    python benchmarks/real_code.py FOLDER --check --out FILE.jsonl -- --device cpu --calls 5
+    python benchmarks/real_code.py FOLDER --check --out FILE.jsonl -- --device cpu --min-calls 5
                                                                  evaluate instead, and compare the verdicts with those
                                                                  of the solutions' source; further arguments are
                                                                  run_eval.py's

@@ -221,7 +221,7 @@ class Parts:
     def large(self, note: Note) -> Iterator[Row]:
         """Part `large`: the first evaluation of a session, including the preparation of its problem."""
         folders = ("--problems", self._problems, "--solutions", self._folder / "prepared")
-        calls = ("--calls", str(CALLS), "--most-calls", str(CALLS))
+        calls = ("--min-calls", str(CALLS), "--max-calls", str(CALLS))
         with session(self._common(f"{LARGE}/{SUM}", *folders, "--shape", FULL, *calls)) as results:
             begin = time.monotonic()
             result = next(results)

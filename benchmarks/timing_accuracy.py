@@ -53,7 +53,7 @@ from inlinebench.judge import device as devices  # noqa: E402
 from inlinebench.problem.problem_file import ProblemError  # noqa: E402
 from inlinebench.records.build_request import NoRuntimeLibraries  # noqa: E402
 from inlinebench.records.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
-from inlinebench.records.options import default_cache  # noqa: E402
+from inlinebench.records.options import Options  # noqa: E402
 
 OTHERS = "others"
 PARTS = ("cupti", OTHERS, "spin", "flush", "repeat", "aa", "differ")
@@ -210,7 +210,7 @@ def read_options() -> argparse.Namespace:
         "(default: %(default)s)")
     add("--aa", default="matmul_diag/@reference --set N=2048 --set M=2048", metavar="TEXT", help="the reference that "
         "`aa` evaluates, as arguments of run_eval.py (default: %(default)s)")
-    add("--cache", type=Path, default=default_cache(os.environ), metavar="DIR", help="folder of built libraries")
+    add("--cache", type=Path, default=Options().cache, metavar="DIR", help="folder of built libraries")
     add("--out", type=Path, metavar="FILE", help="write raw figures to FILE as JSON")
     add("--plot", type=Path, metavar="FILE", help="plot the figures to FILE")
     add("--show", type=Path, metavar="FILE", help="print the tables of FILE instead of measuring")

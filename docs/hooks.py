@@ -17,6 +17,7 @@ from typing import Any
 from inlinebench.cli import arguments
 from inlinebench.cli.main import COMMANDS
 from inlinebench.cli.parsing.parser import Parser
+from inlinebench.records.options import OPTIONS
 from inlinebench.records.result import Verdict
 from inlinebench.records.result_schema import result_schema
 
@@ -55,7 +56,7 @@ def options() -> Iterator[str]:
 def parser_of(name: str) -> Parser:
     """Returns the parser of a command, with the defaults that it has without environment variables."""
     if name in arguments.EVALUATING:
-        return arguments.parser_of(arguments.EVALUATING[name], {}, f"inlinebench {name}")
+        return arguments.parser_of(arguments.EVALUATING[name], f"inlinebench {name}")
     parser: Callable[[], Parser] = import_module(f"inlinebench.cli.{name}").parser
     return parser()
 
@@ -66,7 +67,9 @@ def option(command: str, action: argparse.Action, parser: Parser) -> Iterator[st
     names = ", ".join(f"{text}{value}" for text in action.option_strings) or str(action.metavar or action.dest)
     anchor = action.option_strings[-1].lstrip("-") if action.option_strings else action.dest
     yield f'<span id="{command}-{anchor}">`{names}`</span>'
-    yield f":   {html.escape(parser._get_formatter()._expand_help(action), quote=False)}\n"
+    told = html.escape(parser._get_formatter()._expand_help(action), quote=False)
+    known = OPTIONS.get(action.dest) if command in arguments.EVALUATING else None
+    yield f":   {told}{f'. In Python: `{known.name}`' if known and known.scope != 'run' else ''}\n"
 
 
 def verdicts() -> Iterator[str]:

@@ -35,7 +35,7 @@ MAY_USE = {
     "judge": "compare compile evaluation messages problem process records sandbox timing version wire",
     "audit": "compare evaluation foreign judge messages problem records sandbox wire",
     "profiling": "candidate compile devices judge messages problem records wire",
-    "scheduler": "compile devices foreign messages process profiling records report sandbox timing wire",
+    "scheduler": "compile devices foreign messages process profiling records report sandbox wire",
     "ray": "messages records report sandbox scheduler version",
     "serve": "foreign messages records report scheduler version wire",
     "api": "records serve",

@@ -37,7 +37,7 @@ def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module", params=SHAPES)
 def libraries(request: pytest.FixtureRequest, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Runs the library solutions at a shape on the CPU."""
-    return run_eval("*/library", "--shape", request.param, "--devices", "cpu,cpu", "--check", "--calls", "3",
+    return run_eval("*/library", "--shape", request.param, "--devices", "cpu,cpu", "--check", "--min-calls", "3",
                     "--cache", cache, out=tmp_path_factory.mktemp("libraries") / "out.jsonl")
 
 

@@ -36,7 +36,7 @@ def on_cpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, R
 def on_gpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     """Evaluates the cheats at full size, which falsify times, with timing, and the others with `--check`."""
     common = (*LIMITS, "--device", "cuda", "--cache", cache)
-    timed = evaluate_all(TIMED, tmp_path_factory.mktemp("timed"), *common, "--calls", "20")
+    timed = evaluate_all(TIMED, tmp_path_factory.mktemp("timed"), *common, "--min-calls", "20")
     return {**timed, **evaluate_all(CHECKED, tmp_path_factory.mktemp("checked"), *common, "--check")}
 
 

@@ -57,7 +57,7 @@ ENDS = {
     "ends_well": (Verdict.PASSED, "", ""),
 }
 """Verdicts of solutions, and what they do when they are called and imported."""
-SMALL_RUN = ("--device", "cpu", "--check", "--calls", "2", "--allow-library")
+SMALL_RUN = ("--device", "cpu", "--check", "--min-calls", "2", "--allow-library")
 FILES = {
     "problems/huge.py": PROBLEM.format(check=""),
     "problems/particular.py": PROBLEM.format(check="assert x.shape[1] >= 500"),

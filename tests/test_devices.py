@@ -25,8 +25,8 @@ def facts(results: list[Result]) -> dict[tuple[str, str, str], Result]:
 
 
 def test_two_judges_give_the_same_results_as_one(cache: Path, tmp_path: Path) -> None:
-    common = (*NAMES, "--problems", TESTS / "problems", "--solutions", TESTS / "solutions", "--check", "--calls", "3",
-              "--seed", "5", "--allow-library", "--cache", cache)
+    common = (*NAMES, "--problems", TESTS / "problems", "--solutions", TESTS / "solutions", "--check", "--min-calls",
+              "3", "--seed", "5", "--allow-library", "--cache", cache)
     one = run_eval(*common, "--device", "cpu", out=tmp_path / "one.jsonl")
     two = run_eval(*common, "--devices", "cpu,cpu", out=tmp_path / "two.jsonl")
     assert len(one.results) == len(two.results) > len(NAMES)

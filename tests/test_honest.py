@@ -16,7 +16,7 @@ from .planted import Planted, evaluate_all, read_all
 
 HONEST = read_all("honest/*.py")
 ON_CPU = [solution for solution in HONEST if not solution.needs_gpu]
-CHECK = ("--check", "--devices", "cpu,cpu", "--calls", "6")
+CHECK = ("--check", "--devices", "cpu,cpu", "--min-calls", "6")
 TRITON = importlib.util.find_spec("triton") is not None
 ON_GPU = [solution for solution in HONEST if TRITON or not solution.needs_triton]
 
@@ -32,7 +32,8 @@ def on_cpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, R
 
 @pytest.fixture(scope="module")
 def on_gpu(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    return evaluate_all(ON_GPU, tmp_path_factory.mktemp("gpu"), "--device", "cuda", "--calls", "20", "--cache", cache)
+    return evaluate_all(ON_GPU, tmp_path_factory.mktemp("gpu"), "--device", "cuda", "--min-calls", "20",
+                        "--cache", cache)
 
 
 @pytest.mark.slow

@@ -78,8 +78,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def evaluate(folder: Path, cache: Path, *arguments: str | Path) -> Run:
     out = folder / "out.jsonl"
     out.unlink(missing_ok=True)
-    return run_eval("--problems", folder / "KB", "--device", "cpu", "--calls", "3", "--allow-library", "--cache", cache,
-                    *arguments, out=out)
+    return run_eval("--problems", folder / "KB", "--device", "cpu", "--min-calls", "3", "--allow-library", "--cache",
+                    cache, *arguments, out=out)
 
 
 def test_a_folder_of_samples_is_evaluated_against_the_problems_of_its_level(folder: Path, cache: Path) -> None:

@@ -111,7 +111,7 @@ def evaluate(folder: Path, cache: Path, out: str, *arguments: str) -> Run:
     """Makes a run, and asserts that it did not change the folder of solutions."""
     before = tree(folder / "solutions")
     run = run_eval(*arguments, "--problems", TESTS / "problems", "--solutions", folder / "solutions", "--device", "cpu",
-                   "--check", "--calls", "3", "--allow-library", "--cache", cache, out=folder / out)
+                   "--check", "--min-calls", "3", "--allow-library", "--cache", cache, out=folder / out)
     assert tree(folder / "solutions") == before
     return run
 
@@ -177,7 +177,7 @@ def references(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Run:
         (problems / f"{name}.py").write_text(f"{PROBLEM}{body}\n")
     (published / "linked.py").write_text(f"{PROBLEM}{READS['from_its_folder']}\n")
     (problems / "linked.py").symlink_to(published / "linked.py")
-    return run_eval("*/@reference", "--problems", problems, "--device", "cpu", "--check", "--calls", "3",
+    return run_eval("*/@reference", "--problems", problems, "--device", "cpu", "--check", "--min-calls", "3",
                     "--allow-library", "--shape", "full", "--shape", "small", "--cache", cache, out=place / "out.jsonl")
 
 
@@ -217,8 +217,9 @@ def test_a_sample_of_kernelbench_s_layout_is_given_only_its_own_file(tmp_path: P
     model = "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x * 3\n"
     for name, (body, _) in SAMPLES.items():
         (folder / name).write_text(f"{BEGIN}FOLDER = {str(folder)!r}\n{body}\n{model}")
-    run = run_eval("--problems", tmp_path / "problems", "--solutions", folder, "--device", "cpu", "--check", "--calls",
-                   "3", "--shape", "small", "--allow-library", "--cache", cache, out=tmp_path / "out.jsonl")
+    run = run_eval("--problems", tmp_path / "problems", "--solutions", folder, "--device", "cpu", "--check",
+                   "--min-calls", "3", "--shape", "small", "--allow-library", "--cache", cache,
+                   out=tmp_path / "out.jsonl")
     reasons = {row.solution: row.reason for row in run.results}
     assert len(reasons) == len(SAMPLES) and reasons["sample_0"] == "", run.err
     for number, (_, reason) in enumerate(SAMPLES.values()):

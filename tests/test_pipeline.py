@@ -79,7 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def evaluate(folder: Path, cache: Path, *wanted: str) -> Run:
     return run_eval(
         *wanted, "--problems", TESTS / "problems", "--solutions", TESTS / "solutions", "--device", "cpu", "--check",
-        "--calls", str(CALLS), "--seed", "1", "--allow-library", "--cache", cache, "--junit", folder / "junit.xml",
+        "--min-calls", str(CALLS), "--seed", "1", "--allow-library", "--cache", cache, "--junit", folder / "junit.xml",
         out=folder / "out.jsonl",
     )
 
@@ -209,7 +209,8 @@ def test_equal_sources_of_the_same_name_are_built_once(run: Run, cache: Path) ->
 
 def test_times_are_recorded_without_check(cache: Path, folder: Path) -> None:
     again = run_eval("level1_matmul/honest", "--problems", TESTS / "problems", "--solutions", TESTS / "solutions",
-                     "--device", "cpu", "--calls", "5", "--allow-library", "--cache", cache, out=folder / "timed.jsonl")
+                     "--device", "cpu", "--min-calls", "5", "--allow-library", "--cache", cache,
+                     out=folder / "timed.jsonl")
     assert again.status == 0, again.err
     timing = again.row("level1_matmul", "honest").timing
     assert timing is not None and timing.solution_ms.calls == 5
@@ -231,7 +232,7 @@ def test_a_seed_replays_the_inputs(run: Run, cache: Path, folder: Path) -> None:
     found = []
     for seed in (1, 2):
         again = run_eval("level1_matmul/honest", "--problems", TESTS / "problems", "--solutions", TESTS / "solutions",
-                         "--device", "cpu", "--check", "--calls", str(CALLS), "--seed", str(seed), "--cache", cache,
+                         "--device", "cpu", "--check", "--min-calls", str(CALLS), "--seed", str(seed), "--cache", cache,
                          "--allow-library", out=folder / f"seed{seed}.jsonl").row("level1_matmul", "honest")
         assert again.seed == seed and again.check is not None
         found.append(again.check.rel_l2_error)

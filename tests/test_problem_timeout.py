@@ -66,7 +66,7 @@ def run_in(folder: Path, *arguments: str, cache: Path, out: Path | None = None) 
 
 @pytest.fixture(scope="module")
 def run(cache: Path, folder: Path) -> Run:
-    return run_in(folder, "--check", "--allow-library", "--calls", "2", cache=cache, out=folder / "out.jsonl")
+    return run_in(folder, "--check", "--allow-library", "--min-calls", "2", cache=cache, out=folder / "out.jsonl")
 
 
 @pytest.mark.parametrize("name", HANGING)

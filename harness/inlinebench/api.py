@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-from inlinebench.records import catalog, option_rules
+from inlinebench.records import catalog
 from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
-from inlinebench.records.options import Options
+from inlinebench.records.options import OLD_NAMES, OPTIONS, Options, rules
+from inlinebench.records.options.kinds import PATHS
 from inlinebench.records.result import Result
 
 
@@ -32,29 +34,31 @@ def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Resu
     from inlinebench.serve.client import ask
     from inlinebench.serve.messages import Request
 
+    settings = _renamed(settings)
     _check_names(settings)
     source = _source(solution)
-    paths = {name: Path(settings[name]) for name in _PATHS if isinstance(settings.get(name), str)}
+    paths = {name: Path(value) for name, value in settings.items()
+             if isinstance(value, str) and _SETTINGS[name].kind.parse in PATHS}
     shapes = {} if settings.get("constants") else {"shapes": (catalog.FULL,)}
     options = Options(names=(_name(problem),), solution_files=(Path(solution).absolute() if source is None else _ANY,),
                       quiet=True, **{**shapes, **settings, **paths})
     try:
-        option_rules.check(options, lambda field, value: f"{field}={value!r}")
-        return ask(Request(_absolute(option_rules.settled(options)), source))
+        rules.check(options, lambda field, value: f"{field}={value!r}")
+        return ask(Request(_absolute(rules.settled(options)), source))
     except (UsageError, NoDevice, NoSandbox) as error:
-        raise type(error)(option_rules.in_fields(str(error))) from error
+        raise type(error)(rules.in_fields(str(error))) from error
 
 
 _ANY = Path("solution.py")
 """Stands for the file that the server writes the source text to."""
-_PATHS = ("problems", "solutions", "cache")
-_OF_A_RUN = frozenset({
-    "names", "solution_files", "response", "all_blocks", "responses", "list_only", "levels", "tags", "profile",
-    "build_only", "executor", "ray_address", "out", "resume", "shard", "junit", "strict", "feedback", "verbose",
-    "quiet", "fail_fast", "last_failed",
-})
-"""The options of a run that one evaluation does not have."""
-_SETTINGS = tuple(each.name for each in fields(Options) if each.name not in _OF_A_RUN)
+_SETTINGS = {name: each for name, each in OPTIONS.items() if each.scope != "run"}
+
+
+def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings under their present names. An old name is a warning."""
+    for name in settings.keys() & OLD_NAMES.keys():
+        warnings.warn(f"evaluate(): {name} is {OLD_NAMES[name]} now", FutureWarning, stacklevel=3)
+    return {OLD_NAMES.get(name, name): value for name, value in settings.items()}
 
 
 def _check_names(settings: Mapping[str, Any]) -> None:
@@ -62,9 +66,9 @@ def _check_names(settings: Mapping[str, Any]) -> None:
     for name in settings:
         if name not in _SETTINGS:
             nearest = difflib.get_close_matches(name, _SETTINGS, n=1)
-            hint = "it is an option of `inlinebench run`" if name in _OF_A_RUN else "see inlinebench.records.options"
+            hint = f"did you mean {nearest[0]!r}?" if nearest else "see inlinebench.records.options"
             raise TypeError(f"evaluate() has no setting {name!r}; "
-                            + (f"did you mean {nearest[0]!r}?" if nearest and name not in _OF_A_RUN else hint))
+                            + ("it is an option of `inlinebench run`" if name in OPTIONS else hint))
 
 
 def _source(solution: str | Path) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from inlinebench.records.build_request import BuildOutcome, BuildRequest
 from inlinebench.records.library import LIBRARY
+from inlinebench.records.options.judge import JudgeOptions
 from inlinebench.records.result import Environment, Result
 from inlinebench.sandbox.given import readable_for
 from inlinebench.sandbox.policy import Sandbox
@@ -24,51 +25,40 @@ CONSTRUCTION_SEED = 20260
 never used for inputs."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The options that a judge needs."""
+@dataclass(frozen=True, kw_only=True)
+class Settings(JudgeOptions):
+    """What a judge needs: its options, and what a run adds to them."""
 
     device: str
     """`auto`, `cpu`, `cuda` or `cuda:N`."""
-    sampling: Sampling
-    """How many calls count, and when enough were timed."""
-    warmup: int
-    """Calls before the counted ones. They are checked but not timed."""
-    timing: bool
-    """Whether to time calls. False for `--check` and `--sanitize`."""
-    baselines: tuple[str, ...]
-    """Names of baselines that are timed next to the reference: keys of `evaluation.baselines.MODES`."""
-    tolerance: float | None
-    """Replaces the default tolerance of each floating-point dtype."""
     seed: int
     """The seed of the run. Inputs and all other secret random choices derive from it."""
-    variants: bool
-    """Whether some calls get changed values, such as negated inputs (see `inlinebench.problem.variants`)."""
-    tf32: bool
-    """Whether PyTorch's float32 operations may use TF32, in the judge and in candidates."""
-    allow_library: bool
-    """Whether a solution passes without a kernel of its own."""
-    defended: bool
-    """Whether to run the integrity checks. False for `--trust`."""
-    sanitize: str | None
-    """The tool of compute-sanitizer that candidates run under, such as `memcheck`."""
-    timeout: float
-    """The time that a candidate may take, in seconds, without its builds and without the judge's own work."""
-    problem_timeout: float
-    """The time that each step of a problem's own code may take, in seconds."""
     sandbox: Sandbox
     """The protections that are switched on for candidates."""
     limits: Limits
     """Limits on the host memory, processes and files of a candidate."""
     cache: Path
     """The folder of cached builds and measured peaks."""
-    max_memory: int | None = None
-    """The most device memory that a problem may need, in bytes."""
+
+    @property
+    def timing(self) -> bool:
+        """Whether to time calls."""
+        return not self.check and self.sanitize is None
+
+    @property
+    def sampling(self) -> Sampling:
+        """How many calls count, and when enough were timed."""
+        return Sampling(self.min_calls, self.max_calls, self.time_budget, self.half_width)
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The most device memory that a problem may need."""
+        return None if self.max_memory is None else int(self.max_memory * 2**30)
 
     @property
     def holds_calls(self) -> bool:
         """Whether the judge times some calls itself, on a GPU."""
-        return self.timing and self.defended and self.sanitize is None
+        return self.timing and not self.trust and self.sanitize is None
 
 
 @dataclass(frozen=True)

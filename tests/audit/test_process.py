@@ -81,7 +81,7 @@ def test_only_a_fault_makes_the_exit_status_1(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("arguments", "said"), [
     (["row_sun"], "did you mean row_sum"), (["row_sum", "--shape", "none"], "declares no such shape"),
-    (["--calls", "3"], "it is an option of inlinebench run"),
+    (["--min-calls", "3"], "it is an option of inlinebench run"),
 ])
 def test_unusable_arguments_have_status_2(arguments: list[str], said: str) -> None:
     done = command(*arguments)

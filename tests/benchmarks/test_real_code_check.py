@@ -55,7 +55,7 @@ def test_solutions_with_a_recorded_verdict_are_evaluated_once(tmp_path: Path) ->
         (tmp_path / name).write_text(text)
     out = tmp_path / "out.jsonl"
     command = [sys.executable, real_code.__file__, str(tmp_path), "--check", "--recorded", "passed", "--out", str(out),
-               "--", "--device", "cpu", "--calls", "2", "--allow-library"]
+               "--", "--device", "cpu", "--min-calls", "2", "--allow-library"]
     for _ in range(2):
         done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
                               env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})

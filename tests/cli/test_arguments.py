@@ -70,7 +70,7 @@ def place(tmp_path: Path, cache: Path) -> Place:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         return ["--problems", str(tmp_path / "problems"), "--solutions", str(tmp_path / "solutions"), "--device", "cpu",
-                "--cache", str(cache), "--check", "--calls", "2", "--allow-library", "--shape", "full"]
+                "--cache", str(cache), "--check", "--min-calls", "2", "--allow-library", "--shape", "full"]
 
     return written
 
@@ -180,7 +180,7 @@ def bad(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Run:
         (root / f"solutions/twice/{name}.py").write_text(text)
     return run_eval("*", "twice/@reference", *(f"{name}/@reference" for name in (*BAD_PROBLEMS, "too_large")),
                     "--problems", root / "problems", "--solutions", root / "solutions", "--device", "cpu", "--check",
-                    "--calls", "2", "--shape", "full", "--allow-library", "--cache", cache, out=root / "out.jsonl")
+                    "--min-calls", "2", "--shape", "full", "--allow-library", "--cache", cache, out=root / "out.jsonl")
 
 
 @pytest.mark.slow

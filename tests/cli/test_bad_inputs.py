@@ -40,7 +40,7 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return x * 2
 """
-FAST = ("--device", "cpu", "--calls", "2", "--allow-library")
+FAST = ("--device", "cpu", "--min-calls", "2", "--allow-library")
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ REFUSED = [
     ("check --cache loop --device cpu", "cannot write the cache"),
     ("report loop", "loop: Too many levels of symbolic links; name a file written by --out"),
     ("check --lf --cache results.jsonl --device cpu", "--last-failed: "),
-    ("run --calls many", "--calls many: write a positive integer"),
-    ("run --calls", "--calls: expected one argument"),
+    ("run --min-calls many", "--min-calls many: write a positive integer"),
+    ("run --min-calls", "--min-calls: expected one argument"),
     ("run --seeed 3", "there is no option --seeed; did you mean --seed?"),
     ("check --profile", "there is no option --profile; it is an option of inlinebench run"),
     ("run --quite", "there is no option --quite; did you mean --quiet?"),
@@ -199,10 +199,10 @@ def test_feedback_on_an_invalid_file_has_the_advice_of_its_reason(here: Path, ca
 
 @pytest.mark.slow
 def test_an_empty_output_needs_no_kernel(here: Path, cache: Path) -> None:
-    done = inlinebench(here, "check", "twice/a", "--device", "cpu", "--calls", "2", "--set", "N=0", "--cache",
+    done = inlinebench(here, "check", "twice/a", "--device", "cpu", "--min-calls", "2", "--set", "N=0", "--cache",
                        str(cache))
     assert done.returncode == 0, done.stdout
-    assert inlinebench(here, "check", "twice/a", "--device", "cpu", "--calls", "2", "--set", "N=1", "--cache",
+    assert inlinebench(here, "check", "twice/a", "--device", "cpu", "--min-calls", "2", "--set", "N=1", "--cache",
                        str(cache)).returncode == 1
 
 
@@ -210,7 +210,7 @@ def test_an_empty_output_needs_no_kernel(here: Path, cache: Path) -> None:
 def test_options_without_effect_on_the_cpu_are_named(here: Path, cache: Path) -> None:
     options = ("--baseline", "compile", "--half-width", "0.1")
     done = inlinebench(here, "run", "twice/a", *FAST, *options, "--cache", str(cache))
-    assert "--baseline, --half-width: no effect on the CPU, where no speedup is measured\n" in done.stderr
+    assert "--half-width, --baseline: no effect on the CPU, where no speedup is measured\n" in done.stderr
     assert "no effect" not in inlinebench(here, "run", "twice/a", *FAST, "--cache", str(cache)).stderr
 
 

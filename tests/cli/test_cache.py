@@ -88,7 +88,7 @@ def test_prune_takes_the_limit_of_the_environment(folder: Path, capsys: pytest.C
     assert "nothing" in said(capsys, "prune", "--limit", "inf", INLINEBENCH_CACHE=str(folder),
                              INLINEBENCH_CACHE_LIMIT="0")
     assert "3 libraries" in said(capsys, "prune", INLINEBENCH_CACHE=str(folder), INLINEBENCH_CACHE_LIMIT="0")
-    assert "INLINEBENCH_CACHE_LIMIT: 'much' is no size in GiB" in said(
+    assert "INLINEBENCH_CACHE_LIMIT=much: write a size in GiB" in said(
         capsys, "prune", INLINEBENCH_CACHE=str(folder), INLINEBENCH_CACHE_LIMIT="much", status=2)
 
 
@@ -168,7 +168,7 @@ def test_a_run_s_limit_is_the_option_s_or_the_environment_s(monkeypatch: pytest.
 
 @pytest.mark.parametrize("text", ["much", "-1", "nan"])
 def test_a_limit_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=f"INLINEBENCH_CACHE_LIMIT: '{text}' is no size in GiB"):
+    with pytest.raises(UsageError, match=f"INLINEBENCH_CACHE_LIMIT={text}: write a size in GiB"):
         parse([], {"INLINEBENCH_CACHE_LIMIT": text})
     with pytest.raises(UsageError, match=f"--cache-limit {float(text) if text == '-1' else text}: write a size in GiB"):
         parse(["--cache-limit", text], {})

@@ -13,7 +13,7 @@ from .test_bad_inputs import inlinebench, last_line
 def test_what_init_writes_passes_on_the_cpu(tmp_path: Path, cache: Path) -> None:
     done = inlinebench(tmp_path, "init", "mine")
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "next: inlinebench run mine"
-    run = inlinebench(tmp_path, "check", "mine", "--device", "cpu", "--calls", "2", "--cache", str(cache))
+    run = inlinebench(tmp_path, "check", "mine", "--device", "cpu", "--min-calls", "2", "--cache", str(cache))
     assert run.returncode == 0, run.stdout + run.stderr
     again = inlinebench(tmp_path, "init", "mine")
     assert again.returncode == 2 and "problems/mine.py already exists" in last_line(again)

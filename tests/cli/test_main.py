@@ -69,7 +69,7 @@ def test_list_refuses_what_selects_nothing(arguments: list[str], said: str) -> N
     assert done.returncode == 2 and said in done.stderr and done.stdout == ""
 
 
-@pytest.mark.parametrize(("command", "option"), [("check", "--baseline"), ("build", "--out"), ("list", "--calls")])
+@pytest.mark.parametrize(("command", "option"), [("check", "--baseline"), ("build", "--out"), ("list", "--min-calls")])
 def test_a_command_refuses_the_options_of_another(command: str, option: str) -> None:
     done = inlinebench(command, option, "x")
     assert done.returncode == 2 and f"there is no option {option}; it is an option of inlinebench run" in done.stderr

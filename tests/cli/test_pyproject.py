@@ -24,38 +24,47 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_nearest_table_above_the_current_folder_has_the_defaults(project: Path) -> None:
-    write(project, '[tool.inlinebench]\nproblems = "mine"\ncalls = 7\nstrict = true\ntf32 = false\n'
+    write(project, '[tool.inlinebench]\nproblems = "mine"\nmin-calls = 7\nstrict = true\ntf32 = false\n'
                    'shape = ["small", "odd"]\nhalf-width = 0.1\nset = []\nvariants = "off"\n')
     options = parse([], {})
-    assert (options.problems, options.calls, options.half_width) == (project.parent / "mine", 7, 0.1)
+    assert (options.problems, options.min_calls, options.half_width) == (project.parent / "mine", 7, 0.1)
     assert (options.strict, options.tf32, options.shapes, options.variants) == (True, False, ("small", "odd"), False)
 
 
 def test_the_command_line_replaces_a_default_and_does_not_add_to_it(project: Path) -> None:
-    write(project, '[tool.inlinebench]\nshape = ["small"]\ncalls = 7\n')
-    options = parse(["--shape", "odd", "--calls", "9"], {})
-    assert (options.shapes, options.calls) == (("odd",), 9)
+    write(project, '[tool.inlinebench]\nshape = ["small"]\nmin-calls = 7\n')
+    options = parse(["--shape", "odd", "--min-calls", "9"], {})
+    assert (options.shapes, options.min_calls) == (("odd",), 9)
 
 
 def test_a_command_ignores_defaults_of_options_that_it_lacks(project: Path) -> None:
-    write(project, '[tool.inlinebench]\nbaseline = "compile"\ncalls = 7\n')
+    write(project, '[tool.inlinebench]\nbaseline = "compile"\nmin-calls = 7\n')
     assert parse([], {}).baselines == ("compile",)
-    assert (parse([], {}, CHECK).baselines, parse([], {}, CHECK).calls) == ((), 7)
+    assert (parse([], {}, CHECK).baselines, parse([], {}, CHECK).min_calls) == ((), 7)
     assert parse([], {}, LIST).list_only
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("cals = 3", "has the unknown key 'cals'; did you mean calls?"),
+    ("min-cals = 3", "has the unknown key 'min-cals'; did you mean min-calls?"),
     ("zzz = 3", "has the unknown key 'zzz'"), ("help = true", "unknown key 'help'"),
     ('strict = "yes"', "strict = 'yes': write true or false"),
-    ("calls = true", "calls = True: write what follows --calls"),
-    ('calls = "many"', "--calls many: write a positive integer"),
-    ("calls = ", "correct its table"),
+    ("min-calls = true", "min-calls = True: write what follows --min-calls"),
+    ('min-calls = "many"', "--min-calls many: write a positive integer"),
+    ("min-calls = ", "correct its table"),
 ])
 def test_unusable_defaults_are_refused(project: Path, text: str, said: str) -> None:
     write(project, f"[tool.inlinebench]\n{text}\n")
     with pytest.raises(UsageError, match=said):
         parse([], {})
+
+
+def test_old_names_work_with_a_line_on_stderr(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, '[tool.inlinebench]\ncalls = 7\nmost-calls = 30\n')
+    options = parse([], {})
+    assert (options.min_calls, options.max_calls) == (7, 30)
+    assert [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()] == [
+        "calls is min-calls now; the old name works for one release",
+        "most-calls is max-calls now; the old name works for one release"]
 
 
 def test_the_command_uses_them(here: Path) -> None:

@@ -48,10 +48,10 @@ def error(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 ARGUMENTS = [
-    ("run --calls 0", "--calls 0: write a positive integer"),
-    ("run --calls -1", "--calls -1: write a positive integer"),
-    ("run --calls 1.5", "--calls 1.5: write a positive integer"),
-    (f"run --calls {HUGE}", "write a positive integer"),
+    ("run --min-calls 0", "--min-calls 0: write a positive integer"),
+    ("run --min-calls -1", "--min-calls -1: write a positive integer"),
+    ("run --min-calls 1.5", "--min-calls 1.5: write a positive integer"),
+    (f"run --min-calls {HUGE}", "write a positive integer"),
     (f"run --seed {HUGE}", "write an integer"),
     (f"run --shard 1/{HUGE}", "--shard"),
     (f"list {HUGE}", "`inlinebench list` shows all names"),
@@ -95,7 +95,7 @@ ARGUMENTS = [
     ("init a/b", "init: a/b: write a name"),
     ("init twice", "problems/twice.py already exists: choose another name"),
     ("schema --full", "there is no option --full"),
-    ("cache prune --limit nan", "'nan' is no size in GiB"),
+    ("cache prune --limit nan", "--limit nan: write a size in GiB"),
     ("cache clear --cache .", "which is not part of a cache, so nothing is removed"),
     ("report results.jsonl -o folder.html", "folder.html: cannot be written (Is a directory)"),
     ("report results.jsonl -o r.pdf", "r.pdf: unknown kind of report; choose from .html"),
@@ -186,8 +186,8 @@ def test_results_are_not_added_to_a_file_of_another_kind(
 
 
 PYPROJECT = {
-    'calls = "many"': "--calls many: write a positive integer",
-    "call = 3": "has the unknown key 'call'; did you mean calls?",
+    'min-calls = "many"': "--min-calls many: write a positive integer",
+    "min-call = 3": "has the unknown key 'min-call'; did you mean min-calls?",
     "version = true": "has the unknown key 'version'",
     'strict = "yes"': "strict = 'yes': write true or false",
     "tag = [[1]]": "write what follows --tag on a command line",
@@ -218,8 +218,8 @@ def test_a_pyproject_that_cannot_be_read_is_refused_in_one_line(
 
 
 VARIABLES = {
-    "INLINEBENCH_CACHE_LIMIT=much": "INLINEBENCH_CACHE_LIMIT: 'much' is no size in GiB",
-    "INLINEBENCH_HEADERS=none": "--headers none: write auto or full",
+    "INLINEBENCH_CACHE_LIMIT=much": "INLINEBENCH_CACHE_LIMIT=much: write a size in GiB",
+    "INLINEBENCH_HEADERS=none": "INLINEBENCH_HEADERS=none: write auto or full",
     "INLINEBENCH_CACHE=~nobody.here/x": "the home folder is not known; name the cache's folder with --cache",
 }
 

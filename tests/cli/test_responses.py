@@ -29,7 +29,7 @@ def run(
     data = answer.encode() if isinstance(answer, str) else answer
     if data is not None:
         path.write_bytes(data)
-    line = command(name, "--problems", TESTS / "problems", "--device", "cpu", "--check", "--calls", "3",
+    line = command(name, "--problems", TESTS / "problems", "--device", "cpu", "--check", "--min-calls", "3",
                    "--allow-library", "--response", "-" if given == "-" else path, "--out", out, *more)
     done = subprocess.run(line, input=(data or b"").decode() if given == "-" else None, capture_output=True, text=True,
                           timeout=LONGEST_S, check=False)

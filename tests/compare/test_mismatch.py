@@ -719,7 +719,7 @@ def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return run_eval("--problems", TESTS / "problems", "--solutions", folder / "solutions", *planted, "--device", "cpu",
-                    "--check", "--calls", "3", "--seed", "1", "--allow-library", "--cache", cache,
+                    "--check", "--min-calls", "3", "--seed", "1", "--allow-library", "--cache", cache,
                     out=folder / "results.jsonl")
 
 

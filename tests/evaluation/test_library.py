@@ -41,8 +41,8 @@ def test_only_the_reserved_name_allows_the_library(cache: Path, tmp_path: Path) 
                        ("solutions/square/other.py", SOLUTION)):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    run = run_eval("square/library", "square", "--problems", tmp_path / "problems", "--device", "cpu", "--calls", "2",
-                   "--cache", cache, out=tmp_path / "out.jsonl")
+    run = run_eval("square/library", "square", "--problems", tmp_path / "problems", "--device", "cpu", "--min-calls",
+                   "2", "--cache", cache, out=tmp_path / "out.jsonl")
     assert run.row("square", "library").verdict is Verdict.PASSED, run.row("square", "library").reason
     other = run.row("square", "other")
     assert other.verdict is Verdict.NO_OWN_KERNEL and "--allow-library" in other.reason

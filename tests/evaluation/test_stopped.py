@@ -25,8 +25,8 @@ def is_stopped(pid: int) -> bool:
 @pytest.mark.parametrize("continued", [True, False], ids=["continued from outside", "left alone"])
 def test_a_continued_process_is_rejected(tmp_path: Path, cache: Path, continued: bool) -> None:
     out = tmp_path / "out.jsonl"
-    line = command("row_sum/naive", "--device", "cpu", "--shape", "small", "--calls", "40", "--cache", cache, "--out",
-                   out)
+    line = command("row_sum/naive", "--device", "cpu", "--shape", "small", "--min-calls", "40", "--cache", cache,
+                   "--out", out)
     run = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            env={**os.environ, "PYTHONPATH": PYTHONPATH})
     while run.poll() is None:

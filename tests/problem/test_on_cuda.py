@@ -50,6 +50,6 @@ def test_a_problem_on_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     run = run_eval("--problems", tmp_path / "problems", "--solutions", tmp_path, "--device", "cpu", "--check",
-                   "--allow-library", "--calls", "3", out=tmp_path / "out.jsonl")
+                   "--allow-library", "--min-calls", "3", out=tmp_path / "out.jsonl")
     assert run.row("on_cuda", "same").verdict is Verdict.PASSED, run.row("on_cuda", "same").reason
     assert run.row("on_cuda", "wrong").verdict is Verdict.WRONG

@@ -42,8 +42,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def arguments(folder: Path, cache: Path) -> list[str | Path]:
-    return ["--problems", folder / "problems", "--check", "--calls", "3", "--allow-library", "--seed", "5", "--cache",
-            cache]
+    return ["--problems", folder / "problems", "--check", "--min-calls", "3", "--allow-library", "--seed", "5",
+            "--cache", cache]
 
 
 def facts(results: list[Result]) -> dict[tuple[str, str], Result]:
@@ -102,7 +102,7 @@ assert solution.parent / "deep" / "factor.txt" in texts[1]
 for path in [*texts[0], *texts[1]]:
     path.unlink()
 worker = Worker()
-worker.open(Options(device="cpu", check=True, allow_library=True, cache=Path(sys.argv[3]), calls=2))
+worker.open(Options(device="cpu", check=True, allow_library=True, cache=Path(sys.argv[3]), min_calls=2))
 result = worker.evaluate(job, *texts)
 print(result.verdict, result.reason)
 worker.close()

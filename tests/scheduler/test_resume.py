@@ -19,8 +19,8 @@ from ..running import LONGEST_S, TESTS, command, run_eval
 pytestmark = pytest.mark.slow
 
 NAMES = ("shapes", "view", "batch_norm")
-COMMON = ("--problems", TESTS / "problems", "--check", "--calls", "3", "--allow-library", "--device", "cpu", "--seed",
-          "5")
+COMMON = ("--problems", TESTS / "problems", "--check", "--min-calls", "3", "--allow-library", "--device", "cpu",
+          "--seed", "5")
 
 
 PROBLEM = """
@@ -117,7 +117,7 @@ def test_resume_evaluates_only_what_changed(cache: Path, tmp_path: Path, plain: 
     assert rows(again) == [row for row in rows(first) if row[0] == "view"] != rows(first)
     assert {row.key for row in again}.isdisjoint(row.key for row in first)
     assert len(run_eval(*arguments, out=out).results) == len(first) + len(again)
-    assert len(run_eval(*arguments, "--calls", "4", out=out).results) == 2 * len(first) + len(again)
+    assert len(run_eval(*arguments, "--min-calls", "4", out=out).results) == 2 * len(first) + len(again)
 
 
 def test_a_solution_is_evaluated_again_whatever_file_of_it_changes(cache: Path, tmp_path: Path) -> None:

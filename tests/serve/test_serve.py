@@ -66,7 +66,7 @@ def is_judge(pid: int) -> bool:
 
 
 def ask(body: str, cache: Path, **settings: object) -> Result:
-    common = {"device": "cpu", "check": True, "allow_library": True, "calls": 3, "cache": cache}
+    common = {"device": "cpu", "check": True, "allow_library": True, "min_calls": 3, "cache": cache}
     return evaluate(PROBLEM, RIGHT.format(body=body), **{**common, **settings})
 
 
@@ -104,9 +104,9 @@ def test_a_missing_file_is_an_error_and_not_a_source_text(cache: Path) -> None:
 
 
 @pytest.mark.parametrize(("settings", "said"), [
-    ({"calls": "many"}, "calls='many': write a positive integer"),
-    ({"calls": -1}, "calls=-1: write a positive integer"),
-    ({"calls": True}, "calls=True: write a positive integer"),
+    ({"min_calls": "many"}, "min_calls='many': write a positive integer"),
+    ({"min_calls": -1}, "min_calls=-1: write a positive integer"),
+    ({"min_calls": True}, "min_calls=True: write a positive integer"),
     ({"check": "yes"}, "check='yes': write True or False"),
     ({"shapes": "small"}, "shapes='small': write names"),
     ({"precision": "fp8"}, "precision='fp8': write one of fp32, fp16, bf16"),
@@ -121,8 +121,16 @@ def test_unusable_settings_are_named_before_a_server_starts(settings: dict[str, 
     assert "--" not in str(raised.value) and servers() == []
 
 
+def test_old_names_of_settings_work_with_a_warning() -> None:
+    for name, present in {"calls": "min_calls", "most_calls": "max_calls"}.items():
+        with (pytest.warns(FutureWarning, match=f"{name} is {present} now"),
+              pytest.raises(UsageError, match=f"{present}=0: write a positive integer")):
+            evaluate(PROBLEM, RIGHT.format(body="x"), device="cpu", **{name: 0})
+
+
 @pytest.mark.parametrize(("name", "said"), [
-    ("cals", "did you mean 'calls'"), ("out", "it is an option of `inlinebench run`"), ("zzz", "has no setting 'zzz'"),
+    ("min_cals", "did you mean 'min_calls'"), ("out", "it is an option of `inlinebench run`"), ("zzz",
+    "has no setting 'zzz'"),
 ])
 def test_a_setting_that_there_is_not_is_an_unexpected_argument(name: str, said: str) -> None:
     with pytest.raises(TypeError, match=said):
@@ -131,7 +139,7 @@ def test_a_setting_that_there_is_not_is_an_unexpected_argument(name: str, said: 
 
 @pytest.mark.slow
 def test_constants_replace_those_of_the_problem_and_paths_may_be_text(cache: Path) -> None:
-    result = evaluate("axpy", TESTS / "solutions_slow/axpy/stock.py", device="cpu", check=True, calls=2,
+    result = evaluate("axpy", TESTS / "solutions_slow/axpy/stock.py", device="cpu", check=True, min_calls=2,
                       cache=str(cache), problems=str(TESTS / "problems"), constants={"N": 5}, allow_library=True)
     assert (result.verdict, result.shape) == (Verdict.PASSED, "N=5"), result.reason
 
@@ -165,7 +173,7 @@ def test_threads_and_processes_share_one_server(cache: Path) -> None:
 @pytest.mark.slow
 def test_other_settings_get_other_judges_and_idle_ones_are_closed(cache: Path) -> None:
     for calls in (2, 3, 4):
-        assert ask(right_body(), cache, calls=calls).check.calls == calls + 5  # type: ignore[union-attr]
+        assert ask(right_body(), cache, min_calls=calls).check.calls == calls + 5  # type: ignore[union-attr]
     until(lambda: len(judges()) == 2)
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from inlinebench.cli.parsing import pyproject, types
-from inlinebench.cli.parsing.groups import GROUPS
+from inlinebench.cli.exits import say
+from inlinebench.cli.parsing import pyproject
 from inlinebench.cli.parsing.parser import Parser
-from inlinebench.records import option_rules
 from inlinebench.records.errors import UsageError
-from inlinebench.records.options import CALLS, PROFILES, SANITIZED_CALLS, Options, at_home, default_cache_limit
+from inlinebench.records.options import OLD_NAMES, OPTIONS, Options, rules
+from inlinebench.records.options.declaration import Option
+from inlinebench.records.options.judge import SANITIZED_CALLS
 
 
 @dataclass(frozen=True)
@@ -22,17 +24,22 @@ class Command:
 
     name: str
     description: str
-    groups: tuple[str, ...]
-    """The groups of its options, in the order of its help."""
+    groups: Mapping[str, tuple[str, ...]]
+    """The titles of its help in order, with the groups of options below each."""
     flag: str | None = None
     """The option of `run` that does the same."""
     examples: str = ""
+    switches: Mapping[str, str] = field(default_factory=dict)
+    """More switches, which are no options of a run, with their help."""
 
 
-_EVALUATION = ("what to evaluate", "inputs", "devices", "correctness")
+_EVALUATION = {"what to evaluate": ("folders", "files"), "inputs": ("shapes", "inputs"),
+               "devices": ("device", "devices"), "correctness": ("correctness",)}
+_LIMITS = {"integrity and limits": ("integrity", "time limit", "time limit of problems", "memory")}
+_OUTPUTS = {"builds": ("builds",), "results": ("results", "output")}
 RUN = Command(
     "run", "Checks CUDA kernels against their PyTorch references and times both.",
-    (*_EVALUATION, "times", "integrity and limits", "builds", "results", "other modes"),
+    {**_EVALUATION, "times": ("times",), **_LIMITS, **_OUTPUTS, "other modes": ("modes",)},
     examples="""\
                                 every problem with every solution, as a table
 matmul_diag/naive               one solution
@@ -41,7 +48,7 @@ row_sum --solution mine.py      a solution file anywhere
 --check --junit out.xml         a gate in CI: correctness only, every shape, exit status""")
 CHECK = Command(
     "check", "Checks correctness only, at every shape that a problem declares.",
-    (*_EVALUATION, "integrity and limits", "builds", "results"), "check",
+    {**_EVALUATION, **_LIMITS, **_OUTPUTS}, "check",
     examples="""\
                                 every problem with every solution
 matmul_diag                     every solution of one problem
@@ -50,7 +57,8 @@ row_sum --solution mine.py --feedback
 --strict --junit out.xml        a gate in CI""")
 BUILD = Command(
     "build", "Builds solutions and evaluates nothing. With --arch this needs no GPU.",
-    ("what to build", "shapes", "device", "limits", "builds", "build results"), "build_only",
+    {"what to build": ("folders", "files"), "shapes": ("shapes",), "device": ("device",),
+     "limits": ("time limit of problems",), "builds": ("builds",), "build results": ("output",)}, "build_only",
     examples="""\
                                 everything, for the GPU of this machine
 --arch 90                       everything, for compute capability 9.0
@@ -58,7 +66,7 @@ BUILD = Command(
 --device cpu                    for evaluations on the CPU
 --arch 90 --cache /shared/c     into another cache""")
 LIST = Command(
-    "list", "Lists problems with their shapes and solutions.", ("folders",), "list_only",
+    "list", "Lists problems with their shapes and solutions.", {"folders": ("folders",)}, "list_only",
     examples="""\
                                 all problems
 matmul_diag                     one problem
@@ -67,13 +75,14 @@ matmul_diag                     one problem
 --problems DIR                  those of another folder""")
 AUDIT = Command(
     "audit", "Says what makes problems bad benchmarks: answers that need no work, and work that makes no difference.",
-    ("folders", "shapes", "device", "audit"), "check",
+    {"folders": ("folders",), "shapes": ("shapes",), "device": ("device",), "audit": ("time limit",)}, "check",
     examples="""\
                                 every problem, at every shape that it declares
 matmul_diag                     one problem
 path/to/problem.py              a problem file
 --problems KernelBench --level 1 --device cpu
---shape small --json            one line of JSON for each problem""")
+--shape small --json            one line of JSON for each problem""",
+    switches={"--json": "print a line of JSON for each problem and shape"})
 EVALUATING = {command.name: command for command in (RUN, CHECK, BUILD, LIST)}
 """The commands of this module, by name."""
 
@@ -92,24 +101,41 @@ def parse(
 
 def parsed(
     arguments: Sequence[str], environment: Mapping[str, str], command: Command, prog: str
-) -> argparse.Namespace:
-    """Returns the values of all options of a command and of `run`. Raises as `parse` does."""
-    every, parser = parser_of(RUN, environment, prog), parser_of(command, environment, prog)
-    given = every.parse_args([])  # the defaults of options that the command does not have
-    if command.flag is not None:
-        setattr(given, command.flag, True)
+) -> dict[str, Any]:
+    """Returns the values of options that are given, or follow from the environment or others. Raises as `parse` does.
+    """
+    every, parser = parser_of(RUN, prog), parser_of(command, prog)
     path, table = pyproject.defaults(_here())
-    parser.parse_args([*pyproject.arguments(path, table, every, parser, parser.only_given(arguments)), *arguments],
-                      given)
-    _fill_in(given, environment)
-    return given
+    table = {_present(name, place=f"{path}: "): value for name, value in table.items()}
+    typed = [_present(text, "--") for text in arguments]
+    given = parser.parse_args(typed)
+    given = parser.parse_args([*pyproject.arguments(path, table, every, parser, given), *typed])
+    values = vars(given)
+    for name, each in OPTIONS.items():
+        if name in values and each.kind.collect is not None:
+            values[name] = each.kind.collect(values[name])
+    if command.flag is not None:
+        values[command.flag] = True
+    _fill_in(values, environment)
+    return values
 
 
-def options_of(given: argparse.Namespace) -> Options:
+def options_of(values: Mapping[str, Any]) -> Options:
     """Returns the options with these values. Raises UsageError if they are unusable or contradict each other."""
-    options = Options(**vars(given))
-    option_rules.check(options, lambda field, value: f"{option_rules.flag(field)} {_written(field, value)}")
-    return option_rules.settled(options)
+    options = Options(**values)
+    rules.check(options, lambda field, value: f"{OPTIONS[field].flag} {_written(field, value)}")
+    return rules.settled(options)
+
+
+def _present(text: str, dashes: str = "", place: str = "") -> str:
+    """Returns an argument or a key with the present name of an option that was renamed, and says so."""
+    name, equals, value = text.partition("=")
+    for old, new in OLD_NAMES.items():
+        if name == dashes + old.replace("_", "-"):
+            present = OPTIONS[new].flag.removeprefix("--")
+            say(f"{place}{name} is {dashes}{present} now; the old name works for one release")
+            return f"{dashes}{present}{equals}{value}"
+    return text
 
 
 def _here() -> Path:
@@ -125,18 +151,15 @@ def _written(field: str, value: object) -> str:
     return between.join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _fill_in(given: argparse.Namespace, environment: Mapping[str, str]) -> None:
-    """Sets what follows from other options."""
-    given.profile = PROFILES if given.profile else None
-    if given.calls is None:
-        given.calls = SANITIZED_CALLS if given.sanitize else CALLS
-    given.constants = dict(types.constant(text) for text in given.constants)
-    for name in ("names", "solution_files", "shapes", "levels", "tags", "baselines", "architectures"):
-        setattr(given, name, tuple(getattr(given, name)))
-    given.cache = at_home(given.cache)
-    given.problems, given.solutions = _folders(given.problems, given.solutions, given.names)
-    if given.cache_limit is None:
-        given.cache_limit = default_cache_limit(environment)
+def _fill_in(values: dict[str, Any], environment: Mapping[str, str]) -> None:
+    """Sets what follows from other options and from the environment."""
+    if values.get("sanitize"):
+        values.setdefault("min_calls", SANITIZED_CALLS)
+    for name, each in OPTIONS.items():
+        if each.variable and name not in values:
+            values[name] = each.default_in(environment)
+    values["problems"], values["solutions"] = _folders(
+        values.get("problems"), values.get("solutions"), values.get("names", ()))
 
 
 def _folders(problems: Path | None, solutions: Path | None, names: Sequence[str]) -> tuple[Path, Path]:
@@ -166,15 +189,28 @@ def _folders(problems: Path | None, solutions: Path | None, names: Sequence[str]
     return problems, solutions
 
 
-def parser_of(command: Command, environment: Mapping[str, str], prog: str) -> Parser:
-    """Returns the parser of a command. `environment` has the defaults of some options."""
-    elsewhere = () if command is RUN else parser_of(RUN, environment, prog).options
+def parser_of(command: Command, prog: str) -> Parser:
+    """Returns the parser of a command. It sets only what is given."""
+    elsewhere = () if command is RUN else parser_of(RUN, prog).options
     parser = Parser(prog, command.description, usage=f"{prog} [options] [NAME ...]", examples=command.examples,
                     elsewhere=elsewhere)
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", default=[], help="a problem, problem/solution, a glob of either, a "
-        "problem file, or the number of a problem such as 12_Matmul, or a range of numbers; PROBLEM/@reference "
-        "evaluates the reference itself (default: everything)")
-    for title in command.groups:
-        GROUPS[title](parser.add_argument_group(title).add_argument, environment)
+    parser.add_argument("names", nargs="*", metavar="NAME", default=argparse.SUPPRESS, help=OPTIONS["names"].text)
+    for title, groups in command.groups.items():
+        part = parser.add_argument_group(title)
+        for group in groups:
+            for option in OPTIONS.values():
+                if option.group == group:
+                    _add(part, option)
+    for flag, text in command.switches.items():
+        part.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
     return parser
+
+
+def _add(part: argparse._ArgumentGroup, option: Option) -> None:
+    kind = option.kind
+    facts: dict[str, Any] = {"dest": option.name, "default": argparse.SUPPRESS, "help": option.help.replace("%", "%%")}
+    if kind.const is not None:
+        part.add_argument(*option.flags, action="store_const", const=kind.const, **facts)
+    else:
+        part.add_argument(*option.flags, action="append" if kind.collect else "store", type=kind.parse,
+                          metavar=kind.metavar, **facts)

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     """Prints what the audit finds and returns the exit status: 1 if there is a fault. Raises UsageError and NoDevice.
     """
     given = command_line.parsed(arguments, os.environ, AUDIT, PROGRAM)
-    as_json = vars(given).pop("json")
+    as_json = given.pop("json", False)
     wanted = command_line.options_of(given)
     chosen = chosen_problems(wanted)
     audits: list[Audit] = []
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def parser() -> Parser:
-    return command_line.parser_of(AUDIT, os.environ, PROGRAM)
+    return command_line.parser_of(AUDIT, PROGRAM)
 
 
 def chosen_problems(wanted: Options) -> list[Problem]:

@@ -18,7 +18,8 @@ from inlinebench.compile.cache.folder import cache_folder
 from inlinebench.compile.cache.prune import Removed, clear, prune
 from inlinebench.foreign import one_line
 from inlinebench.records.errors import UsageError
-from inlinebench.records.options import CACHE_LIMIT_GIB, at_home, default_cache, default_cache_limit, gib
+from inlinebench.records.options import CACHE_LIMIT_GIB, OPTIONS
+from inlinebench.records.options.kinds import CACHE, SIZE
 
 PROGRAM = "inlinebench cache"
 COMMANDS = ("show", "prune", "clear")
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     if given.limit is not None and given.command != "prune":
         raise UsageError("--limit is for prune")
     try:
-        text = _run(given, at_home(given.cache).absolute(), environment)
+        folder = OPTIONS["cache"].default_in(environment) if given.cache is None else given.cache
+        text = _run(given, folder.absolute(), environment)
     except OSError as error:
         raise UsageError(f"{error.filename or given.cache}: {error.strerror}; name the cache's folder with --cache"
                          ) from error
@@ -60,9 +62,9 @@ def parser(environment: Mapping[str, str] = os.environ) -> Parser:
     add = found.add_argument
     add("command", choices=COMMANDS, help="list the contents with sizes and ages; remove the least recently used "
         "libraries beyond the limit, and leftovers of killed runs; or remove everything, without asking")
-    add("--cache", type=Path, default=default_cache(environment), metavar="DIR",
+    add("--cache", type=CACHE.parse, metavar="DIR",
         help="the cache's folder (default: INLINEBENCH_CACHE, or ~/.cache/inlinebench)")
-    add("--limit", type=gib, metavar="GIB", help="with prune: the size to keep "
+    add("--limit", metavar="GIB", help="with prune: the size to keep "
         f"(default: INLINEBENCH_CACHE_LIMIT, or {CACHE_LIMIT_GIB:g})")
     return found
 
@@ -80,7 +82,8 @@ def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]
                          "away, or name the cache's folder with --cache")
     if given.command == "clear":
         return _clear(root)
-    return _prune(root, GIB * (default_cache_limit(environment) if given.limit is None else given.limit))
+    default = OPTIONS["cache_limit"].default_in
+    return _prune(root, GIB * (default(environment) if given.limit is None else SIZE.read("--limit ", given.limit)))
 
 
 def _contents(root: Path) -> str:

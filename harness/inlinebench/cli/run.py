@@ -12,9 +12,10 @@ from inlinebench.cli import arguments as command_line
 from inlinebench.cli.arguments import RUN, Command
 from inlinebench.cli.exits import ended, say, show
 from inlinebench.cli.responses import with_responses
-from inlinebench.records import catalog, option_rules, options
+from inlinebench.records import catalog, options
 from inlinebench.records.errors import CannotWrite, NoDevice
 from inlinebench.records.library import LIBRARY
+from inlinebench.records.options import rules
 
 if TYPE_CHECKING:
     from inlinebench.report.terminal.progress import Progress
@@ -92,7 +93,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
                 Progress(wanted.quiet) as progress,
                 Session(wanted, choices, progress, executor(wanted, progress, scratch), others) as session,
             ):
-                if idle := option_rules.without_effect(wanted, session.device):
+                if idle := rules.without_effect(wanted, session.device):
                     progress.line(f"{', '.join(idle)}: no effect on the CPU, where no speedup is measured")
                 for remark in not_applied(choices, wanted):
                     progress.line(remark)

@@ -115,7 +115,7 @@ class Calls:
             reported = self._timings.solution_ms()
             if self._held is not None and reported is not None:
                 self._attempt.notes |= self._held.measure(reported, tuple(loaded.own_names))
-            if settings.defended and settings.sanitize is None:
+            if not settings.trust and settings.sanitize is None:
                 self._check_integrity()
             self._candidate.verify_stopped()
         finally:
@@ -139,7 +139,7 @@ class Calls:
         background. Raises Failed if no disturbance explains a difference.
         """
         settings = self._tools.settings
-        if self._attempt.timing is None or not settings.defended or self._workload.device.type != "cuda":
+        if self._attempt.timing is None or settings.trust or self._workload.device.type != "cuda":
             return
         self._tools.progress("timing the reference alone")
         begin, alone = time.monotonic(), list[float]()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from inlinebench.records.options import DEVICE
+from inlinebench.records.options.kinds import DEVICE
 from inlinebench.records.result import Environment
 from inlinebench.version import __version__
 

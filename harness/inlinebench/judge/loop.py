@@ -205,7 +205,7 @@ class Judge:
         failures: list[CannotRun] = []
         while True:
             at = replace(problem, constants=todo.pop(0), alternatives=())
-            self._probe.begin(at, settings.variants, settings.max_memory)
+            self._probe.begin(at, settings.variants, settings.memory_bytes)
             self._load_own_kernels()
             probed = self._probe.finish(settings.problem_timeout, self._report_progress)
             if not isinstance(probed, CannotRun):
@@ -244,7 +244,7 @@ class Judge:
         """
         settings, problem = self._settings, replace(job.problem, alternatives=())
         if not settings.timing:
-            self._probe.begin(problem, settings.variants, settings.max_memory)
+            self._probe.begin(problem, settings.variants, settings.memory_bytes)
         self._connection.send(NeedRuntimeLibraries())
         runtime_libraries: RuntimeLibraries | str = self._connection.recv()
         if not isinstance(runtime_libraries, RuntimeLibraries):

@@ -19,7 +19,8 @@ from inlinebench.compile.service import BuildService
 from inlinebench.devices.gpu.target import GpuTarget
 from inlinebench.messages import Evaluate, Init, ProblemAt
 from inlinebench.records.errors import UsageError
-from inlinebench.records.options import DEVICE, Options
+from inlinebench.records.options import Options
+from inlinebench.records.options.kinds import DEVICE
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.scheduler.build_report import BuildReport, State, summed_up
 from inlinebench.scheduler.device_worker import DeviceWorker

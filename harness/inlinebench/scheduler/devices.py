@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inlinebench.records.errors import NoDevice, UsageError
-from inlinebench.records.options import ALL_DEVICES, Options
+from inlinebench.records.options import Options
+from inlinebench.records.options.kinds import ALL_DEVICES
 from inlinebench.sandbox.gpu import DRIVER
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"

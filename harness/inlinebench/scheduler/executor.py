@@ -18,7 +18,8 @@ from inlinebench.process import sanitizer
 from inlinebench.profiling import ncu
 from inlinebench.records.catalog import has_samples
 from inlinebench.records.errors import NoSandbox, UsageError
-from inlinebench.records.options import HOST_MEMORY_SHARE, ROOT, Options
+from inlinebench.records.options import ROOT, Options
+from inlinebench.records.options.judge import HOST_MEMORY_SHARE
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.sandbox.policy import REQUIRED, Sandbox
@@ -28,7 +29,6 @@ from inlinebench.scheduler.device_worker import DeviceWorker
 from inlinebench.scheduler.devices import devices
 from inlinebench.scheduler.identity import identity, written
 from inlinebench.scheduler.judge_process import Scratch
-from inlinebench.timing.stopping import Sampling
 from inlinebench.wire.own_python import PACKAGE
 
 
@@ -179,23 +179,10 @@ def _limits(options: Options) -> Limits:
 
 def settings_for(options: Options) -> Settings:
     """Returns the settings of judges and builds. Raises NoSandbox, and UsageError if the sanitizer is missing."""
-    return Settings(
-        device="cpu" if "cpu" in options.devices else options.device,
-        sampling=Sampling(options.calls, options.most_calls, options.time_budget, options.half_width),
-        warmup=options.warmup,
-        timing=not options.check and options.sanitize is None,
-        baselines=options.baselines,
-        tolerance=options.tolerance,
-        seed=secrets.randbits(128) if options.seed is None else options.seed,
-        variants=options.variants and options.sanitize is None,
-        tf32=options.tf32,
-        allow_library=options.allow_library,
-        defended=not options.trust,
-        sanitize=options.sanitize,
-        timeout=options.timeout,
-        problem_timeout=options.problem_timeout,
-        sandbox=_sandbox(options),
-        limits=_limits(options),
-        max_memory=None if options.max_memory is None else int(options.max_memory * 2**30),
-        cache=options.cache,
-    )
+    return Settings(**vars(options.judge) | {
+        "device": "cpu" if "cpu" in options.devices else options.device,
+        "seed": secrets.randbits(128) if options.seed is None else options.seed,
+        "sandbox": _sandbox(options),
+        "limits": _limits(options),
+        "cache": options.cache,
+    })

@@ -11,21 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from inlinebench.messages import Evaluate
-from inlinebench.records.options import Options
+from inlinebench.records.options import OPTIONS, Options
 from inlinebench.records.result import Environment
 from inlinebench.sandbox.given import digest
 
 DIGITS = 32
 _FILE = re.compile(r"[\w./+-]+\.(?:py|cuh?|cpp|cc|c|hpp|h|inl|json|txt)\b")
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+(.+)", re.MULTILINE)
-DECIDING = (
-    "check", "calls", "most_calls", "time_budget", "half_width", "warmup", "baselines", "tolerance", "seed", "variants",
-    "tf32", "allow_library", "trust", "sanitize", "full_headers", "max_memory", "host_memory", "timeout",
-    "problem_timeout", "build_timeout", "architectures",
-)
-"""The options that a result depends on, in addition to the problem's shape and precision."""
-
-
 _WRITTEN = ("out", "junit", "profile", "cache")
 """The options that name what a run writes."""
 
@@ -53,7 +45,7 @@ def identity(job: Evaluate, options: Options, environment: Environment) -> str |
         "shape": job.problem.shape,
         "constants": dict(job.problem.constants),
         "precision": job.problem.precision,
-        "options": {name: getattr(options, name) for name in DECIDING},
+        "options": {name: getattr(options, name) for name, each in OPTIONS.items() if each.decides},
         "device": environment.gpu or environment.cpu,
         "versions": [environment.torch, environment.cuda, environment.driver, environment.harness],
     }

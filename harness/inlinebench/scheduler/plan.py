@@ -13,7 +13,8 @@ from inlinebench.records.catalog import DERIVED, FULL, REFERENCE, Catalog, Probl
 from inlinebench.records.errors import UsageError
 from inlinebench.records.library import LIBRARY
 from inlinebench.records.natural_sort import natural
-from inlinebench.records.options import SOLUTION_BASELINE, Options
+from inlinebench.records.options import Options
+from inlinebench.records.options.kinds import SOLUTION_BASELINE
 from inlinebench.records.result import Result, Shard, Verdict
 from inlinebench.scheduler.identity import digest_of
 from inlinebench.scheduler.rivals import rival_names

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from inlinebench.messages import Evaluate
 from inlinebench.records.library import LIBRARY
-from inlinebench.records.options import SOLUTION_BASELINE
+from inlinebench.records.options.kinds import SOLUTION_BASELINE
 from inlinebench.records.result import Result
 from inlinebench.records.times import Baseline
 from inlinebench.report.comparison import ratio_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import NoReturn
 
 from inlinebench.records.errors import UsageError
@@ -37,17 +37,6 @@ class Parser(argparse.ArgumentParser):
     def options(self) -> Collection[str]:
         """The options that this parser has."""
         return self._option_string_actions
-
-    def only_given(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Returns what the arguments set, without defaults."""
-        kept = {action: action.default for action in self._actions}
-        try:
-            for action in kept:
-                action.default = argparse.SUPPRESS
-            return self.parse_args(arguments)
-        finally:
-            for action, default in kept.items():
-                action.default = default
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inlinebench.records.errors import UsageError
+from inlinebench.records.options.kinds import PATHS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -77,4 +78,4 @@ def _written(path: Path, name: str, value: Any, action: argparse.Action) -> Iter
     for each in value if isinstance(value, list) else [value]:
         if not isinstance(each, str | int | float) or isinstance(each, bool):
             raise UsageError(f"{path}: [{TABLE}] {name} = {value!r}: write what follows --{name} on a command line")
-        yield f"--{name}={path.parent / str(each) if action.type is Path else each}"
+        yield f"--{name}={path.parent / str(each) if action.type in PATHS else each}"
