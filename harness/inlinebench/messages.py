@@ -58,7 +58,7 @@ class Settings(JudgeOptions):
     @property
     def holds_calls(self) -> bool:
         """Whether the judge times some calls itself, on a GPU."""
-        return self.timing and not self.trust and self.sanitize is None
+        return self.timing and not self.trust
 
 
 @dataclass(frozen=True)
