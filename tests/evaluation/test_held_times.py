@@ -54,7 +54,7 @@ def test_a_time_that_is_too_short_by_more_than_the_tolerance_is_replaced_by_the_
     if reported <= 0:
         return
     judged = held(reported, true, seed).judged_ms
-    assert judged is not None and judged == pytest.approx(true, abs=0.012)
+    assert judged is not None and judged == pytest.approx(true, abs=0.025)
 
 
 def test_a_time_at_the_limit_takes_all_calls() -> None:

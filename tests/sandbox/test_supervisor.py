@@ -49,10 +49,19 @@ def running(argument: str) -> list[str]:
 @pytest.mark.parametrize("what", LEFT_BEHIND)
 def test_nothing_outlives_the_program(scratch: Path, protections: tuple[str, ...], what: str) -> None:
     seconds = f"86371.{os.getpid()}"
-    code = (f"import ctypes, os, time\nif {LEFT_BEHIND[what]} == 0:\n    os.closerange(0, 100)\n"
-            f"    os.execvp('sleep', ['sleep', '{seconds}'])\ntime.sleep(0.5)\n"
-            f"print(sum(b'{seconds}' in open(f'/proc/{{pid}}/cmdline', 'rb').read().split(bytes(1)) "
-            "for pid in os.listdir('/proc') if pid.isdigit()))")
+    code = f"""
+import ctypes, os, time
+if {LEFT_BEHIND[what]} == 0:
+    os.closerange(0, 100)
+    os.execvp('sleep', ['sleep', '{seconds}'])
+time.sleep(0.5)
+def words(pid):
+    try:
+        return open(f'/proc/{{pid}}/cmdline', 'rb').read().split(bytes(1))
+    except OSError:  # it has ended meanwhile
+        return []
+print(sum(b'{seconds}' in words(pid) for pid in os.listdir('/proc') if pid.isdigit()))
+"""
     assert run(code, scratch, policy=policy(protections)) == "1"
     assert running(seconds) == []
 
