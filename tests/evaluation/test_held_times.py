@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inlinebench.evaluation.integrity.held_times import FEWEST, MOST, HeldTimes, StandInTime
+from inlinebench.evaluation.integrity.held_times import FEWEST, FEWEST_OF_A_KIND, MOST, HeldTimes, StandInTime
 
 OWN_MS, PROTOCOL_MS = 0.17, 0.6
 SCATTER_MS = 0.01
 """The scatter of a difference on an H100, as a standard deviation."""
+
+KINDS = ("plain", "negated", "signs")
 
 times = st.floats(0.0015, 20.0)
 seeds = st.integers(0, 1 << 30)
@@ -26,13 +28,13 @@ def held(
     `slowed` is by how many ms work of the solution's slows down the stand-in.
     """
     source = random.Random(seed)
-    found = HeldTimes(reported)
+    found = HeldTimes(reported, KINDS)
 
     def stand_in(slower: float = 0.0) -> StandInTime:
         return StandInTime(PROTOCOL_MS + OWN_MS + slower + source.gauss(0, scatter / 2), OWN_MS)
 
     while not found.decided:
-        kind = source.choice(["plain", "negated", "signs"])
+        kind = source.choice(KINDS)
         ms = true if isinstance(true, float) else true(kind)
         found.add(kind, PROTOCOL_MS + ms + source.gauss(0, scatter), stand_in(slowed))
     found.quiet = [stand_in() for _ in range(12)] if quiet else []
@@ -62,8 +64,19 @@ def test_a_time_at_the_limit_takes_all_calls() -> None:
     assert len(found) == MOST and found.limit_ms == pytest.approx(1.05)
 
 
-def test_the_fewest_calls_suffice_if_the_times_agree() -> None:
-    assert len(held(1.0, 1.0)) == FEWEST
+def test_few_calls_suffice_if_the_times_agree() -> None:
+    assert FEWEST <= len(held(1.0, 1.0)) <= FEWEST + 3 * len(KINDS)
+
+
+def test_each_kind_of_inputs_is_called() -> None:
+    found = HeldTimes(1.0, ("plain", "signs"))
+    for _ in range(MOST):
+        found.add("plain", PROTOCOL_MS + 1.0, StandInTime(PROTOCOL_MS + OWN_MS, OWN_MS))
+        assert not found.decided
+    for _ in range(FEWEST_OF_A_KIND):
+        assert not found.decided
+        found.add("signs", PROTOCOL_MS + 1.0, StandInTime(PROTOCOL_MS + OWN_MS, OWN_MS))
+    assert found.decided
 
 
 @pytest.mark.parametrize(("reported", "true", "contradicted"), [

@@ -59,7 +59,8 @@ class HeldCalls:
         A solution that cannot be held in the device's queue waits for the device, and is held on the host. `states` are
         the names of the states that the candidate gives. Raises Failed.
         """
-        self._times, late, begin = HeldTimes(reported_ms), 0, time.monotonic()
+        kinds, late, begin = set(map(str, self._workload.source.kinds)), 0, time.monotonic()
+        self._times = HeldTimes(reported_ms, kinds)
         while not self._times.decided and (len(self._times) < FEWEST or time.monotonic() - begin < LONGEST_S):
             if self._call(self._times, states):
                 continue
@@ -67,7 +68,7 @@ class HeldCalls:
             if late > MOST_LATE:
                 raise NoTime(f"the GPU or this machine is too busy: the judge released {late} calls too late to time "
                              "them; try again on an idle one")
-            self._times, self._on_host = HeldTimes(reported_ms), True
+            self._times, self._on_host = HeldTimes(reported_ms, kinds), True
         return self._notes
 
     def decide(self) -> HeldTimes | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -16,11 +16,17 @@ FAR_FACTOR, FAR_SLACK_MS = 2.0, 0.1
 FEWEST, MOST = 12, 96
 """The fewest and the most held calls. On an H100 the difference of a solution's and a stand-in's call scatters by about
 10 µs, so the median of 12 is known to 4 µs."""
-FEWEST_OF_A_KIND = 6
-"""The fewest held calls on a kind of inputs to look at them alone."""
-PASSING, FAILING = 2.0, 3.0
-"""How many standard errors away from the limit a median must be to agree, and to disagree, before all calls are made. A
-longer time than reported takes more evidence, since it is looked for after each call and in each kind of inputs."""
+FEWEST_OF_A_KIND = 3
+"""The fewest held calls on each kind of inputs."""
+FEWEST_AGAINST = 36
+"""The fewest held calls that can contradict the reported time before all calls are made."""
+PASSING, FAILING = 2.0, 4.0
+"""How many standard errors away from the limit a median must be to agree, and to disagree. A longer time than reported
+takes more evidence, since it is looked for after each call and in each kind of inputs."""
+IN_THE_END = 1.0
+"""The same for the median of all calls when no more are made, and for a kind of inputs that needs no more calls."""
+LEAST_SPREAD_MS = 0.015
+"""The least distance of the quartiles, in ms, to compute errors with: few calls can be close to each other by chance."""
 NORMAL_ERROR = math.sqrt(math.pi / 2) / 1.349
 """The standard error of the median of normal values, as a share of the distance of their quartiles divided by the root
 of their number."""
@@ -43,11 +49,13 @@ class HeldTimes:
     stand-in's own time. Work that a solution leaves running on the GPU slows down the stand-in as well. So a stand-in
     counts at most with the upper quartile of `quiet` ones, which ran when the solution's process had ended.
 
-    `reported_ms` is the time that the solution's process reported, that of its slowest kind of inputs.
+    Args:
+        reported_ms: the time that the solution's process reported, that of its slowest kind of inputs.
+        kinds: all kinds of inputs.
     """
 
-    def __init__(self, reported_ms: float) -> None:
-        self.reported_ms = reported_ms
+    def __init__(self, reported_ms: float, kinds: Collection[str]) -> None:
+        self.reported_ms, self._kinds = reported_ms, kinds
         self.quiet: Sequence[StandInTime] = ()
         self._calls: list[tuple[str, float, StandInTime]] = []
 
@@ -66,10 +74,14 @@ class HeldTimes:
     @property
     def decided(self) -> bool:
         """Whether more calls would change nothing: the times agree or disagree for certain, or there are enough."""
-        if len(self) < FEWEST:
+        if len(self) < FEWEST or min(map(self._made, self._kinds), default=FEWEST_OF_A_KIND) < FEWEST_OF_A_KIND:
             return False
+        if len(self) >= MOST:
+            return True
         ms, error = self.estimate()
-        return len(self) >= MOST or ms + PASSING * error <= self.limit_ms or ms - FAILING * error > self.limit_ms
+        if ms + PASSING * error <= self.limit_ms:
+            return not self._beyond(IN_THE_END)
+        return len(self) >= FEWEST_AGAINST and ms - FAILING * error > self.limit_ms
 
     @property
     def judged_ms(self) -> float | None:
@@ -77,11 +89,9 @@ class HeldTimes:
 
         It is that of the slowest kind of inputs, if one alone disagrees for certain.
         """
-        kinds = [kind for kind, _, _ in self._calls]
-        by_kind = [self.estimate(kind) for kind in set(kinds) if kinds.count(kind) >= FEWEST_OF_A_KIND]
-        slow = [ms for ms, error in by_kind if ms - FAILING * error > self.limit_ms]
-        whole, _ = self.estimate()
-        return max([whole, *slow]) if slow or whole > self.limit_ms else None
+        whole, error = self.estimate()
+        slow = self._beyond(FAILING)
+        return max([whole, *slow]) if slow or whole - IN_THE_END * error > self.limit_ms else None
 
     @property
     def contradicted(self) -> bool:
@@ -96,4 +106,13 @@ class HeldTimes:
                        if kind in (None, name)]
         low, middle, high = quartiles(differences)
         own = median(stand_in.own_ms for _, _, stand_in in self._calls)
-        return max(0.0, middle + own), NORMAL_ERROR * (high - low) / math.sqrt(len(differences))
+        error = NORMAL_ERROR * max(LEAST_SPREAD_MS, high - low) / math.sqrt(len(differences))
+        return max(0.0, middle + own), error
+
+    def _made(self, kind: str) -> int:
+        return sum(name == kind for name, _, _ in self._calls)
+
+    def _beyond(self, errors: float) -> list[float]:
+        """Returns the times of the kinds of inputs that are beyond the limit by so many standard errors."""
+        found = [self.estimate(kind) for kind in self._kinds if self._made(kind) >= FEWEST_OF_A_KIND]
+        return [ms for ms, error in found if ms - errors * error > self.limit_ms]
