@@ -26,7 +26,7 @@ takes more evidence, since it is looked for after each call and in each kind of 
 IN_THE_END = 1.0
 """The same for the median of all calls when no more are made, and for a kind of inputs that needs no more calls."""
 LEAST_SPREAD_MS = 0.015
-"""The least distance of the quartiles, in ms, to compute errors with: few calls can be close to each other by chance."""
+"""The least distance of the quartiles in ms, to compute errors with: few calls can be close to each other by chance."""
 NORMAL_ERROR = math.sqrt(math.pi / 2) / 1.349
 """The standard error of the median of normal values, as a share of the distance of their quartiles divided by the root
 of their number."""
