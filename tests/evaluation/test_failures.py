@@ -10,7 +10,7 @@ import torch
 
 from inlinebench.evaluation.evaluation import _failure, _prefer_build_failure
 from inlinebench.evaluation.failures import Failed
-from inlinebench.evaluation.integrity.checks import NONE_OF_ITS_OWN
+from inlinebench.evaluation.integrity.own_kernels import NONE_OF_ITS_OWN
 from inlinebench.records.build_request import BuildOutcome
 from inlinebench.records.result import Verdict
 

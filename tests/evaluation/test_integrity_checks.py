@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from inlinebench.evaluation.attempt import Attempt
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity.attribution import LIBRARY, OWN, TRITON
-from inlinebench.evaluation.integrity.checks import IntegrityChecks, leaves_work_to_library
+from inlinebench.evaluation.integrity.context import Context
+from inlinebench.evaluation.integrity.own_kernels import CHECKS, leaves_work_to_library
 from inlinebench.process.replies import Provenance
 from inlinebench.records.result import Verdict
 from inlinebench.timing.profile import Activity, Launch, Traced
@@ -52,7 +52,7 @@ class Candidate:
         self._provenance = provenance or Provenance()
         self._reference = profile("gemm") if reference is None else reference
         self.traced: list[Traced] = []
-        self.attempt = Attempt()
+        self.notes: set[str] = set()
 
     def _trace(self, what: Traced) -> list[Activity]:
         number = self.traced.count("activities")
@@ -60,17 +60,18 @@ class Candidate:
         return self._profiles[min(number, len(self._profiles) - 1)] if what == "activities" else []
 
     def check(self) -> dict[str, str]:
-        """Checks the kernels of a run. Returns the origins of the kernels by their names."""
+        """Checks the kernels of a run. Returns the origins of the kernels by their names. Raises Failed."""
         requests: Any = SimpleNamespace(libraries=self._built, provenance=lambda: self._provenance)
-        tools: Any = SimpleNamespace(progress=lambda text: None, tracer=None)
         workload: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"), computes_nothing=False)
         reference: Any = SimpleNamespace(profile=lambda tracer: self._reference)
-        IntegrityChecks(
-            workload=workload, tools=tools, attempt=self.attempt, requests=requests, reference=reference,
-            trace=self._trace, allow_library=self._allow_library,
-        ).run()
-        kernels = self.attempt.kernels
-        return {share.name: share.origin for share in kernels.top} if kernels else {}
+        unused: Any = None
+        context = Context(workload, requests, reference, unused, self._trace, self._allow_library, lambda text: None)
+        findings = [check(context) for check in CHECKS]
+        for finding in findings:
+            if finding.verdict is not None:
+                raise Failed(finding.verdict, finding.reason)
+        self.notes = {finding.note for finding in findings if finding.note}
+        return {share.name: share.origin for finding in findings if finding.kernels for share in finding.kernels.top}
 
 
 def rejection(candidate: Candidate) -> str:
@@ -96,7 +97,7 @@ def test_a_solution_with_a_built_kernel_passes_after_one_profiled_call(library: 
 
 def test_an_empty_profile_is_tried_again(library: Path) -> None:
     candidate = Candidate(EMPTY, EMPTY, profile("rows"), built=[library])
-    assert candidate.check() == {"rows": OWN} and not candidate.attempt.notes
+    assert candidate.check() == {"rows": OWN} and not candidate.notes
     assert candidate.traced == ["activities"] * 3
 
 
@@ -116,7 +117,7 @@ def test_profiles_that_stay_empty_fail(library: Path, empty: list[Activity]) -> 
 def test_profiles_that_stay_empty_for_another_reason_are_noted(options: dict[str, Any], note: str) -> None:
     candidate = Candidate(EMPTY, **options)
     assert candidate.check() == {}
-    assert len(candidate.attempt.notes) == 1 and note in candidate.attempt.notes.pop()
+    assert len(candidate.notes) == 1 and note in candidate.notes.pop()
 
 
 def test_library_kernels_alone_fail_after_a_look_at_what_launches_them() -> None:

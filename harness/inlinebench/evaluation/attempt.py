@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from inlinebench.evaluation.baselines import Baselines
 from inlinebench.evaluation.candidates import Candidates
@@ -58,8 +58,6 @@ class Attempt:
     """The time and the kind of the solution's builds. None if it built nothing."""
     log: str = ""
     """The end of what compilers, the solution and a sanitizer printed."""
-    notes: set[str] = field(default_factory=set)
-    """Remarks for the check's record."""
 
     def add_note(self, note: str) -> None:
         """Adds a remark to the record of the check, if there is one."""

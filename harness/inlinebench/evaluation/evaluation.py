@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 
 from inlinebench.evaluation.attempt import Attempt, Tools
-from inlinebench.evaluation.calls import Calls
+from inlinebench.evaluation.course import Course
 from inlinebench.evaluation.failures import Failed, verdict_of
-from inlinebench.evaluation.integrity.checks import NONE_OF_ITS_OWN
+from inlinebench.evaluation.integrity.own_kernels import NONE_OF_ITS_OWN
 from inlinebench.messages import Evaluate, Settings
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
@@ -77,8 +77,8 @@ def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) ->
     with candidate:
         if job.following is not None:
             tools.candidates.prepare(job.following.given)
-        calls = Calls(workload, job, tools, candidate, attempt, number=int(transfer))
-        attempt.failure = _failure(lambda: calls.run(transfer), candidate, settings, workload.device)
+        course = Course(workload, job, tools, candidate, attempt, number=int(transfer))
+        attempt.failure = _failure(lambda: course.run(transfer), candidate, settings, workload.device)
         if settings.sanitize is not None:
             candidate.finish(sanitizer.PATIENCE_S if attempt.failure is None else sanitizer.SHORT_PATIENCE_S)
             finding = _finding(settings.sanitize, candidate)
@@ -91,8 +91,8 @@ def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) ->
         logs = [*(outcome.log for outcome in candidate.builds), candidate.log(), sanitizer.report(candidate.scratch)]
         attempt.log = "\n".join(filter(None, logs))
     if attempt.failure is None:
-        attempt.failure = _failure(calls.check_times, candidate, settings, workload.device)
-    calls.close()
+        attempt.failure = _failure(course.check_times, candidate, settings, workload.device)
+    course.close()
     return attempt
 
 

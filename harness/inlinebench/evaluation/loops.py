@@ -1,45 +1,24 @@
-"""Times a Python loop of calls by the host's clock, from the judge's release to the GPU's flag that all are done."""
+"""Times Python loops of calls by the host's clock, from the judge's release to the GPU's flag that all are done."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import torch
-
+from inlinebench.evaluation.attempt import Tools
+from inlinebench.evaluation.comparing import Answer
+from inlinebench.evaluation.draws import Drawn, Draws
 from inlinebench.evaluation.failures import raise_failure
-from inlinebench.problem.variants import Variant
+from inlinebench.evaluation.timings import LEAST_MS, Timings
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
-from inlinebench.process.packing import pack
 from inlinebench.process.replies import read_holding, read_looped
 
+LOOPS, LOOP_CALLS, LOOP_MS = 4, 16, 20.0
+"""Loops that are timed (the first one warms up), the most calls in each, and the target time of each in ms."""
 PATIENCE_S = 10.0
-"""How long to wait for that flag, in seconds."""
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A call with the inputs that were drawn for it."""
-
-    buffer_set: int
-    """The set of buffers."""
-    tensors: list[torch.Tensor]
-    """The judge's private copy of the inputs."""
-    non_tensors: tuple[Any, ...]
-    """The non-tensor arguments."""
-    variant: Variant
-    """The variant of the inputs."""
-    change: str
-    """How the inputs differ from those drawn, in words."""
-    random_seed: int
-    """The seed that is set before `forward`."""
-
-    def facts(self) -> dict[str, Any]:
-        """Returns what the candidate needs to know about the call."""
-        return {"set": self.buffer_set, "non_tensors": pack(self.non_tensors), "random_seed": self.random_seed}
+"""How long to wait for the GPU's flag, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +33,26 @@ class Loop:
     """For each call, whether a later one reused the memory of its output."""
 
 
+def time_loops(
+    workload: Workload, candidate: CandidateProcess, *, tools: Tools, draws: Draws, timings: Timings,
+    check: Callable[[Drawn, Answer, str], None],
+) -> None:
+    """Measures the wall time of calls in a loop. `check` compares each of them. Raises Failed."""
+    longest = int(LOOP_MS / (timings.solution_ms() or LEAST_MS)) + 1
+    calls = min(LOOP_CALLS, longest, len(workload.sets))
+    for number in range(LOOPS):
+        tools.progress(f"timing loop {number + 1} of {LOOPS}")
+        drawn = [draws.next(buffer_set) for buffer_set in range(calls)]
+        loop = time_loop(workload, candidate, drawn)
+        for index, call in enumerate(drawn):
+            # A solution may reuse one buffer for its outputs, which then holds a later call's output.
+            answer = Answer(workload.receive(index), loop.plain[index], outputs_written=not loop.written_over[index],
+                            states_written=index == calls - 1)
+            check(call, answer, f"call {index + 1} of a loop")
+        if number > 0:  # the first loop allocates memory for all of its outputs
+            timings.add_wall(loop.wall_ms)
+
+
 def time_loop(workload: Workload, candidate: CandidateProcess, calls: Sequence[Drawn]) -> Loop:
     """Has the candidate make these calls in a loop, on their sets of buffers.
 
@@ -62,7 +61,7 @@ def time_loop(workload: Workload, candidate: CandidateProcess, calls: Sequence[D
     page, wall_ms = candidate.page, 0.0
     assert page is not None
 
-    def release(message: Mapping[str, Any]) -> None:
+    def release(message: Mapping[str, object]) -> None:
         nonlocal wall_ms
         read_holding(message)
         begin = time.perf_counter_ns()

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 
 from inlinebench.evaluation.attempt import Tools
+from inlinebench.evaluation.comparing import Answer
+from inlinebench.evaluation.draws import Drawn, Draws
 from inlinebench.evaluation.integrity.held_times import FEWEST, HeldTimes
 from inlinebench.evaluation.integrity.outside_clock import OutsideClock, Request
 from inlinebench.evaluation.integrity.stand_ins import StandIns
-from inlinebench.evaluation.loops import Drawn
-from inlinebench.problem.workload import Received, Workload
+from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import read_held
 from inlinebench.timing.gpu import GpuClock
@@ -34,35 +35,31 @@ class HeldCalls:
         workload: the problem at its shape, with the shared buffers.
         tools: what the judge provides.
         candidate: the process that makes the calls. It has not loaded a solution yet.
-        draw: draws the inputs of a call on a set of buffers.
-        next_set: chooses the set of buffers of a call.
-        check: compares what a call wrote, with its non-tensor outputs. Raises Failed.
+        draws: draws what each call gets.
     """
 
-    def __init__(
-        self, workload: Workload, tools: Tools, candidate: CandidateProcess, *, draw: Callable[[int], Drawn],
-        next_set: Callable[[], int], check: Callable[[Drawn, str, Received, tuple[str, ...]], None],
-    ) -> None:
+    def __init__(self, workload: Workload, tools: Tools, candidate: CandidateProcess, draws: Draws) -> None:
         clock = tools.clock
         assert isinstance(clock, GpuClock)  # calls are held on a GPU only
         self._workload, self._tools, self._candidate = workload, tools, candidate
-        self._draw, self._next_set, self._check = draw, next_set, check
-        self._on_host, self._notes = False, set[str]()
+        self._draws, self._on_host, self._notes = draws, False, set[str]()
         self._stand_ins = StandIns(workload, tools.candidates, clock)
         self._times: HeldTimes | None = None
-        self._stand_ins.time(next_set(), on_host=False)  # it allocates its memory before the solution does
+        self._stand_ins.time(draws.next_set(), on_host=False)  # it allocates its memory before the solution does
         self._outside = OutsideClock(workload, candidate, clock)
 
-    def measure(self, reported_ms: float, states: tuple[str, ...]) -> set[str]:
+    def measure(
+        self, reported_ms: float, states: tuple[str, ...], check: Callable[[Drawn, Answer, str], None]
+    ) -> set[str]:
         """Makes calls until it is known whether the reported time is true. Returns notes on conversions of outputs.
 
         A solution that cannot be held in the device's queue waits for the device, and is held on the host. `states` are
-        the names of the states that the candidate gives. Raises Failed.
+        the names of the states that the candidate gives, and `check` compares what a call wrote. Raises Failed.
         """
         kinds, late, begin = set(map(str, self._workload.source.kinds)), 0, time.monotonic()
         self._times = HeldTimes(reported_ms, kinds)
         while not self._times.decided and (len(self._times) < FEWEST or time.monotonic() - begin < LONGEST_S):
-            if self._call(self._times, states):
+            if self._call(self._times, states, check):
                 continue
             late += 1
             if late > MOST_LATE:
@@ -77,7 +74,7 @@ class HeldCalls:
         Raises NoCandidate.
         """
         if self._times is not None:
-            found = [self._stand_ins.time(self._next_set(), on_host=self._on_host) for _ in range(QUIET)]
+            found = [self._stand_ins.time(self._draws.next_set(), on_host=self._on_host) for _ in range(QUIET)]
             self._times.quiet = [each for each in found if each is not None]
         return self._times
 
@@ -91,25 +88,27 @@ class HeldCalls:
         self._outside.close()
         self._stand_ins.close()
 
-    def _call(self, times: HeldTimes, states: tuple[str, ...]) -> bool:
+    def _call(
+        self, times: HeldTimes, states: tuple[str, ...], check: Callable[[Drawn, Answer, str], None]
+    ) -> bool:
         """Makes one call after one of the stand-in, compares its outputs, and adds it to the times.
 
         Returns whether it was released in time. Raises Failed.
         """
         self._tools.progress(f"held call {len(times) + 1}")
-        buffer_set = self._next_set()
+        buffer_set = self._draws.next_set()
         # Before the inputs are drawn, because it writes to the shared ones.
         stand_in = self._stand_ins.time(buffer_set, on_host=self._on_host)
-        drawn = self._draw(buffer_set)
+        call = self._draws.next(buffer_set)
         self._workload.poison([buffer_set])
         self._candidate.resume()
         took, held = self._outside.time(
-            Request("hold", buffer_set, drawn.tensors, states, self._on_host, drawn.facts()), read_held)
+            Request("hold", buffer_set, call.tensors, states, self._on_host, call.facts()), read_held)
         self._candidate.stop()
         self._notes |= set(held.notes)
         if took is None:
             return False
-        self._check(drawn, "a held call", self._outside.received, held.non_tensors)
+        check(call, Answer(self._outside.received, held.non_tensors), "a held call")
         if stand_in is not None:
-            times.add(str(drawn.variant), took, stand_in)
+            times.add(str(call.variant), took, stand_in)
         return stand_in is not None

@@ -1,0 +1,166 @@
+"""The course of one attempt: load the solution, make its calls, time them by the judge's clock, check its integrity."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+
+from inlinebench.evaluation.attempt import Attempt, Tools
+from inlinebench.evaluation.calls import Calls
+from inlinebench.evaluation.comparing import Comparing
+from inlinebench.evaluation.correctness.checks import Checker
+from inlinebench.evaluation.draws import Draws
+from inlinebench.evaluation.failures import Failed
+from inlinebench.evaluation.integrity.context import Context
+from inlinebench.evaluation.integrity.held_calls import HeldCalls
+from inlinebench.evaluation.integrity.own_kernels import CHECKS
+from inlinebench.evaluation.loops import time_loops
+from inlinebench.evaluation.reference import Reference
+from inlinebench.evaluation.requests import Requests
+from inlinebench.evaluation.sampling import sample
+from inlinebench.evaluation.timings import Timings
+from inlinebench.messages import Evaluate
+from inlinebench.problem.workload import Workload
+from inlinebench.process.candidate_process import CandidateProcess
+from inlinebench.records.result import Verdict
+from inlinebench.records.times import Timing
+from inlinebench.timing.gpu_state import NoGpuState
+from inlinebench.timing.overhead import overhead
+from inlinebench.timing.roofline import roofline
+
+BELOW_ROOFLINE = 0.95
+"""Pure reads are a few percent faster than the copies that bandwidth is measured with."""
+FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
+"""Reference calls after the candidate has ended: the fewest, the most, and the seconds after which the fewest suffice.
+"""
+
+
+class Course:
+    """The course of one attempt at a solution. `number` distinguishes the attempts, which get different inputs, because
+    an earlier one may have left results behind."""
+
+    def __init__(
+        self, workload: Workload, job: Evaluate, tools: Tools, candidate: CandidateProcess, attempt: Attempt, *,
+        number: int,
+    ) -> None:
+        self._workload, self._job, self._tools = workload, job, tools
+        self._candidate, self._attempt = candidate, attempt
+        name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}"
+        self._draws = Draws(workload, tools.settings.seed, name)
+        workload.clear()
+        self._reference = Reference(workload, job.problem.path, tools.clock)
+        self._requests = Requests(workload, job, candidate)
+        self._timings = _timings(workload, tools, candidate)
+        self._held: HeldCalls | None = None
+
+    def run(self, transfer: bool) -> None:
+        """Loads the solution, makes all calls, runs the integrity checks, and fills in the attempt.
+
+        With `transfer` the solution gets the reference's weights. Raises Failed, ProblemError, and the exceptions of
+        `CandidateProcess.ask`.
+        """
+        workload, tools, settings = self._workload, self._tools, self._tools.settings
+        on_gpu = workload.device.type == "cuda"
+        if settings.holds_calls and on_gpu:
+            tools.progress("preparing the judge's clock")
+            self._held = HeldCalls(workload, tools, self._candidate, self._draws)
+        tools.progress("loading")
+        loaded = self._requests.load(transfer, tools.runtime_libraries)
+        if settings.timing:
+            tools.candidates.settle()
+        checker = Checker(workload, loaded.own_names, settings.tolerance)
+        calls = Calls(
+            workload, tools, self._candidate, requests=self._requests, draws=self._draws,
+            comparing=Comparing(workload, self._reference, checker), timings=self._timings)
+        try:
+            self._make(calls, timed=settings.timing and on_gpu, states=tuple(loaded.own_names))
+        finally:
+            self._attempt.check = checker.summary(loaded.weights, sorted(calls.notes))
+        if settings.timing:
+            self._attempt.timing = self.timing()
+
+    def _make(self, calls: Calls, *, timed: bool, states: tuple[str, ...]) -> None:
+        """Makes all calls, and runs the integrity checks. Raises as `run` does."""
+        workload, tools, settings = self._workload, self._tools, self._tools.settings
+        if timed:
+            self._timings.kinds = tuple(map(str, workload.source.kinds))
+        sample(calls, self._draws, self._timings, tools, settings.sampling if timed else settings.sampling.fixed)
+        if tools.baselines is not None:
+            calls.notes.update(tools.baselines.notes.values())
+        if timed:
+            time_loops(workload, self._candidate, tools=tools, draws=self._draws, timings=self._timings,
+                       check=calls.check)
+        reported = self._timings.solution_ms()
+        if self._held is not None and reported is not None:
+            calls.notes |= self._held.measure(reported, states, calls.check)
+        if not settings.trust and settings.sanitize is None:
+            self._check_integrity(calls)
+        self._candidate.verify_stopped()
+
+    def close(self) -> None:
+        """Closes the memory of the candidate. It must have ended."""
+        if self._held is not None:
+            self._held.close()
+
+    def timing(self) -> Timing | None:
+        """Returns the record of the counted calls' times, or None without a usable time."""
+        return self._timings.summary(self._reference.synchronises, self._requests.synchronises)
+
+    def check_times(self) -> None:
+        """Compares the times with those from after the candidate has ended, when no work of its own can run.
+
+        A solution could slow down the reference, and so raise its own speedup, or the stand-in, by work in the
+        background. Raises Failed if no disturbance explains a difference.
+        """
+        if self._attempt.timing is None or self._tools.settings.trust or self._workload.device.type != "cuda":
+            return
+        self._tools.progress("timing the reference alone")
+        begin, alone = time.monotonic(), list[float]()
+        while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < ALONE_S):
+            alone.append(self._timings.of_reference(self._reference.run_again()))
+        reason = self._timings.compare_alone(alone, self._reference.synchronises) or self._compare_held()
+        self._attempt.timing = None if reason else self.timing()
+        if reason:
+            raise Failed(Verdict.REJECTED, reason)
+
+    def _compare_held(self) -> str:
+        """Replaces the reported time if the judge's is longer. Returns the reason to reject the solution if they
+        contradict each other, or "". The host's time is a solution's own, and nothing is rejected for it."""
+        times = None if self._held is None else self._held.decide()
+        if times is None or self._held is None:
+            return ""
+        self._timings.outside_ms = judged = times.judged_ms
+        if judged is None or not times.contradicted or self._held.on_host:
+            return ""
+        return self._timings.in_doubt(f"its times don't add up: a call takes {judged:.4g} ms by the judge's clock, but "
+                                      f"{times.reported_ms:.4g} ms were reported")
+
+    def _check_integrity(self, calls: Calls) -> None:
+        tools = self._tools
+        context = Context(
+            workload=self._workload, requests=self._requests, reference=self._reference, tracer=tools.tracer,
+            trace=calls.trace, allow_library=tools.settings.allow_library or self._job.is_library,
+            progress=tools.progress)
+        for check in CHECKS:
+            finding = check(context)
+            self._attempt.kernels = finding.kernels or self._attempt.kernels
+            calls.notes.update(filter(None, [finding.note]))
+            if finding.verdict is not None:
+                raise Failed(finding.verdict, finding.reason)
+
+
+def _timings(workload: Workload, tools: Tools, candidate: CandidateProcess) -> Timings:
+    """Builds the times with everything that is known before the first call: overheads, roofline, lower bound."""
+    costs, shown = workload.costs, candidate.shown_ms
+    timings = Timings(
+        None if costs is None or shown is None else overhead(costs.empty_ms, costs.null_ms, costs.shown_ms, shown)
+    )
+    if tools.peaks is not None:
+        work, peaks = workload.probed.work, tools.peaks
+        timings.roofline = roofline(work, peaks)
+        cached = torch.cuda.get_device_properties(workload.device).L2_cache_size
+        timings.least_ms = BELOW_ROOFLINE * max(0, work.bytes - cached) / peaks.copy_bytes_s * 1e3
+    if isinstance(tools.watch, NoGpuState):
+        timings.gpu_unknown = str(tools.watch)
+    return timings
