@@ -14,16 +14,13 @@ from pathlib import Path
 
 import torch
 
-from inlinebench.compare.bits import same_bits
-from inlinebench.compare.tolerance import by_sensitivity, by_size, compare
-from inlinebench.compile.cache.contents import PEAKS
-from inlinebench.compile.cache.folder import cache_folder
-from inlinebench.evaluation.attempt import Tools
-from inlinebench.evaluation.baselines import Baselines
+from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.evaluation import evaluate
 from inlinebench.judge import device as devices
-from inlinebench.judge.derived import at_derived, last_of, smaller_ones
+from inlinebench.judge.derived import at_derived
+from inlinebench.judge.device_context import DeviceContext
+from inlinebench.judge.problem_cache import ProblemCache
 from inlinebench.judge.triton import LACKS_TRITON, lacks_triton
 from inlinebench.messages import (
     Done,
@@ -41,28 +38,16 @@ from inlinebench.problem import own_code, problem_file
 from inlinebench.problem.forward import is_sticky
 from inlinebench.problem.memory import describe_shortage, free_bytes
 from inlinebench.problem.probe.process import ProbeProcess
-from inlinebench.problem.probe.records import CannotRun, ProbeResult
+from inlinebench.problem.probe.records import CannotRun
 from inlinebench.problem.problem_file import ProblemError
-from inlinebench.problem.workload import Workload
 from inlinebench.process.launcher import Launcher
 from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
-from inlinebench.records.result import Environment, Result, Verdict
-from inlinebench.sandbox import gpu
-from inlinebench.sandbox.gpu import Gpu
-from inlinebench.timing.call import Clock
-from inlinebench.timing.cpu import CpuClock
-from inlinebench.timing.flags import FlagPage
-from inlinebench.timing.gpu import GpuClock
-from inlinebench.timing.gpu_state import GpuWatch, NoGpuState
-from inlinebench.timing.peaks import Peaks, cached, key_of, measure
-from inlinebench.timing.profile import CuptiTracer, Tracer, open_tracer, torch_tracer
+from inlinebench.records.result import Result, Verdict
 from inlinebench.wire import bytecode
 from inlinebench.wire.arithmetic import exact_arithmetic
 
 PROGRESS_EVERY_S = 0.1
 """The interval between progress messages of the same step, in seconds."""
-FREE_SHARE = 0.5
-"""The share of the GPU's memory that must be free for a waiting candidate, which takes several hundred MB."""
 
 
 class Judge:
@@ -71,32 +56,22 @@ class Judge:
     Args:
         connection: to the scheduler.
         settings: the options of the run.
-        device: the device.
-        environment: the hardware and software, for results.
+        context: the device.
         launcher: starts candidates.
         probe: probes references.
     """
 
     def __init__(
-        self, connection: Connection, settings: Settings, device: torch.device, environment: Environment, *,
-        launcher: Launcher, probe: ProbeProcess,
+        self, connection: Connection, settings: Settings, context: DeviceContext, *, launcher: Launcher,
+        probe: ProbeProcess,
     ) -> None:
-        self._connection, self._settings, self._device = connection, settings, device
-        self._environment, self._launcher, self._probe = environment, launcher, probe
+        self._connection, self._settings, self._context = connection, settings, context
+        self._launcher, self._probe = launcher, probe
         self._scratch = Path(tempfile.mkdtemp(prefix="inlinebench-judge-"))
-        self._workload: Workload | None = None
-        self._prepared: tuple[str, str, str] | None = None
-        self._baselines: Baselines | None = None
-        self._cannot: dict[tuple[str, str, str], CannotRun] = {}
-        self._step, self._last_progress = "", 0.0
-        self._own_kernels_loaded = False
+        self._progress = _Progress(connection)
         self._runtime_libraries: RuntimeLibraries | str | None = None
         self._candidates: Candidates
-        self._clock: Clock = CpuClock()
-        self._tracer: Tracer = torch_tracer
-        self._watch = _watch(device) if settings.timing else None
-        self._peaks: Peaks | None = None
-        self._torch_settings = own_code.Settings()
+        self._problems: ProblemCache
 
     def serve(self) -> None:
         """Serves requests until the scheduler closes the connection, or this process becomes unusable."""
@@ -139,148 +114,69 @@ class Judge:
         if isinstance(self._runtime_libraries, str):
             return self._result(job, Verdict.BUILD_FAILED, self._runtime_libraries)
         self._candidates.prepare(job.given)  # the candidate starts while the problem is prepared
-        if self._settings.holds_calls and self._device.type == "cuda":
+        if self._settings.holds_calls and self._context.is_gpu:
             self._candidates.prepare_stand_in()
         try:
-            prepared = self._prepare(job.problem)
+            prepared = self._problems.prepare(job.problem)
         except (torch.OutOfMemoryError, MemoryError):  # no solution runs yet
-            shortage = describe_shortage(None, free_bytes(self._device), self._device)
+            device = self._context.device
+            shortage = describe_shortage(None, free_bytes(device), device)
             return self._result(job, Verdict.SKIPPED, shortage)
         if isinstance(prepared, CannotRun):
             verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
             return self._result(job, verdict, prepared.reason)
-        tools = Tools(
-            settings=self._settings, clock=self._clock, tracer=self._tracer, watch=self._watch, peaks=self._peaks,
-            baselines=self._baselines, runtime_libraries=self._runtime_libraries, candidates=self._candidates,
-            progress=self._report_progress,
-        )
-        attempt = evaluate(prepared, job, tools)
+        attempt = evaluate(prepared, job, self._tools(self._runtime_libraries))
         failure = attempt.failure
-        result = Result(
-            problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(self._device),
-            verdict=failure.verdict if failure else Verdict.PASSED, reason=failure.reason if failure else "",
-            check=attempt.check, timing=None if failure else attempt.timing, kernels=attempt.kernels,
-            build=attempt.build, protections=() if self._settings.sanitize else self._settings.sandbox.protections,
-            seed=self._settings.seed, environment=self._environment, log=attempt.log or None,
-            mismatch=failure.mismatch if failure else None,
-        )
+        result = self._result(job, failure.verdict if failure else Verdict.PASSED, failure.reason if failure else "",
+                              log=attempt.log or None, attempt=attempt)
         return at_derived(result, prepared.problem.constants) if job.problem.alternatives else result
 
-    def _result(self, job: Evaluate, verdict: Verdict, reason: str, log: str | None = None) -> Result:
-        return Result(
-            problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(self._device),
-            verdict=verdict, reason=reason, seed=self._settings.seed, environment=self._environment, log=log,
+    def _tools(self, libraries: RuntimeLibraries) -> Tools:
+        context = self._context
+        return Tools(
+            settings=self._settings, clock=context.clock, tracer=context.tracer, watch=context.watch,
+            peaks=context.peaks, baselines=self._problems.baselines, runtime_libraries=libraries,
+            candidates=self._candidates, progress=self._progress,
         )
 
-    def _prepare(self, problem: ProblemAt) -> Workload | CannotRun:
-        if self._workload is not None and self._prepared == problem.key:
-            return self._workload
-        if problem.key in self._cannot:
-            return self._cannot[problem.key]
-        self._close_workload()
-        self._report_progress("preparing the problem")
-        at, probed = self._probed(problem)
-        if isinstance(probed, CannotRun):
-            self._cannot[problem.key] = probed
-            return probed
-        if self._settings.timing:
-            self._candidates.settle()
-        sanitized = self._settings.sanitize is not None
-        workload = Workload(at, probed, self._device, self._scratch, host_arena=sanitized)
-        try:
-            if self._device.type == "cuda" and self._settings.timing:
-                null_ms = self._peaks.null_ms if self._peaks else None
-                workload.measure_costs(self._clock, null_ms)  # now, because no candidate runs or has left work behind
-        except BaseException:
-            workload.close()  # the next solution prepares the problem again
-            raise
-        self._workload, self._prepared = workload, problem.key
-        if self._device.type == "cuda" and self._settings.timing and self._settings.baselines:
-            self._baselines = Baselines(self._workload, self._settings.baselines, self._clock, self._report_progress)
-        return self._workload
-
-    def _probed(self, problem: ProblemAt) -> tuple[ProblemAt, ProbeResult | CannotRun]:
-        """Probes a problem. Of a derived shape, returns the first constants that the reference runs with."""
-        settings, todo = self._settings, [problem.constants, *problem.alternatives]
-        failures: list[CannotRun] = []
-        while True:
-            at = replace(problem, constants=todo.pop(0), alternatives=())
-            self._probe.begin(at, settings.variants, settings.memory_bytes)
-            self._load_own_kernels()
-            probed = self._probe.finish(settings.problem_timeout, self._report_progress)
-            if not isinstance(probed, CannotRun):
-                return at, probed
-            failures.append(probed)
-            if probed.beyond_limits:
-                todo = smaller_ones(todo, at.constants)
-            if probed.lacks_package or not todo:
-                return at, last_of(failures)
-
-    def _load_own_kernels(self) -> None:
-        """Runs the kernels that check calls once, because CUDA loads a kernel at its first launch."""
-        if self._own_kernels_loaded or self._device.type != "cuda":
-            return
-        self._own_kernels_loaded = True
-        values = torch.ones(1 << 10, device=self._device)
-        compare(values, values.clone(), None, by_size(values, 0.0))
-        compare(values, values.clone(), values.double(), by_sensitivity(values.dtype, 1.0, values.double()))
-        same_bits(values, values.clone())
-        if not self._settings.timing and not self._probe.has_answered():
-            for matrix in (values.view(32, 32), values.double().view(32, 32)):
-                matrix @ matrix  # starts cuBLAS, which most references and their oracles need
-
-    def _close_workload(self) -> None:
-        if self._workload is not None:
-            self._candidates.unmap()
-            self._workload.close()
-            self._workload = self._baselines = None
-        self._torch_settings.restore()  # what the problem set
+    def _result(
+        self, job: Evaluate, verdict: Verdict, reason: str, *, log: str | None = None, attempt: Attempt | None = None
+    ) -> Result:
+        """Assembles the result of a job, with what an attempt yielded if there was one."""
+        context, settings = self._context, self._settings
+        found = attempt or Attempt()
+        return Result(
+            problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(context.device),
+            verdict=verdict, reason=reason, check=found.check, timing=None if found.failure else found.timing,
+            kernels=found.kernels, build=found.build, seed=settings.seed, environment=context.environment, log=log,
+            protections=None if attempt is None else () if settings.sanitize else settings.sandbox.protections,
+            mismatch=found.failure.mismatch if found.failure else None,
+        )
 
     def _start(self, job: Evaluate) -> RuntimeLibraries | str:
-        """Gets the runtime libraries, creates the candidates and the clock, and measures the GPU's peaks.
+        """Gets the runtime libraries, creates the candidates, and starts the device.
 
         Returns the libraries, or the reason why they could not be built. Without timing, the first probe and the first
         candidate start meanwhile.
         """
-        settings, problem = self._settings, replace(job.problem, alternatives=())
+        settings, context, problem = self._settings, self._context, replace(job.problem, alternatives=())
         if not settings.timing:
             self._probe.begin(problem, settings.variants, settings.memory_bytes)
         self._connection.send(NeedRuntimeLibraries())
-        runtime_libraries: RuntimeLibraries | str = self._connection.recv()
-        if not isinstance(runtime_libraries, RuntimeLibraries):
-            return runtime_libraries
+        libraries: RuntimeLibraries | str = self._connection.recv()
+        if not isinstance(libraries, RuntimeLibraries):
+            return libraries
         self._candidates = Candidates(
-            self._launcher, settings, self._device, runtime_libraries, self._build, always=(self._scratch,),
-            protected=lambda: (self._probe.pid,), room=self._has_room, gpu=_under_test(self._device),
-            clocked=settings.timing and self._device.type == "cuda",
+            self._launcher, settings, context.device, libraries, self._build, always=(self._scratch,),
+            protected=lambda: (self._probe.pid,), room=lambda: context.has_room, gpu=context.under_test,
+            clocked=settings.timing and context.is_gpu,
         )
         if not settings.timing:
             self._candidates.prepare(job.given)
-        if runtime_libraries.clock is not None:
-            self._clock = GpuClock(runtime_libraries.clock, self._device.index, FlagPage())
-            self._tracer = open_tracer(runtime_libraries.trace, late=not settings.timing)
-            if settings.timing:
-                self._measure_peaks()
-        return runtime_libraries
-
-    def _has_room(self) -> bool:
-        """Whether the device has memory for a waiting candidate. Always False on the CPU, where starting takes no time.
-        """
-        if self._device.type != "cuda" or self._settings.sanitize is not None:
-            return False
-        free, whole = torch.cuda.mem_get_info(self._device)
-        return free >= FREE_SHARE * whole
-
-    def _measure_peaks(self) -> None:
-        """Measures the GPU's peak rates. Call it before a problem is loaded, which might change settings of PyTorch."""
-        self._report_progress("measuring the GPU's peak rates")
-        device, clock = self._device, self._clock
-        # Not PyTorch's profiler, which takes seconds and slows down later calls.
-        tracer = self._tracer if isinstance(self._tracer, CuptiTracer) else None
-        folder = cache_folder(self._settings.cache) / PEAKS
-        key = replace(key_of(device), cupti=tracer is not None)
-        self._peaks = cached(folder, key, lambda: measure(clock, device, tracer=tracer))
-        self._environment = replace(self._environment, peaks=str(self._peaks))
+        context.start(libraries, self._progress)
+        self._problems = ProblemCache(context, settings, self._probe, candidates=self._candidates,
+                                      scratch=self._scratch, progress=self._progress)
+        return libraries
 
     def _build(self, request: BuildRequest) -> BuildOutcome:
         self._connection.send(NeedBuild(request))
@@ -288,10 +184,18 @@ class Judge:
         assert isinstance(outcome, BuildOutcome)
         return outcome
 
-    def _report_progress(self, text: str) -> None:
+
+class _Progress:
+    """Sends the current step to the scheduler, each step at once, and what happens in it from time to time."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._step, self._last = "", 0.0
+
+    def __call__(self, text: str) -> None:
         step = text.partition(" ")[0]
-        if step != self._step or time.monotonic() - self._last_progress > PROGRESS_EVERY_S:
-            self._step, self._last_progress = step, time.monotonic()
+        if step != self._step or time.monotonic() - self._last > PROGRESS_EVERY_S:
+            self._step, self._last = step, time.monotonic()
             self._connection.send(Status(text))
 
 
@@ -307,21 +211,6 @@ def _init(problem: ProblemAt) -> Init:
         return Init(None, f"{problem.path}: get_init_inputs() returns a value that cannot be pickled: {error}")
     finally:
         settings.restore()  # those of the problem that is being evaluated
-
-
-def _under_test(device: torch.device) -> Gpu | None:
-    """Returns the GPU that candidates may use, or None on the CPU."""
-    return gpu.only(str(device), str(torch.cuda.get_device_properties(device).uuid)) if device.type == "cuda" else None
-
-
-def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:
-    """Returns a reader of the GPU's state, or the reason why it cannot be read. None on the CPU."""
-    if device.type != "cuda":
-        return None
-    try:
-        return GpuWatch(str(torch.cuda.get_device_properties(device).uuid))
-    except NoGpuState as error:
-        return error
 
 
 def serve(connection: Connection, settings: Settings, launcher: Launcher, probe: ProbeProcess) -> int:
@@ -341,7 +230,7 @@ def serve(connection: Connection, settings: Settings, launcher: Launcher, probe:
     environment = devices.environment(device, settings.tf32)
     connection.send(Hello(str(device), environment, devices.architectures(device)))
     gc.freeze()  # excludes everything loaded so far from garbage collection, which would take 0.1 s each time
-    judge = Judge(connection, settings, device, environment, launcher=launcher, probe=probe)
+    judge = Judge(connection, settings, DeviceContext(device, environment, settings), launcher=launcher, probe=probe)
     bytecode.leave()
     try:
         judge.serve()
