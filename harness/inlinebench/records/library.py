@@ -21,6 +21,6 @@ def counted(results: Sequence[Result]) -> list[Result]:
 
 def over_library(result: Result) -> Baseline | None:
     """Returns the library solution as a baseline of a result; None on the CPU, and where it was not timed."""
-    if result.timing is None or result.device == "cpu":
+    if result.timing is None or not result.times_are_comparable:
         return None
     return next((each for each in result.timing.baselines if each.name == LIBRARY), None)

@@ -356,6 +356,11 @@ class Result:
     """The constants of a derived shape, as `--set` takes them (`N=4`); absent at other shapes."""
 
     @property
+    def times_are_comparable(self) -> bool:
+        """Whether the times say how fast the solution is. Those of CUDA on a CPU do not."""
+        return self.device != "cpu"
+
+    @property
     def failed_derived(self) -> bool:
         """Whether the solution fails at a derived shape, so that it may be right with the file as written."""
         return bool(self.constants) and self.verdict.depends_on_shape

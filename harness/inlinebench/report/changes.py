@@ -53,7 +53,7 @@ def state(result: Result | None) -> str:
     """Returns the speedup with its interval if there is one, else the verdict."""
     if result is None:
         return ABSENT
-    if result.timing is None or result.device == "cpu":
+    if result.timing is None or not result.times_are_comparable:
         return str(result.verdict)
     return interval(result.timing.speedup)
 

@@ -97,7 +97,7 @@ def compare(
 
 def latest(results: Iterable[Result]) -> list[Result]:
     """Returns the last result of each row, separately for CPU and GPU, in natural order."""
-    found = {(result.problem, result.solution, result.shape, result.device == "cpu"): result for result in results}
+    found = {(result.problem, result.solution, result.shape, result.times_are_comparable): result for result in results}
     return sorted(found.values(), key=lambda each: (natural(each.problem), natural(each.solution), each.shape))
 
 
@@ -181,7 +181,7 @@ def _of_a_new_row(results: Sequence[Result]) -> Change:
 
 def _speedup(results: Sequence[Result]) -> Spread | None:
     """Returns the hull of all intervals, with the median of the medians; None on the CPU and without times."""
-    found = sorted((result.timing.speedup for result in results if result.timing and result.device != "cpu"),
+    found = sorted((result.timing.speedup for result in results if result.timing and result.times_are_comparable),
                    key=lambda spread: spread.median)
     if not found:
         return None

@@ -91,7 +91,7 @@ class Table:
 
 def device_timing(result: Result) -> Timing | None:
     """Returns the times of a result; None on the CPU, whose times do not predict a GPU's."""
-    return result.timing if result.device != "cpu" else None
+    return result.timing if result.times_are_comparable else None
 
 
 def summary_label(entry: SolutionSummary) -> str:

@@ -44,7 +44,7 @@ class Rivals:
         return [self._compared(each) for each in ready]
 
     def _compared(self, result: Result) -> Result:
-        if result.timing is None or result.device == "cpu":
+        if result.timing is None or not result.times_are_comparable:
             return result
         rivals = [self._found[key] for key in self._keys(result) if key in self._found]
         more = filter(None, (over(result, rival) for rival in rivals))

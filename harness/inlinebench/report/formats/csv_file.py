@@ -59,13 +59,13 @@ def _row(result: Result) -> dict[str, Value]:
         "verdict": str(result.verdict),
         "reason": result.reason,
         **_check(result.check),
-        **_times(result.timing, result.device == "cpu"),
+        **_times(result.timing, not result.times_are_comparable),
         "own_kernels_share": kernels.own_share if kernels else None,
         "build_s": build.seconds if build else None,
         "build_cached": _yes(build.cached) if build else None,
         "seed": None if result.seed is None else str(result.seed),  # a spreadsheet would round a long number
         **_environment(result.environment),
-        **(_baselines(result.timing) if result.timing and result.device != "cpu" else {}),
+        **(_baselines(result.timing) if result.timing and result.times_are_comparable else {}),
     }
 
 

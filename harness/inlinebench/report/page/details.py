@@ -121,7 +121,7 @@ def _told(result: Result) -> Iterator[Section]:
 
 def _facts(result: Result, environment: bool) -> Iterator[Section]:
     if result.timing:
-        yield from _timing(result.timing, result.device == "cpu")
+        yield from _timing(result.timing, not result.times_are_comparable)
     if result.kernels:
         yield _kernels(result.kernels)
     if result.check:

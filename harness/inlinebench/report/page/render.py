@@ -127,7 +127,7 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
     common = [f"{name} {one_line(values.pop())}" for name, values in (("shape", shapes), ("device", devices))
               if len(values) == 1]
     found.append(" · ".join(common))
-    if any(row.result.device == "cpu" for row in rows):
+    if any(not row.result.times_are_comparable for row in rows):
         found.append(NO_SPEEDUP)
     return list(dict.fromkeys(filter(None, found)))
 

@@ -121,11 +121,11 @@ def _quoted(reason: str, most: int) -> Iterator[str]:
 
 
 def _passed(result: Result) -> Iterator[str]:
-    check, timing = result.check, result.timing if result.device != "cpu" else None
+    check, timing = result.check, result.timing if result.times_are_comparable else None
     if timing is not None:
         yield from lost(result)
         yield from _times(timing)
-    elif result.device == "cpu":
+    elif not result.times_are_comparable:
         yield NO_SPEEDUP
     if result.kernels is not None:
         yield from _kernels(result.kernels)

@@ -30,7 +30,7 @@ def _line(first: Result, other: Result, *, with_shape: bool) -> str:
               if each.verdict is not Verdict.PASSED]
     if failed:
         return f"{b}{at} is not compared with {a}: {' and '.join(failed)}"
-    if other.device == "cpu":
+    if not other.times_are_comparable:
         return f"{b}{at} is not compared with {a}: times need a GPU"
     if first.timing is None or other.timing is None:
         return f"{b}{at} is not compared with {a}: there are no times"

@@ -138,6 +138,6 @@ def _brief(result: Result) -> str:
     """`matmul_diag/naive full: passed, 26.8x`."""
     problem, solution, shape = map(one_line, (result.problem, result.solution, result.shape))
     text = f"{problem}/{solution} {shape}: {result.verdict}"
-    if result.timing is not None and result.device != "cpu":
+    if result.timing is not None and result.times_are_comparable:
         text += f", {significant(result.timing.speedup.median)}x"
     return text

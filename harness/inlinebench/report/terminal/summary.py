@@ -141,7 +141,7 @@ def attempt_of(shapes: Sequence[Result]) -> Outcome | None:
 
 
 def _speedup(result: Result) -> float | None:
-    if result.timing is None or result.device == "cpu":
+    if result.timing is None or not result.times_are_comparable:
         return None
     speedup = result.timing.speedup.median
     return speedup if 0 < speedup < math.inf else None

@@ -108,7 +108,7 @@ def remarks_on(result: Result) -> list[str]:
     """
     if result.verdict is not Verdict.PASSED:
         return []
-    flags = result.timing.flags if result.timing and result.device != "cpu" else ()
+    flags = result.timing.flags if result.timing and result.times_are_comparable else ()
     return [one_line(text) for text in (*lost(result), *flags, *(result.check.notes if result.check else ()))]
 
 
@@ -129,7 +129,7 @@ def _notes(results: Sequence[Result], shapes: set[str]) -> list[str]:
     notes = []
     if len(shapes) == 1 and shapes != {"full"}:
         notes.append(f"Shape: {one_line(min(shapes))}")
-    if any(result.device == "cpu" for result in results):
+    if any(not result.times_are_comparable for result in results):
         notes.append(NO_SPEEDUP)
     if failed := sum(result.failed_derived for result in results):
         notes.append(f"{failed} failed at a derived shape, which the solution may not be made for. Only with --strict "
@@ -152,7 +152,7 @@ def over(baseline: Baseline) -> str:
 
 def cells_of(result: Result, verbose: bool) -> dict[str, str]:
     """Returns the texts of a result by column. Times on the CPU are absent unless `verbose`."""
-    timing = result.timing if result.device != "cpu" or verbose else None
+    timing = result.timing if result.times_are_comparable or verbose else None
     baselines = {over(each): interval(each.speedup) for each in timing.baselines} if timing else {}
     return {
         "problem": one_line(result.problem),
@@ -162,7 +162,7 @@ def cells_of(result: Result, verbose: bool) -> dict[str, str]:
         "error / tolerance": _error(result.check),
         "reference ms": significant(timing.reference_ms.median) if timing else ABSENT,
         "solution ms": significant(timing.solution_ms.median) if timing else ABSENT,
-        "speedup": interval(timing.speedup) if timing and result.device != "cpu" else ABSENT,
+        "speedup": interval(timing.speedup) if timing and result.times_are_comparable else ABSENT,
         "wall ms": significant(timing.wall_ms.median) if timing and timing.wall_ms else ABSENT,
         "% of roofline": _share_of_roofline(timing),
         **baselines,
