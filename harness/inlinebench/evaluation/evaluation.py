@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -74,26 +75,35 @@ def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) ->
     except Failed as failure:
         attempt.failure = failure
         return attempt
-    with candidate:
-        if job.following is not None:
-            tools.candidates.prepare(job.following.given)
-        course = Course(workload, job, tools, candidate, attempt, number=int(transfer))
-        attempt.failure = _failure(lambda: course.run(transfer), candidate, settings, workload.device)
-        if settings.sanitize is not None:
-            candidate.finish(sanitizer.PATIENCE_S if attempt.failure is None else sanitizer.SHORT_PATIENCE_S)
-            finding = _finding(settings.sanitize, candidate)
-            # A sanitizer's finding explains a failure better than the failure itself. A missing report does not.
-            if finding is not None and (attempt.failure is None or finding.verdict is Verdict.WRONG):
-                attempt.failure = finding
-        if attempt.failure:
-            attempt.failure = _prefer_build_failure(attempt.failure, candidate, job.solution)
-        attempt.build = _build_record(candidate)
-        logs = [*(outcome.log for outcome in candidate.builds), candidate.log(), sanitizer.report(candidate.scratch)]
-        attempt.log = "\n".join(filter(None, logs))
-    if attempt.failure is None:
-        attempt.failure = _failure(course.check_times, candidate, settings, workload.device)
-    course.close()
+    course: Course | None = None
+    try:
+        with candidate:
+            if job.following is not None:
+                tools.candidates.prepare(job.following.given)
+            course = Course(workload, job, tools, candidate, attempt, number=int(transfer))
+            attempt.failure = _failure(partial(course.run, transfer), candidate, settings, workload.device)
+            _conclude(attempt, candidate, job, settings)
+        if attempt.failure is None:
+            attempt.failure = _failure(course.check_times, candidate, settings, workload.device)
+    finally:
+        if course is not None:
+            course.close()
     return attempt
+
+
+def _conclude(attempt: Attempt, candidate: CandidateProcess, job: Evaluate, settings: Settings) -> None:
+    """Adds a sanitizer's finding, the builds and the logs to an attempt whose calls have ended."""
+    if settings.sanitize is not None:
+        candidate.finish(sanitizer.PATIENCE_S if attempt.failure is None else sanitizer.SHORT_PATIENCE_S)
+        finding = _finding(settings.sanitize, candidate)
+        # A sanitizer's finding explains a failure better than the failure itself. A missing report does not.
+        if finding is not None and (attempt.failure is None or finding.verdict is Verdict.WRONG):
+            attempt.failure = finding
+    if attempt.failure:
+        attempt.failure = _prefer_build_failure(attempt.failure, candidate, job.solution)
+    attempt.build = _build_record(candidate)
+    logs = [*(outcome.log for outcome in candidate.builds), candidate.log(), sanitizer.report(candidate.scratch)]
+    attempt.log = "\n".join(filter(None, logs))
 
 
 def _finding(tool: str, candidate: CandidateProcess) -> Failed | None:

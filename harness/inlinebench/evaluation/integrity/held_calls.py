@@ -45,8 +45,12 @@ class HeldCalls:
         self._draws, self._on_host, self._notes = draws, False, set[str]()
         self._stand_ins = StandIns(workload, tools.candidates, clock)
         self._times: HeldTimes | None = None
-        self._stand_ins.time(draws.next_set(), on_host=False)  # it allocates its memory before the solution does
-        self._outside = OutsideClock(workload, candidate, clock)
+        try:
+            self._stand_ins.time(draws.next_set(), on_host=False)  # it allocates its memory before the solution does
+            self._outside = OutsideClock(workload, candidate, clock)
+        except BaseException:
+            self._stand_ins.close()
+            raise
 
     def measure(
         self, reported_ms: float, states: tuple[str, ...], check: Callable[[Drawn, Answer, str], None]
