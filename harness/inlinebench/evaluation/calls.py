@@ -51,10 +51,10 @@ RACE_CALLS = 2
 BELOW_ROOFLINE = 0.95
 """Pure reads are a few percent faster than the copies that bandwidth is measured with."""
 DRAWS = ("the reference's outputs depend on random numbers that it draws in forward: a solution must draw the same "
-         "ones from torch's generator, in the same order (both begin each call with the same seed)")
+         "numbers from torch's generator, in the same order (both start each call with the same seed)")
 """A remark on a solution that differs from such a reference."""
-AS_DRAWN = ("matches on inputs as drawn: if such inputs have no meaning here, set INPUT_VARIANTS = False in the "
-            "problem")
+AS_DRAWN = ("matches on inputs as drawn: if changed inputs are not meaningful here, set INPUT_VARIANTS = False in "
+            "the problem")
 """A remark on a solution that differs only on changed inputs."""
 FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
 """Reference calls after the candidate has ended: the fewest, the most, and the seconds after which the fewest suffice.
@@ -339,7 +339,7 @@ class Calls:
 
     def _check_inputs(self, buffer_set: int, private: Sequence[torch.Tensor], label: str) -> None:
         if not self._workload.inputs_equal(buffer_set, private):
-            raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
+            raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference does not")
 
 
 def _timings(workload: Workload, tools: Tools, candidate: CandidateProcess) -> Timings:

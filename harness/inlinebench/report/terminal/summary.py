@@ -19,7 +19,8 @@ from inlinebench.report.text import ABSENT, grid, percent, significant
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0)
 """The p of fast_p."""
 
-_LEGEND = "mean speedup: geometric, over passed problems; fast_p: share of tried that passed with a speedup above p"
+_LEGEND = ("mean speedup: geometric mean over passed problems; fast_p: share of tried problems passed with a speedup "
+           "above p")
 
 
 @dataclass(frozen=True)
