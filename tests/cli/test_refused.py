@@ -220,7 +220,7 @@ def test_a_pyproject_that_cannot_be_read_is_refused_in_one_line(
 VARIABLES = {
     "INLINEBENCH_CACHE_LIMIT=much": "INLINEBENCH_CACHE_LIMIT=much: write a size in GiB",
     "INLINEBENCH_HEADERS=none": "INLINEBENCH_HEADERS=none: write auto or full",
-    "INLINEBENCH_CACHE=~nobody.here/x": "the home folder is not known; name the cache's folder with --cache",
+    "INLINEBENCH_CACHE=~nobody.here/x": "the home folder is unknown; name the cache's folder with --cache",
 }
 
 

@@ -152,7 +152,7 @@ def constant_outputs(prepared: Prepared) -> Iterator[Finding]:
 
 
 def _with(name: str, make: Callable[[Call, torch.Tensor], torch.Tensor | None], call: Call) -> Tensors | None:
-    """Returns the reference's tensors with another one in the place of that with this name."""
+    """Returns the reference's tensors with the one of this name replaced."""
     value = make(call, call.expected[name].own)
     return None if value is None else {key: each.own for key, each in call.expected.items()} | {name: value}
 

@@ -30,7 +30,7 @@ class Command:
     """The option of `run` that does the same."""
     examples: str = ""
     switches: Mapping[str, str] = field(default_factory=dict)
-    """More switches, which are no options of a run, with their help."""
+    """Further switches, which are not options of a run, with their help texts."""
 
 
 _EVALUATION = {"what to evaluate": ("folders", "files"), "inputs": ("shapes", "inputs"),

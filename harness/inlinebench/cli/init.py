@@ -1,4 +1,4 @@
-"""`inlinebench init`: writes a problem and a solution that passes, to begin with."""
+"""`inlinebench init`: creates a problem and a solution that passes, to start from."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def inputs(module: types.ModuleType) -> list[Any]:
 def construct(module: types.ModuleType) -> torch.nn.Module:
     """Constructs the reference model on the CPU under the public seed, cast to the module's precision.
 
-    Lazy parameters have got their shapes. Raises ProblemError.
+    Initializes lazy parameters. Raises ProblemError.
     """
     arguments, named = init_inputs(module)
     seed_all(CONSTRUCTION_SEED)
@@ -237,7 +237,7 @@ def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
 
 
 def _is_beside(path: Path, error: ImportError) -> bool:
-    """Whether a module that cannot be imported is a file or folder beside the problem."""
+    """Whether a module that cannot be imported is a file or folder next to the problem."""
     name = (error.name or "").partition(".")[0]
     beside = name and ((path.parent / f"{name}.py").exists() or (path.parent / name).is_dir())
     return bool(beside) or "relative import" in str(error)

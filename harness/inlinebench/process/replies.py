@@ -87,7 +87,7 @@ class Looped:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a candidate's kernels come from, as far as only its process knows."""
+    """Where a candidate's kernels come from, according to its own process."""
 
     triton: frozenset[str] = frozenset()
     """The names of the kernels that Triton compiled from functions of the solution's files."""

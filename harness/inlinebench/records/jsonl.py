@@ -109,7 +109,7 @@ def _is_cut_off(line: str, error: json.JSONDecodeError) -> bool:
 
 
 def _may_hold_results(path: Path) -> bool:
-    """Whether what a regular file begins with could be a result, or is nothing."""
+    """Whether a regular file is empty, or starts like a result."""
     if not path.is_file():
         return True
     with path.open("rb") as file:

@@ -213,7 +213,7 @@ def _given(options: Options) -> tuple[Solution, ...]:
 def names_of(files: Sequence[Path]) -> tuple[str, ...]:
     """Returns the names of solution files: those of the files, with their folders' names before them if they are equal.
 
-    Raises UsageError if these are equal, too.
+    Raises UsageError if these are equal as well.
     """
     names = tuple(path.stem for path in files)
     if len(set(names)) < len(names):

@@ -113,7 +113,7 @@ def remarks_on(result: Result) -> list[str]:
 
 
 def lost(result: Result) -> list[str]:
-    """Returns a remark if the library solution is faster, as far as the interval of the speedup over it tells."""
+    """Returns a remark if the library solution is significantly faster."""
     found = over_library(result)
     if found is None or by_interval(found.speedup) is not Change.SLOWER:
         return []
