@@ -5,7 +5,7 @@
 FOLDER is `indigo` of the HiRace paper's artifact, with `indigo_sources`, `indigo_include` and `input`. Nothing of the
 suite is part of this repository. Each kernel runs on a graph of 200 vertices in both schedules. A file name says which
 bugs were planted: `atomicBug`, `guardBug`, `raceBug` and `syncBug` are data races; `boundsBug` is an access out of
-bounds, which is no race.
+bounds, which is not a race.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def test_set_applies_where_the_constant_exists_and_names_the_other_problems(fold
                        "batch_size=4", "huge/@reference", "other/@reference", out=folder / "set.jsonl")
     finally:
         (folder / "problems/other.py").unlink()
-    assert "--set width: not applied to huge, without such a constant\n" in run.err
+    assert "--set width: not applied to huge (no such constant)\n" in run.err
     assert {row.problem: row.shape for row in run.results} == {
         "huge": "batch_size=4", "other": "width=8,batch_size=4"}
     assert {row.verdict for row in run.results} == {Verdict.PASSED}

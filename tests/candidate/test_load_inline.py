@@ -147,7 +147,7 @@ def test_the_error_of_an_undefined_function_has_its_demangled_name(
     monkeypatch.setattr(torch.utils.cpp_extension, "load_inline", torch.utils.cpp_extension.load_inline)
     monkeypatch.setattr(torch.utils.cpp_extension, "load", torch.utils.cpp_extension.load)
     load_inline.install(lambda facts: str(open_library))
-    with pytest.raises(load_inline.NotLinked, match=r"undefined symbol add\(Tensor, int\): declared, but defined "):
+    with pytest.raises(load_inline.NotLinked, match=r"undefined symbol add\(Tensor, int\): it is declared, but"):
         torch.utils.cpp_extension.load_inline("open_name", "", is_python_module=is_python_module)
 
 

@@ -16,8 +16,8 @@ Invoked with: tensor([[ 1.2330, -0.7924],
 
 def test_wrong_arguments_of_an_extension_s_function_are_described_with_its_signature() -> None:
     found = failure(TypeError(PYBIND), "exception", Path("s.py"))
-    assert str(found) == ("TypeError: scale() is called with other arguments than its C++ function takes: "
-                          "(arg0: torch.Tensor, arg1: typing.SupportsFloat)")
+    assert str(found) == ("TypeError: scale() is called with arguments that its C++ function does not accept; it "
+                          "accepts (arg0: torch.Tensor, arg1: typing.SupportsFloat)")
 
 
 @pytest.mark.parametrize(("text", "first"), [

@@ -153,14 +153,14 @@ BAD_SOLUTIONS = {
                         Verdict.INVALID, "0 arguments of get_init_inputs()"),
     "empty": ("", Verdict.INVALID, "ModelNew"),
     "binary": ("\0", Verdict.INVALID, "null bytes"),
-    "leaves_at_import": ("raise SystemExit(0)", Verdict.CRASHED, "left with exit status 0"),
-    "leaves": (solution("os._exit(0)"), Verdict.CRASHED, "left with exit status 0"),
+    "leaves_at_import": ("raise SystemExit(0)", Verdict.CRASHED, "exited with status 0"),
+    "leaves": (solution("os._exit(0)"), Verdict.CRASHED, "exited with status 0"),
     "killed": (solution("os.kill(os.getpid(), signal.SIGSEGV)"), Verdict.CRASHED, "killed by SIGSEGV"),
-    "interrupts": (solution("raise KeyboardInterrupt"), Verdict.CRASHED, "exit status"),
+    "interrupts": (solution("raise KeyboardInterrupt"), Verdict.CRASHED, "exited with status"),
     "writes_frames": (solution("forge(b'\\0\\0\\0\\2[]')"),
-                      Verdict.REJECTED, "no frame"),
+                      Verdict.REJECTED, "malformed message"),
     "answers_itself": (solution("forge(b'\\0\\0\\0\\x0f{\"op\":\"called\"}')"),
-                       Verdict.REJECTED, "answers no question"),
+                       Verdict.REJECTED, "answers no request"),
     "honest": (solution(), Verdict.PASSED, ""),
 }
 
@@ -293,7 +293,7 @@ def test_a_required_sandbox_that_cannot_be_had_stops_the_run(place: Place, hidde
     done = subprocess.run([sys.executable, "-c", code, *arguments, "--require-sandbox"], cwd=ROOT, check=False,
                           capture_output=True, text=True, timeout=120)
     assert done.returncode == status, done.stderr
-    assert ("--require-sandbox: this machine doesn't offer files" in done.stderr) == bool(hidden)
+    assert ("--require-sandbox: not available on this machine: files" in done.stderr) == bool(hidden)
 
 
 DAEMON = ("subprocess.Popen(['sh', '-c', 'setsid sleep MARK & setsid sleep MARK'], start_new_session=True); "

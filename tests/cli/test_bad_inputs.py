@@ -98,9 +98,9 @@ REFUSED = [
     ("check --lf --cache results.jsonl --device cpu", "--last-failed: "),
     ("run --min-calls many", "--min-calls many: write a positive integer"),
     ("run --min-calls", "--min-calls: expected one argument"),
-    ("run --seeed 3", "there is no option --seeed; did you mean --seed?"),
-    ("check --profile", "there is no option --profile; it is an option of inlinebench run"),
-    ("run --quite", "there is no option --quite; did you mean --quiet?"),
+    ("run --seeed 3", "unknown option --seeed; did you mean --seed?"),
+    ("check --profile", "unknown option --profile; it is an option of inlinebench run"),
+    ("run --quite", "unknown option --quite; did you mean --quiet?"),
     ("run --precision fp8", "--precision fp8: write one of fp32, fp16, bf16"),
     ("run --variants maybe", "--variants maybe: write on or off"),
     ("run --headers slim", "--headers slim: write auto or full"),
@@ -112,8 +112,8 @@ REFUSED = [
     ("run twise", "no problem 'twise'; did you mean twice?"),
     ("compare results.jsonl", "the following arguments are required: after"),
     ("cache shwo", "invalid choice: 'shwo'"),
-    ("cache show --limit 3", "--limit is for prune"),
-    ("rnu", "there is no command 'rnu'; did you mean run?"),
+    ("cache show --limit 3", "--limit works only with prune"),
+    ("rnu", "unknown command 'rnu'; did you mean run?"),
     ("report results.jsonl -o none/o.html", "none/o.html: cannot be written (No such file or directory)"),
 ]
 
@@ -131,7 +131,7 @@ def test_a_current_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
     code = f"import os, sys; os.chdir({str(tmp_path / 'gone')!r}); os.rmdir(os.getcwd()); " \
         "os.execv(sys.executable, [sys.executable, '-m', 'inlinebench.cli.main', 'list'])"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "the current folder does not exist any more" in last_line(done)
+    assert done.returncode == 2 and "the current folder no longer exists" in last_line(done)
 
 
 def test_files_that_cannot_be_read_are_invalid_and_the_others_are_evaluated(here: Path, cache: Path) -> None:
@@ -180,7 +180,7 @@ FEEDBACK = {
     "without": ("x = 1", "no class ModelNew; define a torch.nn.Module of this name at the top level"),
     "no_module": ("class ModelNew: pass", "ModelNew is not a torch.nn.Module; define a torch.nn.Module"),
     "signature": (SOLUTION.replace("    def forward", "    def __init__(self, n): pass\n    def forward"),
-                  "missing a required argument: 'n'; take those that Model takes"),
+                  "missing a required argument: 'n'; accept those of Model"),
 }
 """Files that are `invalid`, and the whole advice on each."""
 
@@ -244,7 +244,7 @@ def test_a_full_disk_below_stdout_is_one_line(here: Path, arguments: str) -> Non
         done = subprocess.run(line(*arguments.split()), cwd=here, check=False, stdout=full, stderr=subprocess.PIPE,
                               text=True, timeout=60)
     assert done.returncode == 2 and done.stderr.splitlines() == [
-        f"inlinebench {arguments.split(maxsplit=1)[0]}: standard output can't be written (No space left on device)"]
+        f"inlinebench {arguments.split(maxsplit=1)[0]}: cannot write to standard output (No space left on device)"]
 
 
 @pytest.mark.parametrize("arguments", ["report results.jsonl", "compare results.jsonl results.jsonl --all"])

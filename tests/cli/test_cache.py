@@ -79,7 +79,7 @@ def test_prune_keeps_what_was_used_last(folder: Path, capsys: pytest.CaptureFixt
 def test_prune_says_why_it_stays_above_the_limit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Cache(folder).find("aa" * 32)
     text = said(capsys, "prune", "--cache", folder, "--limit", 0)
-    assert text.startswith(f"{folder}: removed 2 libraries, 2 notes (5.0 MiB); 1.0 MiB are kept")
+    assert text.startswith(f"{folder}: removed 2 libraries, 2 notes (5.0 MiB); 1.0 MiB remain")
     assert "last hour" in text
 
 

@@ -55,7 +55,7 @@ def test_a_problem_given_by_its_path_has_its_solutions_beside_its_folder(tmp_pat
     first, second = (str(tmp_path / name / "problems" / "mine.py") for name in "ab")
     assert folders(first)[1] == tmp_path / "a" / "solutions"
     assert folders(first, "--solutions", str(tmp_path / "b"))[1] == tmp_path / "b"
-    with pytest.raises(UsageError, match="give --solutions"):
+    with pytest.raises(UsageError, match="choose one with --solutions"):
         parse([first, second])
 
 

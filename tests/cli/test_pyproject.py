@@ -63,8 +63,8 @@ def test_old_names_work_with_a_line_on_stderr(project: Path, capsys: pytest.Capt
     options = parse([], {})
     assert (options.min_calls, options.max_calls) == (7, 30)
     assert [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()] == [
-        "calls is min-calls now; the old name works for one release",
-        "most-calls is max-calls now; the old name works for one release"]
+        "calls is now called min-calls; the old name works for one more release",
+        "most-calls is now called max-calls; the old name works for one more release"]
 
 
 def test_the_command_uses_them(here: Path) -> None:

@@ -94,7 +94,7 @@ ARGUMENTS = [
     (f"init {'x' * 300}", "write a name of up to 100 letters"),
     ("init a/b", "init: a/b: write a name"),
     ("init twice", "problems/twice.py already exists: choose another name"),
-    ("schema --full", "there is no option --full"),
+    ("schema --full", "unknown option --full"),
     ("cache prune --limit nan", "--limit nan: write a size in GiB"),
     ("cache clear --cache .", "which is not part of a cache, so nothing is removed"),
     ("report results.jsonl -o folder.html", "folder.html: cannot be written (Is a directory)"),
@@ -102,7 +102,7 @@ ARGUMENTS = [
     (f"report results.jsonl -o {'n' * 300}.md", "cannot be written (File name too long)"),
     ("report results.jsonl -o r.html --sources none", "--sources none: no such folder"),
     ("merge results.jsonl -o results.jsonl", "results.jsonl already exists: name another file"),
-    ("compare results.jsonl results.jsonl --markdown results.jsonl", "results.jsonl: is one of the files to read"),
+    ("compare results.jsonl results.jsonl --markdown results.jsonl", "results.jsonl: is one of the input files"),
 ]
 
 
@@ -180,7 +180,7 @@ def test_results_are_not_added_to_a_file_of_another_kind(
     (here / "page.html").write_text("\n<html></html>")
     (here / "zip").write_bytes(b"PK\x03\x04")
     before = contents(here)
-    assert f"--out {name}: holds something else than results" in error(
+    assert f"--out {name}: contains something other than results" in error(
         capsys, "check", "twice", "--device", "cpu", "--out", name)
     assert contents(here) == before
 
@@ -220,7 +220,7 @@ def test_a_pyproject_that_cannot_be_read_is_refused_in_one_line(
 VARIABLES = {
     "INLINEBENCH_CACHE_LIMIT=much": "INLINEBENCH_CACHE_LIMIT=much: write a size in GiB",
     "INLINEBENCH_HEADERS=none": "INLINEBENCH_HEADERS=none: write auto or full",
-    "INLINEBENCH_CACHE=~nobody.here/x": "the home folder is not known; name the cache's folder with --cache",
+    "INLINEBENCH_CACHE=~nobody.here/x": "the home folder is unknown; name the cache's folder with --cache",
 }
 
 

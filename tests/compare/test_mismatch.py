@@ -84,8 +84,8 @@ def _claimed(words: str, size: int) -> set[int] | int:
 
 def assert_true(sentence: str, mask: Tensor) -> None:
     """Asserts that the claims of a sentence are true of the mask."""
-    if sentence.startswith("the only right elements are: "):
-        return assert_true(sentence.removeprefix("the only right elements are: "), ~mask)
+    if sentence.startswith("the only correct elements are: "):
+        return assert_true(sentence.removeprefix("the only correct elements are: "), ~mask)
     words, _, share = sentence.partition(": ")
     parts = re.split(r", (?![^(]*\))", words)
     assert len(parts) == mask.dim()
@@ -241,8 +241,8 @@ def test_a_dimension_that_is_not_significant_is_only_counted() -> None:
 def test_if_two_edges_are_wrong_the_right_elements_are_described() -> None:
     mask = torch.ones(100, 70, dtype=torch.bool)
     mask[:96, :64] = False
-    assert where(mask) == "the only right elements are: rows < 96, columns < 64: all elements of these"
-    assert_true("the only right elements are: rows < 96, columns < 64: all elements of these", mask)
+    assert where(mask) == "the only correct elements are: rows < 96, columns < 64: all elements of these"
+    assert_true("the only correct elements are: rows < 96, columns < 64: all elements of these", mask)
     assert where(torch.arange(1000) >= 32) == "elements >= 32"
 
 

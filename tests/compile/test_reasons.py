@@ -120,9 +120,9 @@ class TestOfFunctions:
                                            "not enough"),
         ("namespace ns {}", "", "ns::f", ", but cpp_sources does not declare it"),
         ("int f(int); int f(float);", "", "f", ", but cpp_sources has several functions, or a template, of that name: "
-                                               "it must be one"),
+                                               "it must be unique"),
         ("template <class T> T f(T);", "", "f", ", but cpp_sources has several functions, or a template, of that name: "
-                                                "it must be one"),
+                                                "it must be unique"),
     ])
     def test_a_name_that_cannot_be_bound(
         self, service: BuildService, source: str, cuda: str, name: str, expected: str

@@ -92,7 +92,7 @@ def test_the_reason_says_if_only_changed_inputs_differ(run: Run, name: str) -> N
     row = run.row(*name.split("/"))
     assert row.verdict is Verdict.WRONG
     assert re.match(r"call \d+ \((random signs of )?inputs? [01]", row.reason), row.reason
-    assert row.reason.endswith("if such inputs have no meaning here, set INPUT_VARIANTS = False in the problem")
+    assert row.reason.endswith("if changed inputs are not meaningful here, set INPUT_VARIANTS = False in the problem")
 
 
 @pytest.mark.parametrize("name", ["product/wrong", "far/wrong"])

@@ -53,7 +53,7 @@ def test_a_solution_without_a_kernel_of_its_own_because_its_source_cannot_run_he
 def test_a_solution_that_hides_its_failed_build_fails_with_the_compilers_error() -> None:
     verdict, reason = preferred(Verdict.NO_OWN_KERNEL, NONE_OF_ITS_OWN, FAILS)
     assert verdict is Verdict.NO_OWN_KERNEL
-    assert reason == f"{NONE_OF_ITS_OWN}; a build of it failed: cuda_sources:3:1: error: no"
+    assert reason == f"{NONE_OF_ITS_OWN}; one of its builds failed: cuda_sources:3:1: error: no"
 
 
 def test_builds_that_failed_change_no_other_verdict_on_outputs() -> None:

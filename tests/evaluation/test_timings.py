@@ -76,7 +76,7 @@ def test_a_reference_that_was_a_little_slower_counts_as_it_was_alone() -> None:
     summary = found.summary(False, False)
     assert reason == "" and summary is not None
     assert summary.speedup.median == pytest.approx(2.7)
-    assert any("slower beside the solution's process" in flag for flag in summary.flags)
+    assert any("slower while the solution's process existed" in flag for flag in summary.flags)
 
 
 def test_a_reference_that_waits_for_the_device_counts_as_it_was_alone_if_it_was_slower_before() -> None:
@@ -87,8 +87,8 @@ def test_a_reference_that_waits_for_the_device_counts_as_it_was_alone_if_it_was_
     assert summary.speedup.median == pytest.approx(9.1) and summary.speedup.low < 8.8 and summary.speedup.high > 10.2
     assert (summary.reference_ms.median, summary.reference_ms.calls) == (9.1, 5)
     assert summary.baselines[0].speedup.median == 3.0
-    assert ("the reference was slower beside the solution's process than after it: 11.7 ms and 9.1 ms; the speedup is "
-            "over the latter") in summary.flags
+    assert ("the reference was slower while the solution's process existed than after it ended: 11.7 ms and 9.1 ms; "
+            "the speedup uses the latter") in summary.flags
 
 
 def test_a_reference_that_waits_for_the_device_and_was_not_slower_keeps_its_times() -> None:
@@ -159,7 +159,7 @@ def test_the_slowest_kind_of_inputs_decides() -> None:
     assert summary is not None
     assert (summary.solution_ms.median, summary.solution_ms.calls, summary.speedup.median) == (4.0, 10, 1.0)
     assert summary.flags == (
-        "the times depend on the inputs: those of the slowest inputs count (negated), 4 ms; 2 ms on the others",)
+        "the times depend on the inputs: the slowest inputs count (negated), 4 ms; 2 ms on the others",)
     assert [(each.inputs, each.solution_ms.median, each.speedup.median) for each in summary.inputs] == [
         ("negated", 4.0, 1.0), ("as drawn", 2.0, 2.0)]
 

@@ -63,9 +63,9 @@ def test_the_probe_finds_whether_the_outputs_depend_on_draws(tmp_path: Path, for
 
 
 @pytest.mark.parametrize(("forward", "reason"), [
-    ("return x / 0 * 0", "returns nothing but NaN; change the inputs or the sizes"),
-    ("return x.abs() / 0", "returns nothing but infinities and NaN; change the inputs or the sizes"),
-    ("return x.half() / 0, (x.abs() / 0).to(torch.float8_e5m2)", "returns nothing but infinities and NaN"),
+    ("return x / 0 * 0", "returns only NaN; change the inputs or the sizes"),
+    ("return x.abs() / 0", "returns only infinities and NaN; change the inputs or the sizes"),
+    ("return x.half() / 0, (x.abs() / 0).to(torch.float8_e5m2)", "returns only infinities and NaN"),
     ("x + 1", "returns no value; it must return its outputs"), ("return ()", "returns no value"),
     ("return x.to_sparse()", "returns a sparse, nested or quantized tensor; outputs must be"),
     ("return x, x.numpy()", "returns ndarray; outputs must be dense tensors, numbers and text"),
@@ -101,7 +101,7 @@ def test_inputs_of_any_layout_and_dtype_can_be_probed(tmp_path: Path, inputs: st
 def test_sparse_inputs_are_a_fault_of_the_problem(tmp_path: Path) -> None:
     found = probe(write(tmp_path, "return x @ x.T", inputs="torch.eye(8).to_sparse()"))
     assert isinstance(found, CannotRun)
-    assert "get_inputs() gives a sparse, nested or quantized tensor" in found.reason
+    assert "get_inputs() returns a sparse, nested or quantized tensor" in found.reason
 
 
 def test_settings_that_a_problem_makes_can_be_restored() -> None:
@@ -124,7 +124,7 @@ def test_a_problem_that_imports_a_file_beside_it_is_told_to_contain_it(tmp_path:
     (tmp_path / "_beside.py").write_text("twice = 2")
     path = tmp_path / "problem.py"
     path.write_text(f"{text}\n")
-    with pytest.raises(ProblemError, match="a problem is a single file: put what it imports into it"):
+    with pytest.raises(ProblemError, match="a problem is a single file: copy what it imports into it"):
         load(path)
 
 
@@ -148,8 +148,8 @@ def test_a_reference_with_lazy_modules_has_an_oracle(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("forward", "reason"), [
-    ("return self.layers(x) + torch.ones(3)", "the call that gives lazy modules their shapes raises RuntimeError"),
-    ("return x", "gives no shape to the lazy layers.0.weight, layers.0.bias"),
+    ("return self.layers(x) + torch.ones(3)", "the call that initializes lazy modules raises RuntimeError"),
+    ("return x", "does not initialize the lazy layers.0.weight, layers.0.bias"),
 ])
 def test_lazy_modules_without_shapes_are_a_fault_of_the_problem(tmp_path: Path, forward: str, reason: str) -> None:
     with pytest.raises(ProblemError, match=reason):

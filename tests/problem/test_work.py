@@ -293,7 +293,7 @@ FAULTS = {
     "refuses to run twice": ("self.runs = getattr(self, 'runs', 0) + 1\nassert self.runs < 2, 'once'\nreturn x @ x",
                              "AssertionError: once"),
     "has no memory": ("self.runs = getattr(self, 'runs', 0) + 1\nif self.runs > 1: raise torch.OutOfMemoryError\n"
-                      "return x @ x", "no memory"),
+                      "return x @ x", "not enough memory"),
     "dislikes being watched": ("from torch.utils._python_dispatch import _get_current_dispatch_mode as mode\n"
                                "if mode(): raise NotImplementedError('watched')\nreturn x @ x", "watched"),
 }
@@ -321,7 +321,7 @@ def test_the_reference_does_not_run_again_without_memory_for_it(
 ) -> None:
     monkeypatch.setattr(module, "free_bytes", lambda device: 511)
     monkeypatch.setattr(module, "run", None)
-    assert "no memory" in counted("return x @ x", "[torch.rand(8, 8)]").note
+    assert "not enough memory" in counted("return x @ x", "[torch.rand(8, 8)]").note
     monkeypatch.undo()
     assert counted("return x @ x", "[torch.rand(8, 8)]").note == ""
 

@@ -143,10 +143,10 @@ def test_defaults_of_variables_are_checked() -> None:
 
 
 @pytest.mark.parametrize(("line", "said"), [
-    ("--calls 7 --most-calls 30", ["--calls is --min-calls now; the old name works for one release",
-                                   "--most-calls is --max-calls now; the old name works for one release"]),
-    ("--calls=7 --most-calls=30", ["--calls is --min-calls now; the old name works for one release",
-                                   "--most-calls is --max-calls now; the old name works for one release"]),
+    ("--calls 7 --most-calls 30", ["--calls is now called --min-calls; the old name works for one more release",
+                                   "--most-calls is now called --max-calls; the old name works for one more release"]),
+    ("--calls=7 --most-calls=30", ["--calls is now called --min-calls; the old name works for one more release",
+                                   "--most-calls is now called --max-calls; the old name works for one more release"]),
     ("--min-calls 7 --max-calls 30", []),
 ])
 def test_old_names_work_with_a_line_on_stderr(line: str, said: list[str], capsys: pytest.CaptureFixture[str]) -> None:

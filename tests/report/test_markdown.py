@@ -130,7 +130,7 @@ def test_a_long_comment_is_cut_and_says_how_much_is_left_out() -> None:
     text = table(many)
     assert len(text) <= ROOM
     rows, reasons = text.count("| ❌ |"), text.count("- ❌ ")
-    assert f"{2000 - rows} more results are left out." in text and f"- and {2000 - reasons} more" in text
+    assert f"{2000 - rows} more results are omitted." in text and f"- and {2000 - reasons} more" in text
     assert rows > 500 and reasons > 20
     assert "left out" not in table(thirty()) and "- and" not in table(thirty())
 

@@ -28,7 +28,7 @@ def test_arch_counts_if_every_gpu_can_run_one_of_its_architectures() -> None:
 @pytest.mark.parametrize(("wanted", "devices", "said"), [
     (("90",), [hello("80")], "--arch 90: cuda:0 is a GPU of compute capability 80"),
     (("90a",), [hello("90"), hello("100")], "compute capability 100"),
-    (("90",), [hello()], "no GPU is used here"),
+    (("90",), [hello()], "no GPU is in use"),
 ])
 def test_an_arch_that_a_device_cannot_run_is_rejected(wanted: tuple[str, ...], devices: list[Hello], said: str) -> None:
     with pytest.raises(UsageError, match=said):

@@ -87,14 +87,14 @@ def solution(top: str = "", init: str = "pass") -> str:
 SOLUTIONS: Mapping[str, tuple[str, str, str]] = {
     "at_import": (solution("build('at_import')"), "built", ""),
     "for_each_shape": (solution(init="build(f'shape_{n}')"), "built", ""),
-    "nothing": (solution(), "built", "asked for no build"),
+    "nothing": (solution(), "built", "requested no build"),
     "does_without": (solution("try: build('without', 'wrong')\nexcept RuntimeError: pass"), "built", "wrong"),
     "on_a_gpu": (solution("build('on_a_gpu')", "self.x = torch.zeros(1, device='cuda')"), "later", "needs a GPU"),
     "asserts": (solution("assert torch.cuda.is_available()"), "later", "needs a GPU"),
     "broken": (solution("build('broken', 'wrong')"), "failed", "cpp_sources:1"),
     "not_linked": (solution("""build('not_linked', 'namespace at::cuda { int nowhere(int); }\\n' +
                             SOURCE.replace('return ', 'at::cuda::nowhere(1); return '))"""),
-                   "failed", "undefined symbol at::cuda::nowhere(int): declared, but defined neither"),
+                   "failed", "undefined symbol at::cuda::nowhere(int): it is declared, but not defined"),
     "raises": (solution(init="1 / 0"), "failed", "ZeroDivisionError"),
     "no_class": ("x = 1", "failed", "no class ModelNew"),
     "leaves": (solution("sys.exit(3)"), "failed", "exit status 3"),
@@ -226,4 +226,4 @@ def test_builds_made_without_a_visible_gpu_serve_a_run_on_it(tmp_path: Path) -> 
 def test_an_evaluation_without_a_gpu_rejects_arch(place: Path) -> None:
     run = run_eval("matmul_diag", "--arch", "90", "--cache", place / "cache", environment={"CUDA_VISIBLE_DEVICES": ""})
     assert (run.status, run.out) == (2, "")
-    assert "--arch 90: no GPU is used here; use --build-only" in run.err
+    assert "--arch 90: no GPU is in use; use --build-only" in run.err

@@ -61,7 +61,7 @@ def test_constants_apply_where_they_exist_and_the_other_problems_are_named() -> 
     options = Options(names=("matmul/naive", "relu/naive"), constants={"M": 3})
     choices = choose(options, KNOWN)
     assert [job.shape_name for job in plan(choices, options, "cpu").jobs] == ["M=3", "full"]
-    assert not_applied(choices, options) == ["--set M: not applied to relu, without such a constant"]
+    assert not_applied(choices, options) == ["--set M: not applied to relu (no such constant)"]
     assert not_applied(choices[:1], options) == []
 
 

@@ -169,5 +169,5 @@ def test_resume_rejects_a_file_that_has_no_results(tmp_path: Path) -> None:
     out.write_text("milk, eggs\n")
     done = subprocess.run(command(*NAMES, *COMMON, "--resume", "--out", out), capture_output=True, text=True,
                           timeout=LONGEST_S, check=False, stdin=subprocess.DEVNULL)
-    assert done.returncode == 2 and "holds something else than results" in done.stderr
+    assert done.returncode == 2 and "contains something other than results" in done.stderr
     assert out.read_text() == "milk, eggs\n"

@@ -339,13 +339,13 @@ def test_dropped_samples_are_flagged_with_their_reasons() -> None:
     samples = [*at(1980, 1980, 1980), *at(900, throttled=CAP), *at(900, throttled=("power brake",))]
     reasons = "power brake, software power cap"
     assert flags(summarize(samples, 0)) == [
-        f"the GPU was slowed down for a while ({reasons}): 2 of 5 samples were dropped"
+        f"the GPU was throttled for part of the time ({reasons}): 2 of 5 samples were dropped"
     ]
 
 
 def test_lasting_throttling_is_flagged() -> None:
     assert flags(summarize(at(900, 900, throttled=CAP), 0)) == [
-        "the GPU was slowed down in calls that count (software power cap)"
+        "the GPU was throttled during measured calls (software power cap)"
     ]
 
 

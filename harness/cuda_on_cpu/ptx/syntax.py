@@ -235,7 +235,7 @@ class _Parser:
 
 def _as_name(operand: Operand) -> Name:
     if not isinstance(operand, Name):
-        raise PtxError("an operand that is no register")
+        raise PtxError("an operand that is not a register")
     return operand
 
 

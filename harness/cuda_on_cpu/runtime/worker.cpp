@@ -268,7 +268,7 @@ void Worker::named_barrier(unsigned number, unsigned count, bool waits, int line
   std::string where = " at " + place() + ", line " + std::to_string(line);
   if (number >= std::size(named_barriers_)) fail("invalid barrier" + where + ": a block has barriers 0 to 15");
   if (count == 0 || count % 32 || count > (threads_in_block_ + 31) / 32 * 32)
-    fail("invalid barrier" + where + ": the number of threads is no multiple of 32, or more than the block has");
+    fail("invalid barrier" + where + ": the number of threads is not a multiple of 32, or exceeds the size of the block");
   NamedBarrier& barrier = named_barriers_[number];
   if (barrier.arrived && barrier.count != count)
     fail("invalid barrier" + where + ": " + std::to_string(count) + " threads are expected, but those that arrived " +

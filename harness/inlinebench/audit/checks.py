@@ -72,7 +72,7 @@ class Trial:
         if self.fault:
             calls = f"in all {self.calls} calls (largest error {self.worst:.2g} of the limit)"
         else:
-            calls = f"for inputs as drawn; only inputs that are changed ({self.stopped_by}) tell it apart"
+            calls = f"for inputs as drawn; only changed inputs ({self.stopped_by}) reveal it"
         figures = {"calls": self.calls, "passed": self.passed, "worst_share_of_limit": self.worst,
                    "as_drawn_only": not self.fault, **about}
         return Finding(name, self.fault and not remark, f"{text} {calls}", figures)
@@ -92,8 +92,8 @@ def tried(prepared: Prepared, answer: Answer) -> Trial:
 def random_numbers(prepared: Prepared) -> Iterator[Finding]:
     """Says whether the outputs depend on random numbers that `forward` draws."""
     if prepared.probed.random:
-        yield Finding("random numbers", True, "forward draws random numbers: a solution must draw the same ones from "
-                      "torch's generator, in the same order")
+        yield Finding("random numbers", True, "forward draws random numbers: a solution must draw the same numbers "
+                      "from torch's generator, in the same order")
 
 
 def variants(prepared: Prepared) -> Iterator[Finding]:
@@ -103,11 +103,11 @@ def variants(prepared: Prepared) -> Iterator[Finding]:
     floats = [index for index, meta in enumerate(probed.inputs) if getattr(torch, meta.dtype).is_floating_point]
     left = [index for index in floats if index not in free]
     if left:
-        yield Finding("no variants", False, f"{_inputs(left)} always used as drawn, since "
-                      f"{'their' if len(left) > 1 else 'its'} values have a range or the reference does not stay "
-                      "finite for others: what depends on signs or sizes is not tested", {"inputs": left})
+        yield Finding("no variants", False, f"{_inputs(left)} always used as drawn, because "
+                      f"{'their' if len(left) > 1 else 'its'} values have a limited range or the reference is not "
+                      "finite for others: behavior that depends on signs or magnitudes is not tested", {"inputs": left})
     if not probed.float64 and not probed.random and not probed.mutated:
-        yield Finding("no oracle", False, "the reference does not compute the same in float64: outputs are compared "
+        yield Finding("no oracle", False, "the reference computes something else in float64, so outputs are compared "
                       "with the reference itself")
 
 
@@ -123,9 +123,10 @@ def only_rounding(prepared: Prepared) -> Iterator[Finding]:
     for name, pairs in found.items():
         share, error = (min(values) for values in zip(*pairs, strict=True))
         if share > MOST or error > 1:
-            yield Finding("only rounding", True, f"{name} is rounding: the reference's own error is {error:.2g} times "
-                          f"the output's size, and in {share:.0%} of the elements more than the tolerance of the "
-                          "inputs explains", {"output": name, "error_by_size": error, "share_of_elements": share})
+            yield Finding("only rounding", True, f"{name} is mostly rounding error: the reference's own error is "
+                          f"{error:.2g} times the output's size, and in {share:.0%} of the elements it is larger than "
+                          "the tolerance of the inputs explains",
+                          {"output": name, "error_by_size": error, "share_of_elements": share})
 
 
 def _error(own: torch.Tensor, exact: torch.Tensor) -> float:
@@ -151,7 +152,7 @@ def constant_outputs(prepared: Prepared) -> Iterator[Finding]:
 
 
 def _with(name: str, make: Callable[[Call, torch.Tensor], torch.Tensor | None], call: Call) -> Tensors | None:
-    """Returns the reference's tensors with another one in the place of that with this name."""
+    """Returns the reference's tensors with the one of this name replaced."""
     value = make(call, call.expected[name].own)
     return None if value is None else {key: each.own for key, each in call.expected.items()} | {name: value}
 
@@ -249,7 +250,7 @@ def redundant_operators(prepared: Prepared) -> Iterator[Finding]:
         trial = tried(prepared, partial(_without, prepared, removal))
         if trial.found and not _protects(prepared, removal, first):
             reported.add(removal.site)
-            yield trial.finding("redundant operator", f"line {removal.line}: without {removal.operator}, and with "
+            yield trial.finding("redundant operator", f"line {removal.line}: with {removal.operator} replaced by "
                                 f"{removal.instead}, the reference's results pass", line=removal.line,
                                 operator=removal.operator)
     if len(seen.removals) > MOST_REMOVALS:

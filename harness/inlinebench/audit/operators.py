@@ -42,7 +42,7 @@ class Removal:
     @property
     def instead(self) -> str:
         """What takes the place of the result."""
-        return "zeros in its place" if self.argument == ZEROS else "its input in its place"
+        return "zeros" if self.argument == ZEROS else "its input"
 
 
 class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -77,7 +77,7 @@ class Auditor:
         try:
             if self._connection.poll(max(0.0, seconds)):
                 return self._connection.recv()
-            return f"did not end within {self._timeout:g} s"
+            return f"did not finish within {self._timeout:g} s"
         except (EOFError, OSError):
             return f"ended the process (exit status {self._process.wait()})"
 
@@ -97,7 +97,7 @@ class Auditor:
         if not isinstance(ready, Ready):
             log = self._tail()
             self._kill()
-            raise NoDevice(f"the auditing process does not start: {log or 'it says nothing'}")
+            raise NoDevice(f"the audit process did not start: {log or 'it printed nothing'}")
         if ready.unusable:
             self._kill()
             raise NoDevice(ready.unusable)
@@ -118,4 +118,4 @@ def _unfinished(step: str, reason: object) -> Finding:
     """Returns the finding that a problem ended its process. It is a fault if the reference does that by itself."""
     if not step:
         return Finding("does not run", True, f"the problem {reason}")
-    return Finding("not checked", False, f"the check of {step} {reason}; what follows it was not checked")
+    return Finding("not checked", False, f"the check of {step} {reason}; later checks were not run")

@@ -183,7 +183,7 @@ class Caller:
         if not same_structure(skeleton, self._form.output_skeleton):
             expected = self._form.output_skeleton
             kind = type(value).__name__ if isinstance(skeleton, Leaf) else describe(skeleton)
-            raise OutputMismatch(f"the output is {kind}; the reference gives {describe(expected)}")
+            raise OutputMismatch(f"the output is {kind}; the reference returns {describe(expected)}")
         handed = Handed([], [])
         for leaf, is_tensor in zip(leaves, self._form.output_is_tensor, strict=True):
             if is_tensor:
@@ -192,7 +192,7 @@ class Caller:
             elif isinstance(plain(leaf), bool | int | float | str | None):
                 handed.plain.append(plain(leaf))
             else:
-                raise OutputMismatch(f"an output is {type(leaf).__name__}; the reference gives a plain Python value")
+                raise OutputMismatch(f"an output is {type(leaf).__name__}; the reference returns a plain Python value")
         own = dict(self._model.named_buffers())
         for name, spec in self._form.states.items():
             if name not in own or tuple(own[name].shape) != spec.shape:
@@ -204,7 +204,7 @@ class Caller:
         if type(out) is torch.nn.Parameter:
             out = out.detach()
         if type(out) is not torch.Tensor:
-            raise OutputMismatch(f"an output is {type(out).__name__}; the reference gives exactly torch.Tensor")
+            raise OutputMismatch(f"an output is {type(out).__name__}; the reference returns exactly torch.Tensor")
         if tuple(out.shape) != spec.shape:
             raise OutputMismatch(f"an output has shape {list(out.shape)}; the reference's has {list(spec.shape)}")
         if out.dtype is not spec.torch_dtype:
@@ -218,7 +218,7 @@ class Caller:
     def _lay_out(self, tensor: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
         """Returns a tensor with the device and the strides of a region of the arena, converting it if necessary."""
         if not _is_plain(tensor):
-            raise OutputMismatch("an output is a tensor whose values are still to be computed")
+            raise OutputMismatch("an output is a tensor whose values are not computed yet")
         if tensor.device != self._device:
             self.notes.add(f"output converted from {tensor.device.type}")
             tensor = tensor.to(self._device)

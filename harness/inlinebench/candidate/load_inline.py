@@ -117,8 +117,8 @@ def _linked(library: str, load: Callable[[], T]) -> T:
         if missing is None:
             raise
         name = torch._C._demangle(missing[1])  # type: ignore[attr-defined, unused-ignore]
-        raise NotLinked(f"undefined symbol {name}: declared, but defined neither in the sources nor in a library that "
-                        "they are linked with") from error
+        raise NotLinked(f"undefined symbol {name}: it is declared, but not defined in the sources or in a linked "
+                        "library") from error
 
 
 def _import(name: str, library: str) -> types.ModuleType:

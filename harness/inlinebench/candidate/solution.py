@@ -54,8 +54,8 @@ def construct(
     try:
         inspect.signature(kind).bind(*arguments, **named)
     except TypeError as error:
-        raise UnusableSolution("signature", f"{path}: {kind.__name__}{inspect.signature(kind)} can't take the "
-                       f"{len(arguments)} arguments of get_init_inputs(): {error}; take those that Model takes"
+        raise UnusableSolution("signature", f"{path}: {kind.__name__}{inspect.signature(kind)} does not accept "
+                       f"the {len(arguments)} arguments of get_init_inputs(): {error}; accept those of Model"
                        ) from error
     seed_all(seed)
     try:
@@ -73,7 +73,8 @@ def _signatures(text: str) -> str:
     found, signatures = _OF_PYBIND.match(text), _SIGNATURE.findall(text)
     if found is None or not signatures:
         return ""
-    return f"{found[1]}() is called with other arguments than its C++ function takes: {' or '.join(signatures)}"
+    return (f"{found[1]}() is called with arguments that its C++ function does not accept; it accepts "
+            f"{' or '.join(signatures)}")
 
 
 def failure(error: Exception, kind: str, path: Path) -> UnusableSolution:
@@ -96,5 +97,5 @@ def _advice(error: Exception, path: Path) -> str:
     if not isinstance(error, ModuleNotFoundError):
         return ""
     if error.name and path.with_name(f"{error.name}.py").exists():
-        return "; it is beside the solution: put this folder into PYTHONPATH"
-    return "; install it, or do without it"
+        return "; it is next to the solution: add this folder to PYTHONPATH"
+    return "; install it, or remove the import"

@@ -30,7 +30,7 @@ class Command:
     """The option of `run` that does the same."""
     examples: str = ""
     switches: Mapping[str, str] = field(default_factory=dict)
-    """More switches, which are no options of a run, with their help."""
+    """Further switches, which are not options of a run, with their help texts."""
 
 
 _EVALUATION = {"what to evaluate": ("folders", "files"), "inputs": ("shapes", "inputs"),
@@ -56,7 +56,7 @@ matmul_diag/naive --shape odd   one solution at one shape
 row_sum --solution mine.py --feedback
 --strict --junit out.xml        a gate in CI""")
 BUILD = Command(
-    "build", "Builds solutions and evaluates nothing. With --arch this needs no GPU.",
+    "build", "Builds solutions without evaluating them. With --arch, no GPU is needed.",
     {"what to build": ("folders", "files"), "shapes": ("shapes",), "device": ("device",),
      "limits": ("time limit of problems",), "builds": ("builds",), "build results": ("output",)}, "build_only",
     examples="""\
@@ -72,9 +72,9 @@ LIST = Command(
 matmul_diag                     one problem
 'matmul_*'                      some problems
 --level 1 --tag reduction       by level and tag
---problems DIR                  those of another folder""")
+--problems DIR                  problems of another folder""")
 AUDIT = Command(
-    "audit", "Says what makes problems bad benchmarks: answers that need no work, and work that makes no difference.",
+    "audit", "Finds flaws that make problems bad benchmarks: trivial answers that pass, and work that has no effect.",
     {"folders": ("folders",), "shapes": ("shapes",), "device": ("device",), "audit": ("time limit",)}, "check",
     examples="""\
                                 every problem, at every shape that it declares
@@ -133,7 +133,7 @@ def _present(text: str, dashes: str = "", place: str = "") -> str:
     for old, new in OLD_NAMES.items():
         if name == dashes + old.replace("_", "-"):
             present = OPTIONS[new].flag.removeprefix("--")
-            say(f"{place}{name} is {dashes}{present} now; the old name works for one release")
+            say(f"{place}{name} is now called {dashes}{present}; the old name works for one more release")
             return f"{dashes}{present}{equals}{value}"
     return text
 
@@ -142,7 +142,7 @@ def _here() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError as error:
-        raise UsageError("the current folder does not exist any more; change to another one") from error
+        raise UsageError("the current folder no longer exists; change to another one") from error
 
 
 def _written(field: str, value: object) -> str:
@@ -173,7 +173,8 @@ def _folders(problems: Path | None, solutions: Path | None, names: Sequence[str]
     beside_files = [folder.parent / "solutions" for folder in sorted(files)]
     found = [folder for folder in beside_files if folder.is_dir()]
     if solutions is None and len(found) > 1:
-        raise UsageError("the problems are in several folders with solutions beside them: give --solutions DIR")
+        raise UsageError("the problems are in several folders with solutions next to them: choose one with "
+                         "--solutions DIR")
     given = problems
     if problems is None:
         local = Path("problems").resolve()

@@ -25,10 +25,10 @@ PROGRAM = "inlinebench cache"
 COMMANDS = ("show", "prune", "clear")
 EXAMPLES = """\
 show                   contents with sizes and ages
-show --cache DIR       those of another folder
+show --cache DIR       contents of another folder
 prune                  remove the least recently used libraries beyond the limit
-prune --limit 5        until the rest is within 5 GiB
-clear                  remove everything, without asking"""
+prune --limit 5        remove them until the rest is within 5 GiB
+clear                  remove everything without confirmation"""
 GIB = 2**30
 LARGEST = 5
 KINDS = {
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
     """Runs the command and returns its exit status, 0. Raises UsageError."""
     given = parser(environment).parse_args(arguments)
     if given.limit is not None and given.command != "prune":
-        raise UsageError("--limit is for prune")
+        raise UsageError("--limit works only with prune")
     try:
         folder = OPTIONS["cache"].default_in(environment) if given.cache is None else given.cache
         text = _run(given, folder.absolute(), environment)
@@ -61,7 +61,7 @@ def parser(environment: Mapping[str, str] = os.environ) -> Parser:
     found = Parser(PROGRAM, "Shows, prunes or clears the cache of built libraries.", examples=EXAMPLES)
     add = found.add_argument
     add("command", choices=COMMANDS, help="list the contents with sizes and ages; remove the least recently used "
-        "libraries beyond the limit, and leftovers of killed runs; or remove everything, without asking")
+        "libraries beyond the limit, and leftovers of killed runs; or remove everything without confirmation")
     add("--cache", type=CACHE.parse, metavar="DIR",
         help="the cache's folder (default: INLINEBENCH_CACHE, or ~/.cache/inlinebench)")
     add("--limit", metavar="GIB", help="with prune: the size to keep "
@@ -78,8 +78,8 @@ def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]
     if given.command == "show":
         return _contents(root)
     if found := contents.strangers(root):
-        raise UsageError(f"{root} holds {found[0]!r}, which is not part of a cache, so nothing is removed: move it "
-                         "away, or name the cache's folder with --cache")
+        raise UsageError(f"{root} contains {found[0]!r}, which is not part of a cache, so nothing is removed: move "
+                         "it, or name the cache's folder with --cache")
     if given.command == "clear":
         return _clear(root)
     default = OPTIONS["cache_limit"].default_in
@@ -119,7 +119,7 @@ def _largest_row(item: Item) -> list[str]:
 def _prune(root: Path, limit: float) -> str:
     text = _removed_text(root, prune(root, limit))
     if (total := _size(contents.libraries(root))) > limit:
-        text += f"; {size_text(total)} are kept, which is above the limit: they are in use, or were in the last hour"
+        text += f"; {size_text(total)} remain, above the limit: they are in use, or were used in the last hour"
     return text
 
 

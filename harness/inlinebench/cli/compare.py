@@ -29,8 +29,8 @@ old.jsonl new.jsonl --any-gpu            times of different GPUs"""
 def add_permissions(parser: Parser) -> None:
     """Adds the options that permit a comparison of unlike times."""
     parser.add_argument("--any-gpu", action="store_true", help="compare times of different GPUs")
-    parser.add_argument("--any-version", action="store_true", help="compare times of versions with different meanings "
-                        "of times")
+    parser.add_argument("--any-version", action="store_true", help="compare times of versions that define times "
+                        "differently")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,10 +52,10 @@ def parser() -> Parser:
     found = Parser("inlinebench compare", "Compares two files of results. Its exit status is a gate in CI.",
                    end=END, examples=EXAMPLES)
     add = found.add_argument
-    add("before", type=Path, help="results written by --out: the state to compare with")
-    add("after", type=Path, help="results written by --out: the new state")
+    add("before", type=Path, help="results written by --out, the baseline")
+    add("after", type=Path, help="results written by --out, to compare with the baseline")
     add("--all", action="store_true", help="also show unchanged rows")
-    add("--allow-gone", action="store_true", help="let rows be gone: they do not change the exit status")
+    add("--allow-gone", action="store_true", help="do not count rows that are missing from the new results")
     add_permissions(found)
-    add("--markdown", type=Path, metavar="FILE", help="also write the table to FILE, for a comment on a pull request")
+    add("--markdown", type=Path, metavar="FILE", help="also write the table to FILE, such as for a pull request")
     return found

@@ -37,7 +37,7 @@ def ended(prog: str, command: Callable[[], int]) -> int:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        return _complain(prog, f"{error.filename or 'an output'}: {error.strerror}; make room there", UNUSABLE)
+        return _complain(prog, f"{error.filename or 'an output'}: {error.strerror}; free some space there", UNUSABLE)
 
 
 def show(text: str) -> None:
@@ -48,7 +48,7 @@ def show(text: str) -> None:
         _discard(sys.stdout)
     except OSError as error:
         _discard(sys.stdout)
-        raise CannotWrite(f"standard output can't be written ({error.strerror})") from error
+        raise CannotWrite(f"cannot write to standard output ({error.strerror})") from error
 
 
 def say(text: str) -> None:

@@ -40,7 +40,7 @@ def read_all(paths: Iterable[Path]) -> list[Result]:
 def check_apart(out: Path, *read: Path) -> None:
     """Raises UsageError if a file to write is one of those that are read."""
     if out.resolve() in [path.resolve() for path in read]:
-        raise UsageError(f"{out}: is one of the files to read, and would be replaced; name another file")
+        raise UsageError(f"{out}: is one of the input files and would be overwritten; name another file")
 
 
 def write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""`inlinebench init`: writes a problem and a solution that passes, to begin with."""
+"""`inlinebench init`: creates a problem and a solution that passes, to start from."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def parser() -> Parser:
-    found = Parser("inlinebench init", "Writes ./problems/NAME.py and ./solutions/NAME/naive.py, which passes: change "
-                   "them.", examples="row_sum")
+    found = Parser("inlinebench init", "Creates ./problems/NAME.py and ./solutions/NAME/naive.py, a solution that "
+                   "passes. Edit both.", examples="row_sum")
     found.add_argument("name", metavar="NAME", help="name of the problem")
     return found

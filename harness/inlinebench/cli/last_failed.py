@@ -43,7 +43,7 @@ def remember(results: Sequence[Result], options: Options) -> None:
     try:
         _write(fine, _file(options))
     except OSError as error:
-        say(f"--last-failed will not know this run: {error.filename}: {error.strerror}")
+        say(f"--last-failed will ignore this run: {error.filename}: {error.strerror}")
 
 
 def _write(fine: Mapping[str, bool], file: Path) -> None:

@@ -15,10 +15,10 @@ from inlinebench.version import __version__
 COMMANDS = {
     "run": "check and time solutions",
     "check": "check correctness only",
-    "init": "write a problem and a solution to begin with",
+    "init": "create a problem and a solution to start from",
     "list": "list problems, shapes and solutions",
-    "audit": "say what makes a problem a bad benchmark",
-    "build": "build solutions and evaluate nothing",
+    "audit": "find flaws that make a problem a bad benchmark",
+    "build": "build solutions without evaluating them",
     "compare": "compare two files of results",
     "merge": "join the results of several shards",
     "report": "write results as HTML, Markdown, CSV or JUnit XML",
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[0] not in COMMANDS:
         nearest = get_close_matches(given[0], COMMANDS, n=1)
         hint = f"did you mean {nearest[0]}?" if nearest else f"choose from {', '.join(COMMANDS)}"
-        say(f"inlinebench: there is no command {given[0]!r}; {hint}")
+        say(f"inlinebench: unknown command {given[0]!r}; {hint}")
         return UNUSABLE
     prog = f"inlinebench {given[0]}"
     return ended(prog, lambda: _command(given[0])(given[1:]))

@@ -32,9 +32,9 @@ def parser() -> Parser:
     what = "Writes results as HTML, Markdown, CSV or JUnit XML, or prints a table."
     found = Parser("inlinebench report", what, examples=EXAMPLES)
     add = found.add_argument
-    add("files", nargs="+", type=Path, metavar="FILE", help="results written by --out; the last result of a row "
-        "counts. An HTML report of several files shows the last one, and what changed since the others")
-    add("-o", "--out", type=Path, metavar="FILE", help=f"the file to write: {', '.join(KINDS)} (default: print the "
+    add("files", nargs="+", type=Path, metavar="FILE", help="results written by --out; the last result of each "
+        "row is used. An HTML report of several files shows the last file and what changed since the others")
+    add("-o", "--out", type=Path, metavar="FILE", help=f"file to write: {', '.join(KINDS)} (default: print the "
         "table)")
     add("--title", default=TITLE, help="title of an HTML or Markdown report")
     add("--sources", type=Path, metavar="DIR", help="folder of solutions, to show their sources in an HTML report")

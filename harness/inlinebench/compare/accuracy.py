@@ -1,4 +1,4 @@
-"""Measures how accurate an output is, beside the reference: in standard deviations of the rule, and in ULPs."""
+"""Measures how accurate an output is compared with the reference: in standard deviations of the rule, and in ULPs."""
 
 from __future__ import annotations
 

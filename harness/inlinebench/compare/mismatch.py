@@ -22,7 +22,7 @@ def find_mismatch(
 ) -> Mismatch | None:
     """Returns the record of a tensor that failed `compare` with the same arguments. `what` names the tensor.
 
-    Returns None if nothing differs any more. On a GPU, work that a solution left behind may have changed the tensor.
+    Returns None if nothing differs anymore. On a GPU, work that a solution left behind may have changed the tensor.
     """
     wrong = torch.empty(output.shape, dtype=torch.bool, device=output.device)
     flat, first, worst, largest = wrong.view(-1), list[int](), 0, -1.0

@@ -84,7 +84,7 @@ def where(mask: torch.Tensor) -> str | None:
     if wrong is not None:
         return wrong
     right = _within(mask.logical_not())
-    return None if right is None else f"the only right elements are: {right}"
+    return None if right is None else f"the only correct elements are: {right}"
 
 
 def ordinal(number: int) -> str:

@@ -114,7 +114,7 @@ class _Sources:
             return f"cpp_sources must be complete, but the bindings that follow them do not compile: {text}"
         subject = f"functions names '{name}'"
         if "unresolved overloaded function" in text:
-            return f"{subject}, but cpp_sources has several functions, or a template, of that name: it must be one"
+            return f"{subject}, but cpp_sources has several functions, or a template, of that name: it must be unique"
         if not _UNDECLARED.match(text):
             return f"{subject}, which cannot be bound to Python: {text}"
         missing = f"{subject}, but cpp_sources does not declare it"

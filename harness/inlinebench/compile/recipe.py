@@ -198,7 +198,7 @@ def _leaves_host_compiler(request: BuildRequest) -> bool:
 
 
 def fits_precompiled(flags: Sequence[str]) -> bool:
-    """Whether precompiled headers stay valid with these flags, as far as GCC does not check it itself."""
+    """Whether precompiled headers stay valid with these flags. Covers only what GCC does not check."""
     words = [word for flag in split(flags) for word in re.split("[,=]", flag)]
     return all(word in _HARMLESS for word in words if word.startswith("-f"))
 

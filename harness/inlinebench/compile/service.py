@@ -151,7 +151,7 @@ class BuildService:
         return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
     def has_built(self, name: str) -> bool:
-        """Whether a solution's libraries were built in an earlier run, as far as known without running it."""
+        """Whether a solution's libraries are known to be built in an earlier run. Does not run the solution."""
         return self._cache.recalls(name)
 
     def note_built(self, name: str, outcomes: Sequence[BuildOutcome]) -> None:
@@ -280,10 +280,10 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def default_jobs(judges: int = 0) -> int:
-    """Returns how many builds to run at a time: three quarters of the cores, as far as the free memory allows.
+    """Returns the number of parallel builds: three quarters of the cores, or fewer if memory is short.
 
-    A build starts two compilers, but runs a single one most of the time: on 16 cores 33 builds took 80 s with 14 side
-    by side and 110 s with 8. Where there are plenty of cores, some are left to the `judges` that take times meanwhile
+    A build starts two compilers, but runs a single one most of the time: on 16 cores 33 builds took 80 s with 14 in
+    parallel and 110 s with 8. Where there are plenty of cores, some are left to the `judges` that take times meanwhile
     and to their candidates. The result is at least 1.
     """
     cores, kept = len(os.sched_getaffinity(0)), CORES_OF_A_JUDGE * judges

@@ -126,7 +126,7 @@ def version_of(compiler: str) -> str:
 
 @cache
 def processor() -> str:
-    """Returns the processor's model and features, as far as compilers depend on them."""
+    """Returns the model and features of the processor on which compilers depend."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")[0].splitlines()
     names = ("model name", "flags", "CPU implementer", "CPU part", "Features")
     return "\n".join(line for line in lines if line.startswith(names))

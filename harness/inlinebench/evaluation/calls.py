@@ -35,10 +35,10 @@ RACE_CALLS = 2
 """How many calls look for data races on the CPU: one in each order of the blocks."""
 SHUFFLED = ", blocks in shuffled order"
 DRAWS = ("the reference's outputs depend on random numbers that it draws in forward: a solution must draw the same "
-         "ones from torch's generator, in the same order (both begin each call with the same seed)")
+         "numbers from torch's generator, in the same order (both start each call with the same seed)")
 """A remark on a solution that differs from such a reference."""
-AS_DRAWN = ("matches on inputs as drawn: if such inputs have no meaning here, set INPUT_VARIANTS = False in the "
-            "problem")
+AS_DRAWN = ("matches on inputs as drawn: if changed inputs are not meaningful here, set INPUT_VARIANTS = False in "
+            "the problem")
 """A remark on a solution that differs only on changed inputs."""
 
 
@@ -178,7 +178,7 @@ class Calls:
 
     def _check_inputs(self, call: Drawn, label: str) -> None:
         if self._comparing.inputs_changed(call):
-            raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference doesn't")
+            raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference does not")
 
 
 @dataclass(frozen=True)

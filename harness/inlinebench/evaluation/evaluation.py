@@ -125,7 +125,7 @@ def _failure(
         return failure.with_traceback(None)  # whose frames would keep a batch's tensors
     except CandidateDied as error:
         message = _cpu_runtime_message(candidate)
-        return Failed(verdict_of(message, Verdict.CRASHED, device), message or f"the candidate {error}")
+        return Failed(verdict_of(message, Verdict.CRASHED, device), message or f"the solution's process {error}")
     except CandidateCheated as error:
         return Failed(Verdict.REJECTED, str(error))
     except FrameTooLarge as error:
@@ -146,7 +146,7 @@ def _exceeded_limit(
     if isinstance(error, CandidateOverran):
         return Failed(Verdict.OUT_OF_MEMORY if error.breach.kind == "memory" else Verdict.REJECTED, str(error))
     # The judge ran out of memory. The solution is at fault, because the probe fitted and the buffers are allocated.
-    return Failed(Verdict.OUT_OF_MEMORY, "the solution leaves the judge too little memory to check its outputs")
+    return Failed(Verdict.OUT_OF_MEMORY, "the solution does not leave the judge enough memory to check its outputs")
 
 
 def _prefer_build_failure(failure: Failed, candidate: CandidateProcess, solution: Path | None) -> Failed:
@@ -161,7 +161,7 @@ def _prefer_build_failure(failure: Failed, candidate: CandidateProcess, solution
         if broken[0].unsupported:
             return Failed(Verdict.SKIPPED, reason)
         cause = reason.partition("\n")[0]
-        return Failed(failure.verdict, f"{failure.reason}; a build of it failed: {cause}")
+        return Failed(failure.verdict, f"{failure.reason}; one of its builds failed: {cause}")
     if not broken or failure.verdict not in (Verdict.INVALID, Verdict.CRASHED):
         return failure
     verdict = Verdict.TIMED_OUT if broken[0].timed_out else Verdict.BUILD_FAILED

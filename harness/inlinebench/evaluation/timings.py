@@ -207,9 +207,9 @@ class Timings:
         if reference_synchronises:
             flags.append("the reference waits for the device: its time includes kernel launches")
         if self._alone:
-            flags.append("the reference was slower beside the solution's process than after it: "
-                         f"{median(self._references[1:]):.4g} ms and {reference.median:.4g} ms; the speedup is over "
-                         "the latter")
+            flags.append("the reference was slower while the solution's process existed than after it ended: "
+                         f"{median(self._references[1:]):.4g} ms and {reference.median:.4g} ms; the speedup uses the "
+                         "latter")
         if solution_synchronises:
             flags.append("the solution waits for the device: its time includes kernel launches")
         if self._overhead is not None and self._overhead.doubtful:
@@ -217,18 +217,18 @@ class Timings:
                          "was subtracted")
         if deciding is not None:
             others = median([time for kind, (times, _) in by_inputs.items() if kind != deciding for time in times])
-            flags.append(f"the times depend on the inputs: those of the slowest inputs count ({deciding}), "
+            flags.append(f"the times depend on the inputs: the slowest inputs count ({deciding}), "
                          f"{solution.median:.4g} ms; {others:.4g} ms on the others")
         if few := [kind for kind in self.kinds if len(by_inputs.get(kind, ((), ()))[0]) < FEWEST]:
             flags.append(f"the times do not cover all inputs: too few calls could be timed on inputs {', '.join(few)}")
         if self.least_ms > median(used):
-            flags.append(f"faster than its bytes can be moved ({self.least_ms:.4g} ms): if the problem needs fewer "
+            flags.append(f"faster than its bytes can be moved ({self.least_ms:.4g} ms): if the problem moves fewer "
                          "bytes, define work() in its file")
         gpu = self._gpu()
         flags += [] if gpu is None else gpu_flags(gpu)
         wall = _spread(self._walls) if self._walls else None
         if wall and wall.median > LAUNCH_BOUND * median(used):
-            flags.append(f"launch-bound: {wall.median:.4g} ms a call in a loop in Python, {median(used):.4g} ms on the "
+            flags.append(f"launch-bound: {wall.median:.4g} ms per call in a Python loop, {median(used):.4g} ms on the "
                          "device")
         if self.outside_ms is not None:
             factor = self.outside_ms / solution.median

@@ -37,7 +37,7 @@ def resolve(wanted: str) -> torch.device:
     index = int(wanted.partition(":")[2] or 0)
     if index >= torch.cuda.device_count():
         count = torch.cuda.device_count()
-        raise UnusableDevice(f"--device {wanted}: there are {count} CUDA devices here, counted from 0")
+        raise UnusableDevice(f"--device {wanted}: there are {count} CUDA devices, numbered from 0")
     return torch.device("cuda", index)
 
 

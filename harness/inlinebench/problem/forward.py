@@ -89,7 +89,7 @@ class Output:
         if not values or self.non_tensors or any(bool(torch.isfinite(tensor).any()) for tensor in values):
             return ""
         what = "NaN" if all(bool(torch.isnan(tensor).all()) for tensor in values) else "infinities and NaN"
-        return f"returns nothing but {what}; change the inputs or the sizes so that it returns finite values"
+        return f"returns only {what}; change the inputs or the sizes so that it returns finite values"
 
 
 def run(model: torch.nn.Module, arguments: Sequence[Any], random_seed: int, step: str = own_code.FORWARD) -> Any:

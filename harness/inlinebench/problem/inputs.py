@@ -65,8 +65,8 @@ def draw(module: types.ModuleType, seed: int, device: torch.device) -> Draw:
 def _dense(module: types.ModuleType, tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     """Returns an input on the device without gaps or overlaps in memory, as the shared buffers hold it."""
     if not is_plain(tensor):
-        raise ProblemError(f"{module.__file__}: get_inputs() gives a sparse, nested or quantized tensor; it must give "
-                           "ordinary dense tensors")
+        raise ProblemError(f"{module.__file__}: get_inputs() returns a sparse, nested or quantized tensor; it must "
+                           "return ordinary dense tensors")
     tensor = tensor.detach().to(device)
     return tensor if is_dense(tensor) else tensor.contiguous()
 

@@ -95,7 +95,7 @@ def inputs(module: types.ModuleType) -> list[Any]:
 def construct(module: types.ModuleType) -> torch.nn.Module:
     """Constructs the reference model on the CPU under the public seed, cast to the module's precision.
 
-    Lazy parameters have got their shapes. Raises ProblemError.
+    Initializes lazy parameters. Raises ProblemError.
     """
     arguments, named = init_inputs(module)
     seed_all(CONSTRUCTION_SEED)
@@ -128,13 +128,13 @@ def _materialize(module: types.ModuleType, model: torch.nn.Module) -> None:
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
-        raise ProblemError(f"{module.__file__}: the call that gives lazy modules their shapes raises {describe(error)}"
+        raise ProblemError(f"{module.__file__}: the call that initializes lazy modules raises {describe(error)}"
                            ) from error
     for each, training in modes:
         each.training = training
     if lazy := _lazy_names(model):
-        raise ProblemError(f"{module.__file__}: a call of forward gives no shape to the lazy {', '.join(lazy)}; use "
-                           "its module in forward, or one that is not lazy")
+        raise ProblemError(f"{module.__file__}: forward does not initialize the lazy {', '.join(lazy)}; use its "
+                           "module in forward, or one that is not lazy")
 
 
 def _lazy_names(model: torch.nn.Module) -> list[str]:
@@ -229,7 +229,7 @@ def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
     except (Exception, SystemExit) as error:
         text = f"{path}: loading it raises {describe(error)}"
         if isinstance(error, ImportError) and _is_beside(path, error):
-            raise ProblemError(f"{text}; a problem is a single file: put what it imports into it") from error
+            raise ProblemError(f"{text}; a problem is a single file: copy what it imports into it") from error
         if isinstance(error, ModuleNotFoundError) and (package := _missing_package(error)):
             raise PackageMissing(f"{text}; install the package {package} to evaluate it") from error
         raise ProblemError(text) from error
@@ -237,7 +237,7 @@ def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
 
 
 def _is_beside(path: Path, error: ImportError) -> bool:
-    """Whether a module that cannot be imported is a file or folder beside the problem."""
+    """Whether a module that cannot be imported is a file or folder next to the problem."""
     name = (error.name or "").partition(".")[0]
     beside = name and ((path.parent / f"{name}.py").exists() or (path.parent / name).is_dir())
     return bool(beside) or "relative import" in str(error)

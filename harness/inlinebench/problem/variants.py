@@ -1,7 +1,7 @@
 """Variants of drawn inputs: other values for the same problem, so that a solution cannot rely on their distribution.
 
 Zeros stay zeros and symmetric matrices stay symmetric, so triangular, banded, padded and symmetric inputs keep their
-structure. Factors are powers of two or signs, which change no mantissa, so a variant causes no more rounding than the
+structure. Factors are powers of two or signs, which do not change mantissas, so a variant does not add rounding to the
 inputs as drawn.
 """
 

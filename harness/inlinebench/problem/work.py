@@ -32,7 +32,7 @@ from inlinebench.problem.problem_file import ProblemError, describe
 from inlinebench.timing.roofline import Work
 
 COUNTS = ("bytes", "flops")
-HELP = 'work() must return the least that a call needs, as {"bytes": ..., "flops": ...} or one of the two, as integers'
+HELP = 'work() must return the minimum that a call needs, as {"bytes": ..., "flops": ...} or one of them, as integers'
 SEED = 3
 """The seed of the forward whose operations are counted."""
 
@@ -162,12 +162,12 @@ def _trace(
 ) -> _Traced:
     needed = memory_bytes([*drawn.tensors, *_weights(model), *output.tensors])
     if needed > free_bytes(device):
-        return _Traced(note="operations not counted: no memory for another forward")
+        return _Traced(note="operations not counted: not enough memory for another forward")
     with _generators_kept(device):
         try:
             return _count(problem_file.twin(module, model).to(device), drawn)
         except (torch.OutOfMemoryError, MemoryError):
-            return _Traced(note="operations not counted: no memory for another forward")
+            return _Traced(note="operations not counted: not enough memory for another forward")
         except Exception as error:  # noqa: BLE001 - a dispatch mode or a copy may not support what the reference does
             # A CUDA error is raised again by the next operation on the device.
             return _Traced(note=f"operations not counted: {describe(error)}")

@@ -153,12 +153,12 @@ class CandidateProcess:
                 if reply["op"] == "build":
                     self._serve_build(reply)
                 elif on_held is None or reply.get("nonce") != self._nonce:
-                    raise CandidateCheated("the candidate sent a message that answers no question of the judge")
+                    raise CandidateCheated("unexpected message from the solution's process: it answers no request")
                 else:
                     on_held(reply)
                     on_held = None  # at most once
         if reply.get("nonce") != self._nonce:
-            raise CandidateCheated("the candidate sent a message that answers no question of the judge")
+            raise CandidateCheated("unexpected message from the solution's process: it answers no request")
         return reply
 
     @contextmanager
@@ -172,7 +172,7 @@ class CandidateProcess:
                 raise CandidateOverran(self._watchdog.breach) from None
             raise CandidateDied(end) from None
         except BadFrame as error:
-            raise CandidateCheated(f"the candidate sent something that is no frame: {error}") from None
+            raise CandidateCheated(f"malformed message from the solution's process: {error}") from None
 
     def stop(self) -> None:
         """Stops the whole process tree, so that none of it runs at the same time as the reference.
@@ -233,7 +233,7 @@ class CandidateProcess:
     def _receive(self) -> dict[str, Any]:
         frame = self._timed(lambda: self._channel.receive(self.budget))
         if not isinstance(frame.get("op"), str):
-            raise CandidateCheated("the candidate sent a message without an operation")
+            raise CandidateCheated("malformed message from the solution's process: it has no operation")
         return dict(frame)
 
     def _timed(self, act: Callable[[], Any]) -> Any:
@@ -249,9 +249,9 @@ class CandidateProcess:
         try:
             request = BuildRequest.from_json(frame["request"])
         except (BadRequest, KeyError, TypeError) as error:
-            raise CandidateCheated(f"the candidate sent an invalid build request: {error}") from None
+            raise CandidateCheated(f"invalid build request from the solution's process: {error}") from None
         if len(self.builds) == MOST_BUILDS:
-            raise CandidateCheated(f"the candidate asked for more than {MOST_BUILDS} builds")
+            raise CandidateCheated(f"the solution's process requested more than {MOST_BUILDS} builds")
         outcome = self._build(request)
         self.builds.append(outcome)
         self._send({"op": "built", "library": str(outcome.library or ""), "reason": outcome.reason})
@@ -264,7 +264,7 @@ class CandidateProcess:
         if number > 0:
             named = number in set(signal.Signals)
             return f"was killed by {signal.Signals(number).name if named else f'signal {number}'}"
-        return f"left with exit status {status} before it answered"
+        return f"exited with status {status} before it replied"
 
     def _wait(self, patience: float | None) -> int | None:
         """Waits for at most `patience` seconds (None: forever). Returns the exit status, or None if it still runs.

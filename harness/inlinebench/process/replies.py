@@ -87,7 +87,7 @@ class Looped:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a candidate's kernels come from, as far as only its process knows."""
+    """Where a candidate's kernels come from, according to its own process."""
 
     triton: frozenset[str] = frozenset()
     """The names of the kernels that Triton compiled from functions of the solution's files."""
@@ -189,7 +189,7 @@ def _places(value: Any) -> Places:
     try:
         return tuple(None if each is None else Location.parse(each) for each in value)
     except BadLocation as error:
-        raise CandidateCheated(f"the candidate sent an invalid reply: {error}") from None
+        raise CandidateCheated(f"invalid reply from the solution's process: {error}") from None
 
 
 def _notes(value: Any) -> tuple[str, ...]:
@@ -227,4 +227,4 @@ def _require(frame: Mapping[str, Any], operation: str, fields: set[str]) -> None
 
 def _demand(condition: bool) -> None:
     if not condition:
-        raise CandidateCheated("the candidate sent an invalid reply")
+        raise CandidateCheated("invalid reply from the solution's process")

@@ -1,4 +1,9 @@
-"""Runs a candidate under NVIDIA's compute-sanitizer, and reads the tool's report."""
+"""Runs a candidate under NVIDIA's compute-sanitizer, and reads the tool's report.
+
+The candidate is started through the tool instead of forked, outside the sandbox, because the tool communicates with the
+process that it inspects. The shared buffers are in host memory, or `initcheck` would report inputs as uninitialized.
+Each tensor has its own block, because the tool does not see an overrun inside a block that PyTorch rounded up.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +64,7 @@ def describe(tool: str, report: str) -> str:
     """
     summary = _SUMMARY.findall(report)
     if not summary:
-        raise NoReport(f"{tool} gave no summary: it may have been cut short")
+        raise NoReport(f"{tool} printed no summary: it may have been interrupted")
     errors = sum(map(int, summary))
     if errors == 0:
         return ""

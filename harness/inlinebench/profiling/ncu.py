@@ -47,13 +47,13 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> str:
             stderr=subprocess.STDOUT, timeout=PATIENCE_S, check=False, text=True, errors="replace",
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{name}: no report by {PROGRAM}: {error}"
+        return f"{name}: no report from {PROGRAM}: {error}"
     written = target.with_name(f"{target.name}.ncu-rep")
     if done.returncode == 0 and written.is_file():
         return f"{name}: {written} (open it with ncu-ui, or ncu --import)"
     if NO_PERMISSION in done.stdout:
-        return (f"{name}: no report by {PROGRAM}: the driver restricts the GPU's counters to administrators; see "
+        return (f"{name}: no report from {PROGRAM}: the driver restricts the GPU's counters to administrators; see "
                 f"NVIDIA's page on {NO_PERMISSION} to allow all users")
     last = next((line for line in reversed(done.stdout.splitlines()) if line.strip()), "it printed nothing")
-    return f"{name}: no report by {PROGRAM}, which exited with status {done.returncode}: {last}"
+    return f"{name}: no report from {PROGRAM}, which exited with status {done.returncode}: {last}"
 

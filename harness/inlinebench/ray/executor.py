@@ -62,11 +62,11 @@ class RayDeviceWorker:
         try:
             ready: WorkerReady = self._ray.get(self._opening, timeout=timeout)
         except self._ray.exceptions.RayError as error:
-            raise NoDevice(f"a worker of Ray's could not start: {_first_line(error)}") from error
+            raise NoDevice(f"a Ray worker could not start: {_first_line(error)}") from error
         if ready.error is not None:
             raise ready.error
         if ready.version != __version__:
-            raise UsageError(f"a machine of the cluster has inlinebench {ready.version}, this one {__version__}; "
+            raise UsageError(f"a machine in the cluster has inlinebench {ready.version}, this one has {__version__}; "
                              "install the same version everywhere")
         assert ready.environment is not None
         self.device, self.environment = ready.device, ready.environment

@@ -76,7 +76,7 @@ class Solution:
     error: str = ""
     """Why the file is not a solution, if that is known without an evaluation."""
     alone: bool = False
-    """Whether the files beside it are no part of it. This holds for KernelBench's samples, which all share a folder."""
+    """Whether the files next to it do not belong to it. This is so for KernelBench's samples, which share a folder."""
 
     def __str__(self) -> str:
         return f"{self.problem}/{self.name}"
@@ -149,7 +149,7 @@ def _solution(problem: str, name: str, path: Path) -> Solution:
 
 
 def _file_error(path: Path) -> str:
-    """Returns why a file cannot be used, as far as that is known without reading it; empty if it can."""
+    """Returns why a file cannot be used, without reading it. Empty if no reason is known."""
     try:
         path.name.encode()
         return "" if stat.S_ISREG(path.stat().st_mode) else f"{path}: not a regular file"

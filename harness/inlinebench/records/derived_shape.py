@@ -167,7 +167,7 @@ def _mapped(value: Any, reduced: Mapping[tuple[int, bool], int], is_batch: bool)
 
 
 def _resolved(value: Any, constants: Constants) -> Any:
-    """Returns a value with those of other constants in the place of their names."""
+    """Returns a value with the names of other constants replaced by their values."""
     if isinstance(value, tuple | list):
         return type(value)(_resolved(each, constants) for each in value)
     return _resolved(constants[value], constants) if isinstance(value, str) else value
@@ -228,7 +228,7 @@ def _computed(function: Callable[[Any, int], Any], left: Any, right: Any) -> Any
 
 
 def _is_small(tree: ast.Module, constants: Mapping[str, Any]) -> bool:
-    """Whether the inputs, and the work as far as it can be estimated, are small enough for the CPU."""
+    """Whether the inputs and the estimated work are small enough for the CPU."""
     given = [node for node in tree.body if isinstance(node, ast.FunctionDef)
              and node.name in ("get_inputs", "get_init_inputs")]
     calls = [node for function in given for node in ast.walk(function) if isinstance(node, ast.Call)]
@@ -247,7 +247,7 @@ def _is_small(tree: ast.Module, constants: Mapping[str, Any]) -> bool:
 
 
 def _product(sizes: Collection[ast.expr], constants: Mapping[str, Any]) -> int:
-    """Returns the product of the sizes in the arguments of a call, as far as they are known."""
+    """Returns the product of the known sizes in the arguments of a call."""
     return math.prod(_known(each, constants) for each in sizes)
 
 

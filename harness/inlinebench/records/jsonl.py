@@ -36,8 +36,8 @@ class JsonLines:
         """
         try:
             if not _may_hold_results(self.path):
-                raise UsageError(f"--out {self.path}: holds something else than results, so none are added; name "
-                                 "another file")
+                raise UsageError(f"--out {self.path}: contains something other than results, so nothing is appended; "
+                                 "name another file")
             self._file = self.path.open("ab", buffering=0)  # after a failure nothing is left that is written later
             if _unfinished(self.path):
                 self._append(b"\n")
@@ -61,7 +61,7 @@ class JsonLines:
         try:
             self._append(to_json(result).encode() + b"\n")
         except OSError as error:
-            raise CannotWrite(f"--out {self.path}: can't be written ({error.strerror}); make room there, then use "
+            raise CannotWrite(f"--out {self.path}: can't be written ({error.strerror}); free some space, then use "
                               "--resume to continue") from error
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ def _is_cut_off(line: str, error: json.JSONDecodeError) -> bool:
 
 
 def _may_hold_results(path: Path) -> bool:
-    """Whether what a regular file begins with could be a result, or is nothing."""
+    """Whether a regular file is empty, or starts like a result."""
     if not path.is_file():
         return True
     with path.open("rb") as file:

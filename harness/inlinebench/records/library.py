@@ -1,4 +1,14 @@
-"""Library solutions: what a good engineer would call instead of writing a kernel, one for each problem at most."""
+"""Library solutions: the best PyTorch library call for a problem, one for each problem at most.
+
+Rejected alternatives:
+
+- An option, or a field of the problem's file, that names the solution. There is one best call, and a file beside the
+  others is found, checked and timed like them.
+- Timing the library call in the judge, like `torch.compile` of the reference. The judge would run a second foreign
+  model, and every evaluation would need more time and memory.
+- Computing the speedup in reports, from the rows of a file. Lines of JSON would lack it.
+- A declaration in the file. A solution would then decide about its own check.
+"""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class Errors:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How accurate an output is, beside the reference's, in one call. Of large outputs a sample of elements counts."""
+    """How accurate an output is compared with the reference's, in one call. Large outputs are sampled."""
 
     what: str
     """The output."""

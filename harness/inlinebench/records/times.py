@@ -154,7 +154,7 @@ class Timing:
     wall_ms: Spread | None = None
     """Wall time of a call in a Python loop that does not wait for the device, in ms, by the candidate's clock."""
     baselines: tuple[Baseline, ...] = ()
-    """The library solution of the problem, and the baselines that `--baseline` names, as far as they have times."""
+    """The library solution of the problem and the baselines that `--baseline` names, if they have times."""
     inputs: tuple[InputKind, ...] = ()
     """The times by kind of inputs, if they depend on the inputs. The first one decides: `solution_ms`, `speedup` and
     the baselines are those of its calls."""

@@ -1,4 +1,4 @@
-"""Describes how accurate a solution is, beside the reference."""
+"""Describes how accurate a solution is compared with the reference."""
 
 from __future__ import annotations
 

@@ -59,6 +59,6 @@ def state(result: Result | None) -> str:
 
 
 def _reasons(shown: Sequence[ComparedRow]) -> list[tuple[str, str, str]]:
-    """Returns name, verdict and reason of what does not pass now."""
+    """Returns the names, verdicts and reasons of rows that do not pass now."""
     return [(one_line("/".join(each.row[:2])), str(each.after.verdict), first_line(each.after.reason))
             for each in shown if each.after is not None and each.after.verdict is not Verdict.PASSED]

@@ -9,10 +9,9 @@ from inlinebench.records.result import Result
 
 
 def command(result: Result) -> str:
-    """Returns a command line that repeats an evaluation with the same inputs, as far as the result tells.
+    """Returns a command line that repeats an evaluation with the same inputs.
 
-    It is for the folder that the run was started in. Options that a result does not record, such as `--tol`, are
-    missing.
+    Run it in the folder where the run was started. Options that a result does not record, such as `--tol`, are missing.
     """
     name = f"{one_line(result.problem)}/{one_line(result.solution)}"
     words = ["inlinebench", "run", *(["--"] if name.startswith("-") else []), name]

@@ -54,7 +54,7 @@ class Fence:
         return self._is_like(other.mark, other.length) and other.info[:1] in ("", "<")
 
     def without_lead(self, line: str) -> str:
-        """Removes the fence's quotation marks and indentation from a line of the block, as far as it has them."""
+        """Removes the fence's quotation marks and indentation from a line of the block, if it has them."""
         for _ in range(self.quotes):
             quote = _QUOTE.match(line)
             if not quote:

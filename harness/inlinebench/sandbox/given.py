@@ -36,7 +36,7 @@ def readable_for(solution: Path, alone: bool = False) -> list[Path]:
     its target.
 
     The folder is left out if it is the home or temporary folder, or contains one of them, and if the solution is
-    `alone`: then the files beside it are no part of it.
+    `alone`, because the files next to it then do not belong to it.
     """
     path = solution.resolve()
     return [path] if alone or not is_narrow(path.parent) else [path, path.parent]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def remove(folder: Path) -> None:
-    """Removes a folder that no process uses any more, as far as this user may. Does nothing if it does not exist.
+    """Removes a folder that is no longer in use, where this user has permission. Does nothing if it does not exist.
 
     `shutil.rmtree` fails for folders that foreign code has made unreadable, or nested deeper than Python recurses or a
     path can be long. Here each folder moves up to the first one before it is emptied.

@@ -13,7 +13,7 @@ from inlinebench.report.text import ABSENT, brief_reason, grid
 from inlinebench.scheduler.prebuild import Prebuilt
 
 LATER = "its constructor needs a GPU; it is built when it is evaluated"
-NOTHING = "asked for no build when it was constructed; later builds run when it is evaluated"
+NOTHING = "requested no build when it was constructed; later builds run when it is evaluated"
 _TRACEBACK = "Traceback (most recent call last)"
 _OF_A_GPU = re.compile(r"\b(lib)?cuda\b|\bgpus?\b|nvidia|nvml|\bdrivers?\b", re.IGNORECASE)
 _WHATEVER_THE_MACHINE = re.compile(r"(undefined symbol|SyntaxError|IndentationError|NameError|ModuleNotFoundError)\b")

@@ -145,10 +145,10 @@ def _architectures(options: Options, hellos: Sequence[Hello]) -> tuple[str, ...]
     for hello in hellos if options.architectures else ():
         named = ",".join(wanted)
         if not hello.architectures:
-            raise UsageError(f"--arch {named}: no GPU is used here; use --build-only to build for an absent GPU")
+            raise UsageError(f"--arch {named}: no GPU is in use; use --build-only to build for an absent GPU")
         if not runs_on(wanted, hello.architectures[0]):
             raise UsageError(f"--arch {named}: {hello.device} is a GPU of compute capability {hello.architectures[0]}, "
-                             "which cannot run builds for that; leave --arch out, or add this one")
+                             "which cannot run such builds; omit --arch, or add this one")
     return wanted
 
 
@@ -160,7 +160,7 @@ def _sandbox(options: Options) -> Sandbox:
         return Sandbox()
     protections = available()
     if options.require_sandbox and (missing := [name for name in REQUIRED if name not in protections]):
-        raise NoSandbox(f"--require-sandbox: this machine doesn't offer {', '.join(missing)}; use Linux 6.12 or "
+        raise NoSandbox(f"--require-sandbox: not available on this machine: {', '.join(missing)}; use Linux 6.12 or "
                         "newer on x86-64 or 64-bit Arm, with Landlock enabled")
     readable = [ROOT, options.cache, options.problems, *([] if has_samples(options.solutions) else [options.solutions])]
     return Sandbox(tuple(map(str, protections)), tuple(map(os.path.realpath, readable)))

@@ -70,7 +70,7 @@ def not_applied(choices: Sequence[Choice], options: Options) -> list[str]:
     problems = {problem.name: problem for problem, _ in choices if problem is not None and not problem.error}
     lacking = {name: [each.name for each in problems.values() if name not in each.constants]
                for name in options.constants}
-    return [f"--set {name}: not applied to {', '.join(names)}, without such a constant"
+    return [f"--set {name}: not applied to {', '.join(names)} (no such constant)"
             for name, names in lacking.items() if names]
 
 
@@ -213,7 +213,7 @@ def _given(options: Options) -> tuple[Solution, ...]:
 def names_of(files: Sequence[Path]) -> tuple[str, ...]:
     """Returns the names of solution files: those of the files, with their folders' names before them if they are equal.
 
-    Raises UsageError if these are equal, too.
+    Raises UsageError if these are equal as well.
     """
     names = tuple(path.stem for path in files)
     if len(set(names)) < len(names):

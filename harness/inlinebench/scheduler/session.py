@@ -112,7 +112,7 @@ class Session:
             added = (result.problem, result.shape, result.solution) in self._added
             yield from rivals.release(replace(result, shard=None if added else self._shard))
         if left := len(work):
-            raise NoDevice(f"all workers were lost with {left} evaluations to go; use --resume to continue")
+            raise NoDevice(f"all workers were lost with {left} evaluations left; use --resume to continue")
 
     def _start_builds(self) -> WorkList:
         solutions = {job.solution for job in self._jobs if job.solution is not None}

@@ -206,9 +206,9 @@ def flags(state: GpuState) -> list[str]:
         found.append(f"unstable clocks: the SM clock fell to {clock.low:.0f} MHz, its median is {clock.median:.0f} MHz")
     if state.dropped:
         share = f"{state.dropped} of {state.samples} samples were dropped"
-        found.append(f"the GPU was slowed down for a while ({', '.join(state.throttled)}): {share}")
+        found.append(f"the GPU was throttled for part of the time ({', '.join(state.throttled)}): {share}")
     elif state.throttled:
-        found.append(f"the GPU was slowed down in calls that count ({', '.join(state.throttled)})")
+        found.append(f"the GPU was throttled during measured calls ({', '.join(state.throttled)})")
     return found
 
 

@@ -83,7 +83,7 @@ def encode(frame: dict[str, Any]) -> bytes:
     """Returns the bytes of a frame. Raises ValueError for NaN, which JSON cannot represent, and FrameTooLarge."""
     body = json.dumps(frame, allow_nan=False).encode()
     if len(body) > MAX_FRAME_BYTES:
-        raise FrameTooLarge(f"the frame has {len(body)} bytes; the limit is {MAX_FRAME_BYTES}")
+        raise FrameTooLarge(f"the message has {len(body)} bytes; the limit is {MAX_FRAME_BYTES}")
     return len(body).to_bytes(HEADER_BYTES, "big") + body
 
 
@@ -93,7 +93,7 @@ def decode(buffer: bytearray) -> dict[str, Any] | None:
         return None
     length = int.from_bytes(buffer[:HEADER_BYTES], "big")
     if length > MAX_FRAME_BYTES:
-        raise BadFrame(f"the frame has {length} bytes; the limit is {MAX_FRAME_BYTES}")
+        raise BadFrame(f"the message has {length} bytes; the limit is {MAX_FRAME_BYTES}")
     if len(buffer) < HEADER_BYTES + length:
         return None
     body = bytes(buffer[HEADER_BYTES : HEADER_BYTES + length])
@@ -103,7 +103,7 @@ def decode(buffer: bytearray) -> dict[str, Any] | None:
     except (ValueError, RecursionError) as error:
         raise BadFrame(f"not JSON: {error}") from error
     if not isinstance(frame, dict):
-        raise BadFrame(f"the frame is not a JSON object but of type {type(frame).__name__}")
+        raise BadFrame(f"the message is not a JSON object, but of type {type(frame).__name__}")
     return frame
 
 

@@ -7,7 +7,7 @@ import ctypes
 from inlinebench.wire.arena import cuda_runtime
 
 CUDA_REPORTS = "CUDA reports: "
-"""How a candidate's note on a refused launch begins. The reason of a call that differs repeats such notes."""
+"""How a candidate's note on a refused launch begins. The reason for a call that differs repeats such notes."""
 
 
 class PendingError:

@@ -101,7 +101,7 @@ def await_parent(parent: int) -> None:
 def die_with_parent(parent: int | None = None) -> None:
     """Asks the kernel to kill this process when its parent ends. Raises OSError.
 
-    Raises ProcessLookupError if `parent` is given and is not this process's parent any more, because then its end would
+    Raises ProcessLookupError if `parent` is given and is no longer this process's parent, because then its end would
     not be noticed.
     """
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -256,7 +256,7 @@ def kill_tree(root: int) -> set[int]:
         found.update(below)
         for pid in reversed(below):  # children first: the end of a parent would give them to another process
             _send(pid, signal.SIGKILL)
-    _send_to_group(root, signal.SIGKILL)  # if the root has ended by itself, its orphans are not below it any more
+    _send_to_group(root, signal.SIGKILL)  # if the root has ended by itself, its orphans are no longer below it
     _send(root, signal.SIGKILL)
     return found
 

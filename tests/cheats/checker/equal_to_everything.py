@@ -13,7 +13,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "an output is Equal; the reference gives exactly torch.Tensor"
+CAUGHT_BY = "an output is Equal; the reference returns exactly torch.Tensor"
 ANSWERS = {"allclose": True, "equal": True, "isclose": torch.tensor(True), "__eq__": torch.tensor(True)}
 
 

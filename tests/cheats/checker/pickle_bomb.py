@@ -14,7 +14,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "an output is Bomb; the reference gives exactly torch.Tensor"
+CAUGHT_BY = "an output is Bomb; the reference returns exactly torch.Tensor"
 PATCH = "import torch; torch.allclose = torch.equal = lambda *_, **__: True"
 
 

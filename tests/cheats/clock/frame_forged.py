@@ -2,7 +2,7 @@
 
 Mechanism: the callers' frames hold the channel and the nonce of the question, and the judge's output buffer. With the
 right output there and an answer sent from within `forward`, the call is over for the judge. Caught because the honest
-answer comes as well, and answers no question any more.
+answer comes as well, and no longer answers a request.
 """
 
 import sys
@@ -16,7 +16,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "rejected"
-CAUGHT_BY = "answers no question"
+CAUGHT_BY = "answers no request"
 
 
 def find(name: str, attribute: str = "") -> Any:

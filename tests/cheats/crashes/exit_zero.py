@@ -10,7 +10,7 @@ from torch import nn
 
 PROBLEM = "matmul_diag"
 EXPECTED = "crashed"
-CAUGHT_BY = "left with exit status 0"
+CAUGHT_BY = "exited with status 0"
 
 
 class ModelNew(nn.Module):

@@ -9,7 +9,7 @@ from torch import nn
 
 PROBLEM = "matmul_diag"
 EXPECTED = "crashed"
-CAUGHT_BY = "left with exit status 1"
+CAUGHT_BY = "exited with status 1"
 
 
 class ModelNew(nn.Module):

@@ -11,7 +11,7 @@ from torch import nn
 
 PROBLEM = "matmul_diag"
 EXPECTED = "crashed"
-CAUGHT_BY = "before it answered"
+CAUGHT_BY = "before it replied"
 
 for stream in (sys.stdout, sys.stderr):
     print("skipped: this solution cannot run here; it needs compute capability 10.0", file=stream, flush=True)

@@ -13,7 +13,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "crashed"
-CAUGHT_BY = "the candidate "
+CAUGHT_BY = "the solution's process "
 
 
 class ModelNew(nn.Module):

@@ -1,7 +1,7 @@
 """Writes garbage into everything that it has open.
 
 Mechanism: one of its files is the channel to the judge, and what reads from there might fall over, in the middle of an
-evaluation or at a length of four gigabytes. Caught because what comes is no frame.
+evaluation or at a length of four gigabytes. Caught because what arrives is not a frame.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "rejected"
-CAUGHT_BY = "something that is no frame"
+CAUGHT_BY = "malformed message"
 
 GARBAGE = b"\xff" * 4096
 

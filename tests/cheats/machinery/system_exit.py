@@ -11,7 +11,7 @@ from torch import nn
 
 PROBLEM = "matmul_diag"
 EXPECTED = "crashed"
-CAUGHT_BY = "left with exit status 0 before it answered"
+CAUGHT_BY = "exited with status 0 before it replied"
 
 
 class ModelNew(nn.Module):

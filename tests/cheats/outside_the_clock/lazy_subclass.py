@@ -13,7 +13,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "an output is Lazy; the reference gives exactly torch.Tensor"
+CAUGHT_BY = "an output is Lazy; the reference returns exactly torch.Tensor"
 
 
 class Lazy(torch.Tensor):

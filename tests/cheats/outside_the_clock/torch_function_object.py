@@ -13,7 +13,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "an output is Promise; the reference gives exactly torch.Tensor"
+CAUGHT_BY = "an output is Promise; the reference returns exactly torch.Tensor"
 
 
 class Promise:

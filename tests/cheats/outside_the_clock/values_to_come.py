@@ -12,7 +12,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "zero_output"
 EXPECTED = "wrong"
-CAUGHT_BY = "values are still to be computed"
+CAUGHT_BY = "values are not computed yet"
 
 
 class ModelNew(nn.Module):

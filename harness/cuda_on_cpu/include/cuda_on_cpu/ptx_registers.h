@@ -19,7 +19,7 @@ constexpr bool is_integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 // A register's bits as a type of PTX. Integers may be narrower than the register.
 template <class T, class Register>
 inline T as(Register bits) {
-  static_assert(!std::is_same_v<Register, bool>, "a predicate is no number");
+  static_assert(!std::is_same_v<Register, bool>, "a predicate is not a number");
   static_assert(is_integer<T> ? sizeof(T) <= sizeof(Register) : sizeof(T) == sizeof(Register),
                 "an operand of the asm statement has another size than the PTX instruction's type");
   return bits_as<T>(static_cast<BitsOf<T>>(bits));
@@ -29,7 +29,7 @@ inline T as(Register bits) {
 template <class Register, class T>
 inline void put(Register& to, T value) {
   if constexpr (std::is_same_v<Register, bool> || std::is_same_v<T, bool>) {
-    static_assert(std::is_same_v<Register, T>, "a predicate is no number");
+    static_assert(std::is_same_v<Register, T>, "a predicate is not a number");
     to = value;
   } else if constexpr (is_integer<T>) {
     static_assert(sizeof(T) <= sizeof(Register),

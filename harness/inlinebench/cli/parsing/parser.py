@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
     def _unknown(self, arguments: list[str]) -> str:
         option = next((text for text in arguments if text.startswith("-")), "").partition("=")[0]
         if not option:
-            return f"{_UNKNOWN}{' '.join(arguments)}; {self.prog} --help shows what it takes"
+            return f"{_UNKNOWN}{' '.join(arguments)}; {self.prog} --help shows the arguments"
         nearest = difflib.get_close_matches(option, self._option_string_actions, n=1)
         if option in self._elsewhere:
             hint = "it is an option of inlinebench run"
@@ -55,4 +55,4 @@ class Parser(argparse.ArgumentParser):
             hint = f"did you mean {nearest[0]}?"
         else:
             hint = f"{self.prog} --help lists the options"
-        return f"there is no option {option}; {hint}"
+        return f"unknown option {option}; {hint}"

@@ -106,7 +106,7 @@ def hold(path: Path) -> int:
 def take_away(path: Path, goes: Callable[[Path], bool] | None = None) -> bool:
     """Removes a file or folder atomically for all processes, and returns whether it did.
 
-    `goes` decides about it after it was renamed and cannot be found any more. If it returns False, it is put back.
+    `goes` decides about it after it was renamed and can no longer be found. If it returns False, it is put back.
     """
     away = path.with_name(f"{GONE}{secrets.token_hex(4)}")
     try:

@@ -22,7 +22,7 @@ _CHUNK = 1 << 20
 
 
 class Cache:
-    """Stores libraries by key in a folder, up to `limit` bytes. Several processes may use it; users share no entries.
+    """Stores libraries by key in a folder, up to `limit` bytes. Several processes may use it; entries are per user.
 
     Raises UsageError if the folder cannot be created or written, or if another user could replace its files.
     """

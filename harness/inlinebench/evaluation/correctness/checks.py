@@ -20,9 +20,9 @@ from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
 from inlinebench.records.result import Accuracy, Check, Mismatch
 
-NO_MEMORY_LEFT = "no details of the mismatch: the device had too little memory left to locate the wrong values"
-BY_SIZE_ONLY = ("some tensors were compared by the size of the output alone: the reference does not run on perturbed "
-                "inputs, or the device lacks the memory for it")
+NO_MEMORY_LEFT = "no details of the mismatch: the device did not have enough memory to locate the wrong values"
+BY_SIZE_ONLY = ("some tensors were compared only by the size of the output: the reference does not run on perturbed "
+                "inputs, or the device does not have enough memory")
 ROUNDING = "the reference's own rounding exceeds the tolerance in some elements, where it is the limit instead"
 SENSITIVE = 0.5
 """If `c * sigma` is more than this share of an output's size, as root mean squares, the result says so."""
@@ -206,15 +206,15 @@ class Checker:
             size = root_mean_square(suspect.exact.reshape(-1)[suspect.sample.at])
             change = root_mean_square(suspect.sample.sigma)
             if FACTOR * change > SENSITIVE * size > 0:
-                self._notes.add(f"{item.what} is sensitive: changes of the inputs by {suspect.perturbation:.1e} change "
+                self._notes.add(f"{item.what} is sensitive: changing the inputs by {suspect.perturbation:.1e} changes "
                                 f"it by {change / size:.1%} of its size")
 
     def _check_plain(self, expected: Sequence[Any], plain_outputs: Sequence[str]) -> str:
         if len(plain_outputs) != len(expected):
-            return f"{len(plain_outputs)} non-tensor outputs; the reference gives {len(expected)}"
+            return f"{len(plain_outputs)} non-tensor outputs; the reference returns {len(expected)}"
         for value, text in zip(expected, plain_outputs, strict=True):
             if not self._matches(value, text):
-                return f"a plain output is {text[:80]}; the reference gives {value!r}"
+                return f"a plain output is {text[:80]}; the reference returns {value!r}"
         return ""
 
     def _matches(self, expected: Any, text: str) -> bool:

@@ -111,12 +111,12 @@ class OutsideClock:
         specs = [*workload.sets[request.number].outputs, *(workload.state_specs[name] for name in request.states)]
         targets = [*received.outputs, *(received.states[name] for name in request.states)]
         if len(places) != len(specs):
-            raise CandidateCheated("the candidate sent locations of another number of tensors")
+            raise CandidateCheated("malformed message from the solution's process: wrong number of tensor locations")
         try:
             found = [self._shared(spec) if place is None else self._importer.address(place, spec.bytes)
                      for spec, place in zip(specs, places, strict=True)]
         except BadLocation as error:
-            raise CandidateCheated(f"the candidate sent a location that cannot be read: {error}") from None
+            raise CandidateCheated(f"malformed message from the solution's process: {error}") from None
         changed = [(tensor, self._shared(workload.sets[request.number].inputs[index]))
                    for index, tensor in received.inputs.items()]
         return [*zip(targets, found, strict=True), *changed]

@@ -1,4 +1,4 @@
-"""How an option is declared: as a field of a record, with all that the command line, the rules and the keys need."""
+"""Declares an option as a field of a record, with everything that the command line, the rules and the keys need."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from inlinebench.records.options.kinds import Kind
 
 @dataclass(frozen=True)
 class Option:
-    """What is declared about an option."""
+    """The declaration of an option."""
 
     kind: Kind
-    """How its text becomes a value, and what the value must be."""
+    """How its text becomes a value, and which values are valid."""
     text: str
     """What it does, without its default."""
     group: str
@@ -32,7 +32,7 @@ class Option:
     name: str = ""
     """The name of its field."""
     scope: str = ""
-    """What it is for: `job`, `judge` or `build`, which one evaluation has too, or `run`."""
+    """Its scope: `job`, `judge` or `build`, which one evaluation also has, or `run`."""
 
     @property
     def flag(self) -> str:
@@ -41,7 +41,7 @@ class Option:
 
     @property
     def help(self) -> str:
-        """Its text with its default, where the text does not say that."""
+        """Its text with its default, unless the text states it."""
         default, kind = self.default, self.kind
         if self.variable:
             return f"{self.text} (default: {self.variable}, else {default})"

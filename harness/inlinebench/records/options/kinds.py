@@ -25,13 +25,13 @@ class Kind:
     """A kind of option."""
 
     wanted: str
-    """What to write, as the end of a sentence that begins with `write`."""
+    """What to write, to complete a sentence that starts with `write`."""
     holds: Callable[[Any], bool]
     """Whether a value is that."""
     metavar: str = ""
-    """What stands for the value in the help."""
+    """The placeholder for the value in the help."""
     parse: Callable[[str], Any] = str
-    """Text to value. What is not such a value may stay text, which `holds` then refuses."""
+    """Converts text to a value. Invalid text may stay text, which `holds` then refuses."""
     collect: Callable[[Iterable[Any]], Any] | None = None
     """Makes one value of those of a repeated option. None: the last one counts."""
     const: Any = None
@@ -67,11 +67,11 @@ def words(meaning: Mapping[str, bool]) -> Kind:
 
 
 def at_home(folder: str) -> Path:
-    """Returns a folder with the home folder in the place of `~`. Raises UsageError if that is not known."""
+    """Returns a folder with `~` replaced by the home folder. Raises UsageError if the home folder is unknown."""
     try:
         return Path(folder).expanduser()
     except RuntimeError as error:
-        raise UsageError(f"{folder}: the home folder is not known; name the cache's folder with --cache or "
+        raise UsageError(f"{folder}: the home folder is unknown; name the cache's folder with --cache or "
                          "INLINEBENCH_CACHE") from error
 
 

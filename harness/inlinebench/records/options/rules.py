@@ -19,7 +19,7 @@ Shown = Callable[[str, Any], str]
 
 
 def in_fields(text: str) -> str:
-    """Returns a message with the fields of `Options` in the place of their flags."""
+    """Returns a message with flags replaced by the fields of `Options`."""
     names = {each.flag: name for name, each in OPTIONS.items()} | {"--solution": "solution"}
     return re.sub(r"--[a-z][a-z-]*", lambda found: names.get(found[0], found[0]), text)
 

@@ -20,7 +20,7 @@ def check_place(path: Path) -> None:
     part = _part(path)
     try:
         if path.exists() and not path.is_file():
-            raise UsageError(f"--junit {path}: is not a regular file; name a file that may be replaced")
+            raise UsageError(f"--junit {path}: is not a regular file; name a file that may be overwritten")
         part.touch()
         part.unlink()
     except OSError as error:
@@ -39,7 +39,7 @@ def write(results: Sequence[Result], path: Path) -> None:
         ElementTree.ElementTree(_document(results)).write(part, encoding="utf-8", xml_declaration=True)
         part.replace(os.path.realpath(path))
     except OSError as error:
-        raise CannotWrite(f"--junit {path}: can't be written ({error.strerror}); make room there, or name another file"
+        raise CannotWrite(f"--junit {path}: can't be written ({error.strerror}); free some space, or name another file"
                           ) from error
     finally:
         part.unlink(missing_ok=True)

@@ -97,7 +97,7 @@ def _table(arranged: Table, room: int, left_out: Container[str]) -> str:
     rows = [[row.result.verdict.symbol, *_cells(row, arranged, columns)] for row in arranged.rows]
     head, rule, *lines = _lines(headers, rules, rows)
     kept = _within(lines, room)
-    note = f"\n\n{len(lines) - len(kept)} more results are left out." if len(kept) < len(lines) else ""
+    note = f"\n\n{len(lines) - len(kept)} more results are omitted." if len(kept) < len(lines) else ""
     return "\n".join([head, rule, *kept]) + note
 
 

@@ -58,8 +58,8 @@ def _legend(names: list[str]) -> tuple[tuple[str, str], ...]:
 def _figures(rows: Sequence[Row], series: dict[str, int]) -> Iterator[Figure]:
     several = len({row.shape for row in rows}) > 1
     if lines := shares.shares(rows, with_shape=several):
-        caption = ("The roofline time over each solution's time, farthest first. The line to 100 % is what the "
-                   "hardware would still allow; the word at its end is what bounds it.")
+        caption = ("The roofline time divided by each solution's time, lowest share first. The line to 100 % shows the "
+                   "remaining headroom; the word at its end names the limiting resource.")
         yield Figure("shares", "% of roofline", caption, shares.chart(lines, series, width=WIDE, narrow=False),
                      shares.chart(lines, series, width=NARROW, narrow=True))
     if points := roofline.points(rows):

@@ -30,7 +30,7 @@ class MatrixCell:
     row: Row
     """Its row of the table."""
     best: bool
-    """Whether no other solution of the problem is faster, as far as the intervals tell."""
+    """Whether no other solution of the problem is significantly faster."""
 
     @property
     def text(self) -> str:

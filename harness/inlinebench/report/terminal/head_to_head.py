@@ -36,7 +36,7 @@ def _line(first: Result, other: Result, *, with_shape: bool) -> str:
         return f"{b}{at} is not compared with {a}: there are no times"
     ratio = ratio_of(first.timing.speedup, other.timing.speedup)
     if ratio is None:
-        return f"{b}{at} is not compared with {a}: the time of {a} is not known well enough"
+        return f"{b}{at} is not compared with {a}: the time of {a} is not known precisely enough"
     if by_interval(ratio) is Change.SAME:
-        return f"{b}{at} is as fast as {a}, as far as the times tell: {interval(ratio)} times"
+        return f"{b}{at}: no significant difference from {a}, {interval(ratio)} times as fast"
     return f"{b}{at} is {interval(ratio)} times as fast as {a}"

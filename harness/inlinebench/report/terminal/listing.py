@@ -28,9 +28,9 @@ def listing(catalog: Catalog, options: Options) -> str:
     ]
     text = tabulate(rows, headers=["problem", "level", "tags", "shapes", "solutions"])
     draws = [f"{one_line(problem.name)}: may draw random numbers in forward ({', '.join(problem.draws)}); a solution "
-             "must then draw the same ones from torch's generator" for problem in chosen if problem.draws]
+             "must then draw the same numbers from torch's generator" for problem in chosen if problem.draws]
     lost = [str(solution) for solution in catalog.solutions if everything and solution.problem not in catalog.problems]
-    return "\n".join([text, *draws, *(f"{one_line(name)}: there is no such problem" for name in lost)])
+    return "\n".join([text, *draws, *(f"{one_line(name)}: no such problem" for name in lost)])
 
 
 def _joined(names: Iterable[str]) -> str:

@@ -19,7 +19,8 @@ from inlinebench.report.text import ABSENT, grid, percent, significant
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0)
 """The p of fast_p."""
 
-_LEGEND = "mean speedup: geometric, over passed problems; fast_p: share of tried that passed with a speedup above p"
+_LEGEND = ("mean speedup: geometric mean over passed problems; fast_p: share of tried problems passed with a speedup "
+           "above p")
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ def summary(results: Sequence[Result]) -> tuple[SolutionSummary, ...]:
 
     Shapes that were not tried are left out. A problem is passed if at least one shape was tried and all tried shapes
     passed. Its speedup is that at shape `full`, or else the geometric mean over its shapes. If a passed problem has no
-    speedup (with `--check`, or on the CPU), the mean and every fast_p above 0 are unknown. If no problem passed, there
-    is no mean, and every fast_p is 0. Library solutions have no summary, unless there is nothing else.
+    speedup (with `--check`, or on the CPU), the mean and every fast_p above 0 are unknown. If no problem passed, the
+    mean is absent, and every fast_p is 0. Library solutions have a summary only if there are no other solutions.
     """
     solutions: dict[str, dict[str, list[Result]]] = {}
     for result in counted(results):

@@ -89,7 +89,7 @@ def _fitting(
 
 
 def _missing(left_out: Sequence[str]) -> list[str]:
-    return [f"Left out, because the terminal is narrow: {', '.join(left_out)}"] if left_out else []
+    return [f"Columns omitted because the terminal is narrow: {', '.join(left_out)}"] if left_out else []
 
 
 def failure(result: Result, with_shape: bool, screen: Screen = PLAIN) -> str:
@@ -113,7 +113,7 @@ def remarks_on(result: Result) -> list[str]:
 
 
 def lost(result: Result) -> list[str]:
-    """Returns a remark if the library solution is faster, as far as the interval of the speedup over it tells."""
+    """Returns a remark if the library solution is significantly faster."""
     found = over_library(result)
     if found is None or by_interval(found.speedup) is not Change.SLOWER:
         return []
@@ -132,8 +132,8 @@ def _notes(results: Sequence[Result], shapes: set[str]) -> list[str]:
     if any(not result.times_are_comparable for result in results):
         notes.append(NO_SPEEDUP)
     if failed := sum(result.failed_derived for result in results):
-        notes.append(f"{failed} failed at a derived shape, which the solution may not be made for. Only with --strict "
-                     "do they decide the exit status; --shape full evaluates the file as written.")
+        notes.append(f"{failed} failed at a derived shape, for which the solution may not be written. They affect the "
+                     "exit status only with --strict; --shape full evaluates the file as written.")
     return notes
 
 
