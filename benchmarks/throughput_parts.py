@@ -35,7 +35,6 @@ from throughput_rows import Built, Further, Large, Shared, Suite, Undisturbed, W
 from inlinebench.compile import toolchain
 from inlinebench.records.catalog import FULL, Solution
 from inlinebench.records.options import Options
-from inlinebench.scheduler import bytecode
 
 Note = Callable[[Row], None]
 """Called with an unfinished row, so that its figures are kept."""
@@ -195,15 +194,12 @@ class Parts:
         return rows
 
     def warm(self, note: Note) -> Iterator[Row]:
-        """Part `warm`: alternates with processes that only import torch and start CUDA, with the harness's bytecode
-        cache."""
+        """Part `warm`: alternates with processes that only import torch and start CUDA."""
         plain = [sys.executable, "-c", IMPORT[self._machine.device.partition(":")[0]]]
         row = Warm(f"run_eval.py {PROBLEM}/{SOLUTION} --check")
-        compiled = bytecode.environment(self._cache)
-        row = replace(row, installed_s=timed(plain))
-        timed(plain, compiled)  # fills the bytecode cache
+        timed(plain)  # reads torch's files once
         for _ in range(self._given.processes):
-            row.plain_s.append(timed(plain, compiled))
+            row.plain_s.append(timed(plain))
             row.ours_s.append(run_eval(*self._common(f"{PROBLEM}/{SOLUTION}", "--check")))
             note(row)
         yield row

@@ -96,13 +96,10 @@ class Machine:
         return cls(device, {**known, "gpus": gpus, "cores": cores}, tuple(architectures), gpus, cores)
 
 
-def timed(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> float:
-    """Returns the seconds of a process from start to exit. `environment` extends its environment.
-
-    Raises Failed if its exit status is not 0.
-    """
+def timed(command: Sequence[str | Path]) -> float:
+    """Returns the seconds of a process from start to exit. Raises Failed if its exit status is not 0."""
     begin = time.monotonic()
-    _run(command, environment)
+    _run(command)
     return time.monotonic() - begin
 
 
@@ -298,14 +295,12 @@ def _python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return _run([sys.executable, "-c", code, *arguments])
 
 
-def _run(
-    command: Sequence[str | Path], environment: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
     """Runs a command. Raises Failed if its exit status is not 0."""
     path = os.pathsep.join(filter(None, [str(ROOT / "harness"), os.environ.get("PYTHONPATH", "")]))
     words = [str(each) for each in command]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LONGEST_S,
-                          stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path, **(environment or {})})
+                          stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
     if done.returncode:
         what = " ".join(word for word in words if "\n" not in word)  # without the code after -c
         raise Failed(f"{what} exited with status {done.returncode}\n{last_lines(done.stdout + done.stderr)}")

@@ -77,15 +77,13 @@ class Warm(Row):
     """
 
     COLUMNS: ClassVar[tuple[str, ...]] = (
-        "command", "processes", "best (s)", "median (s)", "under (s)", "import and CUDA start: as installed (s)",
-        "best (s)", "median (s)", "beyond it (s)", "under (s)")
+        "command", "processes", "best (s)", "median (s)", "under (s)", "import and CUDA start: best (s)",
+        "median (s)", "beyond it (s)", "under (s)")
 
     ours_s: list[float] = field(default_factory=list)
     """The time of the command, in each process."""
     plain_s: list[float] = field(default_factory=list)
     """The time to import torch and start CUDA, in each process."""
-    installed_s: float | None = None
-    """The same without the bytecode cache: the installation may have to compile torch's modules first."""
 
     @property
     def beyond_s(self) -> float:
@@ -94,8 +92,7 @@ class Warm(Row):
     @property
     def cells(self) -> tuple[str, ...]:
         return (self.what, str(len(self.ours_s)), *best_and_median(self.ours_s), seconds(WARM_S),
-                seconds(self.installed_s), *best_and_median(self.plain_s), seconds(self.beyond_s),
-                seconds(BEYOND_IMPORT_S))
+                *best_and_median(self.plain_s), seconds(self.beyond_s), seconds(BEYOND_IMPORT_S))
 
     @property
     def met(self) -> bool:

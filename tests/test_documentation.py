@@ -1,12 +1,16 @@
-"""Tests of the documentation: links lead somewhere on GitHub, and the generated pages are complete.
+"""Tests of the documentation and of docstrings: what they name exists, links lead somewhere on GitHub, and the
+generated pages are complete.
 
 CI also builds the site with `mkdocs build --strict`, which checks the links there.
 """
 
 from __future__ import annotations
 
+import ast
+import builtins
 import importlib.util
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +26,12 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROO
 _FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
+_PATH = re.compile(r"(?<![\w./'-])(?:harness|tests|benchmarks|problems|solutions|docs)/[\w./*-]*[\w*/]")
+_MODULE = re.compile(r"\b(?:inlinebench|cuda_on_cpu)(?:\.\w+)+")
+_RAISES = re.compile(r"\b[Rr]aises ((?:[A-Z]\w+(?:, or |, and |, | or | and )?)+)")
+_MADE_UP = {"PROBLEM", "first", "row_norm", "bias_relu"}
+"""Problems and solutions that pages make up."""
+_SOURCES = [path for folder in ("harness", "tests", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
 _HEADING = re.compile(r"^#+ +(.*?)\s*$", re.MULTILINE)
 
 
@@ -64,6 +74,64 @@ def test_pages_in_docs_link_only_to_pages_in_docs() -> None:
     found = [(page, link) for page in docs.rglob("*.md") for link in _LINK.findall(_CODE.sub("", prose(page)))
              if "://" not in link and not (page.parent / link.partition("#")[0]).resolve().is_relative_to(docs)]
     assert found == []
+
+
+def docstrings(path: Path) -> list[str]:
+    """Returns the docstrings in a file: of modules, classes, functions and attributes."""
+    return [node.value.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)]
+
+
+def missing(text: str) -> Iterator[str]:
+    """Yields the files and modules that a text names and that don't exist."""
+    for path in _PATH.findall(text):
+        made_up = path.startswith(("problems/", "solutions/")) and Path(path.split("/")[1]).stem in _MADE_UP
+        if not made_up and not any(ROOT.glob(path.rstrip("/"))):
+            yield path
+    for name in _MODULE.findall(text):
+        if not is_defined(name.removesuffix(".py")):
+            yield name
+
+
+def is_defined(name: str) -> bool:
+    """Whether a dotted name is a module, or a name that its module's source contains, or an attribute of a class."""
+    above, _, last = name.rpartition(".")
+    folder, within = (ROOT / "harness" / each.replace(".", "/") for each in (name, above))
+    files = [path for path in (within.with_suffix(".py"), within / "__init__.py") if path.is_file()]
+    return (folder.is_dir() or folder.with_suffix(".py").is_file()
+            or any(re.search(rf"\b{last}\b", path.read_text(encoding="utf-8")) for path in files)
+            or (above.rpartition(".")[2][:1].isupper() and is_defined(above)))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_and_module_that_a_page_names_exists(page: Path) -> None:
+    if page.name != "CHANGELOG.md":  # it names what was renamed
+        assert list(missing(page.read_text(encoding="utf-8"))) == []
+
+
+def test_every_file_and_module_that_a_docstring_names_exists() -> None:
+    assert {str(path): found for path in _SOURCES if (found := list(missing("\n".join(docstrings(path)))))} == {}
+
+
+def test_every_exception_that_a_docstring_raises_exists() -> None:
+    classes = [node for path in _SOURCES for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+               if isinstance(node, ast.ClassDef)]
+    known = {name for module in (builtins, subprocess) for name, each in vars(module).items()
+             if isinstance(each, type) and issubclass(each, BaseException)}
+    for _ in classes:  # one level of inheritance a time
+        more = {each.name for each in classes for base in each.bases if ast.unparse(base).split(".")[-1] in known}
+        if more <= known:
+            break
+        known |= more
+    found = {(str(path.relative_to(ROOT)), name) for path in _SOURCES for text in docstrings(path)
+             for names in _RAISES.findall(text) for name in re.findall(r"[A-Z]\w+", names) if name not in known}
+    assert not found
+
+
+def test_a_missing_file_and_module_are_found() -> None:
+    text = "`harness/inlinebench/no.py`, tests/test_doc*.py, `inlinebench.no.name`, `inlinebench.records.result.Result`"
+    assert list(missing(text)) == ["harness/inlinebench/no.py", "inlinebench.no.name"]
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ from throughput_rows import (
 MET: dict[str, list[Row]] = {
     "builds": [Built("a", 4, 65.0, 20.0, 13.0, "slim"), Built("b", 0, 36.0, None, 12.0, "slim"),
                Built("c", 4, 42.0, 20.0, 12.0, "slim"), Built("median", ratios=[3.5, 4.0, 9.0])],
-    "warm": [Warm("a", [5.9, 4.0, 9.0, 5.0, 4.5], [4.0, 3.6, 4.1, 3.5, 9.0], 7.0)],
+    "warm": [Warm("a", [5.9, 4.0, 9.0, 5.0, 4.5], [4.0, 3.6, 4.1, 3.5, 9.0])],
     "next": [Further("--check", False, 8, 6.0, 17.9), Further("with times", True, 8, 8.0, 39.9)],
     "large": [Large("a", 6.0, 55, 19.9)],
     "suite": [Suite("a", 16, 120.0, [74.0, 76.0], 1)],
@@ -108,7 +108,7 @@ def test_rows_have_a_cell_for_each_column(part: str) -> None:
 
 def test_rows_are_printed_as_table_lines() -> None:
     assert line(MET["builds"][0]) == "| a | 4 | 65.00 | 20.00 | 13.00 | slim | 5.00x | 3.50x | met |"
-    assert line(MET["warm"][0]) == "| a | 5 | 4.00 | 5.00 | 6.00 | 7.00 | 3.50 | 4.00 | 1.00 | 1.50 | met |"
+    assert line(MET["warm"][0]) == "| a | 5 | 4.00 | 5.00 | 6.00 | 3.50 | 4.00 | 1.00 | 1.50 | met |"
     assert line(MET["next"][0]) == "| --check | 6.00 | 17.90 | 8 | 1.49 | 1.50 | met |"
     assert line(MET["suite"][0]) == "| a | 120.00 | 74.00, 76.00 | 1 of 2 | 1200 | 10.00x | 10.00x | met |"
     assert line(MET["undisturbed"][0]) == "| a | 3 + 3 | 71.00 | 72.00 | 8 | +1.41 % | 2 % | met |"

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.compile.cache import Cache, contents
-from inlinebench.compile.cache.bytecode import make_folder
 from inlinebench.compile.cache.contents import Item
 from inlinebench.compile.cache.prune import IN_USE_S, LEFT_S, clear, least_recently_used, prune, take_away
 
@@ -161,7 +160,8 @@ def test_leftovers_of_killed_processes_are_removed_after_a_day(cache: Cache) -> 
     place = cache.folder
     room = cache.room(contents.CPU_LIBRARIES)
     cache.remember(key_of("note"), [])
-    left = [place / "building-a1b2c3d4", place / "entry-a_b2c3d4", room / "tmpa1b2c3d4"]
+    left = [place / "building-a1b2c3d4", place / "entry-a_b2c3d4", room / "tmpa1b2c3d4",
+            place / "bytecode"]
     for folder in left:
         folder.mkdir()
         (folder / "main.o").write_bytes(b"x" * SIZE)
@@ -173,7 +173,7 @@ def test_leftovers_of_killed_processes_are_removed_after_a_day(cache: Cache) -> 
     with cache.workshop() as fresh:
         removed = prune(place, 0)
         assert fresh.exists()
-    assert (removed.leftovers, removed.size) == (4, 3 * SIZE)
+    assert (removed.leftovers, removed.size) == (5, 4 * SIZE)
     assert not any(path.exists() for path in left)
 
 
@@ -228,18 +228,6 @@ def test_runtime_libraries_are_pruned_but_peaks_are_not(cache: Cache) -> None:
     removed = prune(cache.folder, 0)
     assert (removed.libraries, removed.peaks) == (1, 0)
     assert not old.exists() and used.exists() and peaks.exists()
-
-
-def test_bytecode_is_pruned_as_a_whole(cache: Cache) -> None:
-    folder = make_folder(cache.folder)
-    (folder / "torch").mkdir()
-    (folder / "torch" / "nn.pyc").write_bytes(b"x" * SIZE)
-    store(cache, "a", age=3 * IN_USE_S)
-    assert prune(cache.folder, 0).libraries == 1 and folder.exists()
-    grown_old(folder)
-    removed = prune(cache.folder, SIZE - 1)
-    assert (removed.libraries, removed.size, folder.exists()) == (1, SIZE, False)
-    assert not contents.strangers(cache.folder)
 
 
 def test_clear_keeps_only_items_that_runs_may_need(cache: Cache) -> None:

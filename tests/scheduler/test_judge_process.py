@@ -24,7 +24,7 @@ def judges_below(scratch: Path) -> set[int]:
 
 
 def test_the_first_judge_process_starts_with_the_scratch_folder(tmp_path: Path) -> None:
-    scratch = Scratch(tmp_path / "cache")
+    scratch = Scratch()
     begun = judges_below(scratch.path)
     assert len(begun) == 1
     first, second = scratch.process(), scratch.process()

@@ -94,8 +94,8 @@ class Caller:
     ) -> tuple[Sample, list[Any]]:
         """Makes one timed call on the set of buffers with this number. Returns the sample and the non-tensor outputs.
 
-        `blocking_ms` is the limit of the blocking kernel; 0 means none. Raises Mismatch if the output differs in
-        structure, shape or dtype, and whatever `forward` raises.
+        `blocking_ms` is the limit of the blocking kernel; 0 means none. Raises OutputMismatch if the output differs
+        in structure, shape or dtype, and whatever `forward` raises.
         """
         buffers = self._form.sets[number]
         arguments = self._arguments(buffers, non_tensors)

@@ -29,7 +29,7 @@ class UnusableSolution(Exception):
 
 
 def import_class(path: Path, class_name: str) -> type[torch.nn.Module]:
-    """Imports a solution file and returns the class: `ModelNew`, or `Model` if it is a reference. Raises Unusable."""
+    """Imports a solution file and returns the class: `ModelNew`, or a reference's `Model`. Raises UnusableSolution."""
     spec = importlib.util.spec_from_file_location(MODULE_NAME, path)
     if spec is None or spec.loader is None:
         raise UnusableSolution("import", f"{path} is not a Python file")
@@ -50,7 +50,7 @@ def import_class(path: Path, class_name: str) -> type[torch.nn.Module]:
 def construct(
     kind: type[torch.nn.Module], path: Path, arguments: Sequence[Any], named: Mapping[str, Any], seed: int
 ) -> torch.nn.Module:
-    """Constructs the model on the CPU, with all random generators seeded. Raises Unusable."""
+    """Constructs the model on the CPU, with all random generators seeded. Raises UnusableSolution."""
     try:
         inspect.signature(kind).bind(*arguments, **named)
     except TypeError as error:

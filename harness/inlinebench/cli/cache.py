@@ -34,7 +34,6 @@ LARGEST = 5
 KINDS = {
     "built libraries": contents.entries,
     "CUDA on the CPU": contents.cpu_libraries,
-    "Python modules, compiled": contents.bytecode,
     "records of builds": contents.notes,
     "last failures": contents.failures,
     "peaks of GPUs": contents.peaks,

@@ -89,17 +89,11 @@ class BuildService:
         if self._is_cached(request, slim=False) and not self._is_cached(request, slim=True):
             return replace(self._build(request, slim=False), headers="full, as in an earlier run")
         outcome = self._build(request, slim=True)
-        if outcome.library is not None or outcome.timed_out or not self._may_need_full_headers(request, outcome.log):
+        if outcome.library is not None or outcome.timed_out or not needs_full_headers(outcome.log, request.texts):
             return replace(outcome, headers="slim")
         full = self._build(request, slim=False)
         lacking = outcome.reason.partition("\n")[0]
         return replace(full, headers=f"full, because with slim headers: {lacking}") if full.library else full
-
-    def _may_need_full_headers(self, request: BuildRequest, log: str) -> bool:
-        try:
-            return needs_full_headers(log, request.texts)
-        except toolchain.MissingTool:
-            return False  # without a compiler a second attempt fails in the same way
 
     def _recipe(self, request: BuildRequest, slim: bool) -> Recipe:
         """Returns the recipe of a request. If compilers can find the author's files, the key contains these as well.

@@ -25,7 +25,7 @@ class UnusableDevice(Exception):
 
 
 def resolve(wanted: str) -> torch.device:
-    """Returns the device for `auto`, `cpu`, `cuda` or `cuda:N`. Raises Unusable if there is none."""
+    """Returns the device for `auto`, `cpu`, `cuda` or `cuda:N`. Raises UnusableDevice if there is none."""
     if wanted == "cpu":
         return torch.device("cpu")
     if not re.fullmatch(DEVICE, wanted):

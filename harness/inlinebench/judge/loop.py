@@ -43,7 +43,6 @@ from inlinebench.problem.problem_file import ProblemError
 from inlinebench.process.launcher import Launcher
 from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
 from inlinebench.records.result import Result, Verdict
-from inlinebench.wire import bytecode
 from inlinebench.wire.arithmetic import exact_arithmetic
 
 PROGRESS_EVERY_S = 0.1
@@ -231,7 +230,6 @@ def serve(connection: Connection, settings: Settings, launcher: Launcher, probe:
     connection.send(Hello(str(device), environment, devices.architectures(device)))
     gc.freeze()  # excludes everything loaded so far from garbage collection, which would take 0.1 s each time
     judge = Judge(connection, settings, DeviceContext(device, environment, settings), launcher=launcher, probe=probe)
-    bytecode.leave()
     try:
         judge.serve()
     finally:

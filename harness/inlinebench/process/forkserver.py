@@ -24,7 +24,6 @@ import torch  # noqa: F401 - what all of it is for
 from inlinebench.candidate import NVML_CHECK
 from inlinebench.sandbox import supervisor
 from inlinebench.sandbox.policy import Policy, enter
-from inlinebench.wire import bytecode
 from inlinebench.wire.channel import Channel
 from inlinebench.wire.processes import await_parent, close_all_but, die_with_parent, fork
 
@@ -106,7 +105,6 @@ def _become_candidate(request: dict[str, Any], policy: Policy, descriptors: list
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
-    bytecode.leave()
     os.chdir(request["folder"])
     enter(policy)
     serve_judge(request, policy, descriptors)

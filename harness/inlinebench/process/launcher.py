@@ -47,15 +47,11 @@ class Launcher:
         fork: whether to import torch here and fork the forkserver from this process. A fork inherits its parent's
             memory, so this process must not hold any secret yet. Otherwise the forkserver is a new program that imports
             torch itself.
-        compiled: environment variables that tell this program where compiled modules are cached.
     """
 
-    def __init__(
-        self, sandbox: Sandbox | None = None, *, fork: bool = False, compiled: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, sandbox: Sandbox | None = None, *, fork: bool = False) -> None:
         become_subreaper()
         self.sandbox = sandbox or Sandbox()
-        self._compiled = compiled or {}
         self._lock = Lock()
         self._start(_fork if fork else self._spawn)
 
@@ -131,7 +127,7 @@ class Launcher:
         process = subprocess.Popen(
             [sys.executable, "-m", "inlinebench.process.forkserver", str(requests.fileno())],
             pass_fds=[requests.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,
-            env={**clean_environment(os.environ), **own_python(), **self._compiled},
+            env={**clean_environment(os.environ), **own_python()},
         )
         process.returncode = 0  # `Child` waits for the process, so this object must not
         return process.pid

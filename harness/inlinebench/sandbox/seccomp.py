@@ -25,7 +25,7 @@ _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 _X32_BIT = 0x40000000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
-_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_MACHINE, _ARCHITECTURE = "x86_64", 0xC000003E
 
 _NAMESPACE_FLAGS, _CLONE_PARENT = 0x7E020000, 0x8000
 """Flags of clone, which also starts threads and processes: CLONE_NEW*, and the one for a sibling of the caller."""
@@ -57,9 +57,12 @@ Instruction = tuple[int, int, int, int]
 def install(protected: Iterable[int]) -> None:
     """Installs the filter for this process and its children. They cannot send signals to `protected` processes.
 
-    Needs `no_new_privs`. Raises OSError if the kernel refuses the filter.
+    Needs `no_new_privs`. Raises OSError if the kernel refuses the filter, or on a machine other than x86-64, which then
+    lacks this protection.
     """
-    steps = _program(platform.machine(), sorted(set(protected)), os.getpid())
+    if platform.machine() != _MACHINE:
+        raise OSError(errno.ENOSYS, f"seccomp: the filter has the system calls of {_MACHINE}, not {platform.machine()}")
+    steps = _program(sorted(set(protected)), os.getpid())
     program = b"".join(struct.pack("=HBBI", *step) for step in steps)
     buffer = ctypes.create_string_buffer(program)
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
@@ -69,10 +72,10 @@ def install(protected: Iterable[int]) -> None:
         raise OSError(number, f"seccomp: {os.strerror(number)}")
 
 
-def _program(machine: str, protected: Sequence[int], own: int) -> list[Instruction]:
+def _program(protected: Sequence[int], own: int) -> list[Instruction]:
     program = [
         (_LOAD_WORD, 0, 0, _ARCHITECTURE_AT),
-        (_JUMP_IF_EQUAL, 1, 0, _ARCHITECTURES[machine]),
+        (_JUMP_IF_EQUAL, 1, 0, _ARCHITECTURE),
         (_RETURN, 0, 0, _KILL),
         (_LOAD_WORD, 0, 0, _NUMBER_AT),
         (_JUMP_IF_AT_LEAST, 0, 1, _X32_BIT),
@@ -81,9 +84,8 @@ def _program(machine: str, protected: Sequence[int], own: int) -> list[Instructi
     # kill(-1) signals every process, kill(-n) a process group.
     targets = [value & 0xFFFFFFFF for pid in protected for value in (pid, -pid)] + [0xFFFFFFFF]
     itself = _each((0, own), _allow())  # 0 means the caller in each of these calls
-    checked = system_calls.of(system_calls.CHECKED, machine)
     for name, body in _checks(itself).items():
-        program += _when(checked[name], body)
+        program += _when(system_calls.CHECKED[name], body)
     bodies = [
         (system_calls.UNKNOWN, [_refuse(errno.ENOSYS)]),
         (system_calls.REFUSED, [_refuse()]),
@@ -93,7 +95,7 @@ def _program(machine: str, protected: Sequence[int], own: int) -> list[Instructi
         (system_calls.SCHEDULING, [_load(0), *itself, _refuse(0)]),
     ]
     for numbers, body in bodies:
-        for number in system_calls.of(numbers, machine).values():
+        for number in numbers.values():
             program += _when(number, body)
     return [*program, _allow()]
 

@@ -56,7 +56,7 @@ class BuildOnly:
         self.architectures = architectures(options)
 
     def __enter__(self) -> BuildOnly:
-        self._scratch = Scratch(self._options.cache)
+        self._scratch = Scratch()
         self._worker = DeviceWorker(self._scratch, self._progress.update, gpu=NO_GPU)
         options = self._options
         try:

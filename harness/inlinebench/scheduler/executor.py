@@ -50,7 +50,7 @@ class LocalExecutor:
         self._init: dict[tuple[str, str, str], Init] = {}
 
     def __enter__(self) -> LocalExecutor:
-        self._scratch = self._given or Scratch(self._options.cache)
+        self._scratch = self._given or Scratch()
         self.workers = self._start_workers()  # importing torch takes seconds, and the rest runs meanwhile
         try:
             from inlinebench.compile.service import BuildService, default_jobs

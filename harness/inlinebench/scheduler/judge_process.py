@@ -13,7 +13,6 @@ from pathlib import Path
 
 from inlinebench.records.options import RAY, Options
 from inlinebench.sandbox.policy import clean_environment
-from inlinebench.scheduler import bytecode
 from inlinebench.wire.own_python import own_python
 from inlinebench.wire.processes import become_subreaper, bury, kill_tree
 
@@ -23,17 +22,17 @@ LOG_TAIL_BYTES = 4096
 class JudgeProcess:
     """A judge process, from its start in the constructor until `kill`. `connection` is the pipe to it.
 
-    Its temporary files are in `scratch`. Bytecode of Python modules is cached in `cache`, if nowhere else.
+    Its temporary files are in `scratch`.
     """
 
-    def __init__(self, scratch: Path, cache: Path) -> None:
+    def __init__(self, scratch: Path) -> None:
         become_subreaper()  # adopts the descendants of a judge that dies
         self.connection, theirs = Pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the judge runs
         self._process = subprocess.Popen(
             [sys.executable, "-m", "inlinebench.judge", str(theirs.fileno())],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT,
-            env=clean_environment(os.environ) | own_python() | {"TMPDIR": str(scratch)} | bytecode.environment(cache),
+            env=clean_environment(os.environ) | own_python() | {"TMPDIR": str(scratch)},
             start_new_session=True,
         )
         theirs.close()
@@ -60,21 +59,17 @@ class JudgeProcess:
 
 
 class Scratch:
-    """The folder for judges' temporary files, and the process of the first judge, which starts at once.
+    """The folder for judges' temporary files, and the process of the first judge, which starts at once."""
 
-    Bytecode of Python modules is cached in `cache`, if nowhere else.
-    """
-
-    def __init__(self, cache: Path) -> None:
-        self._cache = cache
+    def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="inlinebench-", ignore_cleanup_errors=True)
         self.path = Path(self._folder.name)
-        self._first: JudgeProcess | None = JudgeProcess(self.path, cache)
+        self._first: JudgeProcess | None = JudgeProcess(self.path)
 
     def process(self) -> JudgeProcess:
         """Returns another judge process. The caller must kill it."""
         first, self._first = self._first, None
-        return first or JudgeProcess(self.path, self._cache)
+        return first or JudgeProcess(self.path)
 
     def close(self) -> None:
         """Removes the folder. Call it after all judges were killed."""
@@ -90,7 +85,7 @@ def head_start(options: Options) -> Iterator[Scratch | None]:
     if options.executor == RAY:
         yield None
         return
-    scratch = Scratch(options.cache)
+    scratch = Scratch()
     try:
         yield scratch
     finally:

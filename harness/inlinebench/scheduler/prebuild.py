@@ -25,7 +25,6 @@ from inlinebench.process.candidate_process import (
 )
 from inlinebench.process.launcher import Launcher
 from inlinebench.records.build_request import BuildOutcome, BuildRequest, NoRuntimeLibraries
-from inlinebench.scheduler import bytecode
 from inlinebench.wire.channel import FrameTooLarge
 
 
@@ -67,7 +66,7 @@ class Prebuilder:
     def _get_launcher(self) -> Launcher:
         with self._lock:
             if self._launcher is None:
-                self._launcher = Launcher(self._settings.sandbox, compiled=bytecode.environment(self._settings.cache))
+                self._launcher = Launcher(self._settings.sandbox)
             return self._launcher
 
     def close(self) -> None:

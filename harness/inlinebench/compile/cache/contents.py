@@ -4,7 +4,7 @@
     cuda_on_cpu/*.so            the runtime libraries for the CPU
     cuda_on_cpu/prefix-*/       precompiled headers, for the CPU and for GPUs
     built/<hash>                notes of the libraries that a solution was built into
-    bytecode/                   compiled Python modules, if the installation does not store them
+    bytecode/                   a leftover of earlier versions
     failed/<hash>               the solutions that failed last, for --last-failed
     peaks/*.json                measured peaks of GPUs
     building-* entry-* gone-*   work in progress, or leftovers of a process that was killed
@@ -24,12 +24,12 @@ from pathlib import Path
 FACTS = "facts.json"
 PREFIXES = r"prefix-[0-9a-f]{16}"
 BUILDING, ENTRY, GONE = "building-", "entry-", "gone-"
-NOTES, CPU_LIBRARIES, PEAKS, BYTECODE, FAILED = "built", "cuda_on_cpu", "peaks", "bytecode", "failed"
+NOTES, CPU_LIBRARIES, PEAKS, FAILED = "built", "cuda_on_cpu", "peaks", "failed"
 
 _SHELF, _HASH, _REST_OF_KEY = "[0-9a-f]{2}", "[0-9a-f]{64}", "[0-9a-f]{62}"
 _RANDOM = "[a-z0-9_]{8}"
-_WORK, _TEMPORARY, _GONE = f"({BUILDING}|{ENTRY}|{GONE}){_RANDOM}", f"tmp{_RANDOM}", GONE + _RANDOM
-_OF_A_CACHE = re.compile(f"{_SHELF}|{NOTES}|{CPU_LIBRARIES}|{PEAKS}|{BYTECODE}|{FAILED}|{_WORK}")
+_WORK, _TEMPORARY, _GONE = f"(?:{BUILDING}|{ENTRY}|{GONE}){_RANDOM}|bytecode", f"tmp{_RANDOM}", GONE + _RANDOM
+_OF_A_CACHE = re.compile(f"{_SHELF}|{NOTES}|{CPU_LIBRARIES}|{PEAKS}|{FAILED}|{_WORK}")
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Item:
 
 
 def libraries(root: Path) -> list[Item]:
-    """Returns everything that counts towards the limit: entries, runtime libraries for the CPU, and bytecode."""
-    return [*entries(root), *cpu_libraries(root), *bytecode(root)]
+    """Returns everything that counts towards the limit: entries and runtime libraries for the CPU."""
+    return [*entries(root), *cpu_libraries(root)]
 
 
 def entries(root: Path) -> list[Item]:
@@ -58,11 +58,6 @@ def cpu_libraries(root: Path) -> list[Item]:
     """Returns the runtime libraries for the CPU and the precompiled headers."""
     folder = root / CPU_LIBRARIES
     return [*_files(folder, r"lib.*\.so"), *_folders(folder, PREFIXES)]
-
-
-def bytecode(root: Path) -> list[Item]:
-    """Returns the folder of compiled Python modules, as a single item."""
-    return list(_folders(root, BYTECODE))
 
 
 def peaks(root: Path) -> list[Item]:

@@ -1,6 +1,7 @@
 """Slim headers: replacements for torch's headers that include only what kernels use, from torch's own headers.
 
 They come before torch's on the include path. Most of `torch/extension.h` is torch's C++ front end, which takes a
+compiler half a minute to read.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from inlinebench.wire import bytecode
 from inlinebench.wire.arithmetic import exact_arithmetic
 from inlinebench.wire.wake import wake
 
@@ -26,7 +25,6 @@ def serve_judge(connection: Connection) -> None:
         from inlinebench.problem.probe.probe import run_probe
         from inlinebench.problem.probe.records import ProbeDone
 
-        bytecode.leave()
         name, tf32 = connection.recv()
     except EOFError:
         return
