@@ -92,7 +92,7 @@ std::string RaceDetector::describe(const Finding& finding, const std::string& fi
   if (!finding.first.pc)
     return "uninitialised read of " + where + side(finding.second, *info_, second) + " what nothing wrote";
   return "data race on " + where + side(finding.second, *info_, second) + ", " + side(finding.first, *info_, first) +
-         ", nothing orders them";
+         (finding.unfenced ? ", only a fence after an atomic can order them" : ", nothing orders them");
 }
 
 std::string RaceDetector::findings_so_far() {

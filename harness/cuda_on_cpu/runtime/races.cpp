@@ -234,6 +234,7 @@ void RaceDetector::report(ThreadClock& thread, const Access& first, const Access
   unsigned bytes = 1u << page.shift;
   bool decided_later = second.kind == Kind::write && !(is_atomic(first.kind) && writes(first.kind));
   std::uint32_t now = bytes_at(address, bytes), mask = bytes == 4 ? ~0u : (1u << 8 * bytes) - 1;
+  finding.unfenced = thread.lacks_only_a_fence(first);
   finding.changes = !decided_later && !(first.kind == Kind::write && !writes(second.kind) && now == (before & mask));
   auto index = add(std::move(finding));
   if (index == most_findings) return;
@@ -259,7 +260,7 @@ std::size_t RaceDetector::add(Finding finding) {
     Finding& known = findings_[i];
     bool same = known.first.is_like(finding.first) && known.second.is_like(finding.second);
     if (!same && !(known.first.is_like(finding.second) && known.second.is_like(finding.first))) continue;
-    if (finding.changes && !known.changes) {
+    if (finding.grade() > known.grade()) {
       finding.memory = std::move(known.memory);
       known = std::move(finding);
     }
@@ -271,27 +272,16 @@ std::size_t RaceDetector::add(Finding finding) {
 }
 
 bool RaceDetector::is_wrong(const Finding& finding) const {
-  if (!finding.filters) return finding.changes;
+  if (!finding.filters || finding.unfenced) return finding.grade() == 2;
   std::uint64_t read = finding.first.kind == Kind::read ? finding.first.pc : finding.second.pc;
   return finding.changes && std::find(filters_.begin(), filters_.end(), read) == filters_.end();
 }
 
-void RaceDetector::release(ThreadClock& thread, const void* key) {
-  ClockPointer fence = thread.block_fence;
-  thread.fence_now(true);
-  published_.store(thread, reinterpret_cast<std::uintptr_t>(key), Kind::update, true);
-  thread.block_fence = fence;
-}
-
-void RaceDetector::acquire(ThreadClock& thread, const void* key) {
-  published_.load(thread, reinterpret_cast<std::uintptr_t>(key), Kind::update, true);
-}
-
 void race_release(const void* key) {
-  if (race_thread) RaceDetector::instance().release(*race_thread, key);
+  if (race_thread) race_thread->block->arrive(*race_thread, key);
 }
 void race_acquire(const void* key) {
-  if (race_thread) RaceDetector::instance().acquire(*race_thread, key);
+  if (race_thread) race_thread->block->wait(*race_thread, key);
 }
 
 void RaceDetector::fence(ThreadClock& thread, bool block_scope) {

@@ -34,6 +34,12 @@ struct Finding {
   std::string memory;  // "`out` (global)"
   bool changes;        // whether other bytes were written, or a result can change
   bool filters;        // a plain read against an update that has no effect when it is repeated, such as atomicMax
+  // Whether a fence after an atomic would order them. PTX wants that fence. But popular kernels lack it, among them
+  // NVIDIA's own sample of a sum in one pass, and the hardware does not run later loads ahead of an atomic whose result
+  // they depend on. So it is a note.
+  bool unfenced = false;
+
+  int grade() const { return unfenced ? 0 : changes ? 2 : 1; }
 };
 
 class RaceDetector {
@@ -52,8 +58,6 @@ class RaceDetector {
   void grid_barrier();
   void access(ThreadClock& thread, const void* data, std::size_t bytes, Access access);
   void fence(ThreadClock& thread, bool block_scope);
-  void release(ThreadClock& thread, const void* key);
-  void acquire(ThreadClock& thread, const void* key);
 
  private:
   struct Pending {
