@@ -1,6 +1,7 @@
 #include "clocks.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cuda_on_cpu {
 
@@ -165,15 +166,21 @@ void BlockClock::warp_sync(unsigned warp, unsigned lanes) {
   }
 }
 
-void BlockClock::arrive(ThreadClock& thread, const void* key) {
-  Knowledge& meeting = meetings[key];
-  meeting.join(thread.known);
-  meeting.pass_barrier();
-  thread.tell(meeting.learned);
+void BlockClock::arrive(ThreadClock& thread, const void* barrier) {
+  Knowledge& arriving = meetings[barrier].arriving;
+  arriving.join(thread.known);
+  arriving.pass_barrier();
+  thread.tell(arriving.learned);
 }
 
-void BlockClock::wait(ThreadClock& thread, const void* key) {
-  thread.known.join(meetings[key]);
+void BlockClock::complete(const void* barrier) {
+  Meeting& meeting = meetings[barrier];
+  meeting.complete = std::move(meeting.arriving);
+  meeting.arriving = {};
+}
+
+void BlockClock::wait(ThreadClock& thread, const void* barrier) {
+  thread.known.join(meetings[barrier].complete);
   differs = true;
 }
 

@@ -48,6 +48,12 @@ struct Knowledge {
   void pass_barrier();
 };
 
+// A named barrier or an mbarrier. Waiting for a phase tells what arrived in it and nothing of the next one, which other
+// threads may have begun before the waiting one runs again.
+struct Meeting {
+  Knowledge arriving, complete;
+};
+
 struct BlockClock;
 
 struct ThreadClock {
@@ -75,13 +81,14 @@ struct BlockClock {
   std::uint32_t first_warp = 0;
   bool differs = false;  // whether any thread's `known` changed since the last barrier
   std::vector<ThreadClock> threads;
-  std::unordered_map<const void*, Knowledge> meetings;  // of named barriers and mbarriers
+  std::unordered_map<const void*, Meeting> meetings;  // by the barrier
 
   void begin(std::uint32_t number, std::uint32_t threads);
   void barrier();
   void warp_sync(unsigned warp, unsigned lanes);
-  void arrive(ThreadClock& thread, const void* key);
-  void wait(ThreadClock& thread, const void* key);
+  void arrive(ThreadClock& thread, const void* barrier);
+  void complete(const void* barrier);
+  void wait(ThreadClock& thread, const void* barrier);
 };
 
 inline std::uint32_t ThreadClock::warp() const { return block->first_warp + number / lanes_of_warp; }

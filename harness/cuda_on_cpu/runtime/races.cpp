@@ -277,11 +277,14 @@ bool RaceDetector::is_wrong(const Finding& finding) const {
   return finding.changes && std::find(filters_.begin(), filters_.end(), read) == filters_.end();
 }
 
-void race_release(const void* key) {
-  if (race_thread) race_thread->block->arrive(*race_thread, key);
+void race_begin_phases(const void* barrier) {
+  if (race_thread) race_thread->block->meetings.erase(barrier);
 }
-void race_acquire(const void* key) {
-  if (race_thread) race_thread->block->wait(*race_thread, key);
+void race_arrive(const void* barrier) {
+  if (race_thread) race_thread->block->arrive(*race_thread, barrier);
+}
+void race_wait(const void* barrier) {
+  if (race_thread) race_thread->block->wait(*race_thread, barrier);
 }
 
 void RaceDetector::fence(ThreadClock& thread, bool block_scope) {
