@@ -117,13 +117,16 @@ void ThreadClock::tell(ClockPointer& into) {
   lanes[lane()] = time++;
 }
 
-void ThreadClock::fence_now(bool block_scope) {
-  known.block.learn(known.learned);
-  if (!block_scope) known.device.learn(known.learned);
+// Threads of different blocks are in each other's scope only at device scope; else their fences and atomics are not
+// morally strong, and do not synchronize.
+void ThreadClock::fence_now(bool block_scope, bool acquires, bool releases) {
+  block->differs = true;
+  if (acquires) known.block.learn(known.learned);
+  if (acquires && !block_scope) known.device.learn(known.learned);
+  if (!releases) return;
   ClockPointer published = known.learned;
   tell(published);
   (block_scope ? known.block : known.device).fenced = std::move(published);
-  block->differs = true;
 }
 
 void BlockClock::begin(std::uint32_t block_number, std::uint32_t thread_count) {
@@ -166,8 +169,13 @@ void BlockClock::warp_sync(unsigned warp, unsigned lanes) {
   }
 }
 
-void BlockClock::arrive(ThreadClock& thread, const void* barrier) {
+void BlockClock::arrive(ThreadClock& thread, const void* barrier, bool relaxed) {
   Knowledge& arriving = meetings[barrier].arriving;
+  if (relaxed) {
+    join(arriving.learned, thread.known.device.fenced);
+    join(arriving.learned, thread.known.block.fenced);
+    return;
+  }
   arriving.join(thread.known);
   arriving.pass_barrier();
   thread.tell(arriving.learned);
@@ -179,9 +187,13 @@ void BlockClock::complete(const void* barrier) {
   meeting.arriving = {};
 }
 
-void BlockClock::wait(ThreadClock& thread, const void* barrier) {
-  thread.known.join(meetings[barrier].complete);
+void BlockClock::wait(ThreadClock& thread, const void* barrier, bool relaxed) {
+  const Knowledge& complete = meetings[barrier].complete;
   differs = true;
+  if (relaxed)
+    join(thread.known.block.loaded, complete.learned);
+  else
+    thread.known.join(complete);
 }
 
 void Published::store(ThreadClock& thread, std::uintptr_t address, Kind kind, bool block_scope) {

@@ -71,7 +71,7 @@ struct ThreadClock {
   bool lacks_only_a_fence(const Access& access) const;
   // Adds what it did and what it knows of its warp and block, and begins a new time.
   void tell(ClockPointer& into);
-  void fence_now(bool block_scope);
+  void fence_now(bool block_scope, bool acquires, bool releases);
 };
 
 struct BlockClock {
@@ -86,9 +86,10 @@ struct BlockClock {
   void begin(std::uint32_t number, std::uint32_t threads);
   void barrier();
   void warp_sync(unsigned warp, unsigned lanes);
-  void arrive(ThreadClock& thread, const void* barrier);
+  // A relaxed arrival tells what fences published, and a relaxed wait learns at the next fence.
+  void arrive(ThreadClock& thread, const void* barrier, bool relaxed);
   void complete(const void* barrier);
-  void wait(ThreadClock& thread, const void* barrier);
+  void wait(ThreadClock& thread, const void* barrier, bool relaxed);
 };
 
 inline std::uint32_t ThreadClock::warp() const { return block->first_warp + number / lanes_of_warp; }

@@ -280,16 +280,19 @@ bool RaceDetector::is_wrong(const Finding& finding) const {
 void race_begin_phases(const void* barrier) {
   if (race_thread) race_thread->block->meetings.erase(barrier);
 }
-void race_arrive(const void* barrier) {
-  if (race_thread) race_thread->block->arrive(*race_thread, barrier);
+void race_arrive(const void* barrier, bool relaxed) {
+  if (race_thread) race_thread->block->arrive(*race_thread, barrier, relaxed);
 }
-void race_wait(const void* barrier) {
-  if (race_thread) race_thread->block->wait(*race_thread, barrier);
+void race_wait(const void* barrier, bool relaxed) {
+  if (race_thread) race_thread->block->wait(*race_thread, barrier, relaxed);
+}
+void race_fence(bool block_scope, bool acquires, bool releases) {
+  if (race_thread) RaceDetector::instance().fence(*race_thread, block_scope, acquires, releases);
 }
 
-void RaceDetector::fence(ThreadClock& thread, bool block_scope) {
+void RaceDetector::fence(ThreadClock& thread, bool block_scope, bool acquires, bool releases) {
   if (!pending_.empty()) settle();
-  thread.fence_now(block_scope);
+  thread.fence_now(block_scope, acquires, releases);
 }
 
 }  // namespace cuda_on_cpu

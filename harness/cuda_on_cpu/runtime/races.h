@@ -57,7 +57,7 @@ class RaceDetector {
 
   void grid_barrier();
   void access(ThreadClock& thread, const void* data, std::size_t bytes, Access access);
-  void fence(ThreadClock& thread, bool block_scope);
+  void fence(ThreadClock& thread, bool block_scope, bool acquires, bool releases);
 
  private:
   struct Pending {

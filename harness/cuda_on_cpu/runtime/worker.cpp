@@ -274,14 +274,14 @@ void Worker::named_barrier(unsigned number, unsigned count, bool waits, int line
     fail("invalid barrier" + where + ": " + std::to_string(count) + " threads are expected, but those that arrived " +
          "before expect " + std::to_string(barrier.count));
   barrier.count = count;
-  race_arrive(&barrier);
+  race_arrive(&barrier, false);
   if (++barrier.arrived == count) {
     if (job_->races) clock_.complete(&barrier);
     for (unsigned thread : barrier.waiting) {
-      if (job_->races) clock_.wait(clock_.threads[thread], &barrier);
+      if (job_->races) clock_.wait(clock_.threads[thread], &barrier, false);
       make_ready(thread);
     }
-    if (waits) race_wait(&barrier);
+    if (waits) race_wait(&barrier, false);
     barrier = {};
     progress_ = true;
   } else if (waits) {

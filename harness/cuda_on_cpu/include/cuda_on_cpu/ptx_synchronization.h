@@ -93,10 +93,10 @@ CUDA_ON_CPU_UNSEEN void mbarrier_expect(std::uint64_t address, std::uint32_t byt
 }
 // Gives the state of the phase before the arrival.
 CUDA_ON_CPU_UNSEEN std::uint64_t mbarrier_arrive(
-    std::uint64_t address, std::uint32_t count, std::uint32_t bytes, int line = __builtin_LINE()) {
+    std::uint64_t address, std::uint32_t count, std::uint32_t bytes, bool relaxed, int line = __builtin_LINE()) {
   Phase& phase = phase_at(address, line);
   const Phase before = phase;
-  race_arrive(&phase);
+  race_arrive(&phase, relaxed);
   if (count > phase.pending) refuse("more arrivals than the mbarrier expects", "mbarrier.arrive", line);
   phase.bytes += bytes;
   phase.pending -= count;
@@ -107,18 +107,18 @@ CUDA_ON_CPU_UNSEEN std::uint64_t mbarrier_arrive(
 template <bool counted>
 CUDA_ON_CPU_UNSEEN void arrive_after_copies(std::uint64_t address, int line = __builtin_LINE()) {
   finish_copies();
-  if (counted) race_arrive(&phase_at(address, line));
-  else mbarrier_arrive(address, 1, 0, line);
+  if (counted) race_arrive(&phase_at(address, line), false);
+  else mbarrier_arrive(address, 1, 0, false, line);
 }
 // `which` is the parity of a phase, or the state that an arrival gave. Other threads run until the phase is complete.
 // False if that takes this thread.
-template <bool parity>
+template <bool parity, bool relaxed>
 CUDA_ON_CPU_UNSEEN bool mbarrier_wait(
     std::uint64_t address, std::conditional_t<parity, std::uint32_t, std::uint64_t> which, int line = __builtin_LINE()) {
   bool waits = true;
   while (waits && phase_at(address, line).odd == (which & 1)) waits = wait_for_phase(line);
   const bool complete = phase_at(address, line).odd != (which & 1);
-  if (complete) race_wait(shared(address));
+  if (complete) race_wait(shared(address), relaxed);
   return complete;
 }
 

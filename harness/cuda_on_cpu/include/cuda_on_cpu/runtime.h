@@ -76,10 +76,11 @@ using WarpOperation = void (*)(unsigned lanes, void* const* posts);
 void warp_collective(unsigned mask, void* post, WarpOperation operation, const char* name, int line);
 
 // For the race detector: what a thread did before it arrives at a barrier is ordered before what a thread of its block
-// does after it waited for this phase of the barrier.
+// does after it waited for this phase of the barrier, unless one of them is relaxed.
 void race_begin_phases(const void* barrier);
-void race_arrive(const void* barrier);
-void race_wait(const void* barrier);
+void race_arrive(const void* barrier, bool relaxed);
+void race_wait(const void* barrier, bool relaxed);
+void race_fence(bool block_scope, bool acquires, bool releases);
 
 // The lanes of this warp that reach this line together.
 unsigned active_mask(int line);
