@@ -304,6 +304,7 @@ bool Worker::wait_for_phase(int line) {
 void Worker::mbarrier_changed(const void* complete) {
   progress_ = true;
   if (!complete) return;
+  copies_.complete(complete);
   if (job_->races) clock_.complete(complete);
   wake_phase_waiters(true);
 }

@@ -106,7 +106,7 @@ CUDA_ON_CPU_UNSEEN std::uint64_t mbarrier_arrive(
 // The thread's copies that are under way count as one more arrival, or without `counted` as an expected one.
 template <bool counted>
 CUDA_ON_CPU_UNSEEN void arrive_after_copies(std::uint64_t address, int line = __builtin_LINE()) {
-  finish_copies();
+  attach_copies(&phase_at(address, line));
   if (counted) race_arrive(&phase_at(address, line), false);
   else mbarrier_arrive(address, 1, 0, false, line);
 }
