@@ -177,6 +177,6 @@ def test_a_macros_parameters_do_not_stand_for_names_in_the_translation() -> None
 def test_text_may_come_from_macros_that_are_strings() -> None:
     source = '#define HINT ".L2::128B"\n'
     source += '__device__ void f() { asm("ld.global" HINT ".f32 %0, [%1];" : "=f"(x) : "l"(p)); }'
-    assert "load<float, 1, false>" in translate(source)
+    assert "load<float, 1, ::cuda_on_cpu::ptx::Strength::weak>" in translate(source)
     with pytest.raises(Unsupported, match="`HINT`"):
         translate('#define HINT ".ca"\n' + source)

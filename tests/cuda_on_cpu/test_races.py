@@ -92,3 +92,15 @@ def test_a_planted_race_is_found_with_its_lines(planted: _Planted, build_folder:
 @pytest.mark.parametrize("planted", _PLANTED, ids=lambda planted: f"{planted.file.stem}-{planted.name}")
 def test_the_honest_twin_is_not_accused(planted: _Planted, build_folder: Path) -> None:
     assert _findings(planted.file, f"{planted.name}_fixed", build_folder) == []
+
+
+@pytest.mark.parametrize("name", ["observer_fences", "readers_fence", "observer_fences_too_early", "observer_loads"])
+def test_a_race_that_only_the_readers_fence_would_end_is_a_note(name: str, build_folder: Path) -> None:
+    found = _findings(_FOLDER / "passed_fences.cu", name, build_folder)
+    assert all(re.match("note: .*, only a fence after an atomic can order them$", message) for message in found)
+
+
+@pytest.mark.parametrize("name", ["all_fence", "one_fences", "no_meeting", "fences_of_blocks"])
+def test_a_race_that_lacks_the_writers_fence_is_wrong(name: str, build_folder: Path) -> None:
+    found = _findings(_FOLDER / "passed_fences.cu", name, build_folder)
+    assert any(not message.startswith("note") for message in found)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from .operation import FENCE, SPACE, TYPES, Operation, flags, translates
+from .operation import SPACE, TYPES, Operation, fence, flags, translates
 from .syntax import Immediate, Name, Operand
 
 _SHARED = ("shared", "shared::cta")
 _SPACES = (*_SHARED, "global", "const")
-_SCOPES = ("cta", "gpu", "sys")
 _CACHES = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc")
 _HINT = "L2::cache_hint"
 _LEVELS = re.compile(r"L1::(evict_\w+|no_allocate)|L2::(evict_\w+|64B|128B|256B)")
@@ -31,29 +30,28 @@ def _space(op: Operation) -> str:
 @translates("ld", "ldu")
 def load(op: Operation) -> str:
     """Loads of one value or a vector."""
-    order, space, parameters, _, parts = _vector(op, "acquire", register=0)
+    ordering, space, parameters, _, parts = _vector(op, "acquire", register=0)
     loaded = f"const auto loaded = {SPACE}load<{parameters}>({space}({op.address(op.operands[1])}));"
-    loaded += f" {FENCE}" if order == "acquire" else ""
-    return f"{loaded} {' '.join(op.put(part, f'loaded.value[{index}]') for index, part in enumerate(parts))}"
+    return f"{loaded} {ordering} {' '.join(op.put(part, f'loaded.value[{index}]') for index, part in enumerate(parts))}"
 
 
 @translates("st")
 def store(op: Operation) -> str:
     """Stores of one value or a vector."""
-    order, space, parameters, kind, parts = _vector(op, "release", register=1)
+    ordering, space, parameters, kind, parts = _vector(op, "release", register=1)
     values = f"{SPACE}Values<{TYPES[kind]}, {len(parts)}>{{{{{op.values(kind, parts)}}}}}"
-    fence = f"{FENCE} " if order == "release" else ""
-    return f"{fence}{SPACE}store<{parameters}>({space}({op.address(op.operands[0])}), {values});"
+    return f"{ordering} {SPACE}store<{parameters}>({space}({op.address(op.operands[0])}), {values});"
 
 
 def _vector(op: Operation, ordering: str, register: int) -> tuple[str, str, str, str, tuple[Operand, ...]]:
     """Reads a load or a store, whose operand number `register` is a register or a vector of them.
 
-    `ordering` is the word for an access that orders others. Returns the word about order that it has, the function that
-    checks the address, the template's parameters, the type, and the registers.
+    `ordering` is the word for an access that orders others. Returns the statement of the fence that it needs, the
+    function that checks the address, the template's parameters, the type, and the registers.
     """
     order = op.pick(ordering, "relaxed", "volatile", "weak")
-    op.drop(*_SCOPES)
+    block = op.block_scope()
+    strength = "weak" if order in ("", "weak") else "block" if block else "device"
     hints = _drop_hints(op)
     space = _space(op)
     count = int((op.pick("v2", "v4", "v8") or "v1")[1:])
@@ -62,14 +60,16 @@ def _vector(op: Operation, ordering: str, register: int) -> tuple[str, str, str,
     parts = op.vector(op.operands[register])
     if len(parts) != count:
         raise op.unknown()
-    return order, space, ", ".join([TYPES[kind], str(count), *flags(order not in ("", "weak"))]), kind, parts
+    statement = fence(block, order) if order == ordering else ""
+    return statement, space, f"{TYPES[kind]}, {count}, {SPACE}Strength::{strength}", kind, parts
 
 
 @translates("atom", "red")
 def atomic(op: Operation) -> str:
     """Atomic operations. A vector is one operation an element."""
     order = op.pick("relaxed", "acquire", "release", "acq_rel")
-    op.drop("noftz", *_SCOPES)
+    block = op.block_scope()
+    op.drop("noftz")
     hints = _drop_hints(op)
     space = _space(op)
     name = op.choose("add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas")
@@ -88,8 +88,10 @@ def atomic(op: Operation) -> str:
     steps = []
     for index, result in enumerate(results):
         values = op.values(kind, tuple(parts[index] for parts in sources))
-        steps.append(op.put(result, f"{SPACE}atomic_{name}(at + {index}, {values})"))
-    return " ".join([*([FENCE] if order in ("release", "acq_rel") else []), start, *steps])
+        steps.append(op.put(result, f"{SPACE}atomic_{name}<{next(flags(block))}>(at + {index}, {values})"))
+    before = [fence(block, "release")] if order in ("release", "acq_rel") else []
+    after = [fence(block, "acquire")] if order in ("acquire", "acq_rel") else []
+    return " ".join([*before, start, *steps, *after])
 
 
 @translates("prefetch", "prefetchu", "createpolicy")

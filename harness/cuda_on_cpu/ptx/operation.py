@@ -10,8 +10,9 @@ from .syntax import Address, Immediate, Instruction, Name, Operand, Pair, PtxErr
 
 SPACE = "::cuda_on_cpu::ptx::"
 """The namespace of the instructions in C++."""
-FENCE = "__threadfence();"
-"""The statement of a fence in C++. The CPU runtime has one kind, of the whole device."""
+_BLOCK_SCOPES = ("cta", "cluster")
+"""Scopes of one block. Clusters are not supported, so that every block is a cluster of its own."""
+SCOPES = (*_BLOCK_SCOPES, "gpu", "gl", "sys")
 
 TYPES: dict[str, str] = {
     "pred": "bool",
@@ -79,6 +80,10 @@ class Operation:
     def drop(self, *words: str) -> None:
         """Takes all of these words, which have no effect on the CPU."""
         self.words = [word for word in self.words if word not in words]
+
+    def block_scope(self) -> bool:
+        """Takes the scope, and returns whether it is that of a block. Without one it is that of the device."""
+        return self.pick(*SCOPES) in _BLOCK_SCOPES
 
     def type(self, *allowed: str) -> str:
         """Takes the first word that is a type. Raises PtxError if it is none of those allowed."""
@@ -187,6 +192,11 @@ def translates(*names: str) -> Callable[[Handler], Handler]:
 def flags(*values: bool) -> Iterator[str]:
     """Iterates over template arguments for truth values."""
     return ("true" if value else "false" for value in values)
+
+
+def fence(block_scope: bool, order: str) -> str:
+    """Returns the statement of a fence in C++. `order` is its word: "acquire" and "release" are halves of one."""
+    return f"{SPACE}fence({', '.join(flags(block_scope, order != 'release', order != 'acquire'))});"
 
 
 def _immediate(operand: Immediate, kind: str, operation: Operation) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from .operation import FENCE, SPACE, Operation, flags, translates
+from .operation import SCOPES, SPACE, Operation, flags, translates
+from .operation import fence as fence_statement
 from .syntax import Address, Name, Operand
 
 _SHARED = ("shared", "shared::cta")
 _SHUFFLES = ("idx", "up", "down", "bfly")
-# Words of fences. All fences are full ones.
-_FENCES = re.compile(
-    r"acq_rel|sc|acquire|release|cta|gpu|sys|gl|proxy|async|async::generic|alias|shared::cta|shared|global|generic"
-    r"|mbarrier_init|cluster"
+# Words of fences between proxies, and for the initialisation of mbarriers alone. They order no other accesses.
+_LESSER_FENCES = re.compile(
+    r"proxy|async|async::generic|alias|shared::cta|shared|global|generic|mbarrier_init|release|cta|cluster|gpu|sys"
 )
 
 
@@ -117,11 +117,16 @@ def _reducing_barrier(op: Operation) -> str:
 @translates("fence", "membar")
 def fence(op: Operation) -> str:
     """Fences."""
-    if not op.words or not all(map(_FENCES.fullmatch, op.words)):
+    if op.words and op.words[0] in ("proxy", "mbarrier_init") and all(map(_LESSER_FENCES.fullmatch, op.words)):
+        op.words = []
+        op.finish(0)
+        return ""
+    order = op.pick("acq_rel", "sc", "acquire", "release")
+    if not any(scope in op.words for scope in SCOPES):
         raise op.unknown()
-    op.words = []
+    statement = fence_statement(op.block_scope(), order)
     op.finish(0)
-    return FENCE
+    return statement
 
 
 @translates("mbarrier")
@@ -130,34 +135,34 @@ def mbarrier(op: Operation) -> str:
     name = op.choose("init", "inval", "arrive", "expect_tx", "complete_tx", "arrive_drop", "test_wait", "try_wait")
     if name == "arrive":
         name += "_expect" if op.flag("expect_tx") else ""
-    parity = op.flag("parity")
-    op.drop("release", "acquire", "relaxed", "cta", *_SHARED)
+    parity, relaxed = op.flag("parity"), op.flag("relaxed")
+    op.drop("release", "acquire", "cta", *_SHARED)
     if name not in ("expect_tx", "complete_tx"):
         op.choose("b64")
     op.drop("b64")
     if name not in _MBARRIER:
         raise op.unknown()
-    return _MBARRIER[name](op, parity)
+    return _MBARRIER[name](op, parity, relaxed)
 
 
-def _initialise(op: Operation, parity: bool) -> str:
+def _initialise(op: Operation, parity: bool, relaxed: bool) -> str:
     op.finish(2)
     return f"{SPACE}mbarrier_init({op.address(op.operands[0])}, {op.value(op.operands[1], 'u32')});"
 
 
-def _invalidate(op: Operation, parity: bool) -> str:
+def _invalidate(op: Operation, parity: bool, relaxed: bool) -> str:
     op.finish(1)
     return f"{SPACE}mbarrier_invalidate({op.address(op.operands[0])});"
 
 
-def _arrive(op: Operation, parity: bool) -> str:
+def _arrive(op: Operation, parity: bool, relaxed: bool) -> str:
     result, address, count = _arrival(op)
-    return op.put(result, f"{SPACE}mbarrier_arrive({op.address(address)}, {count}, 0u)")
+    return op.put(result, f"{SPACE}mbarrier_arrive({op.address(address)}, {count}, 0u, {next(flags(relaxed))})")
 
 
-def _arrive_expecting(op: Operation, parity: bool) -> str:
+def _arrive_expecting(op: Operation, parity: bool, relaxed: bool) -> str:
     result, address, count = _arrival(op)
-    return op.put(result, f"{SPACE}mbarrier_arrive({op.address(address)}, 1u, {count})")
+    return op.put(result, f"{SPACE}mbarrier_arrive({op.address(address)}, 1u, {count}, {next(flags(relaxed))})")
 
 
 def _arrival(op: Operation) -> tuple[Operand, Address, str]:
@@ -169,16 +174,16 @@ def _arrival(op: Operation) -> tuple[Operand, Address, str]:
     return operands[0], operands[1], op.value(operands[2], "u32") if len(operands) > 2 else "1u"
 
 
-def _expect(op: Operation, parity: bool) -> str:
+def _expect(op: Operation, parity: bool, relaxed: bool) -> str:
     op.finish(2)
     return f"{SPACE}mbarrier_expect({op.address(op.operands[0])}, {op.value(op.operands[1], 'u32')});"
 
 
-def _wait(op: Operation, parity: bool) -> str:
+def _wait(op: Operation, parity: bool, relaxed: bool) -> str:
     op.finish(3, 4)
     result, address, phase = op.operands[:3]
     kind = "u32" if parity else "b64"
-    call = f"{SPACE}mbarrier_wait<{next(flags(parity))}>({op.address(address)}, {op.value(phase, kind)})"
+    call = f"{SPACE}mbarrier_wait<{', '.join(flags(parity, relaxed))}>({op.address(address)}, {op.value(phase, kind)})"
     return op.put(result, call)
 
 

@@ -9,40 +9,82 @@
 
 namespace cuda_on_cpu {
 
-void AsyncCopies::clear(std::size_t threads) {
-  threads_.resize(threads);
-  for (Thread& thread : threads_) thread.pending.clear(), thread.groups = 0;
+bool AsyncCopy::replaces() const {
+  auto* rest = static_cast<const char*>(to) + copied;
+  return std::memcmp(to, from, copied) != 0 || std::any_of(rest, rest + (bytes - copied), [](char byte) { return byte; });
 }
 
-void AsyncCopies::add(unsigned thread, void* to, const void* from, std::size_t bytes, std::size_t copied,
-                      void* pc) {
-  threads_[thread].pending.push_back({to, from, bytes, copied, pc, threads_[thread].groups});
+void AsyncCopy::make() const {
+  std::memcpy(to, from, copied);
+  std::memset(static_cast<char*>(to) + copied, 0, bytes - copied);
+}
+
+void AsyncCopies::clear(std::size_t threads) {
+  threads_.resize(threads);
+  for (Thread& thread : threads_) {
+    thread.pending.clear();
+    thread.attached.clear();
+    thread.ended = 0;
+    thread.groups = 0;
+  }
+  attached_ = false;
+}
+
+void AsyncCopies::add(unsigned thread, const AsyncCopy& copy, bool at_once) {
+  race_copy_starts(thread, copy);
+  if (at_once) copy.make();
+  threads_[thread].pending.push_back({copy, threads_[thread].groups, at_once});
 }
 
 void AsyncCopies::wait(unsigned thread, unsigned newest) {
-  auto& [pending, groups] = threads_[thread];
-  const unsigned complete = groups - std::min(newest, groups);
-  std::size_t made = 0;
-  while (made < pending.size() && pending[made].group < complete) make(pending[made++]);
-  pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(made));
+  const Thread& owner = threads_[thread];
+  const unsigned complete = owner.groups - std::min(newest, owner.groups);
+  std::size_t copies = 0;
+  while (copies < owner.pending.size() && owner.pending[copies].group < complete) ++copies;
+  end(thread, copies);
+}
+
+void AsyncCopies::attach(unsigned thread, const void* barrier) {
+  Thread& owner = threads_[thread];
+  owner.attached.push_back({barrier, owner.ended + owner.pending.size(), race_now(thread)});
+  attached_ = true;
+}
+
+void AsyncCopies::complete(const void* barrier) {
+  if (!attached_) return;
+  for (unsigned thread = 0; thread < threads_.size(); ++thread) {
+    Thread& owner = threads_[thread];
+    for (const Attachment& attachment : owner.attached)
+      if (attachment.barrier == barrier && attachment.copies > owner.ended)
+        end(thread, attachment.copies - owner.ended);
+    owner.attached.erase(std::remove_if(owner.attached.begin(), owner.attached.end(),
+                                        [barrier](const Attachment& known) { return known.barrier == barrier; }),
+                         owner.attached.end());
+  }
 }
 
 void AsyncCopies::finish(unsigned thread) {
-  for (const Copy& copy : threads_[thread].pending) make(copy);
-  threads_[thread].pending.clear();
+  end(thread, threads_[thread].pending.size());
 }
 
-void AsyncCopies::make(const Copy& copy) {
-  race_access(copy.from, copy.copied, Kind::read, copy.pc);
-  race_access(copy.to, copy.bytes, Kind::write, copy.pc);
-  std::memcpy(copy.to, copy.from, copy.copied);
-  std::memset(static_cast<char*>(copy.to) + copy.copied, 0, copy.bytes - copy.copied);
+// For the race detector, a copy that is attached ends when it was attached: that is what those learn who wait for the
+// phase.
+void AsyncCopies::end(unsigned thread, std::size_t copies) {
+  if (!copies) return;
+  Thread& owner = threads_[thread];
+  auto last = owner.pending.begin() + static_cast<std::ptrdiff_t>(copies);
+  auto attachment = owner.attached.begin();
+  for (auto next = owner.pending.begin(); next != last; ++next, ++owner.ended) {
+    if (!next->made) next->copy.make();
+    while (attachment != owner.attached.end() && attachment->copies <= owner.ended) ++attachment;
+    race_copy_ends(thread, next->copy, attachment == owner.attached.end() ? race_now(thread) : attachment->moment);
+  }
+  owner.pending.erase(owner.pending.begin(), last);
 }
 
 void copy_async(void* to, const void* from, std::size_t bytes, std::size_t copied) {
   Worker& worker = *Worker::existing();
-  worker.copies().add(worker.running(), to, from, bytes, copied, __builtin_return_address(0));
-  if (worker.job()->reversed) worker.copies().finish(worker.running());
+  worker.copies().add(worker.running(), {to, from, bytes, copied, __builtin_return_address(0)}, worker.job()->reversed);
 }
 void commit_copies() {
   Worker& worker = *Worker::existing();
@@ -52,9 +94,9 @@ void wait_for_copies(unsigned newest) {
   Worker& worker = *Worker::existing();
   worker.copies().wait(worker.running(), newest);
 }
-void finish_copies() {
+void attach_copies(const void* barrier) {
   Worker& worker = *Worker::existing();
-  worker.copies().finish(worker.running());
+  worker.copies().attach(worker.running(), barrier);
 }
 
 }  // namespace cuda_on_cpu

@@ -18,13 +18,41 @@ namespace cuda_on_cpu {
 constexpr unsigned lanes_of_warp = 32;
 
 struct KnownBlock {
-  std::uint32_t epoch = 0;                          // all accesses of the block in earlier epochs are known
-  std::map<std::uint32_t, std::uint32_t> threads;   // of these threads also what is not later than a time
+  using Times = std::vector<std::uint32_t>;
+  std::uint32_t epoch = 0;         // all accesses of the block in earlier epochs are known
+  std::shared_ptr<Times> threads;  // of each thread also what is not later than a time; shared while nobody changes it
+
+  void join(const KnownBlock& other);
 };
 using Clock = std::map<std::uint32_t, KnownBlock>;  // by the block's number in the grid
 using ClockPointer = std::shared_ptr<Clock>;        // shared while nobody changes it
 
 void join(ClockPointer& into, const ClockPointer& from);
+
+// What goes through fences of one scope.
+struct Channel {
+  ClockPointer fenced;  // what fences so far publish with later atomic writes
+  ClockPointer loaded;  // observed by a load; learned at the next fence
+  ClockPointer relied;  // the same by an update, or before a barrier (Finding::unfenced)
+
+  void join(const Channel& other);
+  void learn(ClockPointer& learned);
+};
+
+// What threads tell each other where they meet.
+struct Knowledge {
+  ClockPointer learned;
+  Channel device, block;
+
+  void join(const Knowledge& other);
+  void pass_barrier();
+};
+
+// A named barrier or an mbarrier. Waiting for a phase tells what arrived in it and nothing of the next one, which other
+// threads may have begun before the waiting one runs again.
+struct Meeting {
+  Knowledge arriving, complete;
+};
 
 struct BlockClock;
 
@@ -33,15 +61,17 @@ struct ThreadClock {
   std::uint32_t number;  // in its block
   std::uint32_t time;
   std::uint32_t seen[lanes_of_warp];  // the time up to which each lane of the warp is known
-  ClockPointer learned;               // through atomics
-  ClockPointer pending;               // read by a relaxed load; learned at the next fence or barrier
-  ClockPointer fence, block_fence;    // what the last fences publish: to the device, to the block
+  Knowledge known;                    // through atomics, and from other warps
 
   std::uint32_t warp() const;
   std::uint32_t lane() const { return number % lanes_of_warp; }
   bool knows(const Access& access) const;
   bool knows_lane(const Access& access, std::uint32_t lane) const;
-  void fence_now(bool block_scope);
+  // Whether it would know the access if it had fenced after an atomic.
+  bool lacks_only_a_fence(const Access& access) const;
+  // Adds what it did and what it knows of its warp and block, and begins a new time.
+  void tell(ClockPointer& into);
+  void fence_now(bool block_scope, bool acquires, bool releases);
 };
 
 struct BlockClock {
@@ -49,12 +79,17 @@ struct BlockClock {
   std::uint32_t epoch = 1;
   std::uint32_t warps = 0;
   std::uint32_t first_warp = 0;
-  bool learned = false;  // whether any thread learned anything through atomics since the last barrier
+  bool differs = false;  // whether any thread's `known` changed since the last barrier
   std::vector<ThreadClock> threads;
+  std::unordered_map<const void*, Meeting> meetings;  // by the barrier
 
   void begin(std::uint32_t number, std::uint32_t threads);
   void barrier();
   void warp_sync(unsigned warp, unsigned lanes);
+  // A relaxed arrival tells what fences published, and a relaxed wait learns at the next fence.
+  void arrive(ThreadClock& thread, const void* barrier, bool relaxed);
+  void complete(const void* barrier);
+  void wait(ThreadClock& thread, const void* barrier, bool relaxed);
 };
 
 inline std::uint32_t ThreadClock::warp() const { return block->first_warp + number / lanes_of_warp; }

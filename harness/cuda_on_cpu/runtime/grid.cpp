@@ -294,7 +294,7 @@ void named_barrier(unsigned number, unsigned count, bool waits, int line) {
   Worker::existing()->named_barrier(number, count, waits, line);
 }
 bool wait_for_phase(int line) { return Worker::existing()->wait_for_phase(line); }
-void mbarrier_changed(bool complete) { Worker::existing()->mbarrier_changed(complete); }
+void mbarrier_changed(const void* complete) { Worker::existing()->mbarrier_changed(complete); }
 void warp_collective(unsigned mask, void* post, WarpOperation operation, const char* name, int line) {
   Worker::existing()->warp_collective(mask, post, operation, name, line);
 }

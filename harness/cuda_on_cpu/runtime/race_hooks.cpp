@@ -1,7 +1,8 @@
 // The functions that code compiled with -fsanitize=thread calls: here they are the race detector's. The code is linked
 // without that flag, so that libtsan is not.
 //
-// The memory orders of atomics tell their scope: sequentially consistent is the device's, acquire-release the block's.
+// The memory orders of atomics tell their scope: sequentially consistent is the device's, acquire-release the block's, and
+// for loads and stores, which cannot have that order, relaxed.
 // A compare-and-swap whose failure order is relaxed is one step of an update that accumulates, and an acquiring load is
 // the step before one, which does not count (atomics.h).
 #include <dlfcn.h>
@@ -30,7 +31,7 @@ void on_atomic(const volatile void* data, std::size_t bytes, Kind kind, int orde
   Access access{};
   access.pc = reinterpret_cast<std::uint64_t>(pc);
   access.kind = kind;
-  access.block_scope = order == __ATOMIC_ACQ_REL;
+  access.block_scope = order == __ATOMIC_ACQ_REL || order == __ATOMIC_RELAXED;
   access.accumulates = accumulates;
   RaceDetector::instance().access(*thread, const_cast<const void*>(data), bytes, access);
 }
@@ -134,8 +135,7 @@ void* __wrap_memset(void* to, int value, std::size_t bytes) {
 }
 
 void __tsan_atomic_thread_fence(int order) {
-  if (cuda_on_cpu::ThreadClock* thread = cuda_on_cpu::race_thread)
-    cuda_on_cpu::RaceDetector::instance().fence(*thread, order == __ATOMIC_ACQ_REL);
+  cuda_on_cpu::race_fence(order == __ATOMIC_ACQ_REL, true, true);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 void __tsan_atomic_signal_fence(int) {}

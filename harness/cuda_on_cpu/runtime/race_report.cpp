@@ -32,7 +32,7 @@ std::string position(std::uint32_t number, const dim3& size) {
 
 std::string side(const Finding::Side& side, const LaunchInfo& info, const std::string& line) {
   return "block " + position(side.block, info.grid) + " thread " + position(side.thread, info.block) + " " +
-         verb(side.kind) + " at " + line;
+         verb(side.kind) + (side.copies ? " by an asynchronous copy at " : " at ") + line;
 }
 
 bool in_own_headers(const std::string& line) {
@@ -92,7 +92,9 @@ std::string RaceDetector::describe(const Finding& finding, const std::string& fi
   if (!finding.first.pc)
     return "uninitialised read of " + where + side(finding.second, *info_, second) + " what nothing wrote";
   return "data race on " + where + side(finding.second, *info_, second) + ", " + side(finding.first, *info_, first) +
-         ", nothing orders them";
+         (finding.in_flight ? ", and the copy was not waited for"
+          : finding.unfenced ? ", only a fence after an atomic can order them"
+                            : ", nothing orders them");
 }
 
 std::string RaceDetector::findings_so_far() {

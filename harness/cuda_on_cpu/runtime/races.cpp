@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::size_t most_findings = 64;
 
-Memory memory_at(std::uintptr_t address) {
-  auto* byte = reinterpret_cast<const char*>(address);
-  if (Worker::existing()->in_shared(byte)) return Memory::shared;
-  return find_allocation(byte).bytes || in_instrumented_module(address) ? Memory::global : Memory::ignored;
-}
-
 std::uint32_t bytes_at(std::uintptr_t address, unsigned count) {
   std::uint32_t bytes = 0;
   std::memcpy(&bytes, reinterpret_cast<const void*>(address), count);
@@ -44,6 +38,12 @@ bool filters_an_update(const Access& read, const Access& update) {
 }
 
 }  // namespace
+
+Memory memory_at(std::uintptr_t address) {
+  auto* byte = reinterpret_cast<const char*>(address);
+  if (Worker::existing()->in_shared(byte)) return Memory::shared;
+  return find_allocation(byte).bytes || in_instrumented_module(address) ? Memory::global : Memory::ignored;
+}
 
 RaceDetector& RaceDetector::instance() {
   static auto* detector = new RaceDetector;  // kernels may run while the process ends
@@ -83,28 +83,16 @@ void RaceDetector::access(ThreadClock& thread, const void* data, std::size_t byt
   access.time = thread.time;
   if (access.kind == Kind::update || access.kind == Kind::atomic_read)
     published_.load(thread, address, access.kind, access.block_scope);
-  while (bytes) {
-    Page& page = shadow_.page(address, memory_at);
-    std::size_t inside = std::min<std::size_t>(bytes, page_bytes - address % page_bytes);
-    if (page.memory != Memory::ignored) {
-      auto aligned = static_cast<unsigned>(__builtin_ctzll(address | inside | 4));
-      if (aligned < page.shift) shadow_.split(page, aligned);
-      std::size_t granule = std::size_t{1} << page.shift;
-      for (std::size_t done = 0; done < inside; done += granule)
-        check(thread, page, page.cells[(address + done) % page_bytes >> page.shift], address + done, access);
-    }
-    address += inside;
-    bytes -= inside;
-  }
+  for_each_cell(data, bytes, [&](Page& page, Cell& cell, std::uintptr_t at) { check(thread, page, cell, at, access); });
   if (access.kind == Kind::update || access.kind == Kind::atomic_write)
-    published_.store(thread, reinterpret_cast<std::uintptr_t>(data), access.kind, access.block_scope);
+    published_.store(thread, address, access.kind, access.block_scope);
 }
 
 void RaceDetector::check(ThreadClock& thread, Page& page, Cell& cell, std::uintptr_t address, const Access& access) {
   if (cell.others) {
     const Access& last = shadow_.node(cell.others).access;
     if (last.pc == access.pc && last.warp == access.warp && last.epoch == access.epoch && last.time == access.time &&
-        last.kind == access.kind && (last.lanes & access.lanes))
+        last.kind == access.kind && last.in_flight == access.in_flight && (last.lanes & access.lanes))
       return;
   }
   if (page.memory == Memory::shared) {  // what an earlier block left there is not this block's
@@ -125,7 +113,7 @@ void RaceDetector::check(ThreadClock& thread, Page& page, Cell& cell, std::uintp
   bool reads = access.kind != Kind::write && access.kind != Kind::atomic_write;
   if (reads && !is_written(cell)) check_initialised(thread, page, address, access);
 
-  bool raced = cell.write.pc && !thread.knows(cell.write);
+  bool raced = cell.write.pc && (cell.write.in_flight || !thread.knows(cell.write));
   if (raced) report(thread, cell.write, access, address, page, cell.before);
   bool knows_newest = knows_newest_update(thread, cell);
   for (std::uint32_t index = cell.others; index; index = shadow_.node(index).next) {
@@ -133,7 +121,7 @@ void RaceDetector::check(ThreadClock& thread, Page& page, Cell& cell, std::uintp
     if (knows_newest && is_atomic(other.kind) && !other.block_scope) continue;
     bool scopes = (access.block_scope || other.block_scope) && (writes(access.kind) || writes(other.kind)) &&
                   other.warp - thread.block->first_warp >= thread.block->warps;
-    if ((scopes || conflict(other.kind, access.kind)) && !thread.knows(other))
+    if ((scopes || conflict(other.kind, access.kind)) && (other.in_flight || !thread.knows(other)))
       report(thread, other, access, address, page, 0);
   }
   if (access.kind != Kind::write) return remember(thread, cell, access);
@@ -166,7 +154,7 @@ void RaceDetector::check_initialised(ThreadClock& thread, const Page& page, std:
   std::uint64_t unwritten = page.memory == Memory::shared ? Worker::existing()->shared_poison() : plain_poison;
   // All four bytes, because one or two of them can be a value that was written.
   if (find_unpoisoned(reinterpret_cast<const void*>(address & ~std::uintptr_t{3}), 4, unwritten)) return;
-  Finding::Side side{access.pc, access.kind, thread.block->number, thread.number};
+  Finding::Side side{access.pc, access.kind, thread.block->number, thread.number, access.in_flight != 0};
   add({{}, side, Worker::existing()->name_memory(reinterpret_cast<const void*>(address)), false, false});
 }
 
@@ -183,11 +171,11 @@ void RaceDetector::remember(ThreadClock& thread, Cell& cell, const Access& acces
     Access& other = shadow_.node(index).access;
     bool same_warp = other.warp == access.warp;
     if (same_warp && other.epoch == access.epoch && other.time == access.time && other.kind == access.kind &&
-        other.pc == access.pc) {
+        other.pc == access.pc && other.in_flight == access.in_flight) {
       other.lanes |= access.lanes;
       return;
     }
-    if (covers(access.kind, other.kind) && thread.knows(other)) {
+    if (covers(access.kind, other.kind) && !other.in_flight && !access.in_flight && thread.knows(other)) {
       *link = shadow_.node(index).next;
       shadow_.node(index).next = 0;
       shadow_.release(index);
@@ -223,18 +211,25 @@ void RaceDetector::remember(ThreadClock& thread, Cell& cell, const Access& acces
 void RaceDetector::report(ThreadClock& thread, const Access& first, const Access& second, std::uintptr_t address,
                           const Page& page, std::uint32_t before) {
   std::uint32_t lanes = first.lanes;
-  while (lanes & (lanes - 1) && thread.knows_lane(first, static_cast<std::uint32_t>(__builtin_ctz(lanes))))
+  while (lanes & (lanes - 1) && !first.in_flight && thread.knows_lane(first, static_cast<std::uint32_t>(__builtin_ctz(lanes))))
     lanes &= lanes - 1;
   std::uint32_t warps = thread.block->warps;
   auto lane = static_cast<std::uint32_t>(__builtin_ctz(lanes));
   Finding finding;
-  finding.first = {first.pc, first.kind, first.warp / warps, first.warp % warps * lanes_of_warp + lane};
-  finding.second = {second.pc, second.kind, thread.block->number, thread.number};
+  bool copies = second.in_flight && writes(second.kind);
+  finding.first = {first.pc, first.kind, first.warp / warps, first.warp % warps * lanes_of_warp + lane,
+                   first.in_flight != 0};
+  finding.second = {second.pc, second.kind, thread.block->number, thread.number, second.in_flight != 0};
+  finding.in_flight = first.in_flight;
   finding.filters = filters_an_update(first, second) || filters_an_update(second, first);
   unsigned bytes = 1u << page.shift;
-  bool decided_later = second.kind == Kind::write && !(is_atomic(first.kind) && writes(first.kind));
+  bool decided_later = !copies && second.kind == Kind::write && !(is_atomic(first.kind) && writes(first.kind));
   std::uint32_t now = bytes_at(address, bytes), mask = bytes == 4 ? ~0u : (1u << 8 * bytes) - 1;
+  finding.unfenced = !first.in_flight && thread.lacks_only_a_fence(first);
   finding.changes = !decided_later && !(first.kind == Kind::write && !writes(second.kind) && now == (before & mask));
+  // The data of copies arrive later, or have arrived.
+  if (copies) finding.changes = second.replaces;
+  if (first.in_flight && first.replaces) finding.changes = true;
   auto index = add(std::move(finding));
   if (index == most_findings) return;
   if (findings_[index].memory.empty())
@@ -259,7 +254,7 @@ std::size_t RaceDetector::add(Finding finding) {
     Finding& known = findings_[i];
     bool same = known.first.is_like(finding.first) && known.second.is_like(finding.second);
     if (!same && !(known.first.is_like(finding.second) && known.second.is_like(finding.first))) continue;
-    if (finding.changes && !known.changes) {
+    if (finding.grade() > known.grade()) {
       finding.memory = std::move(known.memory);
       known = std::move(finding);
     }
@@ -271,32 +266,27 @@ std::size_t RaceDetector::add(Finding finding) {
 }
 
 bool RaceDetector::is_wrong(const Finding& finding) const {
-  if (!finding.filters) return finding.changes;
+  if (!finding.filters || finding.unfenced) return finding.grade() == 2;
   std::uint64_t read = finding.first.kind == Kind::read ? finding.first.pc : finding.second.pc;
   return finding.changes && std::find(filters_.begin(), filters_.end(), read) == filters_.end();
 }
 
-void RaceDetector::release(ThreadClock& thread, const void* key) {
-  ClockPointer fence = thread.block_fence;
-  thread.fence_now(true);
-  published_.store(thread, reinterpret_cast<std::uintptr_t>(key), Kind::update, true);
-  thread.block_fence = fence;
+void race_begin_phases(const void* barrier) {
+  if (race_thread) race_thread->block->meetings.erase(barrier);
+}
+void race_arrive(const void* barrier, bool relaxed) {
+  if (race_thread) race_thread->block->arrive(*race_thread, barrier, relaxed);
+}
+void race_wait(const void* barrier, bool relaxed) {
+  if (race_thread) race_thread->block->wait(*race_thread, barrier, relaxed);
+}
+void race_fence(bool block_scope, bool acquires, bool releases) {
+  if (race_thread) RaceDetector::instance().fence(*race_thread, block_scope, acquires, releases);
 }
 
-void RaceDetector::acquire(ThreadClock& thread, const void* key) {
-  published_.load(thread, reinterpret_cast<std::uintptr_t>(key), Kind::update, true);
-}
-
-void race_release(const void* key) {
-  if (race_thread) RaceDetector::instance().release(*race_thread, key);
-}
-void race_acquire(const void* key) {
-  if (race_thread) RaceDetector::instance().acquire(*race_thread, key);
-}
-
-void RaceDetector::fence(ThreadClock& thread, bool block_scope) {
+void RaceDetector::fence(ThreadClock& thread, bool block_scope, bool acquires, bool releases) {
   if (!pending_.empty()) settle();
-  thread.fence_now(block_scope);
+  thread.fence_now(block_scope, acquires, releases);
 }
 
 }  // namespace cuda_on_cpu

@@ -12,10 +12,12 @@
 // The detector is used by one OS thread at a time: blocks run one after the other while it is on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "async_copies.h"
 #include "clocks.h"
 #include "cuda_on_cpu/runtime.h"
 #include "shadow.h"
@@ -28,12 +30,21 @@ struct Finding {
     std::uint64_t pc;
     Kind kind;
     std::uint32_t block, thread;
+    bool copies;  // asynchronously
     bool is_like(const Side& other) const { return pc == other.pc && kind == other.kind; }
   };
   Side first, second;  // an uninitialised read has no first one
   std::string memory;  // "`out` (global)"
   bool changes;        // whether other bytes were written, or a result can change
   bool filters;        // a plain read against an update that has no effect when it is repeated, such as atomicMax
+  // Whether a fence after an atomic would order them. PTX wants that fence. But popular kernels lack it, among them
+  // NVIDIA's own sample of a sum in one pass, and the hardware does not run later loads ahead of an atomic whose result
+  // they depend on. So it is a note.
+  bool unfenced = false;
+
+  bool in_flight = false;  // whether the first one is a copy that was not waited for
+
+  int grade() const { return unfenced ? 0 : changes ? 2 : 1; }
 };
 
 class RaceDetector {
@@ -51,9 +62,9 @@ class RaceDetector {
 
   void grid_barrier();
   void access(ThreadClock& thread, const void* data, std::size_t bytes, Access access);
-  void fence(ThreadClock& thread, bool block_scope);
-  void release(ThreadClock& thread, const void* key);
-  void acquire(ThreadClock& thread, const void* key);
+  void fence(ThreadClock& thread, bool block_scope, bool acquires, bool releases);
+  void start_copy(ThreadClock& thread, const AsyncCopy& copy);
+  void end_copy(ThreadClock& thread, const AsyncCopy& copy, Moment moment);
 
  private:
   struct Pending {
@@ -67,6 +78,9 @@ class RaceDetector {
     std::uint64_t pc;
   };
 
+  // Calls `visit(page, cell, address)` for each granule of memory that is looked at.
+  template <class Visit>
+  void for_each_cell(const void* data, std::size_t bytes, Visit visit);
   void check(ThreadClock& thread, Page& page, Cell& cell, std::uintptr_t address, const Access& access);
   bool is_written(const Cell& cell);
   bool knows_newest_update(const ThreadClock& thread, const Cell& cell);
@@ -93,11 +107,36 @@ class RaceDetector {
   std::string notes_;
 };
 
+Memory memory_at(std::uintptr_t address);
+
+template <class Visit>
+void RaceDetector::for_each_cell(const void* data, std::size_t bytes, Visit visit) {
+  auto address = reinterpret_cast<std::uintptr_t>(data);
+  while (bytes) {
+    Page& page = shadow_.page(address, memory_at);
+    std::size_t inside = std::min<std::size_t>(bytes, page_bytes - address % page_bytes);
+    if (page.memory != Memory::ignored) {
+      auto aligned = static_cast<unsigned>(__builtin_ctzll(address | inside | 4));
+      if (aligned < page.shift) shadow_.split(page, aligned);
+      std::size_t granule = std::size_t{1} << page.shift;
+      for (std::size_t done = 0; done < inside; done += granule)
+        visit(page, page.cells[(address + done) % page_bytes >> page.shift], address + done);
+    }
+    address += inside;
+    bytes -= inside;
+  }
+}
+
 // The CUDA thread that runs on this OS thread, or null where races are not looked for.
 extern CUDA_ON_CPU_TLS ThreadClock* race_thread;
 
 // For accesses that the runtime makes for a thread. `pc` is where the source asked for them.
 void race_access(const void* data, std::size_t bytes, Kind kind, void* pc);
+
+// Copies by threads of the running block. They read and write at some time between their start and their end.
+void race_copy_starts(std::uint32_t thread, const AsyncCopy& copy);
+void race_copy_ends(std::uint32_t thread, const AsyncCopy& copy, Moment moment);
+Moment race_now(std::uint32_t thread);
 
 // Modules that are instrumented: their global variables are global memory.
 void add_instrumented_module(const void* code);

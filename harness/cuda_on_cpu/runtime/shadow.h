@@ -25,6 +25,8 @@ struct Access {
   Kind kind : 8;
   std::uint8_t block_scope : 1;    // an atomic that is one for its own block only
   std::uint8_t accumulates : 1;    // an update whose result depends on how often it runs, such as atomicAdd
+  std::uint8_t in_flight : 1;      // by an asynchronous copy that was not waited for: no thread knows it, not even its own
+  std::uint8_t replaces : 1;       // by a copy of other bytes than there were
   std::uint32_t warp = 0;          // counted over the whole grid
   std::uint32_t lanes = 0;
   std::uint32_t epoch = 0;         // how many barriers the block had passed

@@ -274,9 +274,14 @@ void Worker::named_barrier(unsigned number, unsigned count, bool waits, int line
     fail("invalid barrier" + where + ": " + std::to_string(count) + " threads are expected, but those that arrived " +
          "before expect " + std::to_string(barrier.count));
   barrier.count = count;
-  race_release(&barrier);
+  race_arrive(&barrier, false);
   if (++barrier.arrived == count) {
-    for (unsigned thread : barrier.waiting) make_ready(thread);
+    if (job_->races) clock_.complete(&barrier);
+    for (unsigned thread : barrier.waiting) {
+      if (job_->races) clock_.wait(clock_.threads[thread], &barrier, false);
+      make_ready(thread);
+    }
+    if (waits) race_wait(&barrier, false);
     barrier = {};
     progress_ = true;
   } else if (waits) {
@@ -285,7 +290,6 @@ void Worker::named_barrier(unsigned number, unsigned count, bool waits, int line
     barrier.waiting.push_back(running_);
     park();
   }
-  if (waits) race_acquire(&barrier);
 }
 
 bool Worker::wait_for_phase(int line) {
@@ -297,9 +301,12 @@ bool Worker::wait_for_phase(int line) {
   return self.result;
 }
 
-void Worker::mbarrier_changed(bool complete) {
+void Worker::mbarrier_changed(const void* complete) {
   progress_ = true;
-  if (complete) wake_phase_waiters(true);
+  if (!complete) return;
+  copies_.complete(complete);
+  if (job_->races) clock_.complete(complete);
+  wake_phase_waiters(true);
 }
 
 // Those who wait look again. `complete` is false if no thread can run: one of them may have to do something else first.

@@ -51,7 +51,7 @@ class Worker {
   int block_barrier(BlockBarrier kind, int value, int line);
   void named_barrier(unsigned number, unsigned count, bool waits, int line);
   bool wait_for_phase(int line);
-  void mbarrier_changed(bool complete);
+  void mbarrier_changed(const void* complete);
   void warp_collective(unsigned mask, void* post, WarpOperation operation, const char* name, int line);
   unsigned active_mask(int line);
   unsigned lane() const { return running_ & 31; }

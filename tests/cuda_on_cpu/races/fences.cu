@@ -10,6 +10,7 @@ KERNEL(last_block) {
     last = atomicAdd(scratch, 1) == gridDim.x - 1;
   }
   __syncthreads();
+  if (fixed) __threadfence();
   if (last && t < gridDim.x) out[64 + t] = out[t];  // @last_block
 }
 PLANT(last_block)
@@ -25,6 +26,7 @@ KERNEL(other_threads) {
     last = atomicAdd(scratch, 1) == gridDim.x - 1;
   }
   __syncthreads();
+  __threadfence();
   if (last && t == 0)
     for (int i = 0; i < 256; ++i) out[512] += out[i];  // @other_threads
 }
@@ -42,6 +44,7 @@ KERNEL(fence_of_a_block) {
     last = atomicAdd(scratch, 1) == gridDim.x - 1;
   }
   __syncthreads();
+  __threadfence();
   if (last && t < gridDim.x) out[64 + t] = out[t];  // @fence_of_a_block
 }
 PLANT(fence_of_a_block)

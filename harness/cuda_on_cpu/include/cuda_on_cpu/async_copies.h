@@ -14,7 +14,7 @@ void copy_async(void* to, const void* from, std::size_t bytes, std::size_t copie
 void commit_copies();
 // Waits for all groups except the newest ones.
 void wait_for_copies(unsigned newest);
-// Waits for all copies, also those of no group.
-void finish_copies();
+// The thread's copies so far, also those of no group, end with the current phase of an mbarrier.
+void attach_copies(const void* barrier);
 
 }  // namespace cuda_on_cpu

@@ -34,43 +34,58 @@ struct Values {
   T value[count];
 };
 
-// `strong` accesses of one value are atomic.
-template <class T, int count, bool strong>
+// A fence, or the half of one that belongs to an acquire or a release.
+CUDA_ON_CPU_UNSEEN void fence(bool block_scope, bool acquires, bool releases) {
+  race_fence(block_scope, acquires, releases);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+// Whether an access is weak, or an atomic one of this scope. The elements of a vector are accesses of their own.
+enum class Strength { weak, block, device };
+constexpr int order_of(Strength strength) { return strength == Strength::block ? __ATOMIC_RELAXED : __ATOMIC_SEQ_CST; }
+
+template <class T, int count, Strength strength>
 CUDA_ON_CPU_INLINE Values<T, count> load(const char* address) {
   require_aligned(address, sizeof(T) * count);
   Values<T, count> values;
-  if constexpr (strong && count == 1)
-    values.value[0] = bits_as<T>(__atomic_load_n(reinterpret_cast<const BitsOf<T>*>(address), __ATOMIC_SEQ_CST));
-  else
+  if constexpr (strength == Strength::weak)
     __builtin_memcpy(&values, address, sizeof values);
+  else
+    for (int i = 0; i < count; ++i)
+      values.value[i] = bits_as<T>(__atomic_load_n(reinterpret_cast<const BitsOf<T>*>(address) + i, order_of(strength)));
   return values;
 }
-template <class T, int count, bool strong>
+template <class T, int count, Strength strength>
 CUDA_ON_CPU_INLINE void store(char* address, Values<T, count> values) {
   require_aligned(address, sizeof(T) * count);
-  if constexpr (strong && count == 1)
-    __atomic_store_n(reinterpret_cast<BitsOf<T>*>(address), bits_as<BitsOf<T>>(values.value[0]), __ATOMIC_SEQ_CST);
-  else
+  if constexpr (strength == Strength::weak)
     __builtin_memcpy(address, &values, sizeof values);
+  else
+    for (int i = 0; i < count; ++i)
+      __atomic_store_n(reinterpret_cast<BitsOf<T>*>(address) + i, bits_as<BitsOf<T>>(values.value[i]), order_of(strength));
 }
+
+// The memory order of an update tells its scope (race_hooks.cpp).
+template <bool block>
+constexpr int update_order = block ? __ATOMIC_ACQ_REL : __ATOMIC_SEQ_CST;
 
 template <class T, int count>
 inline T* target(char* address) {
   require_aligned(address, sizeof(T) * count);
   return reinterpret_cast<T*>(address);
 }
-template <class T>
+template <bool block, class T>
 CUDA_ON_CPU_INLINE T atomic_add(T* at, T value) {
-  return atomic_update(at, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED, [value](T old) {
+  return atomic_update(at, update_order<block>, __ATOMIC_RELAXED, [value](T old) {
     if constexpr (is_pair<T>) return __hadd2(old, value);
     else if constexpr (is_small<T>) return __hadd(old, value);
     else return static_cast<T>(old + value);
   });
 }
-#define CUDA_ON_CPU_ATOMIC_PTX(NAME, AGAIN, RESULT)                                               \
-  template <class T>                                                                              \
-  CUDA_ON_CPU_INLINE T atomic_##NAME(T* at, T value) {                                            \
-    return atomic_update(at, __ATOMIC_SEQ_CST, AGAIN, [value]([[maybe_unused]] T old) { return RESULT; }); \
+#define CUDA_ON_CPU_ATOMIC_PTX(NAME, AGAIN, RESULT)                                                           \
+  template <bool block, class T>                                                                              \
+  CUDA_ON_CPU_INLINE T atomic_##NAME(T* at, T value) {                                                        \
+    return atomic_update(at, update_order<block>, AGAIN, [value]([[maybe_unused]] T old) { return RESULT; }); \
   }
 CUDA_ON_CPU_ATOMIC_PTX(min, __ATOMIC_ACQUIRE, ptx::min<T>(old, value))
 CUDA_ON_CPU_ATOMIC_PTX(max, __ATOMIC_ACQUIRE, ptx::max<T>(old, value))
@@ -81,9 +96,9 @@ CUDA_ON_CPU_ATOMIC_PTX(inc, __ATOMIC_RELAXED, static_cast<T>(old >= value ? 0 : 
 CUDA_ON_CPU_ATOMIC_PTX(dec, __ATOMIC_RELAXED, static_cast<T>(old == 0 || old > value ? value : old - 1))
 CUDA_ON_CPU_ATOMIC_PTX(exch, __ATOMIC_RELAXED, value)
 #undef CUDA_ON_CPU_ATOMIC_PTX
-template <class T>
+template <bool block, class T>
 CUDA_ON_CPU_INLINE T atomic_cas(T* at, T compare, T value) {
-  return atomic_compare_swap(at, __ATOMIC_SEQ_CST, compare, value);
+  return atomic_compare_swap(at, update_order<block>, compare, value);
 }
 
 CUDA_ON_CPU_INLINE void copy_async(

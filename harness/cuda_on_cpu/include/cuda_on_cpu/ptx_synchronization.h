@@ -75,14 +75,15 @@ CUDA_ON_CPU_UNSEEN Phase& phase_at(std::uint64_t address, int line) {
 CUDA_ON_CPU_UNSEEN void complete_phase(Phase& phase) {
   const bool complete = phase.pending == 0 && phase.bytes == 0;
   if (complete) phase.odd ^= 1, phase.pending = phase.expected;
-  mbarrier_changed(complete);
+  mbarrier_changed(complete ? &phase : nullptr);
 }
 
 CUDA_ON_CPU_UNSEEN void mbarrier_init(std::uint64_t address, std::uint32_t count, int line = __builtin_LINE()) {
   require_aligned(shared(address), 8);
   if (count == 0 || count >= 1u << 20) refuse("an mbarrier expects 1 to 1048575 arrivals", "mbarrier.init", line);
   *reinterpret_cast<Phase*>(shared(address)) = {0, count, count, 0, Phase::mark};
-  mbarrier_changed(false);
+  race_begin_phases(shared(address));
+  mbarrier_changed(nullptr);
 }
 CUDA_ON_CPU_UNSEEN void mbarrier_invalidate(std::uint64_t address, int line = __builtin_LINE()) {
   phase_at(address, line).initialised = 0;
@@ -92,10 +93,10 @@ CUDA_ON_CPU_UNSEEN void mbarrier_expect(std::uint64_t address, std::uint32_t byt
 }
 // Gives the state of the phase before the arrival.
 CUDA_ON_CPU_UNSEEN std::uint64_t mbarrier_arrive(
-    std::uint64_t address, std::uint32_t count, std::uint32_t bytes, int line = __builtin_LINE()) {
+    std::uint64_t address, std::uint32_t count, std::uint32_t bytes, bool relaxed, int line = __builtin_LINE()) {
   Phase& phase = phase_at(address, line);
   const Phase before = phase;
-  race_release(&phase);
+  race_arrive(&phase, relaxed);
   if (count > phase.pending) refuse("more arrivals than the mbarrier expects", "mbarrier.arrive", line);
   phase.bytes += bytes;
   phase.pending -= count;
@@ -105,19 +106,19 @@ CUDA_ON_CPU_UNSEEN std::uint64_t mbarrier_arrive(
 // The thread's copies that are under way count as one more arrival, or without `counted` as an expected one.
 template <bool counted>
 CUDA_ON_CPU_UNSEEN void arrive_after_copies(std::uint64_t address, int line = __builtin_LINE()) {
-  finish_copies();
-  if (counted) phase_at(address, line);
-  else mbarrier_arrive(address, 1, 0, line);
+  attach_copies(&phase_at(address, line));
+  if (counted) race_arrive(&phase_at(address, line), false);
+  else mbarrier_arrive(address, 1, 0, false, line);
 }
 // `which` is the parity of a phase, or the state that an arrival gave. Other threads run until the phase is complete.
 // False if that takes this thread.
-template <bool parity>
+template <bool parity, bool relaxed>
 CUDA_ON_CPU_UNSEEN bool mbarrier_wait(
     std::uint64_t address, std::conditional_t<parity, std::uint32_t, std::uint64_t> which, int line = __builtin_LINE()) {
   bool waits = true;
   while (waits && phase_at(address, line).odd == (which & 1)) waits = wait_for_phase(line);
   const bool complete = phase_at(address, line).odd != (which & 1);
-  if (complete) race_acquire(shared(address));
+  if (complete) race_wait(shared(address), relaxed);
   return complete;
 }
 

@@ -67,18 +67,20 @@ void named_barrier(unsigned number, unsigned count, bool waits, int line);
 
 // Lets other threads run until some mbarrier's phase is complete. False if no other thread can run.
 bool wait_for_phase(int line);
-// Tells the threads that wait that an mbarrier changed, and whether its phase is complete.
-void mbarrier_changed(bool complete);
+// Tells the threads that wait that an mbarrier changed. `complete` is the mbarrier if its phase is, else null.
+void mbarrier_changed(const void* complete);
 
 // The lanes of a warp that meet run `operation` once, on what each of them posted (null for lanes that take no part).
 // No operation is __syncwarp: it alone orders the lanes' memory accesses.
 using WarpOperation = void (*)(unsigned lanes, void* const* posts);
 void warp_collective(unsigned mask, void* post, WarpOperation operation, const char* name, int line);
 
-// For the race detector: what a thread did before it releases `key` is ordered before what a thread of its block does
-// after it acquires it.
-void race_release(const void* key);
-void race_acquire(const void* key);
+// For the race detector: what a thread did before it arrives at a barrier is ordered before what a thread of its block
+// does after it waited for this phase of the barrier, unless one of them is relaxed.
+void race_begin_phases(const void* barrier);
+void race_arrive(const void* barrier, bool relaxed);
+void race_wait(const void* barrier, bool relaxed);
+void race_fence(bool block_scope, bool acquires, bool releases);
 
 // The lanes of this warp that reach this line together.
 unsigned active_mask(int line);
