@@ -175,7 +175,7 @@ def test_a_response_without_code_is_invalid_at_the_shape_that_it_would_have_been
 
 FEEDBACK = {
     "syntax": ("def f(:", "SyntaxError: invalid syntax (syntax.py, line 1)"),
-    "missing": ("import no_such_module", "No module named 'no_such_module' (missing.py, line 1); install it, or do"),
+    "missing": ("import no_such_module", "No module named 'no_such_module' (missing.py, line 1); install it, or"),
     "raises": ("1 / 0", "ZeroDivisionError: division by zero (raises.py, line 1)"),
     "without": ("x = 1", "no class ModelNew; define a torch.nn.Module of this name at the top level"),
     "no_module": ("class ModelNew: pass", "ModelNew is not a torch.nn.Module; define a torch.nn.Module"),

@@ -97,7 +97,7 @@ SOLUTIONS: Mapping[str, tuple[str, str, str]] = {
                    "failed", "undefined symbol at::cuda::nowhere(int): it is declared, but not defined"),
     "raises": (solution(init="1 / 0"), "failed", "ZeroDivisionError"),
     "no_class": ("x = 1", "failed", "no class ModelNew"),
-    "leaves": (solution("sys.exit(3)"), "failed", "exit status 3"),
+    "leaves": (solution("sys.exit(3)"), "failed", "status 3"),
 }
 
 

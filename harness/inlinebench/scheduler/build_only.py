@@ -16,7 +16,7 @@ from types import TracebackType
 from inlinebench.compile import driver, toolchain
 from inlinebench.compile.architecture import in_order
 from inlinebench.compile.service import BuildService
-from inlinebench.devices.gpu.target import GpuTarget
+from inlinebench.devices.targets import target_for
 from inlinebench.messages import Evaluate, Init, ProblemAt
 from inlinebench.records.errors import UsageError
 from inlinebench.records.options import Options
@@ -63,7 +63,8 @@ class BuildOnly:
             settings = replace(settings_for(options), device="cpu")
             self._worker.open(settings)
             self._service = BuildService(
-                options.cache, GpuTarget(self.architectures), options.build_timeout, options.jobs, options.full_headers,
+                options.cache, target_for(self.architectures), options.build_timeout, options.jobs,
+                options.full_headers,
                 sandbox=sandbox_of_builds(settings), cache_limit=options.cache_limit * 2**30, written=written(options),
             )
         except BaseException:
