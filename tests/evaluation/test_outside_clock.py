@@ -12,7 +12,7 @@ import torch
 
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity import outside_clock as module
-from inlinebench.evaluation.integrity.outside_clock import OutsideClock, Request
+from inlinebench.evaluation.integrity.outside_clock import HeldRequest, OutsideClock
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.probe.probe import run_probe
 from inlinebench.problem.probe.records import ProbeResult
@@ -160,7 +160,7 @@ class Session:
         self.inputs, _ = self.workload.draw(0, 1, Variant.PLAIN)
 
     def time(self, on_host: bool = False) -> float | None:
-        request = Request("hold", 0, self.inputs, ("calls",), on_host, {"set": 0})
+        request = HeldRequest("hold", 0, self.inputs, ("calls",), on_host, {"set": 0})
         return self.outside.time(request, read_held)[0]
 
 
@@ -182,12 +182,21 @@ def test_all_that_a_call_writes_is_copied_between_the_stamps(session: Session, o
                                    "move 20", "move 12", "move 16", "end"]
 
 
-def test_nothing_is_written_for_a_call_that_has_begun_by_itself(session: Session) -> None:
-    session.process.dawdles = True
+@pytest.mark.parametrize("why", ["its flag", "the judge's clock"])
+def test_nothing_is_written_for_a_call_that_has_begun_by_itself(
+    session: Session, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    session.process.dawdles = why == "its flag"
+    monkeypatch.setattr(module, "HELD_MS", module.HELD_MS if session.process.dawdles else 0.0)
     before = [tensor.clone() for tensor in session.workload.inputs(0)]
     assert session.time() is None
     assert session.clock.steps == []
     assert all(map(torch.equal, before, session.workload.inputs(0)))
+
+
+def test_a_call_on_the_host_counts_whatever_its_flag_says(session: Session) -> None:
+    session.process.dawdles = True
+    assert session.time(on_host=True) == 0.25
 
 
 def test_an_output_in_the_judges_buffers_is_read_there(session: Session) -> None:

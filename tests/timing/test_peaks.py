@@ -30,7 +30,7 @@ from inlinebench.timing.profile import Activity
 Value = TypeVar("Value")
 CPU = torch.device("cpu")
 TINY = Sizes(copy_bytes=4096, side=16, double_side=8)
-H100 = Peaks(4.9e12, 3e12, {"float32": 5e13, "tf32": 4e14, "float16": 7.5e14, "bfloat16": 7.8e14, "float64": 6e13})
+H100 = Peaks(4.9e12, {"float32": 5e13, "tf32": 4e14, "float16": 7.5e14, "bfloat16": 7.8e14, "float64": 6e13})
 KEY = PeaksKey(uuid="8c5d-0001", gpu="Some GPU", torch="2.13.0", driver="580.1", max_sm_mhz=1980, power_w=700)
 
 ORDER = ("float64", "float32", "tf32", "bfloat16")
@@ -60,7 +60,6 @@ class FakeClock(CpuClock):
 def test_a_copy_counts_reads_and_writes_and_a_product_two_operations_per_term() -> None:
     peaks = measure(FakeClock(2.0), CPU, TINY)
     assert peaks.copy_bytes_s == pytest.approx(2 * 4096 / 2e-3)
-    assert peaks.read_bytes_s == pytest.approx(4096 / 2e-3)
     assert peaks.matmul == pytest.approx({
         "float32": 2 * 16**3 / 2e-3, "tf32": 2 * 16**3 / 2e-3, "float16": 2 * 16**3 / 2e-3,
         "bfloat16": 2 * 16**3 / 2e-3, "float64": 2 * 8**3 / 2e-3,
@@ -77,7 +76,7 @@ def test_the_best_repetition_of_the_best_method_counts() -> None:
 def test_slow_work_is_repeated_less() -> None:
     clock = FakeClock(1e3)
     measure(clock, CPU, TINY)
-    assert len(clock.tf32) == 2 * 7  # two methods for each of five products, the copy and the read, once
+    assert len(clock.tf32) == 2 * 6  # two methods for each of five products and the copy, once
 
 
 @pytest.fixture
@@ -99,7 +98,7 @@ def test_tf32_is_on_for_its_own_products_only_and_then_restored(
     clock = FakeClock(1.0)
     measure(clock, CPU, TINY)
     each = 2 * REPEATS
-    assert clock.tf32 == [False] * each + [True] * each + [False] * 3 * each + [found] * 2 * each
+    assert clock.tf32 == [False] * each + [True] * each + [False] * 3 * each + [found] * each
     assert torch.backends.cuda.matmul.allow_tf32 is found
 
 
@@ -149,7 +148,7 @@ def test_sizes_fit_into_half_of_the_free_memory(free: int) -> None:
 
 def test_float32_takes_the_best_of_its_own_units_and_split_operands() -> None:
     def rate(**speeds: float) -> tuple[float, str]:
-        found = Peaks(1.0, 1.0, {"float32": 10.0, **speeds}).fastest("float32")
+        found = Peaks(1.0, {"float32": 10.0, **speeds}).fastest("float32")
         assert found is not None
         return found.flops_s, found.method
 
@@ -167,16 +166,16 @@ def test_an_unmeasured_accuracy_has_no_rate(accuracy: str) -> None:
 
 @given(kinds)
 def test_lower_accuracy_is_never_slower(matmul: dict[str, float]) -> None:
-    peaks = Peaks(1.0, 1.0, matmul)
+    peaks = Peaks(1.0, matmul)
     rates = [found.flops_s if (found := peaks.fastest(name)) else 0.0 for name in ORDER]
     assert rates == sorted(rates)
 
 
 @given(kinds, st.sampled_from(sorted(METHODS)), speeds)
 def test_a_faster_unit_never_slows_an_accuracy_down(matmul: dict[str, float], kind: str, speed: float) -> None:
-    faster = Peaks(1.0, 1.0, {**matmul, kind: max(speed, matmul.get(kind, 0.0))})
+    faster = Peaks(1.0, {**matmul, kind: max(speed, matmul.get(kind, 0.0))})
     for accuracy in METHODS:
-        if (before := Peaks(1.0, 1.0, matmul).fastest(accuracy)) is not None:
+        if (before := Peaks(1.0, matmul).fastest(accuracy)) is not None:
             after = faster.fastest(accuracy)
             assert after is not None and after.flops_s >= before.flops_s
 
@@ -184,21 +183,19 @@ def test_a_faster_unit_never_slows_an_accuracy_down(matmul: dict[str, float], ki
 @pytest.mark.parametrize("speed", [0.0, -1.0, math.nan, math.inf, 3, True, "fast", None])
 def test_invalid_speeds_raise(speed: object) -> None:
     with pytest.raises(ValueError, match="not a positive finite speed"):
-        Peaks(speed, 1.0, {})  # type: ignore[arg-type]
+        Peaks(speed, {})  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="not a positive finite speed"):
-        Peaks(1.0, speed, {})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="not a positive finite speed"):
-        Peaks(1.0, 1.0, {"float32": speed})  # type: ignore[dict-item]
+        Peaks(1.0, {"float32": speed})  # type: ignore[dict-item]
 
 
 def test_an_unknown_kind_raises() -> None:
     with pytest.raises(ValueError, match="int8"):
-        Peaks(1.0, 1.0, {"int8": 1.0})
+        Peaks(1.0, {"int8": 1.0})
 
 
 def test_peaks_are_formatted_in_one_line() -> None:
     assert str(H100) == (
-        "copy 4900 GB/s read and written, read 3000 GB/s, float64 60 TFLOP/s, "
+        "copy 4900 GB/s read and written, float64 60 TFLOP/s, "
         "float32 250 TFLOP/s (3 products of float16), tf32 750 TFLOP/s (float16), float16 750 TFLOP/s, "
         "bfloat16 780 TFLOP/s, empty kernel: unknown"
     )
@@ -306,8 +303,8 @@ def test_stored_peaks_are_read_back_unchanged(
     tmp_path_factory: pytest.TempPathFactory, matmul: dict[str, float], copied: float, null_ms: float | None
 ) -> None:
     folder = tmp_path_factory.mktemp("peaks")
-    cached(folder, KEY, lambda: Peaks(copied, copied, matmul, null_ms))
-    assert cached(folder, KEY, never) == Peaks(copied, copied, matmul, null_ms)
+    cached(folder, KEY, lambda: Peaks(copied, matmul, null_ms))
+    assert cached(folder, KEY, never) == Peaks(copied, matmul, null_ms)
 
 
 def test_peaks_without_cupti_are_not_used_with_cupti(tmp_path: Path) -> None:

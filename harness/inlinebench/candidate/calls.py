@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import torch
 
-from inlinebench.candidate.held_call import Held, HoldingClock, Places, hold
+from inlinebench.candidate.held_call import HeldOutput, HoldingClock, hold
 from inlinebench.timing.before_call import BeforeCall
 from inlinebench.timing.call import Clock, Sample, timed_call
 from inlinebench.wire.arena import BufferSet, TensorSpec, view
 from inlinebench.wire.arithmetic import seed_all
-from inlinebench.wire.device_memory import Exporter, Location
+from inlinebench.wire.device_memory import Exporter, Location, Places
 from inlinebench.wire.tree import Leaf, describe, flatten, merge, plain, same_structure, unflatten
 
 _address_of = torch.Tensor.data_ptr
@@ -110,7 +110,7 @@ class Caller:
     def hold(
         self, non_tensors: Sequence[Any], random_seed: int, number: int, on_host: bool,
         on_held: Callable[[Places | None], None],
-    ) -> Held[Handed]:
+    ) -> HeldOutput[Handed]:
         """Makes a call that the judge releases and times, and whose outputs it copies itself.
 
         `on_host` and `on_held` are those of `inlinebench.candidate.held_call.hold`. Raises as `call` does.

@@ -18,7 +18,6 @@ import torch
 from inlinebench.candidate import load_inline, solution, weights
 from inlinebench.candidate.calls import Caller, CallForm, OutputMismatch
 from inlinebench.candidate.files import Files
-from inlinebench.candidate.held_call import Places
 from inlinebench.candidate.includes import for_build
 from inlinebench.candidate.provenance import Provenance
 from inlinebench.candidate.stand_in import StandIn
@@ -34,6 +33,7 @@ from inlinebench.timing.profile import Activity, Traced, Tracer, open_tracer, to
 from inlinebench.wire.arena import BufferSet, TensorSpec, close_arena, open_arena
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
 from inlinebench.wire.channel import Channel, ChannelClosed
+from inlinebench.wire.device_memory import Places
 from inlinebench.wire.launch_errors import CUDA_REPORTS, PendingError
 
 Value = TypeVar("Value")

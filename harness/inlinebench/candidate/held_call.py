@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from inlinebench.wire.device_memory import Location
+from inlinebench.wire.device_memory import Places
 
 Output = TypeVar("Output")
-Places = Sequence[Location | None]
-"""The locations of outputs and states. None for those that were copied to the judge's buffers."""
 
 
 class HoldingClock(Protocol):
@@ -25,7 +23,7 @@ class HoldingClock(Protocol):
 
 
 @dataclass(frozen=True)
-class Held(Generic[Output]):
+class HeldOutput(Generic[Output]):
     """A held call that is finished."""
 
     output: Output
@@ -37,7 +35,7 @@ class Held(Generic[Output]):
 def hold(
     clock: HoldingClock, work: Callable[[], Output], share: Callable[[Output], Places], on_host: bool,
     on_held: Callable[[Places | None], None],
-) -> Held[Output]:
+) -> HeldOutput[Output]:
     """Makes a call that another process releases after `on_held`, and waits for its end.
 
     The call is queued behind a kernel that waits for the release, and `on_held` gets the locations of its results. With
@@ -56,7 +54,7 @@ def hold(
         output = work()
         places = share(output)
         clock.synchronize()
-        return Held(output, places)
+        return HeldOutput(output, places)
     clock.hold()
     try:
         output = work()
@@ -67,4 +65,4 @@ def hold(
         clock.release()
         raise
     clock.synchronize()
-    return Held(output, places)
+    return HeldOutput(output, places)

@@ -7,11 +7,11 @@ from itertools import accumulate
 
 import torch
 
-from inlinebench.candidate.held_call import Held, Places, hold
+from inlinebench.candidate.held_call import HeldOutput, hold
 from inlinebench.timing.call import Sample, timed_call
 from inlinebench.timing.gpu import GpuClock
 from inlinebench.wire.arena import ALIGNMENT, BufferSet, TensorSpec
-from inlinebench.wire.device_memory import Exporter
+from inlinebench.wire.device_memory import Exporter, Places
 
 ALONE_BLOCKING_MS = 50.0
 
@@ -46,7 +46,7 @@ class StandIn:
             self._clock.touch(self._base + spec.offset, spec.bytes)
         return timed_call(self._clock, self._call, lambda _: None, ALONE_BLOCKING_MS)[1]
 
-    def hold(self, on_host: bool, on_held: Callable[[Places | None], None]) -> Held[None]:
+    def hold(self, on_host: bool, on_held: Callable[[Places | None], None]) -> HeldOutput[None]:
         """Makes one call that the judge releases and times, with the steps of a solution's."""
         return hold(self._clock, self._call, lambda _: self._places(), on_host, on_held)
 

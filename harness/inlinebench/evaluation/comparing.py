@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -27,6 +28,10 @@ class Answer:
     """Whether the outputs are this call's. False if a later call of a loop has reused their memory."""
     states_written: bool = True
     """Whether the states are this call's. A later call of a loop overwrites them."""
+
+
+Check = Callable[[Drawn, Answer, str], None]
+"""Compares a call, which the text names, and raises Failed if it is wrong."""
 
 
 class Differs(Exception):

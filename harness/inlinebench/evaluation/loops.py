@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inlinebench.evaluation.attempt import Tools
-from inlinebench.evaluation.comparing import Answer
+from inlinebench.evaluation.comparing import Answer, Check
 from inlinebench.evaluation.draws import Drawn, Draws
 from inlinebench.evaluation.failures import raise_failure
 from inlinebench.evaluation.timings import LEAST_MS, Timings
@@ -17,8 +17,6 @@ from inlinebench.process.replies import read_holding, read_looped
 
 LOOPS, LOOP_CALLS, LOOP_MS = 4, 16, 20.0
 """Loops that are timed (the first one warms up), the most calls in each, and the target time of each in ms."""
-PATIENCE_S = 10.0
-"""How long to wait for the GPU's flag, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Loop:
 
 def time_loops(
     workload: Workload, candidate: CandidateProcess, *, tools: Tools, draws: Draws, timings: Timings,
-    check: Callable[[Drawn, Answer, str], None],
+    check: Check,
 ) -> None:
     """Measures the wall time of calls in a loop. `check` compares each of them. Raises Failed."""
     longest = int(LOOP_MS / (timings.solution_ms() or LEAST_MS)) + 1
@@ -66,7 +64,7 @@ def time_loop(workload: Workload, candidate: CandidateProcess, calls: Sequence[D
         read_holding(message)
         begin = time.perf_counter_ns()
         page.release()
-        page.wait_until_done(PATIENCE_S)
+        page.wait_until_done()
         wall_ms = (time.perf_counter_ns() - begin) / 1e6 / len(calls)
 
     workload.hand_over(*(call.buffer_set for call in calls))

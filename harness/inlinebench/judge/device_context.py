@@ -43,7 +43,7 @@ class DeviceContext:
         """Records which kernels run in the judge's process."""
         self.peaks: Peaks | None = None
         """Measured peak rates of the GPU. None on the CPU or without timing."""
-        self.watch = _watch(device) if settings.timing else None
+        self.watch = self._watch() if settings.timing else None
         """Reads the GPU's state, or says why it cannot. None on the CPU or without timing."""
 
     @property
@@ -88,16 +88,15 @@ class DeviceContext:
         self.peaks = cached(folder, key, lambda: measure(clock, device, tracer=tracer))
         self.environment = replace(self.environment, peaks=str(self.peaks))
 
+    def _watch(self) -> GpuWatch | NoGpuState | None:
+        """Returns a reader of the GPU's state, or the reason why it cannot be read. None on the CPU."""
+        if not self.is_gpu:
+            return None
+        try:
+            return GpuWatch(self._uuid)
+        except NoGpuState as error:
+            return error
+
     @property
     def _uuid(self) -> str:
         return str(torch.cuda.get_device_properties(self.device).uuid)
-
-
-def _watch(device: torch.device) -> GpuWatch | NoGpuState | None:
-    """Returns a reader of the GPU's state, or the reason why it cannot be read. None on the CPU."""
-    if device.type != "cuda":
-        return None
-    try:
-        return GpuWatch(str(torch.cuda.get_device_properties(device).uuid))
-    except NoGpuState as error:
-        return error

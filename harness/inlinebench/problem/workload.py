@@ -50,7 +50,7 @@ class Received:
     inputs: Mapping[int, torch.Tensor] = field(default_factory=dict)
     """The inputs that the reference changes, by index."""
     states: Mapping[str, torch.Tensor] = field(default_factory=dict)
-    """The states, by the reference's names. What the solution has none of is poison."""
+    """The states, by the reference's names. What the solution has none of means nothing."""
 
 
 class Workload:

@@ -16,10 +16,8 @@ from inlinebench.timing.profile import (
     Activity,
     Launch,
 )
-from inlinebench.wire.device_memory import BadLocation, Location
+from inlinebench.wire.device_memory import BadLocation, Location, Places
 
-Places = tuple[Location | None, ...]
-"""The locations of outputs and states. None for those that are in the judge's buffers."""
 LONGEST_NOTE = 300
 MOST_NOTES = 16
 MOST_PLACES = 1 << 16

@@ -13,6 +13,9 @@ import time
 
 from inlinebench.wire.memory_file import sealed_file
 
+PATIENCE_S = 10.0
+"""How long to wait for the GPU's flag that a call or a loop is done, in seconds."""
+
 
 class _Flags(ctypes.Structure):
     _fields_ = (("release", ctypes.c_int), ("ran_out", ctypes.c_int), ("done", ctypes.c_int))
@@ -44,7 +47,7 @@ class FlagPage:
         """Spins until `release` was called, in any process. Returns False after `seconds`."""
         return self._wait("release", seconds)
 
-    def wait_until_done(self, seconds: float) -> bool:
+    def wait_until_done(self, seconds: float = PATIENCE_S) -> bool:
         """Spins until the GPU sets the `done` flag. Returns False after `seconds`."""
         return self._wait("done", seconds)
 

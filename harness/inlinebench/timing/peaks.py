@@ -67,8 +67,6 @@ class Peaks:
 
     copy_bytes_s: float
     """Bytes read plus bytes written per second."""
-    read_bytes_s: float
-    """Bytes read per second by a kernel that writes almost nothing."""
     matmul: Mapping[str, float]
     """Floating-point operations per second of matrix products by kind (`float32` without TF32, `tf32`, `float64`,
     `float16`, `bfloat16`), without kinds that the device lacks."""
@@ -79,7 +77,7 @@ class Peaks:
         if unknown := sorted(set(self.matmul) - set(METHODS)):
             raise ValueError(f"unknown kinds of matrix products: {', '.join(unknown)}")
         times = () if self.null_ms is None else (self.null_ms,)
-        for value in (self.copy_bytes_s, self.read_bytes_s, *self.matmul.values(), *times):
+        for value in (self.copy_bytes_s, *self.matmul.values(), *times):
             if not isinstance(value, float) or not 0 < value < math.inf:
                 raise ValueError(f"{value!r} is not a positive finite speed or time")
 
@@ -100,9 +98,7 @@ class Peaks:
         ]
         null = "unknown" if self.null_ms is None else f"{self.null_ms * 1e3:.3g} µs"
         told.append(f"empty kernel: {null}")
-        bandwidths = (f"copy {self.copy_bytes_s / 1e9:.4g} GB/s read and written",
-                      f"read {self.read_bytes_s / 1e9:.4g} GB/s")
-        return ", ".join([*bandwidths, *told])
+        return ", ".join([f"copy {self.copy_bytes_s / 1e9:.4g} GB/s read and written", *told])
 
 
 @dataclass(frozen=True)
@@ -132,10 +128,10 @@ def measure(
         sizes = Sizes().within(torch.cuda.mem_get_info(device)[0])
     # float32 products come first: they take longest, and raise the clocks for the others.
     matmul = {kind: _matmul_flops_s(clock, device, kind, sizes) for kind in _kinds(device)}
-    copied, read = _copy_bytes_s(clock, device, sizes.copy_bytes), _read_bytes_s(clock, device, sizes.copy_bytes)
+    copied = _copy_bytes_s(clock, device, sizes.copy_bytes)
     if device.type == "cuda":
         torch.cuda.empty_cache()  # other processes need the memory
-    return Peaks(copied, read, matmul, None if tracer is None else null_ms(clock, tracer))
+    return Peaks(copied, matmul, None if tracer is None else null_ms(clock, tracer))
 
 
 def _kinds(device: torch.device) -> tuple[str, ...]:
@@ -162,12 +158,6 @@ def _copy_bytes_s(clock: Clock, device: torch.device, size: int) -> float:
     # Either the driver's copy or an elementwise kernel may be faster.
     works = [lambda: target.copy_(source), lambda: torch.neg(source, out=target)]
     return 2 * source.numel() * source.element_size() / _best_s(clock, works)
-
-
-def _read_bytes_s(clock: Clock, device: torch.device, size: int) -> float:
-    source = torch.rand(size // 4, device=device, generator=torch.Generator(device).manual_seed(0))
-    works = [lambda: torch.sum(source), lambda: torch.amax(source)]
-    return source.numel() * source.element_size() / _best_s(clock, works)
 
 
 def _best_s(clock: Clock, works: Sequence[Callable[[], object]]) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,10 @@ class Location:
     def to_json(self) -> list[Any]:
         """Returns the JSON form for a frame."""
         return [self.handle, self.offset]
+
+
+Places = Sequence[Location | None]
+"""The locations of a call's outputs and states. None for those that were copied to the judge's buffers."""
 
 
 class Exporter:

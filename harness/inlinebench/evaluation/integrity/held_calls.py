@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from inlinebench.evaluation.attempt import Tools
-from inlinebench.evaluation.comparing import Answer
-from inlinebench.evaluation.draws import Drawn, Draws
+from inlinebench.evaluation.comparing import Answer, Check
+from inlinebench.evaluation.draws import Draws
 from inlinebench.evaluation.integrity.held_times import FEWEST, HeldTimes
-from inlinebench.evaluation.integrity.outside_clock import OutsideClock, Request
+from inlinebench.evaluation.integrity.outside_clock import HeldRequest, OutsideClock
 from inlinebench.evaluation.integrity.stand_ins import StandIns
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
@@ -52,9 +51,7 @@ class HeldCalls:
             self._stand_ins.close()
             raise
 
-    def measure(
-        self, reported_ms: float, states: tuple[str, ...], check: Callable[[Drawn, Answer, str], None]
-    ) -> set[str]:
+    def measure(self, reported_ms: float, states: tuple[str, ...], check: Check) -> set[str]:
         """Makes calls until it is known whether the reported time is true. Returns notes on conversions of outputs.
 
         A solution that cannot be held in the device's queue waits for the device, and is held on the host. `states` are
@@ -92,9 +89,7 @@ class HeldCalls:
         self._outside.close()
         self._stand_ins.close()
 
-    def _call(
-        self, times: HeldTimes, states: tuple[str, ...], check: Callable[[Drawn, Answer, str], None]
-    ) -> bool:
+    def _call(self, times: HeldTimes, states: tuple[str, ...], check: Check) -> bool:
         """Makes one call after one of the stand-in, compares its outputs, and adds it to the times.
 
         Returns whether it was released in time. Raises Failed.
@@ -107,7 +102,7 @@ class HeldCalls:
         self._workload.poison([buffer_set])
         self._candidate.resume()
         took, held = self._outside.time(
-            Request("hold", buffer_set, call.tensors, states, self._on_host, call.facts()), read_held)
+            HeldRequest("hold", buffer_set, call.tensors, states, self._on_host, call.facts()), read_held)
         self._candidate.stop()
         self._notes |= set(held.notes)
         if took is None:

@@ -30,16 +30,14 @@ import torch
 from inlinebench.evaluation.failures import raise_failure
 from inlinebench.problem.workload import Received, Workload
 from inlinebench.process.candidate_process import CandidateCheated, CandidateProcess
-from inlinebench.process.replies import Places, read_holding
+from inlinebench.process.replies import read_holding
 from inlinebench.timing.flags import FlagPage
 from inlinebench.timing.gpu import HELD_MS, GpuClock
 from inlinebench.wire.arena import TensorSpec
-from inlinebench.wire.device_memory import BadLocation, Importer
+from inlinebench.wire.device_memory import BadLocation, Importer, Places
 
 LATEST = 0.5
 """The share of `HELD_MS` after which the judge does not release a call, because it could begin by itself meanwhile."""
-PATIENCE_S = 10.0
-"""How long to wait for the GPU's flag that a call is done, in seconds."""
 
 
 class Finished(Protocol):
@@ -54,7 +52,7 @@ Reply = TypeVar("Reply", bound=Finished)
 
 
 @dataclass(frozen=True)
-class Request:
+class HeldRequest:
     """What to ask a candidate for."""
 
     operation: str
@@ -81,7 +79,7 @@ class OutsideClock:
         self._page, self._flags = process.page, clock.map(process.page)
         self.received = Received()
 
-    def time(self, request: Request, parse: Callable[[dict[str, Any]], Reply]) -> tuple[float | None, Reply]:
+    def time(self, request: HeldRequest, parse: Callable[[dict[str, Any]], Reply]) -> tuple[float | None, Reply]:
         """Makes one held call. Returns the time between the stamps in ms, and the reply.
 
         The time is None if the judge did not release the call in time. Then it has begun by itself, and it is not known
@@ -105,7 +103,7 @@ class OutsideClock:
         self._importer.close()
         self._clock.unmap(self._page)
 
-    def sources(self, request: Request, places: Places) -> list[tuple[torch.Tensor, int]]:
+    def sources(self, request: HeldRequest, places: Places) -> list[tuple[torch.Tensor, int]]:
         """Returns tensors of `received` with the addresses that they are copied from. Raises CandidateCheated."""
         workload, received = self._workload, self.received
         specs = [*workload.sets[request.number].outputs, *(workload.state_specs[name] for name in request.states)]
@@ -121,7 +119,7 @@ class OutsideClock:
                    for index, tensor in received.inputs.items()]
         return [*zip(targets, found, strict=True), *changed]
 
-    def begin(self, request: Request) -> None:
+    def begin(self, request: HeldRequest) -> None:
         """Queues what makes the call begin: the stamp, the copy of the inputs, a sweep of L2, and the release."""
         self._clock.gather()
         self._clock.stamp_begin()  # before the inputs, because a solution can wait for the first one by itself
@@ -144,7 +142,7 @@ class OutsideClock:
 class _HeldCall:
     """One held call. `took_ms` is the time between the stamps."""
 
-    def __init__(self, clock: OutsideClock, page: FlagPage, request: Request) -> None:
+    def __init__(self, clock: OutsideClock, page: FlagPage, request: HeldRequest) -> None:
         self._clock, self._page, self._request = clock, page, request
         self._asked = time.monotonic()
         self.released = False
@@ -159,12 +157,13 @@ class _HeldCall:
         places = read_holding(message)
         on_host = self._request.on_host
         sources = [] if on_host else self._clock.sources(self._request, () if places is None else places)
-        if self._page.ran_out or time.monotonic() - self._asked > LATEST * HELD_MS / 1e3:
+        # A call that waits on the host has just begun to wait.
+        if not on_host and (self._page.ran_out or time.monotonic() - self._asked > LATEST * HELD_MS / 1e3):
             return
         self._clock.begin(self._request)
         self.released = True
         if not on_host:
-            self._page.wait_until_done(PATIENCE_S)
+            self._page.wait_until_done()
             self.finish(sources)
 
     def finish(self, sources: Sequence[tuple[torch.Tensor, int]]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from inlinebench.evaluation.candidates import ENDED, Candidates, NoCandidate
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity.held_times import StandInTime
-from inlinebench.evaluation.integrity.outside_clock import OutsideClock, Request
+from inlinebench.evaluation.integrity.outside_clock import HeldRequest, OutsideClock
 from inlinebench.problem.workload import Workload
 from inlinebench.process.replies import read_rehearsed
 from inlinebench.timing.gpu import GpuClock
@@ -35,7 +35,7 @@ class StandIns:
         workload = self._workload
         facts = {"arena": workload.arena.export(), "buffers": workload.sets[number].to_json(),
                  "states": [spec.to_json() for spec in workload.state_specs.values()]}
-        request = Request("rehearse", number, workload.private(number), tuple(workload.states), on_host, facts)
+        request = HeldRequest("rehearse", number, workload.private(number), tuple(workload.states), on_host, facts)
         try:
             took, rehearsed = self._clock.time(request, read_rehearsed)
         except (*ENDED, Failed) as error:

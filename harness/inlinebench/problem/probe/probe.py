@@ -158,7 +158,6 @@ def _observe(
         output_is_tensor=output.is_tensor,
         mutated=mutated,
         may_alias=any(tensor.untyped_storage().data_ptr() in storages for tensor in output.tensors),
-        written_bytes=_written_bytes(output, storages),
         random=draws and _depends_on_draws(module, form, drawn, output, tensors, device=device),
         float64=(problem.oracle and not draws and not mutated and trials.may(IN_FLOAT64)
                  and runs_in_float64(problem, form, drawn, output, device)),
@@ -200,13 +199,3 @@ def _depends_on_draws(
     if (other.metas, other.non_tensors) != (output.metas, output.non_tensors):
         return True
     return not all(map(same_bits, (*output.dense().tensors, *changed), (*other.dense().tensors, *tensors)))
-
-
-def _written_bytes(output: Output, inputs: Collection[int]) -> int:
-    pieces: dict[int, int] = {}
-    for tensor in output.tensors:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in inputs:
-            size = pieces.get(storage.data_ptr(), 0) + tensor.numel() * tensor.element_size()
-            pieces[storage.data_ptr()] = min(size, storage.nbytes())
-    return max(pieces.values(), default=0)

@@ -35,9 +35,6 @@ class ProbeResult:
     """The positions of the inputs that the reference changes in place."""
     may_alias: bool
     """Whether an output of the reference shares memory with an input, so that a solution's output may as well."""
-    written_bytes: int
-    """The bytes that any solution must write: the largest of the outputs' storages, without those of inputs. Only one
-    storage counts, because several outputs may turn out to have equal values."""
     random: bool
     """Whether the outputs depend on random numbers that `forward` draws."""
     float64: bool

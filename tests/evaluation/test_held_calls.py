@@ -1,0 +1,106 @@
+"""The order of a held call's steps, with made-up clocks over a real workload on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from inlinebench.evaluation.comparing import Answer
+from inlinebench.evaluation.draws import Drawn, Draws
+from inlinebench.evaluation.integrity import held_calls as module
+from inlinebench.evaluation.integrity.held_calls import MOST_LATE, QUIET, HeldCalls, NoTime
+from inlinebench.evaluation.integrity.held_times import StandInTime
+from inlinebench.evaluation.integrity.outside_clock import HeldRequest
+from inlinebench.problem.workload import Received, Workload
+
+from ..problem.test_workload import workload
+
+STAND_IN = StandInTime(0.8, 0.2)
+
+
+class StandIns:
+    """Writes to the shared inputs, as a stand-in's call does."""
+
+    def __init__(self, workload: Workload, *_: object) -> None:
+        self.workload = workload
+        self.modes: list[bool] = []
+
+    def time(self, number: int, *, on_host: bool) -> StandInTime:
+        self.workload.hand_over(number)
+        self.modes.append(on_host)
+        return STAND_IN
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+class OutsideClock:
+    """Looks at the shared inputs when a call is asked for. `late` is for which calls the release comes too late."""
+
+    late = staticmethod(lambda number, on_host: False)
+
+    def __init__(self, workload: Workload, *_: object) -> None:
+        self.workload, self.received, self.number = workload, Received(), 0
+
+    def time(self, request: HeldRequest, _: object) -> tuple[float | None, Any]:
+        shared = self.workload.inputs(request.number)
+        assert not any(map(torch.equal, shared, request.inputs)), "the candidate could read the inputs before the stamp"
+        self.number += 1
+        took = None if self.late(self.number, request.on_host) else 1.6
+        return took, SimpleNamespace(notes=("copied",), non_tensors=())
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+class Session:
+    """Held calls of a solution that reports 1 ms, as the judge's clock does."""
+
+    def __init__(self, folder: Path) -> None:
+        made = workload(folder)
+        unused: Any = SimpleNamespace(
+            resume=lambda: None, stop=lambda: None, candidates=None, progress=lambda text: None, clock=None)
+        self.calls = HeldCalls(made, unused, unused, Draws(made, 1, "held"))
+        self.checked: list[Drawn] = []
+
+    def measure(self) -> set[str]:
+        return self.calls.measure(1.0, (), self.check)
+
+    def check(self, call: Drawn, answer: Answer, what: str) -> None:
+        assert what == "a held call"
+        self.checked.append(call)
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.setattr(module, "GpuClock", object)
+    monkeypatch.setattr(module, "StandIns", StandIns)
+    monkeypatch.setattr(module, "OutsideClock", OutsideClock)
+    return Session(tmp_path)
+
+
+def test_inputs_are_not_written_before_the_call_is_asked_for(session: Session) -> None:
+    assert session.measure() == {"copied"}
+    times = session.calls.decide()
+    assert times is not None and times.judged_ms is None and len(times.quiet) == QUIET
+    assert len(session.checked) == len(times), "every call is compared"
+
+
+def test_a_call_that_cannot_be_queued_is_held_on_the_host(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OutsideClock, "late", staticmethod(lambda number, on_host: not on_host))
+    session.measure()
+    assert session.calls.on_host
+    session.calls.decide()
+    stand_ins = session.calls._stand_ins
+    assert isinstance(stand_ins, StandIns) and stand_ins.modes[2:] == [True] * (len(session.checked) + QUIET)
+
+
+def test_a_machine_that_is_too_busy_gives_no_time(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OutsideClock, "late", staticmethod(lambda number, on_host: True))
+    with pytest.raises(NoTime, match=f"{MOST_LATE + 1} calls too late"):
+        session.measure()
+    assert not session.checked
