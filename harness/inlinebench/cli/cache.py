@@ -69,6 +69,7 @@ def parser(environment: Mapping[str, str] = os.environ) -> Parser:
 
 
 def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]) -> str:
+    limit = _limit(given, environment)  # read first: a wrong one is refused whether or not there is a cache
     if not os.path.lexists(folder):
         return f"{folder}: the cache is empty"
     if not folder.is_dir():
@@ -81,8 +82,16 @@ def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]
                          "it, or name the cache's folder with --cache")
     if given.command == "clear":
         return _clear(root)
+    return _prune(root, limit)
+
+
+def _limit(given: argparse.Namespace, environment: Mapping[str, str]) -> float:
+    """Returns the size to keep, in bytes. Only `prune` uses it."""
+    if given.command != "prune":
+        return 0.0
     default = OPTIONS["cache_limit"].default_in
-    return _prune(root, GIB * (default(environment) if given.limit is None else SIZE.read("--limit ", given.limit)))
+    gib: float = default(environment) if given.limit is None else SIZE.read("--limit ", given.limit)
+    return GIB * gib
 
 
 def _contents(root: Path) -> str:
