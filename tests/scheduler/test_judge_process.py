@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,12 +25,20 @@ def judges_below(scratch: Path) -> set[int]:
     return found - {os.getpid()}
 
 
+def begun_judges(scratch: Path, besides: Collection[int] = ()) -> set[int]:
+    """Waits for a judge besides these, and returns all others. A process has no environment at once when it begins."""
+    deadline = time.monotonic() + 10
+    while not (found := judges_below(scratch) - set(besides)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found
+
+
 def test_the_first_judge_process_starts_with_the_scratch_folder(tmp_path: Path) -> None:
     scratch = Scratch()
-    begun = judges_below(scratch.path)
+    begun = begun_judges(scratch.path)
     assert len(begun) == 1
     first, second = scratch.process(), scratch.process()
-    assert first is not second and len(judges_below(scratch.path) - begun) >= 1
+    assert first is not second and begun_judges(scratch.path, begun)
     first.kill()
     second.kill()
     scratch.close()
@@ -37,7 +47,7 @@ def test_the_first_judge_process_starts_with_the_scratch_folder(tmp_path: Path) 
 
 def test_an_unused_judge_process_ends_with_the_run() -> None:
     with pytest.raises(UsageError), head_start(Options()) as scratch:
-        assert scratch is not None and judges_below(scratch.path)
+        assert scratch is not None and begun_judges(scratch.path)
         raise UsageError("no such problem")
     assert not judges_below(scratch.path) and not scratch.path.exists()
 
