@@ -15,15 +15,16 @@ import torch
 from accuracy_bars import Flushed, Spun, Traced, middle, spin_for
 
 from inlinebench.compile import toolchain
-from inlinebench.compile.service import BuildService
-from inlinebench.devices.gpu.target import GpuTarget
+from inlinebench.compile.service import BuildService, BuildSettings
+from inlinebench.devices.cuda.clock import GpuClock
+from inlinebench.devices.cuda.flags import FlagPage
+from inlinebench.devices.cuda.target import GpuTarget
+from inlinebench.devices.cuda.tracer import CuptiTracer
+from inlinebench.devices.registry import of
 from inlinebench.evaluation.integrity.attribution import HOLD, STOP
-from inlinebench.judge.device import architectures
 from inlinebench.timing.call import Clock, timed_call
-from inlinebench.timing.flags import FlagPage
-from inlinebench.timing.gpu import GpuClock
 from inlinebench.timing.overhead import null_ms, shown_ms
-from inlinebench.timing.profile import HARNESS, Activity, CuptiTracer
+from inlinebench.timing.trace import HARNESS, Activity
 from inlinebench.wire.arithmetic import exact_arithmetic
 
 BLOCK_MS = 50.0
@@ -85,7 +86,7 @@ class Spin:
     def __init__(self, folder: Path, device: torch.device) -> None:
         source, library = folder / "spin.cu", folder / "spin.so"
         source.write_text(SPIN_LIBRARY)
-        flags = ["-O2", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", f"-arch=sm_{architectures(device)[-1]}"]
+        flags = ["-O2", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", f"-arch=sm_{of(device).architectures()[-1]}"]
         command = [toolchain.nvcc(), *flags, str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -118,7 +119,7 @@ class Bench:
         self.device = device
         torch.cuda.set_device(device)
         exact_arithmetic(tf32=False)
-        service = BuildService(cache, GpuTarget(architectures(device)), BUILD_TIMEOUT_S)
+        service = BuildService(cache, GpuTarget(of(device).architectures()), BuildSettings(BUILD_TIMEOUT_S))
         libraries = service.runtime_libraries()
         assert libraries.clock is not None and device.index is not None
         self._trace = libraries.trace

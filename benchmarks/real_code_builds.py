@@ -25,11 +25,11 @@ from inlinebench.compile.log import errors as errors_in
 from inlinebench.compile.log import last_words
 from inlinebench.compile.service import BuildService
 from inlinebench.records import catalog
+from inlinebench.records.build_report import BuildReport
 from inlinebench.records.build_request import BuildOutcome, BuildRequest
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.scheduler import build_only
 from inlinebench.scheduler.build_only import BuildOnly
-from inlinebench.scheduler.build_report import BuildReport
 from inlinebench.scheduler.plan import choose
 from inlinebench.wire.processes import kill_tree
 

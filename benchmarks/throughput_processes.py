@@ -23,11 +23,12 @@ from throughput_planted import numbered_request, problem_of
 
 from inlinebench.cli import arguments as command_line
 from inlinebench.compile import toolchain
-from inlinebench.compile.service import BuildService
-from inlinebench.devices.targets import target_for
+from inlinebench.compile.service import BuildService, BuildSettings
+from inlinebench.devices.registry import target_for
 from inlinebench.records import catalog
 from inlinebench.records.build_request import BuildRequest
 from inlinebench.records.catalog import Solution
+from inlinebench.records.device_kinds import kind_of
 from inlinebench.records.options import ROOT
 from inlinebench.records.result import Result, Verdict
 from inlinebench.report.terminal.progress import Progress
@@ -49,14 +50,17 @@ FACTS = """
 import json, sys
 from dataclasses import asdict
 import torch
-from inlinebench.judge import device as devices
+from inlinebench.devices.base import UnusableDevice
+from inlinebench.devices.registry import of, resolve
+from inlinebench.records.result import Environment
+from inlinebench.version import __version__
 try:
-    device = devices.resolve(sys.argv[1])
-except devices.Unusable as error:
+    device = of(resolve(sys.argv[1]))
+except UnusableDevice as error:
     sys.exit(str(error))
-gpus = torch.cuda.device_count() if device.type == "cuda" else 0
-environment = asdict(devices.environment(device, tf32=False))
-print(json.dumps([environment, devices.architectures(device), gpus]))
+gpus = torch.cuda.device_count() if device.kind.times_are_comparable else 0
+environment = asdict(device.environment(Environment(torch=torch.__version__, harness=__version__)))
+print(json.dumps([environment, device.architectures(), gpus]))
 """
 RECORD = """
 import json, runpy, sys
@@ -122,7 +126,8 @@ def request_of(solution: Solution) -> BuildRequest:
 def service(cache: Path, architectures: Sequence[str], jobs: int) -> BuildService:
     """Returns a build service as in a session, with `jobs` parallel builds."""
     sandbox = Sandbox(tuple(map(str, available())), (str(ROOT),))
-    return BuildService(cache, target_for(architectures), LONGEST_S, jobs, sandbox=sandbox)
+    target = target_for(kind_of("cuda" if architectures else "cpu"), architectures)
+    return BuildService(cache, target, BuildSettings(LONGEST_S, jobs, sandbox=sandbox))
 
 
 def precompile(builder: BuildService) -> float:

@@ -49,11 +49,14 @@ from accuracy_plot import plot  # noqa: E402
 from accuracy_runs import against_itself, differ, repeat  # noqa: E402
 
 from inlinebench.compile.toolchain import MissingTool  # noqa: E402
-from inlinebench.judge import device as devices  # noqa: E402
+from inlinebench.devices.base import UnusableDevice  # noqa: E402
+from inlinebench.devices.registry import of, resolve  # noqa: E402
 from inlinebench.problem.problem_file import ProblemError  # noqa: E402
 from inlinebench.records.build_request import NoRuntimeLibraries  # noqa: E402
 from inlinebench.records.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
 from inlinebench.records.options import Options  # noqa: E402
+from inlinebench.records.result import Environment  # noqa: E402
+from inlinebench.version import __version__  # noqa: E402
 
 OTHERS = "others"
 PARTS = ("cupti", OTHERS, "spin", "flush", "repeat", "aa", "differ")
@@ -158,12 +161,13 @@ def complain(message: str) -> int:
 def measure(given: argparse.Namespace) -> int:
     """Measures the chosen parts one by one. Returns the exit status."""
     try:
-        device = devices.resolve(given.device)
-    except devices.UnusableDevice as error:
+        device = resolve(given.device)
+    except UnusableDevice as error:
         return complain(str(error))
     if device.type != "cuda":
         return complain("--device must be a GPU: times on the CPU are not measured")
-    environment = devices.environment(device, tf32=False)
+    software = Environment(torch=str(torch.__version__), harness=__version__)
+    environment = of(device).environment(software)
     record = Record(given.out, {name: fact for name, fact in asdict(environment).items() if fact is not None})
     say(f"{environment.gpu}, driver {environment.driver}, CUDA {environment.cuda}, torch {environment.torch}")
     chosen = [part for part in PARTS if part in given.parts and part != OTHERS]

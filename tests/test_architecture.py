@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
+from inlinebench.records.device_kinds import KINDS
+
 from .running import ROOT
 
 HARNESS = ROOT / "harness"
 PACKAGES = ("inlinebench", "cuda_on_cpu")
-MOST_MODULES = 16
 
 MAY_USE = {
     "version": "",
@@ -22,22 +24,22 @@ MAY_USE = {
     "wire": "",
     "response": "",
     "sandbox": "wire",
-    "timing": "records wire",
+    "timing": "records",
     "compare": "records",
     "report": "foreign records",
     "messages": "records sandbox timing",
     "candidate": "devices sandbox timing wire",
-    "process": "candidate records sandbox timing wire",
+    "process": "candidate devices records sandbox timing wire",
     "compile": "records sandbox wire",
-    "devices": "compile records",
+    "devices": "compile records sandbox timing wire",
     "problem": "compare devices messages process records sandbox timing wire",
-    "evaluation": "compare messages problem process records sandbox timing wire",
-    "judge": "compare compile evaluation messages problem process records sandbox timing version wire",
-    "audit": "compare evaluation foreign judge messages problem records sandbox wire",
-    "profiling": "candidate compile devices judge messages problem records wire",
-    "scheduler": "compile devices foreign messages process profiling records report sandbox wire",
-    "ray": "messages records report sandbox scheduler version",
-    "serve": "foreign messages records report scheduler version wire",
+    "evaluation": "compare devices messages problem process records timing wire",
+    "judge": "compare compile devices evaluation messages problem process records timing version wire",
+    "audit": "compare devices evaluation foreign judge messages problem records sandbox wire",
+    "profiling": "candidate compile devices messages problem records wire",
+    "scheduler": "compile devices messages process profiling records sandbox wire",
+    "ray": "messages records sandbox scheduler version",
+    "serve": "foreign messages records scheduler version wire",
     "api": "records serve",
     "cli": "audit compile foreign ray records report response scheduler version wire",
     "": "api records version",
@@ -143,6 +145,58 @@ def test_a_planted_import_between_the_packages_is_found(
     assert crossings({name: set(imports(name, planted))}) == {(name, imported)}
 
 
-def test_no_folder_has_too_many_modules() -> None:
-    counts = {folder: len(list(folder.glob("*.py"))) for folder in {path.parent for path in NAMES.values()}}
-    assert {folder.name: count for folder, count in counts.items() if count > MOST_MODULES} == {}
+def test_no_two_classes_share_a_name() -> None:
+    names = Counter(node.name for path in (HARNESS / "inlinebench").rglob("*.py")
+                    for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef))
+    assert {name for name, count in names.items() if count > 1 and not name.startswith("_")} == set()
+
+
+MOST_PARAMETERS = 7
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Returns the number of a function's parameters, without `self` and `cls`."""
+    named = function.args
+    every = [each.arg for each in (*named.posonlyargs, *named.args, *named.kwonlyargs)]
+    return len(every) - (every[:1] in (["self"], ["cls"]))
+
+
+def test_no_function_has_too_many_parameters() -> None:
+    assert [f"{path.relative_to(HARNESS)}: {node.name}" for path in (HARNESS / "inlinebench").rglob("*.py")
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and parameters(node) > MOST_PARAMETERS] == []
+
+
+DEVICE_NAMES = {kind.name for kind in KINDS}
+NAMES_DEVICES = ("devices", "records/options", "records/device_kinds.py")
+"""Where the names of devices may be compared: in the devices' own code, and where options are parsed."""
+
+
+def comparisons_with_a_device(tree: ast.AST) -> Iterator[int]:
+    """Yields the lines that compare something with the name of a kind of device."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            parts = [each for side in (node.left, *node.comparators)
+                     for each in (side.elts if isinstance(side, ast.Tuple | ast.List | ast.Set) else [side])]
+            if any(isinstance(part, ast.Constant) and part.value in DEVICE_NAMES for part in parts):
+                yield node.lineno
+
+
+def test_only_devices_and_options_compare_the_names_of_devices() -> None:
+    package = HARNESS / "inlinebench"
+    found = [f"{path.relative_to(package)}:{line}" for path in package.rglob("*.py")
+             if not str(path.relative_to(package)).startswith(NAMES_DEVICES)
+             for line in comparisons_with_a_device(ast.parse(path.read_text(encoding="utf-8")))]
+    assert found == []
+
+
+@pytest.mark.parametrize("planted", [
+    'device.type == "cuda"', '"cpu" != name', 'name in ("cuda", "hip")', 'x if kind == "cpu" else y', '"cpu" in names',
+])
+def test_a_planted_comparison_is_found(planted: str) -> None:
+    assert list(comparisons_with_a_device(ast.parse(planted))) == [1]
+
+
+@pytest.mark.parametrize("honest", ['device.kind.emulates_cuda', 'name == "cuda_sources"', 'torch.device("cuda", 0)'])
+def test_what_compares_nothing_is_not_found(honest: str) -> None:
+    assert list(comparisons_with_a_device(ast.parse(honest))) == []

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.audit.records import Audit, Finding
+from inlinebench.audit.records import Audit, Flaw
 from inlinebench.audit.text import summary, text_of
 from inlinebench.cli.exits import say
 from inlinebench.cli.github import annotation
 from inlinebench.foreign import BAR, block, first_line, inert_json, lines, message, one_line, quotation
+from inlinebench.records.build_report import BuildReport, State
 from inlinebench.records.catalog import Catalog, Problem, Solution
 from inlinebench.records.options import Options
 from inlinebench.records.result import Result, Verdict
@@ -26,12 +27,12 @@ from inlinebench.records.result_json import from_json, to_json
 from inlinebench.report import changes
 from inlinebench.report.comparison import compare
 from inlinebench.report.formats import csv_file, html, junit, markdown
+from inlinebench.report.terminal.builds import table
 from inlinebench.report.terminal.feedback import feedback
 from inlinebench.report.terminal.head_to_head import head_to_head
 from inlinebench.report.terminal.listing import listing
 from inlinebench.report.terminal.outputs import report
 from inlinebench.report.terminal.progress import Progress
-from inlinebench.scheduler.build_report import BuildReport, State, table
 
 from .hostile import TEXTS, faults, results
 
@@ -79,7 +80,7 @@ def folders(text: str, found: list[Result]) -> str:
 
 
 def audits(text: str, found: list[Result]) -> str:
-    finding = Finding("does not run", True, f"ValueError: {text} {'word ' * 30} {text}")
+    finding = Flaw("does not run", True, f"ValueError: {text} {'word ' * 30} {text}")
     audit = Audit(text, text, (finding,), 1.0, {"N": text})
     return "\n".join([text_of(audit), summary([audit]), inert_json(json.dumps(audit.to_json()))])
 

@@ -49,7 +49,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_contains_only_the_two_packages(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"cuda_on_cpu", "inlinebench"}
-    for needed in ("inlinebench/py.typed", "inlinebench/timing/gpu_clock.cu",
+    for needed in ("inlinebench/py.typed", "inlinebench/devices/cuda/gpu_clock.cu",
                    "inlinebench/compile/precompiled/host_compiler.sh", "inlinebench/compile/slim/torch/types.h",
                    "cuda_on_cpu/py.typed", "cuda_on_cpu/runtime/grid.cpp", "cuda_on_cpu/include/cuda/functional",
                    "cuda_on_cpu/include/cuda_on_cpu/all.h"):

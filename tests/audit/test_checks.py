@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from inlinebench.audit.audit import audit
-from inlinebench.audit.records import Finding
+from inlinebench.audit.records import Flaw
 from inlinebench.messages import ProblemAt
 
 from ..running import ROOT
@@ -27,9 +27,9 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def findings(path: Path, shape: str = "full") -> list[Finding]:
+def findings(path: Path, shape: str = "full") -> list[Flaw]:
     """Returns what an audit in this process finds."""
-    return [each for each in audit(ProblemAt(path, shape, {}), torch.device("cpu")) if isinstance(each, Finding)]
+    return [each for each in audit(ProblemAt(path, shape, {}), torch.device("cpu")) if isinstance(each, Flaw)]
 
 
 @pytest.mark.parametrize("name", PLANTED)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.audit.process import Auditor
-from inlinebench.audit.records import Audit, Finding
+from inlinebench.audit.records import Audit, Flaw
 from inlinebench.audit.text import summary, text_of
 from inlinebench.messages import ProblemAt
 from inlinebench.records.errors import NoDevice
@@ -99,7 +99,7 @@ def test_the_command_does_not_import_torch() -> None:
 
 
 def test_faults_are_shown_before_remarks() -> None:
-    remark, fault = Finding("odd", False, "a remark"), Finding("constant output", True, "a fault")
+    remark, fault = Flaw("odd", False, "a remark"), Flaw("constant output", True, "a fault")
     audit = Audit("name", "small", (remark, fault), 1.0, {"N": 4})
     assert text_of(audit) == (
         "name (small, N=4):\n  FAULT   constant output  a fault\n  remark  odd              a remark")

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from inlinebench.candidate.calls import COPIED, Caller, CallForm, OutputMismatch
-from inlinebench.timing.cpu import CpuClock
+from inlinebench.devices.cpu.clock import CpuClock
 from inlinebench.wire.arena import BufferSet, TensorMeta, TensorSpec, lay_out, view
-from inlinebench.wire.device_memory import Location
+from inlinebench.wire.locations import Location
 from inlinebench.wire.tree import flatten
 
 CALLS = 3
@@ -119,7 +119,7 @@ def test_a_call_reads_and_writes_the_set_with_its_number() -> None:
 def test_a_held_call_says_where_its_outputs_are_and_copies_none(on_host: bool) -> None:
     result = torch.empty(4)
     caller, arena, sets = made(lambda x: torch.mul(x, 10, out=result))
-    caller._exporter = Exporter()  # type: ignore[assignment]
+    caller._locator = Exporter()
     told: list[object] = []
     held = caller.hold((), 0, 1, on_host, told.append)
     place = Location("", result.data_ptr())
@@ -134,7 +134,7 @@ def test_a_held_call_copies_what_cannot_be_shared(monkeypatch: pytest.MonkeyPatc
     result = torch.empty(4)
     monkeypatch.setattr(Exporter, "unshareable", result.data_ptr())
     caller, arena, sets = made(lambda x: torch.mul(x, 10, out=result))
-    caller._exporter = Exporter()  # type: ignore[assignment]
+    caller._locator = Exporter()
     assert list(caller.hold((), 0, 1, False, lambda places: None).places) == [None]
     assert values([view(arena, sets[1].outputs[0])]) == [20.0] and caller.notes == {COPIED}
 

@@ -18,9 +18,9 @@ from torch._inductor.runtime.compile_tasks import _reload_python_module
 
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.provenance import Provenance, triton_kernels
-from inlinebench.process.replies import Provenance as ReportedProvenance
-from inlinebench.process.replies import read_provenance
-from inlinebench.timing.profile import CuptiTracer, Launch, torch_tracer
+from inlinebench.devices.cuda.tracer import CuptiTracer, torch_tracer
+from inlinebench.process.replies import ProvenanceReply, read_provenance
+from inlinebench.timing.trace import Launch
 
 HEAD = "import triton\nimport triton.language as tl\n"
 BODY = """(x, n: tl.constexpr):
@@ -177,4 +177,4 @@ def test_what_is_reported_is_what_the_judge_accepts(files: Files, monkeypatch: p
     monkeypatch.setattr(CuptiTracer, "launches", lambda _, work: (work(), launches))
     assert provenance.trace_launches(tracer, lambda: 7) == 7
     reply = json.loads(json.dumps({"op": "provenance", "nonce": "n", **provenance.to_json()}))
-    assert read_provenance(reply) == ReportedProvenance(launches=tuple(launches), libraries=frozenset({own}))
+    assert read_provenance(reply) == ProvenanceReply(launches=tuple(launches), libraries=frozenset({own}))

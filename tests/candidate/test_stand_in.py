@@ -6,11 +6,10 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from inlinebench.candidate import stand_in as module
 from inlinebench.candidate.stand_in import StandIn
-from inlinebench.timing.cpu import CpuClock
+from inlinebench.devices.cpu.clock import CpuClock
 from inlinebench.wire.arena import BufferSet, TensorMeta, lay_out
-from inlinebench.wire.device_memory import Location
+from inlinebench.wire.locations import Location
 
 INPUTS = [TensorMeta("float32", (3,), (1,)), TensorMeta("int64", (100,), (1,))]
 OUTPUTS = [TensorMeta("float32", (5,), (1,)), TensorMeta("float16", (0,), (1,))]
@@ -37,19 +36,11 @@ class Clock(CpuClock):
         """Does nothing."""
 
 
-class Exporter:
+class Addresses:
     """Gives addresses as offsets."""
-
-    def __init__(self, arena: tuple[int, int]) -> None:
-        """Does nothing."""
 
     def locate(self, address: int) -> Location:
         return Location("", address)
-
-
-@pytest.fixture(autouse=True)
-def exporter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "Exporter", Exporter)
 
 
 @pytest.mark.parametrize("on_host", [False, True])
@@ -61,7 +52,7 @@ def test_it_reads_the_inputs_of_its_set_and_says_where_it_writes_outputs_and_sta
         outputs, end = lay_out(OUTPUTS, middle)
         sets.append(BufferSet(tuple(inputs), tuple(outputs)))
     arena, clock, told = torch.zeros(end, dtype=torch.uint8), Clock(), list[object]()
-    stand_in = StandIn(clock, arena, sets[0], states)  # type: ignore[arg-type]
+    stand_in = StandIn(clock, arena, Addresses(), sets[0], states)  # type: ignore[arg-type]
     assert stand_in.alone().blocked
     stand_in.buffers = sets[1]
     places = list(stand_in.hold(on_host, told.append).places)
@@ -76,5 +67,5 @@ def test_it_reads_the_inputs_of_its_set_and_says_where_it_writes_outputs_and_sta
 
 def test_a_call_without_inputs_or_outputs_is_possible() -> None:
     arena, clock = torch.zeros(512, dtype=torch.uint8), Clock()
-    held = StandIn(clock, arena, BufferSet((), ()), []).hold(False, lambda places: None)  # type: ignore[arg-type]
+    held = StandIn(clock, arena, Addresses(), BufferSet((), ()), []).hold(False, lambda places: None)  # type: ignore[arg-type]
     assert clock.read[-1] == (arena.data_ptr(), 0) and not held.places

@@ -10,8 +10,8 @@ import pytest
 
 from inlinebench.compile.cache import CPU_LIBRARIES
 from inlinebench.compile.precompiled import HOST_COMPILER
-from inlinebench.compile.service import BuildService
-from inlinebench.devices.gpu.target import GpuTarget
+from inlinebench.compile.service import BuildService, BuildSettings
+from inlinebench.devices.cuda.target import GpuTarget
 
 PATIENCE_S = 600
 
@@ -19,7 +19,7 @@ PATIENCE_S = 600
 @pytest.fixture(scope="session")
 def gpu_precompiled(cache: Path) -> Iterator[Path]:
     """The folder of headers that are precompiled for a GPU. Another test process may make them."""
-    service = BuildService(cache, GpuTarget(("90",)), timeout=PATIENCE_S)
+    service = BuildService(cache, GpuTarget(("90",)), BuildSettings(PATIENCE_S))
     deadline = time.monotonic() + PATIENCE_S
     while not service.precompile():
         assert time.monotonic() < deadline, "no headers were precompiled"

@@ -13,7 +13,7 @@ import pytest
 
 from inlinebench.compile.cache import Cache
 from inlinebench.compile.cache.prune import IN_USE_S, prune
-from inlinebench.compile.service import BuildService
+from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.devices.cpu.target import CpuTarget
 from inlinebench.records.build_request import BuildRequest
 
@@ -25,7 +25,7 @@ def request(answer: int) -> BuildRequest:
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[BuildService]:
-    service = BuildService(tmp_path, CpuTarget(), timeout=60, cache_limit=0)
+    service = BuildService(tmp_path, CpuTarget(), BuildSettings(60, cache_limit=0))
     yield service
     service.close()
 

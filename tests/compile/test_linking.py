@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.compile.service import BuildService
+from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.devices.cpu.target import CpuTarget
 from inlinebench.records.build_request import BuildRequest
 
@@ -17,7 +17,7 @@ OPEN = 'extern "C" int nobody_has_this(); extern "C" int run() { return nobody_h
 @pytest.mark.slow
 def test_undefined_names_fail_with_z_defs_but_torchs_names_are_found(tmp_path: Path) -> None:
     flags = ("-Wl,-z,defs",)
-    service = BuildService(tmp_path, CpuTarget(), timeout=600)
+    service = BuildService(tmp_path, CpuTarget(), BuildSettings(600))
     good = service.build(BuildRequest("good", (TORCH,), extra_ldflags=flags, no_implicit_headers=True))
     bad = service.build(BuildRequest("bad", (OPEN,), extra_ldflags=flags, no_implicit_headers=True))
     service.close()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.compile.log import Error, Location, errors, last_words
+from inlinebench.compile.log import Error, LogLocation, errors, last_words
 
 GCC = """\
 [1/2] c++ -c main.cpp
@@ -105,27 +105,28 @@ ALONE = {
 
 def test_errors_of_gcc_have_places_and_the_origin_of_templates() -> None:
     assert errors(GCC) == (
-        Error("'Tensr' does not name a type", Location("cpp_sources", 4, 1)),
-        Error("expected ';'", Location("cpp_sources", 5, 1)),
-        Error("request for member 'foo' in 'x', which is of non-class type 'float'", Location("cpp_sources", 3, 62),
-              origins=(Location("cpp_sources", 9, 17),)),
-        Error("'b' was not declared", Location("cpp_sources", 7, 1)),
+        Error("'Tensr' does not name a type", LogLocation("cpp_sources", 4, 1)),
+        Error("expected ';'", LogLocation("cpp_sources", 5, 1)),
+        Error("request for member 'foo' in 'x', which is of non-class type 'float'", LogLocation("cpp_sources", 3, 62),
+              origins=(LogLocation("cpp_sources", 9, 17),)),
+        Error("'b' was not declared", LogLocation("cpp_sources", 7, 1)),
     )
 
 
 def test_errors_of_nvcc_have_the_rest_of_the_line_and_details() -> None:
     assert errors(NVCC) == (
-        Error('no instance of overloaded function "atomicAdd" matches the argument list', Location("cuda_sources", 9),
+        Error('no instance of overloaded function "atomicAdd" matches the argument list',
+              LogLocation("cuda_sources", 9),
               "atomicAdd(x, 1.0);", ("argument types are: (const float *, double)",)),
-        Error('no operator "-" matches these operands', Location("stl_algo.h", 1938), "- __first) * 2,",
+        Error('no operator "-" matches these operands', LogLocation("stl_algo.h", 1938), "- __first) * 2,",
               ("operand types are: std::_List_iterator<int> - std::_List_iterator<int>",),
-              (Location("stl_algo.h", 4820), Location("cuda_sources", 4))),
+              (LogLocation("stl_algo.h", 4820), LogLocation("cuda_sources", 4))),
     )
 
 
 def test_errors_in_a_header_have_the_places_of_its_includes() -> None:
     log = "In file included from b.h:2,\n                 from cpp_sources:3:\na.h:1:1: error: x\na.h:2:1: error: y\n"
-    assert {error.origins for error in errors(log)} == {(Location("b.h", 2), Location("cpp_sources", 3))}
+    assert {error.origins for error in errors(log)} == {(LogLocation("b.h", 2), LogLocation("cpp_sources", 3))}
 
 
 @pytest.mark.parametrize("line", ALONE)

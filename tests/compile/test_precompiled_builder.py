@@ -18,7 +18,7 @@ import pytest
 from inlinebench.compile.cache import CPU_LIBRARIES, Cache
 from inlinebench.compile.precompiled import BINDING, KERNEL, PRECOMPILED_DIR, WORTH_IT
 from inlinebench.compile.precompiled.builder import PrecompiledHeaders
-from inlinebench.compile.service import BuildService
+from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.devices.cpu.target import CpuTarget
 from inlinebench.records.build_request import BuildRequest
 
@@ -42,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Pat
     Later tests find the headers in the session's cache.
     """
     place = tmp_path_factory.mktemp("precompiled")
-    service = BuildService(place, CpuTarget(), timeout=600)
+    service = BuildService(place, CpuTarget(), BuildSettings(600))
     for number in range(WORTH_IT):
         assert not list((place / CPU_LIBRARIES).glob("prefix-*"))
         service.build(replace(REQUEST, cuda_sources=(f"#error {number}",)))
@@ -58,7 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Pat
 
 
 def build(place: Path, request: BuildRequest) -> tuple[Path, str]:
-    service = BuildService(place, CpuTarget(), timeout=600)
+    service = BuildService(place, CpuTarget(), BuildSettings(600))
     outcome = service.build(request)
     service.close()
     assert outcome.library is not None, outcome.log
@@ -107,7 +107,7 @@ def test_cache_hits_do_not_trigger_precompilation(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_authors_line(place: Path) -> None:
-    service = BuildService(place, CpuTarget(), timeout=600)
+    service = BuildService(place, CpuTarget(), BuildSettings(600))
     outcome = service.build(replace(REQUEST, cuda_sources=(CUDA + 'int broken = "a text";\n',)))
     service.close()
     assert outcome.library is None and "cuda_sources:8" in outcome.reason

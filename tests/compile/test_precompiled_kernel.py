@@ -15,8 +15,8 @@ import pytest
 
 from inlinebench.compile import toolchain
 from inlinebench.compile.precompiled import HOST_COMPILER, PRECOMPILED_DIR
-from inlinebench.compile.recipe import recipe
 from inlinebench.compile.slim import needs_thrust
+from inlinebench.devices.cuda.recipe import recipe
 from inlinebench.records.build_request import BuildRequest
 
 pytestmark = [pytest.mark.nvcc, pytest.mark.slow]

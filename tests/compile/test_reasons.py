@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inlinebench.compile import toolchain
 from inlinebench.compile.reasons import reason
 from inlinebench.compile.recipe import Recipe, cuda_source
-from inlinebench.compile.service import BuildService
+from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.devices.cpu.recipe import cpu_recipe
 from inlinebench.devices.cpu.target import CpuTarget
 from inlinebench.records.build_request import BuildRequest
@@ -26,7 +26,7 @@ PYBIND = '#include <pybind11/pybind11.h>\n#line 1 "cpp_sources"\n'
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuildService]:
-    service = BuildService(tmp_path_factory.mktemp("cache"), CpuTarget(), timeout=300, full_headers=True)
+    service = BuildService(tmp_path_factory.mktemp("cache"), CpuTarget(), BuildSettings(300, full_headers=True))
     yield service
     service.close()
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import cuda_on_cpu
 from inlinebench.compile import recipe as recipes
 from inlinebench.compile import toolchain
-from inlinebench.compile.ninja_syntax import PLACES
-from inlinebench.compile.recipe import clock_recipe, recipe
+from inlinebench.compile.ninja_syntax import PLACES, Steps
 from inlinebench.compile.toolchain import MissingTool
 from inlinebench.devices.cpu.recipe import cpu_recipe
+from inlinebench.devices.cuda.recipe import clock_recipe, recipe
 from inlinebench.records.build_request import BuildRequest
 
 REQUEST = BuildRequest("extension", ("int f();",), functions={"f": "doc"})
@@ -199,6 +199,11 @@ def test_keys_do_not_depend_on_locations(tmp_path: Path, monkeypatch: pytest.Mon
     assert all(here != there for here, there in zip(*places, strict=True))
 
 
+def key_with(headers: Path) -> str:
+    """Returns the key of a recipe that depends on a folder of headers."""
+    return recipes.finished("x.so", {}, Steps(), {}, compilers=[], headers=(headers,)).key
+
+
 def test_keys_depend_on_flags_in_the_environment_and_on_the_harnesss_headers(
     toolkit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,17 +212,17 @@ def test_keys_depend_on_flags_in_the_environment_and_on_the_harnesss_headers(
     flagged = recipe(REQUEST, (), slim=True).key
     (tmp_path / "slim").mkdir()
     (tmp_path / "slim" / "extension.h").write_text("// other\n")
-    assert recipes.key_of({"build.ninja": ""}, []) != recipes.key_of({"build.ninja": ""}, [], (tmp_path / "slim",))
+    assert key_with(recipes.SLIM_DIR) != key_with(tmp_path / "slim")
     assert flagged != before
 
 
 @pytest.mark.parametrize("name", ["cuda_on_cpu/math.h", "cub/cub.cuh", "cuda/functional"])
 def test_keys_depend_on_every_header_of_the_emulation(name: str, tmp_path: Path) -> None:
     headers = shutil.copytree(cuda_on_cpu.INCLUDE_DIR, tmp_path / "include")
-    before = recipes.key_of({"build.ninja": ""}, [], (headers,))
+    before = key_with(headers)
     with (headers / name).open("a") as header:
         header.write("// other\n")
-    assert recipes.key_of({"build.ninja": ""}, [], (headers,)) != before
+    assert key_with(headers) != before
 
 
 def test_only_native_builds_have_keys_that_depend_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:

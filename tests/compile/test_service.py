@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from inlinebench.compile import toolchain
-from inlinebench.compile.service import LOG_BYTES, BuildService, _is_library
+from inlinebench.compile.service import LOG_BYTES, BuildService, BuildSettings, _is_library
 from inlinebench.devices.cpu.target import CpuTarget
-from inlinebench.devices.gpu.target import GpuTarget
+from inlinebench.devices.cuda.target import GpuTarget
 from inlinebench.records.build_request import BuildOutcome, BuildRequest
 from inlinebench.sandbox.policy import REQUIRED, Sandbox
 from inlinebench.sandbox.self_test import available
@@ -28,13 +28,18 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCE = 'extern "C" int answer() { return ANSWER; }'
 
 
+def service_in(cache: Path) -> BuildService:
+    """Returns a new service that builds for the CPU."""
+    return BuildService(cache, CpuTarget(), BuildSettings(60))
+
+
 def request(answer: str = "42", source: str = SOURCE, **facts: Any) -> BuildRequest:
     return BuildRequest("small", (source,), extra_cflags=(f"-DANSWER={answer}",), no_implicit_headers=True, **facts)
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[BuildService]:
-    service = BuildService(tmp_path, CpuTarget(), timeout=60)
+    service = service_in(tmp_path)
     yield service
     service.close()
 
@@ -76,7 +81,7 @@ def test_a_second_build_comes_from_the_cache(tmp_path: Path, service: BuildServi
     outcome = service.build(request())
     assert answer_of(outcome) == 42
     assert outcome.seconds > 0 and not outcome.cached
-    again = BuildService(tmp_path, CpuTarget(), timeout=60).build(request())
+    again = service_in(tmp_path).build(request())
     assert (again.library, again.cached, again.seconds) == (outcome.library, True, 0.0)
 
 
@@ -87,7 +92,7 @@ def test_a_build_is_made_again_when_a_given_file_changes_that_compilers_can_find
     for answer in (1, 2):
         header.write_text(f"#undef ANSWER\n#define ANSWER {answer}\n")
         wanted = request(source=source, extra_include_paths=given[1:], readable=given)
-        first, again = (BuildService(tmp_path / "cache", CpuTarget(), timeout=60).build(wanted) for _ in range(2))
+        first, again = (service_in(tmp_path / "cache").build(wanted) for _ in range(2))
         assert answer_of(first) == answer and (first.cached, again.cached) == (False, True)
 
 
@@ -95,7 +100,7 @@ def test_a_build_that_names_no_given_file_stays_in_the_cache_when_one_changes(tm
     given = solution(tmp_path / "given")
     for cached in (False, True):
         (tmp_path / "given" / "notes.txt").write_text(str(cached))
-        assert BuildService(tmp_path / "cache", CpuTarget(), timeout=60).build(request(readable=given)).cached is cached
+        assert service_in(tmp_path / "cache").build(request(readable=given)).cached is cached
 
 
 def test_the_locations_of_compilers_and_cache_do_not_matter(tmp_path: Path) -> None:
@@ -107,10 +112,10 @@ def test_the_locations_of_compilers_and_cache_do_not_matter(tmp_path: Path) -> N
         (folder / "c++").symlink_to(toolchain.cxx())
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(toolchain, "cxx", lambda folder=folder: str(folder / "c++"))
-            found.append(BuildService(folder / "cache", CpuTarget(), timeout=60).build(request()))
+            found.append(BuildService(folder / "cache", CpuTarget(), BuildSettings(60)).build(request()))
             assert answer_of(found[-1]) == 42
             shutil.copytree(folder / "cache", folder / "moved")
-            assert BuildService(folder / "moved", CpuTarget(), timeout=60).build(request()).cached
+            assert BuildService(folder / "moved", CpuTarget(), BuildSettings(60)).build(request()).cached
     assert [outcome.cached for outcome in found] == [False, False]
     keys = {outcome.library.parent.name for outcome in found if outcome.library}
     assert len(keys) == 1
@@ -138,7 +143,7 @@ def test_concurrent_equal_requests_are_built_once(tmp_path: Path) -> None:
     wrapper = tmp_path / "counting-c++"
     wrapper.write_text(f'#!/bin/sh\ncase "$*" in *--version*) ;; *) echo call >> {counter};; esac\nexec c++ "$@"\n')
     wrapper.chmod(0o755)
-    service = BuildService(tmp_path / "cache", CpuTarget(), timeout=60, jobs=4)
+    service = BuildService(tmp_path / "cache", CpuTarget(), BuildSettings(60, jobs=4))
     found: list[BuildOutcome] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toolchain, "cxx", lambda: str(wrapper))
@@ -155,7 +160,7 @@ def test_a_build_that_exceeds_its_time_is_killed_with_its_compilers(tmp_path: Pa
     slow = tmp_path / "slow-c++"
     slow.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/pids\nsleep 86397\n")
     slow.chmod(0o755)
-    service = BuildService(tmp_path / "cache", CpuTarget(), timeout=0.5)
+    service = BuildService(tmp_path / "cache", CpuTarget(), BuildSettings(0.5))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toolchain, "cxx", lambda: str(slow))
         patch.setattr(toolchain, "version_of", lambda compiler: "slow")
@@ -171,7 +176,7 @@ def test_closing_kills_running_builds(tmp_path: Path) -> None:
     slow = tmp_path / "slow-c++"
     slow.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/pids\nsleep 86397\n")
     slow.chmod(0o755)
-    service = BuildService(tmp_path / "cache", CpuTarget(), timeout=60)
+    service = service_in(tmp_path / "cache")
     found: list[BuildOutcome] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toolchain, "cxx", lambda: str(slow))
@@ -190,7 +195,7 @@ def test_a_missing_compiler_is_a_reason_with_an_instruction(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    outcome = BuildService(tmp_path, CpuTarget(), timeout=60).build(request())
+    outcome = service_in(tmp_path).build(request())
     assert outcome.library is None and outcome.reason.startswith("no C++ compiler: install g++")
 
 
@@ -198,7 +203,7 @@ def test_a_compiler_that_does_not_run_is_a_reason(
     tmp_path: Path, fresh_tools: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CXX", "/bin/false")
-    outcome = BuildService(tmp_path, CpuTarget(), timeout=60).build(request())
+    outcome = service_in(tmp_path).build(request())
     assert outcome.library is None and "/bin/false" in outcome.reason
 
 
@@ -227,11 +232,11 @@ def test_a_malformed_launch_is_a_build_failure_and_not_unsupported(service: Buil
 
 @pytest.mark.slow
 def test_sources_that_need_more_than_slim_headers_get_full_ones(tmp_path: Path) -> None:
-    service = BuildService(tmp_path, CpuTarget(), timeout=600)
+    service = BuildService(tmp_path, CpuTarget(), BuildSettings(600))
     source = BuildRequest("small", ("int f() { return torch::nn::LinearOptions(2, 3).in_features(); }",))
     whole = service.build(source)
     assert whole.library is not None and whole.headers.startswith("full, because")
-    again = BuildService(tmp_path, CpuTarget(), timeout=60).build(source)
+    again = service_in(tmp_path).build(source)
     assert (again.library, again.cached, again.headers) == (whole.library, True, "full, as in an earlier run")
     missing = service.build(BuildRequest("small", ("int f() { return no_such_name; }",), no_implicit_headers=True))
     assert missing.library is None and "no_such_name" in missing.reason
@@ -243,11 +248,11 @@ def test_the_clock_is_built_for_each_architecture(tmp_path: Path) -> None:
         toolchain.nvcc()
     except toolchain.MissingTool as error:
         pytest.skip(str(error))
-    clock = BuildService(tmp_path, GpuTarget(("90a", "80")), timeout=300).runtime_libraries().clock
+    clock = BuildService(tmp_path, GpuTarget(("90a", "80")), BuildSettings(300)).runtime_libraries().clock
     assert clock is not None
     embedded = clock.read_bytes()
     assert b"sm_80" in embedded and b"sm_90a" in embedded
-    assert BuildService(tmp_path, GpuTarget(("80", "90a")), timeout=300).runtime_libraries().clock == clock
+    assert BuildService(tmp_path, GpuTarget(("80", "90a")), BuildSettings(300)).runtime_libraries().clock == clock
 
 
 def wrapped(tools: Path, script: str) -> BuildRequest:
@@ -264,7 +269,7 @@ def sandboxed_service(tmp_path: Path) -> Iterator[BuildService]:
     if not set(REQUIRED) <= set(available()):
         pytest.skip("this machine does not offer the whole sandbox")
     sandbox = Sandbox(tuple(map(str, available())), (str(ROOT), str(tmp_path / "tools")))
-    service = BuildService(tmp_path / "cache", CpuTarget(), timeout=60, sandbox=sandbox)
+    service = BuildService(tmp_path / "cache", CpuTarget(), BuildSettings(60, sandbox=sandbox))
     yield service
     service.close()
 

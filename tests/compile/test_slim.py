@@ -17,12 +17,14 @@ from typing import Any
 import pytest
 
 from inlinebench.candidate.load_inline import _Loader
-from inlinebench.compile import driver, toolchain
-from inlinebench.compile.service import BuildService
+from inlinebench.compile import toolchain
+from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.compile.slim import SLIM_DIR, further_headers
 from inlinebench.devices.cpu.target import CpuTarget
-from inlinebench.devices.targets import target_for
+from inlinebench.devices.cuda import driver
+from inlinebench.devices.registry import target_for
 from inlinebench.records.build_request import BuildRequest
+from inlinebench.records.device_kinds import kind_of
 from inlinebench.records.library import LIBRARY
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
@@ -116,7 +118,8 @@ def request_of(name: str) -> BuildRequest:
 def built_both_ways(request: BuildRequest, cache: Path, architectures: tuple[str, ...] = ()) -> list[Path]:
     libraries = []
     for full_headers, headers in ((False, "slim"), (True, "full")):
-        service = BuildService(cache, target_for(architectures), timeout=600, full_headers=full_headers)
+        target = target_for(kind_of("cuda" if architectures else "cpu"), architectures)
+        service = BuildService(cache, target, BuildSettings(600, full_headers=full_headers))
         outcome = service.build(request)
         service.close()
         assert (outcome.reason, outcome.headers) == ("", headers), outcome.log
@@ -171,7 +174,7 @@ torch::Tensor few(const torch::Tensor& x) {
 
 def test_rarely_used_headers_are_included_for_the_words_in_a_source(cache: Path) -> None:
     request = BuildRequest("few", (FEW,), functions={"few": "few"})
-    service = BuildService(cache, CpuTarget(), timeout=600)
+    service = BuildService(cache, CpuTarget(), BuildSettings(600))
     outcome = service.build(request)
     service.close()
     assert (outcome.reason, outcome.headers) == ("", "slim"), outcome.log

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from inlinebench.compile.service import BuildService
+from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.devices.cpu.target import CpuTarget
 from inlinebench.records.build_request import BuildRequest
 
@@ -25,7 +25,7 @@ _M, _N, _K = 5, 7, 3
 def cublas(cache: Path) -> Iterator[Any]:
     """The functions of `cublas_calls.cu`, built with the link flags that solutions give."""
     request = BuildRequest("cublas_calls", (), (_SOURCE.read_text(),), extra_ldflags=("-lcublas -lcudart",))
-    service = BuildService(cache, CpuTarget(), timeout=600)
+    service = BuildService(cache, CpuTarget(), BuildSettings(600))
     outcome = service.build(request)
     assert outcome.library is not None, outcome.reason
     spec = importlib.util.spec_from_file_location("cublas_calls", outcome.library)

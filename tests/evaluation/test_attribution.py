@@ -16,8 +16,8 @@ from inlinebench.evaluation.integrity.attribution import (
     has_clock,
     read_profile,
 )
-from inlinebench.process.replies import Provenance
-from inlinebench.timing.profile import Activity, Launch
+from inlinebench.process.replies import ProvenanceReply
+from inlinebench.timing.trace import Activity, Launch
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def built(tmp_path: Path) -> BuiltKernels:
     ("Memset (Device)", COPY),
 ])
 def test_the_origin_of_a_kernel(built: BuiltKernels, name: str, origin: str) -> None:
-    assert Origins(built, Provenance(triton=frozenset({"add_rows"}))).of(name) == origin
+    assert Origins(built, ProvenanceReply(triton=frozenset({"add_rows"}))).of(name) == origin
 
 
 CTYPES = ("/usr/lib/python3.12/lib-dynload/_ctypes.cpython-312-x86_64-linux-gnu.so", "/lib/libffi.so.8",
@@ -67,7 +67,7 @@ def test_a_kernel_compiled_at_run_time_is_the_solutions_if_its_code_launches_it(
 ) -> None:
     own = str(built.libraries[0])
     launches = tuple(Launch("rows::combine<float>(float*)", file.replace("own.so", own)) for file in launched_by)
-    origins = Origins(built, Provenance(
+    origins = Origins(built, ProvenanceReply(
         launches=(*launches, Launch("other", CTYPES[0])), libraries=frozenset({"/scratch/built_by_nvcc.so"})))
     assert origins.of("rows::combine<float>(float*)") == origin
 
@@ -80,7 +80,7 @@ def test_a_triton_function_does_not_take_the_name_of_a_kernel_that_a_library_lau
     built: BuiltKernels, launched_by: str, origin: str
 ) -> None:
     launches = (Launch("ampere_sgemm_128x64_nt", launched_by),)
-    origins = Origins(built, Provenance(frozenset({"ampere_sgemm_128x64_nt"}), launches))
+    origins = Origins(built, ProvenanceReply(frozenset({"ampere_sgemm_128x64_nt"}), launches))
     assert origins.of("ampere_sgemm_128x64_nt") == origin
 
 

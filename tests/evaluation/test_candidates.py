@@ -6,11 +6,13 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from inlinebench.devices.cpu.device import CpuDevice
 from inlinebench.evaluation.candidates import Candidates, NoCandidate, Waiting
 from inlinebench.messages import Settings
 from inlinebench.process.launcher import Launcher
@@ -34,35 +36,42 @@ def settings() -> Settings:
     return settings_for(Options(device="cpu", timeout=TIMEOUT_S))
 
 
-class Room:
-    """Whether there is room for a waiting candidate. Tests change it."""
+class Room(CpuDevice):
+    """A CPU that may have room for a waiting candidate. Tests change that."""
 
     available = True
 
-    def __call__(self) -> bool:
+    def has_room_for_waiting(self) -> bool:
         return self.available
+
+
+class Clocked(Room):
+    """A CPU whose times are compared, so that its clock is measured."""
+
+    kind = replace(CpuDevice.kind, times_are_comparable=True)
 
 
 @pytest.fixture
 def room() -> Room:
-    return Room()
+    return Room(torch.device("cpu"))
 
 
 @pytest.fixture
 def candidates(launcher: Launcher, settings: Settings, room: Room) -> Iterator[Candidates]:
     candidates = Candidates(
-        launcher, settings, torch.device("cpu"), RuntimeLibraries(), no_build, always=(),
-        protected=lambda: (launcher.pid,), room=room,
+        launcher, settings, room, runtime_libraries=RuntimeLibraries(), build=no_build, always=(),
+        protected=lambda: (launcher.pid,),
     )
     yield candidates
     candidates.close()
 
 
 @pytest.fixture
-def clocked(launcher: Launcher, settings: Settings, room: Room) -> Iterator[Candidates]:
+def clocked(launcher: Launcher, settings: Settings) -> Iterator[Candidates]:
+    device = Clocked(torch.device("cpu"))
     candidates = Candidates(
-        launcher, settings, torch.device("cpu"), RuntimeLibraries(), no_build, always=(),
-        protected=lambda: (launcher.pid,), room=room, clocked=True,
+        launcher, settings, device, runtime_libraries=RuntimeLibraries(), build=no_build, always=(),
+        protected=lambda: (launcher.pid,),
     )
     yield candidates
     candidates.close()
@@ -163,11 +172,11 @@ def test_a_candidate_that_died_while_waiting_is_replaced(candidates: Candidates,
     candidates.prepare(given)
     pid = waiting_pid(candidates)
     if started:
-        candidates.settle()
+        candidates.wait_for_starts()
     os.kill(pid, signal.SIGKILL)
     while state(pid) not in "Z":
         time.sleep(0.001)
-    candidates.settle()  # must not raise
+    candidates.wait_for_starts()  # must not raise
     with candidates.take(given, {}) as candidate:
         assert candidate.pid != pid
         assert candidate.ask("report")["launches"] == 0

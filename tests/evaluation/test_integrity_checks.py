@@ -6,14 +6,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity.attribution import LIBRARY, OWN, TRITON
 from inlinebench.evaluation.integrity.context import Context
 from inlinebench.evaluation.integrity.own_kernels import CHECKS, leaves_work_to_library
-from inlinebench.process.replies import Provenance
+from inlinebench.process.replies import ProvenanceReply
 from inlinebench.records.result import Verdict
-from inlinebench.timing.profile import Activity, Launch, Traced
+from inlinebench.timing.trace import Activity, Launch, Traced
 
 REFERENCE = {"gemm": 2.68, "scale": 0.02, "normalise": 0.02}
 
@@ -45,11 +46,11 @@ class Candidate:
     """Stands in for a candidate: gives one profile after the other, the last one again, and reports `provenance`."""
 
     def __init__(
-        self, *profiles: list[Activity], built: Sequence[Path] = (), provenance: Provenance | None = None,
+        self, *profiles: list[Activity], built: Sequence[Path] = (), provenance: ProvenanceReply | None = None,
         reference: list[Activity] | None = None, allow_library: bool = False,
     ) -> None:
         self._profiles, self._built, self._allow_library = profiles, built, allow_library
-        self._provenance = provenance or Provenance()
+        self._provenance = provenance or ProvenanceReply()
         self._reference = profile("gemm") if reference is None else reference
         self.traced: list[Traced] = []
         self.notes: set[str] = set()
@@ -62,7 +63,7 @@ class Candidate:
     def check(self) -> dict[str, str]:
         """Checks the kernels of a run. Returns the origins of the kernels by their names. Raises Failed."""
         requests: Any = SimpleNamespace(libraries=self._built, provenance=lambda: self._provenance)
-        workload: Any = SimpleNamespace(device=SimpleNamespace(type="cuda"), computes_nothing=False)
+        workload: Any = SimpleNamespace(device=torch.device("cuda"), computes_nothing=False)
         reference: Any = SimpleNamespace(profile=lambda tracer: self._reference)
         unused: Any = None
         context = Context(workload, requests, reference, unused, self._trace, self._allow_library, lambda text: None)
@@ -110,7 +111,7 @@ def test_profiles_that_stay_empty_fail(library: Path, empty: list[Activity]) -> 
 
 
 @pytest.mark.parametrize(("options", "note"), [
-    ({"provenance": Provenance(profiles_itself=True)}, "uses a profiler itself"),
+    ({"provenance": ProvenanceReply(profiles_itself=True)}, "uses a profiler itself"),
     ({"reference": EMPTY}, "recorded none"),  # the judge's profiles are empty, too
     ({"allow_library": True}, "recorded none"),
 ])
@@ -122,13 +123,13 @@ def test_profiles_that_stay_empty_for_another_reason_are_noted(options: dict[str
 
 def test_library_kernels_alone_fail_after_a_look_at_what_launches_them() -> None:
     launches = (Launch("gemm", "/lib/libcublas.so.13"),)
-    candidate = Candidate(profile("gemm"), provenance=Provenance(frozenset({"unused"}), launches))
+    candidate = Candidate(profile("gemm"), provenance=ProvenanceReply(frozenset({"unused"}), launches))
     assert "no kernel of its own ran" in rejection(candidate)
     assert candidate.traced == ["activities", "launches"]
 
 
 @pytest.mark.parametrize(("provenance", "origin"), [
-    (Provenance(triton=frozenset({"rows"})), TRITON), (Provenance(launches=(Launch("rows", FFI),)), OWN),
+    (ProvenanceReply(triton=frozenset({"rows"})), TRITON), (ProvenanceReply(launches=(Launch("rows", FFI),)), OWN),
 ])
-def test_a_kernel_compiled_at_run_time_passes(provenance: Provenance, origin: str) -> None:
+def test_a_kernel_compiled_at_run_time_passes(provenance: ProvenanceReply, origin: str) -> None:
     assert Candidate(profile("gemm", "rows"), provenance=provenance).check() == {"gemm": LIBRARY, "rows": origin}

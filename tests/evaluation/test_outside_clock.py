@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from inlinebench.devices.cuda.flags import FlagPage
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity import outside_clock as module
 from inlinebench.evaluation.integrity.outside_clock import HeldRequest, OutsideClock
@@ -20,9 +21,8 @@ from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateCheated
 from inlinebench.process.replies import read_held
-from inlinebench.timing.flags import FlagPage
 from inlinebench.wire.arena import view
-from inlinebench.wire.device_memory import BadLocation, Location
+from inlinebench.wire.locations import BadLocation, Location
 
 CPU = torch.device("cpu")
 PROBLEM = """

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from inlinebench.devices.cuda.state import GpuSample
 from inlinebench.evaluation.timings import SLOWDOWN, SLOWDOWN_SLACK_MS, SPARE, Timings, slowed_down, speedup_alone
 from inlinebench.timing.call import Sample
-from inlinebench.timing.gpu_state import GpuSample
 from inlinebench.timing.overhead import Overhead
 from inlinebench.timing.statistics import ENOUGH, FEWEST
 

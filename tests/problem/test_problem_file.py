@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from inlinebench.problem.problem_file import ProblemError, construct, init_inputs, inputs, load, source_at, twin
+from inlinebench.problem.problem_file import ProblemError, construct, init_inputs, inputs, load, second_model, source_at
 
 Write = Callable[[str], Path]
 
@@ -183,7 +183,7 @@ generator = torch.Generator()
 """, 1)
     module = load(write(text))
     model = construct(module)
-    other = twin(module, model)
+    other = second_model(module, model)
     assert all(map(torch.equal, model.parameters(), other.parameters()))
     for parameter in model.parameters():
         parameter.data.fill_(float("nan"))

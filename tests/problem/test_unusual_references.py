@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from inlinebench.messages import ProblemAt
-from inlinebench.problem.own_code import Settings
+from inlinebench.problem.own_code import TorchSettings
 from inlinebench.problem.probe.probe import run_probe
 from inlinebench.problem.probe.records import CannotRun, ProbeResult
 from inlinebench.problem.problem_file import ProblemError, construct, load
@@ -105,7 +105,7 @@ def test_sparse_inputs_are_a_fault_of_the_problem(tmp_path: Path) -> None:
 
 
 def test_settings_that_a_problem_makes_can_be_restored() -> None:
-    settings = Settings()
+    settings = TorchSettings()
     try:
         torch.set_default_dtype(torch.float64)
         torch.set_default_device("meta")

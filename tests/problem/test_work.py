@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from torch.nn.parameter import is_lazy
 from torch.utils import flop_counter
 
+from inlinebench.devices.cpu.device import CpuDevice
 from inlinebench.problem import own_code, problem_file
 from inlinebench.problem import work as module
 from inlinebench.problem.forward import InputForm, Output, run
 from inlinebench.problem.inputs import draw
 from inlinebench.problem.problem_file import ProblemError
-from inlinebench.problem.work import memory_bytes, stated, work_of
+from inlinebench.problem.work import Forwarded, memory_bytes, stated, work_of
 from inlinebench.timing.roofline import Work
 
 CPU = torch.device("cpu")
@@ -33,7 +34,7 @@ Counted = Callable[..., Work]
 @pytest.fixture(autouse=True)
 def settings() -> Iterator[None]:
     """Sets back what the problems that a test loads set in PyTorch."""
-    found = own_code.Settings()
+    found = own_code.TorchSettings()
     yield
     found.restore()
 
@@ -52,7 +53,7 @@ def counted_file(path: Path, shape: str = "full", *, tf32: bool = False) -> Work
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
     before = copies_of_states(model)
     states = torch.get_rng_state(), random.getstate(), repr(numpy.random.get_state())
-    work = work_of(loaded, model, drawn, output, mutated=mutated, storages=storages, device=CPU, tf32=tf32)
+    work = work_of(loaded, model, Forwarded(drawn, output, mutated, storages), CPU, tf32=tf32)
     torch.testing.assert_close(copies_of_states(model), before, rtol=0, atol=0, equal_nan=True)
     assert torch.equal(states[0], torch.get_rng_state())
     assert states[1:] == (random.getstate(), repr(numpy.random.get_state()))
@@ -319,7 +320,7 @@ def test_a_failing_counter_only_leaves_a_note(counted: Counted, monkeypatch: pyt
 def test_the_reference_does_not_run_again_without_memory_for_it(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "free_bytes", lambda device: 511)
+    monkeypatch.setattr(CpuDevice, "free_bytes", lambda device: 511)
     monkeypatch.setattr(module, "run", None)
     assert "not enough memory" in counted("return x @ x", "[torch.rand(8, 8)]").note
     monkeypatch.undo()

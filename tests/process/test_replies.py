@@ -11,7 +11,7 @@ from inlinebench.process.candidate_process import CandidateCheated
 from inlinebench.process.replies import (
     LONGEST_NOTE,
     MOST_NOTES,
-    Provenance,
+    ProvenanceReply,
     read_called,
     read_clocked,
     read_held,
@@ -22,8 +22,8 @@ from inlinebench.process.replies import (
     read_ready,
     read_rehearsed,
 )
-from inlinebench.timing.profile import Activity, Launch
-from inlinebench.wire.device_memory import Location
+from inlinebench.timing.trace import Activity, Launch
+from inlinebench.wire.locations import Location
 
 READY = {"op": "ready", "nonce": "n", "weights": "by name", "buffers": {"own": "theirs"}}
 CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "blocked": True, "non_tensors": ["1"],
@@ -66,7 +66,7 @@ def test_valid_replies_are_parsed() -> None:
     assert read_launches(dict(REPORTED)) == 3
     assert read_clocked(dict(CLOCKED)) == 0.0033
     launches = (Launch("gemm", "/lib/libtorch_cuda.so"),)
-    assert read_provenance(dict(PROVENANCE)) == Provenance(
+    assert read_provenance(dict(PROVENANCE)) == ProvenanceReply(
         frozenset({"rows"}), launches, frozenset({"/scratch/own.so"}), profiles_itself=False)
 
 

@@ -221,7 +221,7 @@ def test_a_matrix_of_many_solutions_lists_the_fastest_of_each_problem() -> None:
 
 def test_each_shape_has_its_line_in_the_matrix_and_the_cpu_too() -> None:
     found = matrix(rows(result("p/a", speedup=2.0), result("p/a", shape="odd"), result("p/a", device="cpu")))
-    assert [line.shape for line in found.lines] == ["full on cpu", "full on gpu", "odd on gpu"]
+    assert [line.shape for line in found.lines] == ["full on cpu", "full on cuda", "odd on cuda"]
 
 
 def test_columns_of_the_page_begin_with_verdict_and_speedup() -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.compile import driver, toolchain
-from inlinebench.compile.service import BuildService
-from inlinebench.devices.gpu.target import GpuTarget
+from inlinebench.compile import toolchain
+from inlinebench.compile.service import BuildService, BuildSettings
+from inlinebench.devices.cuda import driver
+from inlinebench.devices.cuda.target import GpuTarget
 from inlinebench.records.build_request import BuildRequest
 from inlinebench.records.result import Verdict
 
@@ -175,7 +176,7 @@ def test_a_copied_cache_serves_an_evaluation_without_builds(
     shutil.copytree(place / "toolkit", tmp_path / "elsewhere")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "elsewhere"))
     toolchain.cuda_home.cache_clear()
-    service = BuildService(tmp_path / "carried", GpuTarget(("90", "80")), timeout=60)
+    service = BuildService(tmp_path / "carried", GpuTarget(("90", "80")), BuildSettings(60))
     try:
         names = ("at_import", "shape_16", "shape_32", "on_a_gpu")
         requests = [BuildRequest(name, (SOURCE.replace("NAME", name),), ("",), extra_cflags=FLAGS,

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.records.build_report import BuildReport, State
 from inlinebench.records.build_request import BuildOutcome
-from inlinebench.scheduler.build_report import LATER, NOTHING, BuildReport, State, exit_status, summed_up, table
+from inlinebench.report.terminal.builds import exit_status, table
+from inlinebench.scheduler.build_report import LATER, NOTHING, summed_up
 from inlinebench.scheduler.prebuild import Prebuilt
 
 LIBRARY = BuildOutcome(Path("/cache/a.so"), seconds=2.0, headers="slim")

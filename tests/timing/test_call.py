@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from inlinebench.devices.cpu.clock import CpuClock
 from inlinebench.timing.call import Sample, timed_call
-from inlinebench.timing.cpu import CpuClock
 
 
 class FakeClock:

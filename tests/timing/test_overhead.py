@@ -5,11 +5,11 @@ from typing import TypeVar
 
 import pytest
 
+from inlinebench.devices.cpu.clock import CpuClock
 from inlinebench.timing import overhead as module
 from inlinebench.timing.call import Sample
-from inlinebench.timing.cpu import CpuClock
 from inlinebench.timing.overhead import BLOCKS_AN_SM, CALLS, TRACED_CALLS, null_ms, overhead, shown_ms
-from inlinebench.timing.profile import Activity, TraceError
+from inlinebench.timing.trace import Activity, TraceError
 
 Value = TypeVar("Value")
 SHOWN = {0: 0.0031, 4: 0.0035}

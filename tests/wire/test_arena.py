@@ -8,7 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.wire.arena import ALIGNMENT, CpuArena, TensorMeta, TensorSpec, is_dense, lay_out, open_arena, view
+from inlinebench.devices.cpu.arena import CpuArena, open_arena
+from inlinebench.wire.arena import ALIGNMENT, TensorMeta, TensorSpec, is_dense, lay_out, view
 
 CPU = torch.device("cpu")
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16,
@@ -34,7 +35,7 @@ def test_values_written_through_a_view_are_read_by_another_mapping(wanted: list[
     specs, size = lay_out(wanted)
     arena = CpuArena(size)
     try:
-        other = open_arena(json.loads(json.dumps(arena.export())), CPU, arena.fd)
+        other = open_arena(json.loads(json.dumps(arena.export())), arena.fd)
         for number, spec in enumerate(specs):
             view(arena.bytes, spec).fill_(number % 2)
         for number, spec in enumerate(specs):
@@ -67,7 +68,7 @@ def test_a_tensor_with_gaps_or_overlaps_becomes_contiguous(tensor: torch.Tensor)
 
 def test_an_empty_arena_can_be_opened() -> None:
     arena = CpuArena(0)
-    assert open_arena(arena.export(), CPU, arena.fd).numel() == 1
+    assert open_arena(arena.export(), arena.fd).numel() == 1
     arena.close()
 
 

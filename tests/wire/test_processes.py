@@ -252,7 +252,7 @@ def test_a_child_that_was_waited_for_elsewhere_has_ended() -> None:
 
 BURIES = """
 import os, signal, time
-from inlinebench.wire.processes import become_subreaper, bury, kill_tree
+from inlinebench.wire.processes import become_subreaper, reap, kill_tree
 become_subreaper()
 root = os.fork()
 if root == 0:
@@ -261,9 +261,9 @@ if root == 0:
 time.sleep(0.2)
 below = kill_tree(root)
 os.waitpid(root, 0)
-bury(below)
+reap(below)
 living = os.fork() or time.sleep(86396)
-bury([living], patience=0.05)  # it has not ended, so the wait ends after the patience
+reap([living], patience=0.05)  # it has not ended, so the wait ends after the patience
 print(len(below), [os.path.exists(f"/proc/{pid}") for pid in (*below, living)])
 os.kill(living, signal.SIGKILL)
 """

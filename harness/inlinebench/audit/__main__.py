@@ -1,6 +1,6 @@
 """The auditing process: `python -m inlinebench.audit DESCRIPTOR`, with the descriptor of an inherited connection.
 
-It receives the name of a device and sends `Ready`. Then it receives problems, and sends what it finds about each.
+It receives the name of a device and sends `AuditReady`. Then it receives problems, and sends what it finds about each.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ def main() -> int:
     die_with_parent()
     connection = Connection(int(sys.argv[1]))
     from inlinebench.audit.audit import audit
-    from inlinebench.audit.records import Ready
-    from inlinebench.judge.device import UnusableDevice, resolve
-    from inlinebench.problem.own_code import Settings, report_steps
+    from inlinebench.audit.records import AuditReady
+    from inlinebench.devices.base import UnusableDevice
+    from inlinebench.devices.registry import resolve
+    from inlinebench.problem.own_code import TorchSettings, report_steps
     from inlinebench.wire.arithmetic import exact_arithmetic
 
     try:
         device = resolve(connection.recv())
     except UnusableDevice as error:
-        connection.send(Ready("", str(error)))
+        connection.send(AuditReady("", str(error)))
         return 0
     except EOFError:
         return 0
     exact_arithmetic(tf32=False)
     report_steps(lambda _: None, device)
-    settings = Settings()
-    connection.send(Ready(str(device)))
+    settings = TorchSettings()
+    connection.send(AuditReady(str(device)))
     while True:
         try:
             problem = connection.recv()

@@ -11,7 +11,7 @@ import torch
 
 from inlinebench.audit import checks
 from inlinebench.audit.prepared import Prepared
-from inlinebench.audit.records import Checking, Finding, Finished
+from inlinebench.audit.records import Audited, Checking, Flaw
 from inlinebench.judge.derived import last_of, smaller_ones
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import is_sticky
@@ -19,7 +19,7 @@ from inlinebench.problem.probe.probe import run_probe
 from inlinebench.problem.probe.records import CannotRun, ProbeResult
 from inlinebench.problem.problem_file import ProblemError, describe
 
-Check = Callable[[Prepared], Iterator[Finding]]
+Check = Callable[[Prepared], Iterator[Flaw]]
 
 ALWAYS: dict[str, Check] = {
     "random numbers": checks.random_numbers,
@@ -38,15 +38,15 @@ IF_OUTPUTS_MATTER: dict[str, Check] = {
 ABOUT_OUTPUTS = ("only rounding", "constant output")
 
 
-def audit(problem: ProblemAt, device: torch.device) -> Iterator[Checking | Finding | Finished]:
-    """Audits a problem at a shape. At last yields `Finished`.
+def audit(problem: ProblemAt, device: torch.device) -> Iterator[Checking | Flaw | Audited]:
+    """Audits a problem at a shape. At last yields `Audited`.
 
     A CUDA error propagates as an exception: the process cannot go on after one.
     """
     at, probed = _probed(problem, device)
     if isinstance(probed, CannotRun):
-        yield Finding("does not run", probed.own_fault, probed.reason)
-        yield Finished(at.constants)
+        yield Flaw("does not run", probed.own_fault, probed.reason)
+        yield Audited(at.constants)
         return
     with tempfile.TemporaryDirectory(prefix="inlinebench-audit-") as folder:
         try:
@@ -54,12 +54,12 @@ def audit(problem: ProblemAt, device: torch.device) -> Iterator[Checking | Findi
                 yield from _checked(prepared)
         except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
             out_of_memory = not isinstance(error, ProblemError)
-            yield Finding("does not run", not out_of_memory, describe(error))
-    yield Finished(at.constants)
+            yield Flaw("does not run", not out_of_memory, describe(error))
+    yield Audited(at.constants)
 
 
-def _checked(prepared: Prepared) -> Iterator[Checking | Finding]:
-    found: list[Finding] = []
+def _checked(prepared: Prepared) -> Iterator[Checking | Flaw]:
+    found: list[Flaw] = []
     for name, check in {**ALWAYS, **IF_OUTPUTS_MATTER}.items():
         about = [each for each in found if each.name in ABOUT_OUTPUTS]
         if name in IF_OUTPUTS_MATTER and _covers(prepared, [each for each in about if each.fault]):
@@ -75,10 +75,10 @@ def _checked(prepared: Prepared) -> Iterator[Checking | Finding]:
         except Exception as error:  # a fault of one check must not hide what the others find
             if is_sticky(error):
                 raise
-            yield Finding("not checked", False, f"{name}: {describe(error)}")
+            yield Flaw("not checked", False, f"{name}: {describe(error)}")
 
 
-def _covers(prepared: Prepared, about: list[Finding]) -> bool:
+def _covers(prepared: Prepared, about: list[Flaw]) -> bool:
     """Whether there is a finding about each output."""
     outputs = [name for name, each in next(prepared.calls()).expected.items() if each.own.numel()]
     return {finding.figures["output"] for finding in about} >= set(outputs)

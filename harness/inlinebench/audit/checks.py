@@ -17,7 +17,7 @@ import torch
 
 from inlinebench.audit.operators import Operators, Removal
 from inlinebench.audit.prepared import PLAIN_CALLS, Call, Expected, Prepared
-from inlinebench.audit.records import Finding
+from inlinebench.audit.records import Flaw
 from inlinebench.compare.tolerance import compare
 from inlinebench.problem.forward import Tensors
 from inlinebench.problem.variants import Variant
@@ -67,7 +67,7 @@ class Trial:
         """Whether it passes all calls with inputs as drawn."""
         return self.passed >= PLAIN_CALLS
 
-    def finding(self, name: str, text: str, *, remark: bool = False, **about: Any) -> Finding:
+    def finding(self, name: str, text: str, *, remark: bool = False, **about: Any) -> Flaw:
         """Returns the finding that this answer passes. `about` are further figures."""
         if self.fault:
             calls = f"in all {self.calls} calls (largest error {self.worst:.2g} of the limit)"
@@ -75,7 +75,7 @@ class Trial:
             calls = f"for inputs as drawn; only changed inputs ({self.stopped_by}) reveal it"
         figures = {"calls": self.calls, "passed": self.passed, "worst_share_of_limit": self.worst,
                    "as_drawn_only": not self.fault, **about}
-        return Finding(name, self.fault and not remark, f"{text} {calls}", figures)
+        return Flaw(name, self.fault and not remark, f"{text} {calls}", figures)
 
 
 def tried(prepared: Prepared, answer: Answer) -> Trial:
@@ -89,29 +89,29 @@ def tried(prepared: Prepared, answer: Answer) -> Trial:
     return Trial(total, total, worst, None)
 
 
-def random_numbers(prepared: Prepared) -> Iterator[Finding]:
+def random_numbers(prepared: Prepared) -> Iterator[Flaw]:
     """Says whether the outputs depend on random numbers that `forward` draws."""
     if prepared.probed.random:
-        yield Finding("random numbers", True, "forward draws random numbers: a solution must draw the same numbers "
+        yield Flaw("random numbers", True, "forward draws random numbers: a solution must draw the same numbers "
                       "from torch's generator, in the same order")
 
 
-def variants(prepared: Prepared) -> Iterator[Finding]:
+def variants(prepared: Prepared) -> Iterator[Flaw]:
     """Remarks on inputs whose values never change but by the draw, and on a reference without an oracle."""
     probed = prepared.probed
     free = {position for positions in probed.variants.values() for position in positions}
     floats = [index for index, meta in enumerate(probed.inputs) if getattr(torch, meta.dtype).is_floating_point]
     left = [index for index in floats if index not in free]
     if left:
-        yield Finding("no variants", False, f"{_inputs(left)} always used as drawn, because "
+        yield Flaw("no variants", False, f"{_inputs(left)} always used as drawn, because "
                       f"{'their' if len(left) > 1 else 'its'} values have a limited range or the reference is not "
                       "finite for others: behavior that depends on signs or magnitudes is not tested", {"inputs": left})
     if not probed.float64 and not probed.random and not probed.mutated:
-        yield Finding("no oracle", False, "the reference computes something else in float64, so outputs are compared "
+        yield Flaw("no oracle", False, "the reference computes something else in float64, so outputs are compared "
                       "with the reference itself")
 
 
-def only_rounding(prepared: Prepared) -> Iterator[Finding]:
+def only_rounding(prepared: Prepared) -> Iterator[Flaw]:
     """Finds outputs that are the reference's own error: more than its inputs explain in most elements, or larger than
     the output itself."""
     found: dict[str, list[tuple[float, float]]] = {}
@@ -123,7 +123,7 @@ def only_rounding(prepared: Prepared) -> Iterator[Finding]:
     for name, pairs in found.items():
         share, error = (min(values) for values in zip(*pairs, strict=True))
         if share > MOST or error > 1:
-            yield Finding("only rounding", True, f"{name} is mostly rounding error: the reference's own error is "
+            yield Flaw("only rounding", True, f"{name} is mostly rounding error: the reference's own error is "
                           f"{error:.2g} times the output's size, and in {share:.0%} of the elements it is larger than "
                           "the tolerance of the inputs explains",
                           {"output": name, "error_by_size": error, "share_of_elements": share})
@@ -138,7 +138,7 @@ def _error(own: torch.Tensor, exact: torch.Tensor) -> float:
     return error / size
 
 
-def constant_outputs(prepared: Prepared) -> Iterator[Finding]:
+def constant_outputs(prepared: Prepared) -> Iterator[Flaw]:
     """Finds outputs that a solution can give without the work: zeros, means, or what other inputs gave."""
     first = next(prepared.calls())
     for name, each in first.expected.items():
@@ -188,14 +188,14 @@ def _of_another_draw(name: str, call: Call, _: torch.Tensor) -> torch.Tensor | N
     return None if other is None else other.get(name)
 
 
-def inputs_without_effect(prepared: Prepared) -> Iterator[Finding]:
+def inputs_without_effect(prepared: Prepared) -> Iterator[Flaw]:
     """Finds inputs whose values make no difference, and remarks on those that never change."""
     first = next(prepared.calls())
     others = first.others(OTHER_SEED)
     fixed = [index for index, (one, other) in enumerate(zip(first.inputs, others, strict=True))
              if one.numel() and torch.equal(one, other)]
     if fixed:
-        yield Finding("fixed input", False, f"{_inputs(fixed)} the same in every draw: a solution may ignore "
+        yield Flaw("fixed input", False, f"{_inputs(fixed)} the same in every draw: a solution may ignore "
                       f"{'them' if len(fixed) > 1 else 'it'}", {"inputs": fixed})
     for index, tensor in enumerate(first.inputs):
         if index in fixed or not tensor.numel():
@@ -210,7 +210,7 @@ def _other_input(index: int, call: Call) -> Tensors | None:
     return call.run(inputs=[*call.inputs[:index], call.others(OTHER_SEED)[index], *call.inputs[index + 1:]])
 
 
-def weights_without_effect(prepared: Prepared) -> Iterator[Finding]:
+def weights_without_effect(prepared: Prepared) -> Iterator[Flaw]:
     """Finds weights whose values make no difference, and remarks on those that are all zeros or all ones."""
     neutral = []
     for name, weight in prepared.weights().items():
@@ -223,7 +223,7 @@ def weights_without_effect(prepared: Prepared) -> Iterator[Finding]:
         elif bool((weight == weight.reshape(-1)[0]).all()) and float(weight.reshape(-1)[0].abs()) in (0.0, 1.0):
             neutral.append(name)
     if neutral:
-        yield Finding("neutral weights", False, f"{', '.join(neutral)}: all values are 0, or all are 1, so a solution "
+        yield Flaw("neutral weights", False, f"{', '.join(neutral)}: all values are 0, or all are 1, so a solution "
                       "that leaves them out may pass; initialize them with random values", {"weights": neutral})
 
 
@@ -234,7 +234,7 @@ def _other_weight(name: str, weight: torch.Tensor, call: Call) -> Tensors | None
     return call.run(weights={name: values * (size or 1.0)})
 
 
-def redundant_operators(prepared: Prepared) -> Iterator[Finding]:
+def redundant_operators(prepared: Prepared) -> Iterator[Flaw]:
     """Finds operators without which the results of the reference pass.
 
     Not those that protect from overflow and division by zero: without them, large inputs or zeros give no finite
@@ -254,7 +254,7 @@ def redundant_operators(prepared: Prepared) -> Iterator[Finding]:
                                 f"{removal.instead}, the reference's results pass", line=removal.line,
                                 operator=removal.operator)
     if len(seen.removals) > MOST_REMOVALS:
-        yield Finding("too many operators", False, f"only the first {MOST_REMOVALS} of {len(seen.removals)} ways to "
+        yield Flaw("too many operators", False, f"only the first {MOST_REMOVALS} of {len(seen.removals)} ways to "
                       "leave out an operator were tried")
 
 
@@ -276,7 +276,7 @@ def _protects(prepared: Prepared, removal: Removal, call: Call) -> bool:
     return False
 
 
-def low_precision(prepared: Prepared) -> Iterator[Finding]:
+def low_precision(prepared: Prepared) -> Iterator[Flaw]:
     """Finds float32 problems whose results pass though inputs and weights are rounded to fewer bits.
 
     It is a fault if the reference multiplies matrices, since tensor cores are much faster with fewer bits.
@@ -288,7 +288,7 @@ def low_precision(prepared: Prepared) -> Iterator[Finding]:
     with Operators(prepared.path) as seen:
         first.run()
     multiplies = not PRODUCTS.isdisjoint(seen.names)
-    coarsest: Finding | None = None
+    coarsest: Flaw | None = None
     for name, rounded in ROUNDINGS.items():
         trial = tried(prepared, partial(_rounded, prepared, rounded))
         if not trial.found:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from inlinebench.compare.tolerance import OWN_ERRORS, Limit, by_size, compare
+from inlinebench.devices.registry import of
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.choices import Choices
 from inlinebench.evaluation.correctness.compared import tolerance_of
@@ -19,7 +20,6 @@ from inlinebench.evaluation.correctness.sensitivity import CLEARLY_WRONG, Sensit
 from inlinebench.evaluation.correctness.states import OPTIONAL, STRICTNESS
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Tensors, is_sticky
-from inlinebench.problem.memory import free_bytes
 from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload, snapshot
@@ -175,7 +175,7 @@ class Prepared:
         """The reference in its own dtypes."""
         self.machine = self._workload.oracle() or self.own
         """The oracle, or the reference if there is none."""
-        self._room = KEPT_SHARE * free_bytes(device)
+        self._room = KEPT_SHARE * of(device).free_bytes()
         self._kept: dict[tuple[Variant, int], Call] = {}
 
     def __enter__(self) -> Prepared:

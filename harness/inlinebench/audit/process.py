@@ -9,12 +9,12 @@ import tempfile
 import time
 from multiprocessing.connection import Pipe
 
-from inlinebench.audit.records import Audit, Checking, Finding, Finished, Ready
+from inlinebench.audit.records import Audit, Audited, AuditReady, Checking, Flaw
 from inlinebench.messages import ProblemAt
 from inlinebench.records.errors import NoDevice
 from inlinebench.sandbox.policy import clean_environment
 from inlinebench.wire.own_python import own_python
-from inlinebench.wire.processes import become_subreaper, bury, kill_tree
+from inlinebench.wire.processes import become_subreaper, kill_tree, reap
 
 START_S = 300.0
 """The most seconds for the start of a process, which imports torch and may start CUDA."""
@@ -47,7 +47,7 @@ class Auditor:
 
     def audit(self, name: str, shape: str, problem: ProblemAt) -> Audit:
         """Returns what the audit of a problem at a shape finds, also if the problem ends the process."""
-        begin, step, found = time.monotonic(), "", list[Finding]()
+        begin, step, found = time.monotonic(), "", list[Flaw]()
         constants = problem.constants if problem.alternatives else {}
         try:
             self._connection.send(problem)
@@ -58,11 +58,11 @@ class Auditor:
         while True:
             left = self._timeout - (time.monotonic() - begin)
             message = self._receive(left)
-            if isinstance(message, Finding):
+            if isinstance(message, Flaw):
                 found.append(message)
             elif isinstance(message, Checking):
                 step = message.name
-            elif isinstance(message, Finished):
+            elif isinstance(message, Audited):
                 constants = message.constants if problem.alternatives else {}
                 break
             else:
@@ -94,7 +94,7 @@ class Auditor:
             ready = self._connection.recv() if self._connection.poll(START_S) else None
         except EOFError:
             ready = None
-        if not isinstance(ready, Ready):
+        if not isinstance(ready, AuditReady):
             log = self._tail()
             self._kill()
             raise NoDevice(f"the audit process did not start: {log or 'it printed nothing'}")
@@ -110,12 +110,12 @@ class Auditor:
     def _kill(self) -> None:
         below = kill_tree(self._process.pid)
         self._process.wait()
-        bury(below)
+        reap(below)
         self._connection.close()
 
 
-def _unfinished(step: str, reason: object) -> Finding:
+def _unfinished(step: str, reason: object) -> Flaw:
     """Returns the finding that a problem ended its process. It is a fault if the reference does that by itself."""
     if not step:
-        return Finding("does not run", True, f"the problem {reason}")
-    return Finding("not checked", False, f"the check of {step} {reason}; later checks were not run")
+        return Flaw("does not run", True, f"the problem {reason}")
+    return Flaw("not checked", False, f"the check of {step} {reason}; later checks were not run")

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Finding:
+class Flaw:
     """One thing that an audit found."""
 
     name: str
@@ -29,7 +29,7 @@ class Audit:
     """The problem's name."""
     shape: str
     """The shape's name."""
-    findings: tuple[Finding, ...]
+    findings: tuple[Flaw, ...]
     """What was found, in the order of the checks."""
     seconds: float
     """The time that it took."""
@@ -37,7 +37,7 @@ class Audit:
     """The constants of a derived shape."""
 
     @property
-    def faults(self) -> tuple[Finding, ...]:
+    def faults(self) -> tuple[Flaw, ...]:
         """The findings that are faults."""
         return tuple(finding for finding in self.findings if finding.fault)
 
@@ -47,7 +47,7 @@ class Audit:
 
 
 @dataclass(frozen=True)
-class Ready:
+class AuditReady:
     """Auditing process to command line, once: the device."""
 
     device: str
@@ -65,7 +65,7 @@ class Checking:
 
 
 @dataclass(frozen=True)
-class Finished:
+class Audited:
     """Auditing process to command line: all checks of a problem have ended."""
 
     constants: Mapping[str, Any]

@@ -11,11 +11,11 @@ from typing import Any, cast
 import torch
 
 from inlinebench.candidate.held_call import HeldOutput, HoldingClock, hold
-from inlinebench.timing.before_call import BeforeCall
+from inlinebench.devices.registry import of
 from inlinebench.timing.call import Clock, Sample, timed_call
 from inlinebench.wire.arena import BufferSet, TensorSpec, view
 from inlinebench.wire.arithmetic import seed_all
-from inlinebench.wire.device_memory import Exporter, Location, Places
+from inlinebench.wire.locations import Location, Places
 from inlinebench.wire.tree import Leaf, describe, flatten, merge, plain, same_structure, unflatten
 
 _address_of = torch.Tensor.data_ptr
@@ -82,9 +82,8 @@ class Caller:
         self._device = copied_to or arena.device
         self._given: list[torch.Tensor] = []
         self._copies: list[torch.Tensor] = []
-        self._exporter = (Exporter((arena.data_ptr(), arena.numel()))
-                          if arena.device.type == "cuda" else None)
-        self._before_call = BeforeCall(clock, self._device, [spec.bytes for spec in form.sets[0].outputs])
+        self._locator = of(arena.device).locator(arena)
+        self._before_call = of(self._device).before_call(clock, [spec.bytes for spec in form.sets[0].outputs])
         with _NoTorchFunction():
             self._base = _address_of(arena)
         self.notes: set[str] = set()
@@ -99,7 +98,7 @@ class Caller:
         """
         buffers = self._form.sets[number]
         arguments = self._arguments(buffers, non_tensors)
-        given = () if self._copied_to else ((self._base + spec.offset, spec.bytes) for spec in buffers.inputs)
+        given = [] if self._copied_to else [(self._base + spec.offset, spec.bytes) for spec in buffers.inputs]
         self._before_call.prepare(given)
         seed_all(random_seed)
         with torch.no_grad():
@@ -243,11 +242,11 @@ class Caller:
 
     def _share(self, handed: Handed) -> Places:
         """Returns where outputs and states are. What CUDA cannot share is copied to the judge's buffers."""
-        exporter, places = self._exporter, list[Location | None]()
-        assert exporter is not None  # calls are held on a GPU only
+        locator, places = self._locator, list[Location | None]()
+        assert locator is not None  # calls are held on a GPU only
         with _NoTorchFunction():
             for spec, tensor in handed.tensors:
-                place = exporter.locate(_address_of(tensor)) if spec.bytes else None
+                place = locator.locate(_address_of(tensor)) if spec.bytes else None
                 if place is None and spec.bytes:
                     self._clock.copy(self._base + spec.offset, _address_of(tensor), spec.bytes)
                     self.notes.add(COPIED)

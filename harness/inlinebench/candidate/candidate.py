@@ -21,20 +21,19 @@ from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import for_build
 from inlinebench.candidate.provenance import Provenance
 from inlinebench.candidate.stand_in import StandIn
+from inlinebench.devices.base import LAUNCH_REFUSED, Instruments
 from inlinebench.devices.cpu import emulation
+from inlinebench.devices.cuda.clock import GpuClock
+from inlinebench.devices.registry import of
 from inlinebench.sandbox import refusal
 from inlinebench.sandbox.policy import Policy
-from inlinebench.timing.call import Clock, Sample
-from inlinebench.timing.cpu import CpuClock
-from inlinebench.timing.flags import FlagPage
-from inlinebench.timing.gpu import GpuClock
+from inlinebench.timing.call import Sample
 from inlinebench.timing.overhead import shown_ms
-from inlinebench.timing.profile import Activity, Traced, Tracer, open_tracer, torch_tracer
-from inlinebench.wire.arena import BufferSet, TensorSpec, close_arena, open_arena
+from inlinebench.timing.trace import Activity, Traced
+from inlinebench.wire.arena import BufferSet, TensorSpec
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
 from inlinebench.wire.channel import Channel, ChannelClosed
-from inlinebench.wire.device_memory import Places
-from inlinebench.wire.launch_errors import CUDA_REPORTS, PendingError
+from inlinebench.wire.locations import Places
 
 Value = TypeVar("Value")
 
@@ -50,7 +49,7 @@ class Candidate:
         policy: the policy of the sandbox that this process is in.
         files: the private copies of the solution's files.
         page_fd: the descriptor of the flags of the blocking kernel. None on the CPU.
-        arena_fd: the descriptor of an arena in host memory. None if the arena is on a GPU.
+        arena_fd: the descriptor of the arena. None if it has none, on a GPU.
     """
 
     def __init__(
@@ -64,11 +63,9 @@ class Candidate:
         self._arena: torch.Tensor | None = None
         self._stand_in: StandIn | None = None
         self._device = torch.device("cpu")
-        self._clock: Clock = CpuClock()
-        self._tracer: Tracer = torch_tracer
+        self._instruments: Instruments | None = None
         self._runtime: emulation.Runtime | None = None
         self._launched_before = 0
-        self._pending_error: PendingError | None = None
 
     def serve(self) -> None:
         """Serves requests until the judge closes the channel."""
@@ -122,20 +119,17 @@ class Candidate:
         """Starts the device. The judge does not name a solution yet."""
         self._device = torch.device(request["device"])
         exact_arithmetic(tf32=request["tf32"])
-        if self._device.type == "cuda":
-            torch.cuda.set_device(self._device)
-            assert self._page_fd is not None
-            self._clock = GpuClock(
-                Path(request["runtime_libraries"]["clock"]), self._device.index, FlagPage(self._page_fd)
-            )
-            self._tracer = open_tracer(request["runtime_libraries"].get("trace"))
-            self._pending_error = PendingError()
-            torch.cuda.synchronize(self._device)
+        self._instruments = of(self._device).instruments(request["runtime_libraries"], self._page_fd)
         return {"op": "started"}
+
+    @property
+    def _of_device(self) -> Instruments:
+        assert self._instruments is not None  # the judge starts the device first
+        return self._instruments
 
     def _measure_clock(self, _: dict[str, Any]) -> dict[str, Any]:
         """Measures the clock's time for an empty kernel, before any code of a solution runs in this process."""
-        return {"op": "clocked", "shown_ms": shown_ms(self._clock)}
+        return {"op": "clocked", "shown_ms": shown_ms(self._of_device.clock)}
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
         model = self._construct(request)
@@ -169,23 +163,25 @@ class Candidate:
         )
         self._launched_before = self._runtime.launches() if self._runtime else 0
         arena = self._open_arena(request["arena"])
-        # The device's type, because CUDA on the CPU makes `is_cuda` true.
-        copied_to = None if arena.device.type == "cuda" else self._device
-        self._caller = Caller(self._model, self._clock, arena, form, copied_to)
+        copied_to = None if of(arena.device).candidates_share_inputs else self._device
+        self._caller = Caller(self._model, self._of_device.clock, arena, form, copied_to)
         return {"op": "mapped"}
 
     def _open_arena(self, exported: dict[str, Any]) -> torch.Tensor:
         """Opens the judge's arena. A process has one, which a rehearsal may have opened."""
         if self._arena is None:
-            self._arena = open_arena(exported, self._device, self._arena_fd)
+            device = torch.device("cpu") if exported["in_host_memory"] else self._device
+            self._arena = of(device).open_arena(exported, self._arena_fd)
         return self._arena
 
     def _rehearse(self, request: dict[str, Any]) -> dict[str, Any]:
         """Makes one call of a stand-in and holds another. This process never loads a solution."""
-        assert isinstance(self._clock, GpuClock)
+        clock, arena = self._of_device.clock, self._open_arena(request["arena"])
+        locator = of(arena.device).locator(arena)
+        assert isinstance(clock, GpuClock) and locator is not None
         buffers, states = BufferSet.from_json(request["buffers"]), map(TensorSpec.from_json, request["states"])
         if self._stand_in is None:
-            self._stand_in = StandIn(self._clock, self._open_arena(request["arena"]), buffers, tuple(states))
+            self._stand_in = StandIn(clock, arena, locator, buffers, tuple(states))
         self._stand_in.buffers = buffers
         alone = self._stand_in.alone()
         held = self._stand_in.hold(request["on_host"], partial(self._report_held, request["nonce"]))
@@ -196,7 +192,7 @@ class Candidate:
         """Closes the judge's arena, which a stand-in has used."""
         self._stand_in = None
         if self._arena is not None:
-            close_arena(self._arena)
+            of(self._arena.device).close_arena(self._arena)
             self._arena = None
         return {"op": "unmapped"}
 
@@ -225,8 +221,9 @@ class Candidate:
 
     def _launch_errors(self) -> list[str]:
         refused = self._runtime.take_refused_launch() if self._runtime else ""
-        pending = self._pending_error.describe() if self._pending_error else ""
-        return [f"{CUDA_REPORTS}{error}" for error in (refused, pending) if error]
+        errors = self._of_device.launch_errors
+        pending = errors.describe() if errors else ""
+        return [f"{LAUNCH_REFUSED}{error}" for error in (refused, pending) if error]
 
     def _race_notes(self) -> list[str]:
         return self._runtime.take_race_notes() if self._runtime else []
@@ -234,9 +231,9 @@ class Candidate:
     def _traced(self, call: Callable[[], Value], what: Traced) -> tuple[Value, list[Activity]]:
         """Makes a call and traces it. Returns its value, and the GPU's activities if it is traced for them."""
         if what == "launches":
-            return self._provenance.trace_launches(self._tracer, call), []
+            return self._provenance.trace_launches(self._of_device.tracer, call), []
         if what == "activities":
-            return self._tracer(self._provenance.watching_profilers()(call))
+            return self._of_device.tracer(self._provenance.watching_profilers()(call))
         return call(), []
 
     def _hold(self, request: dict[str, Any]) -> dict[str, Any]:

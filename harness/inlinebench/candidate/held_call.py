@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from inlinebench.wire.device_memory import Places
+from inlinebench.wire.locations import Places
 
 Output = TypeVar("Output")
 

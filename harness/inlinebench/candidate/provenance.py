@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 from torch.autograd import profiler as autograd_profiler
 
 from inlinebench.candidate.files import Files
-from inlinebench.timing.profile import LONGEST_NAME, MOST_KERNELS, CuptiTracer, Launch, Tracer
+from inlinebench.devices.cuda.tracer import CuptiTracer
+from inlinebench.timing.trace import LONGEST_NAME, MOST_KERNELS, Launch, Tracer
 
 Value = TypeVar("Value")
 

@@ -8,10 +8,11 @@ from itertools import accumulate
 import torch
 
 from inlinebench.candidate.held_call import HeldOutput, hold
+from inlinebench.devices.base import Locator
+from inlinebench.devices.cuda.clock import GpuClock
 from inlinebench.timing.call import Sample, timed_call
-from inlinebench.timing.gpu import GpuClock
 from inlinebench.wire.arena import ALIGNMENT, BufferSet, TensorSpec
-from inlinebench.wire.device_memory import Exporter, Places
+from inlinebench.wire.locations import Places
 
 ALONE_BLOCKING_MS = 50.0
 
@@ -22,18 +23,19 @@ class StandIn:
     Args:
         clock: times the calls and runs the kernel.
         arena: the judge's shared memory.
+        locator: says where its outputs are.
         buffers: the buffers of the next call. May be replaced.
         states: the regions of the states.
     """
 
     def __init__(
-        self, clock: GpuClock, arena: torch.Tensor, buffers: BufferSet, states: Sequence[TensorSpec]
+        self, clock: GpuClock, arena: torch.Tensor, locator: Locator, buffers: BufferSet, states: Sequence[TensorSpec]
     ) -> None:
         self._clock, self._base, self.buffers = clock, arena.data_ptr(), buffers
         self._sizes = [spec.bytes for spec in (*buffers.outputs, *states)]
         *self._begins, self._output_bytes = accumulate(map(_aligned, self._sizes), initial=0)
         self._output = torch.empty(max(ALIGNMENT, self._output_bytes), dtype=torch.uint8, device=arena.device)
-        self._exporter = Exporter((arena.data_ptr(), arena.numel()))
+        self._locator = locator
         clock.start()
         self._call()  # here, because loading a kernel would wait for a blocking kernel
         clock.stop()
@@ -57,7 +59,7 @@ class StandIn:
         self._clock.stand_in(self._base + begin, end - begin, self._output.data_ptr(), self._output_bytes)
 
     def _places(self) -> Places:
-        return [self._exporter.locate(self._output.data_ptr() + begin) if size else None
+        return [self._locator.locate(self._output.data_ptr() + begin) if size else None
                 for size, begin in zip(self._sizes, self._begins, strict=True)]
 
 

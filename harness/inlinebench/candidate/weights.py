@@ -68,21 +68,21 @@ def _pair(own: Tensors, reference: Tensors, ways: list[str]) -> dict[str, str]:
     mine, theirs = dict(own), dict(reference)
     pairs: dict[str, str] = {}
 
-    def settle(found: dict[str, str], way: str) -> None:
+    def take(found: dict[str, str], way: str) -> None:
         if found:
             ways.append(way)
         pairs.update(found)
         for name, other in found.items():
             del mine[name], theirs[other]
 
-    settle({name: name for name in mine if name in theirs and _alike(mine[name], theirs[name])}, "by name")
+    take({name: name for name in mine if name in theirs and _alike(mine[name], theirs[name])}, "by name")
     mine = {name: tensor for name, tensor in mine.items() if tensor.is_floating_point()}
     theirs = {name: tensor for name, tensor in theirs.items() if tensor.is_floating_point()}
-    settle(_by_key(mine, theirs, lambda name, _: name.rpartition(".")[2]), "by last name")
-    settle(_by_value(mine, theirs), "by value")
-    settle(_by_key(mine, theirs, lambda _, tensor: _form(tensor)), "by shape")
+    take(_by_key(mine, theirs, lambda name, _: name.rpartition(".")[2]), "by last name")
+    take(_by_value(mine, theirs), "by value")
+    take(_by_key(mine, theirs, lambda _, tensor: _form(tensor)), "by shape")
     if [_form(tensor) for tensor in mine.values()] == [_form(tensor) for tensor in theirs.values()]:
-        settle(dict(zip(list(mine), list(theirs), strict=True)), "by order")
+        take(dict(zip(list(mine), list(theirs), strict=True)), "by order")
     return pairs
 
 

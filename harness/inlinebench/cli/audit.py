@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from inlinebench.audit.process import Auditor
-from inlinebench.audit.records import Audit, Finding
+from inlinebench.audit.records import Audit, Flaw
 from inlinebench.audit.text import summary, text_of
 from inlinebench.cli import arguments as command_line
 from inlinebench.cli.arguments import AUDIT
@@ -59,7 +59,7 @@ def audited(chosen: Sequence[Problem], wanted: Options) -> Iterator[Audit]:
     with Auditor(wanted.device, wanted.timeout) as auditor:
         for problem in chosen:
             if problem.error:
-                yield Audit(problem.name, FULL, (Finding("does not run", True, problem.error),), 0.0)
+                yield Audit(problem.name, FULL, (Flaw("does not run", True, problem.error),), 0.0)
                 continue
             for shape in shapes(problem, wanted, auditor.device):
                 name = shape_name(problem, shape, wanted)

@@ -77,7 +77,7 @@ def _run(given: argparse.Namespace, folder: Path, environment: Mapping[str, str]
     root = cache_folder(folder)
     if given.command == "show":
         return _contents(root)
-    if found := contents.strangers(root):
+    if found := contents.unknown_names(root):
         raise UsageError(f"{root} contains {found[0]!r}, which is not part of a cache, so nothing is removed: move "
                          "it, or name the cache's folder with --cache")
     if given.command == "clear":

@@ -18,8 +18,8 @@ from inlinebench.records.library import LIBRARY
 from inlinebench.records.options import rules
 
 if TYPE_CHECKING:
-    from inlinebench.report.terminal.progress import Progress
     from inlinebench.scheduler.judge_process import Scratch
+    from inlinebench.scheduler.observer import Observer
     from inlinebench.scheduler.session import Executor
 
 
@@ -53,9 +53,9 @@ def show_list(known: catalog.Catalog, wanted: options.Options) -> int:
 
 def build(wanted: options.Options, known: catalog.Catalog) -> int:
     """Builds the chosen solutions and prints a table of the builds."""
+    from inlinebench.report.terminal.builds import exit_status, table
     from inlinebench.report.terminal.progress import Progress
     from inlinebench.scheduler.build_only import BuildOnly
-    from inlinebench.scheduler.build_report import exit_status, table
     from inlinebench.scheduler.plan import choose
 
     choices = choose(wanted, known)
@@ -119,7 +119,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
     return exit_status(outputs.results, wanted.strict)
 
 
-def executor(wanted: options.Options, progress: Progress, scratch: Scratch | None) -> Executor:
+def executor(wanted: options.Options, progress: Observer, scratch: Scratch | None) -> Executor:
     """The executor that the options name: this machine, or a Ray cluster."""
     if wanted.executor == options.RAY:
         from inlinebench.ray.executor import RayExecutor

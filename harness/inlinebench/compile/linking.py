@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inlinebench.compile.ninja_syntax import CXX, IN, OUT, Expanded, command, split
+from inlinebench.compile.ninja_syntax import CXX, IN, OUT, Expanded, Steps, command, split
 from inlinebench.records.build_request import BuildRequest
 
 
-def link_lines(
-    request: BuildRequest, library: str, objects: Sequence[str], further: Sequence[str] = (), *, cuda: bool
-) -> list[str]:
-    """Returns the lines of a ninja file that link objects into the library, with torch's libraries for CUDA or without,
-    then `further` flags. Raises BadRequest for invalid flags."""
+def add_link(
+    steps: Steps, request: BuildRequest, library: str, objects: Sequence[str], further: Sequence[str] = (), *,
+    cuda: bool,
+) -> None:
+    """Adds the command that links objects into the library, with torch's libraries for CUDA or without, then `further`
+    flags. Raises BadRequest for invalid flags."""
     torch = [Expanded("-L$torch/lib"), *(f"-l{name}" for name in _torch_libraries(cuda))]
     if cuda:
         # The stubs replace the driver's library at link time, because a machine without a GPU lacks it.
         torch += [Expanded("-L$cuda/lib64"), "-lcudart", Expanded("-L$cuda/lib64/stubs")]
     link = command([CXX, "-shared", IN, *split(request.extra_ldflags), *torch, *further, "-o", OUT])
-    return ["rule link", f"  command = {link}", "", f"build {library}: link {' '.join(objects)}", ""]
+    steps.add("link", link, library, " ".join(objects))
 
 
 def _torch_libraries(cuda: bool) -> list[str]:

@@ -53,7 +53,7 @@ _ADDRESS = re.compile(rf":?\(\.[^()]*\)|(?<=\S):/[^:]*:{_NUMBER}(?=: first defin
 
 
 @dataclass(frozen=True)
-class Location:
+class LogLocation:
     """A line of a file as the compiler names it. `column` is 0 if unknown."""
 
     label: str
@@ -67,22 +67,22 @@ class Error:
 
     text: str
     """The message."""
-    location: Location | None = None
+    location: LogLocation | None = None
     """Where the error is, if the message says so."""
     rest: str = ""
     """The source line from the location on, as nvcc quotes it: after preprocessing."""
     details: tuple[str, ...] = ()
     """Further lines of the message."""
-    origins: tuple[Location, ...] = ()
+    origins: tuple[LogLocation, ...] = ()
     """The lines that include the file or instantiate the template with the error, the outermost last."""
 
 
 def errors(log: str) -> tuple[Error, ...]:
     """Returns the errors of a log in order, without duplicates."""
     lines = log.splitlines()
-    found: dict[tuple[str, Location | None], Error] = {}
-    included: dict[str, tuple[Location, ...]] = {}  # how each file was included; compilers print this only once
-    chain, required = list[Location](), list[Location]()
+    found: dict[tuple[str, LogLocation | None], Error] = {}
+    included: dict[str, tuple[LogLocation, ...]] = {}  # how each file was included; compilers print this only once
+    chain, required = list[LogLocation](), list[LogLocation]()
     for number, line in enumerate(lines):
         if number and lines[number - 1].startswith("FAILED: "):
             continue  # the command that failed
@@ -98,7 +98,7 @@ def errors(log: str) -> tuple[Error, ...]:
             one = _located(match, lines[number + 1 : number + 1 + LOOKED_AT] if match["nvcc"] else ())
             before = tuple(required) or included.get(match["label"], ())
             one = Error(one.text, one.location, one.rest, one.details, one.origins or before)
-            found.setdefault((one.text, one.location and Location(one.location.label, one.location.line)), one)
+            found.setdefault((one.text, one.location and LogLocation(one.location.label, one.location.line)), one)
             required = []
             if len(found) == MOST_ERRORS:
                 break
@@ -122,7 +122,7 @@ def last_words(log: str) -> str:
     return _clean(printed[-1]) if printed else "the compiler printed nothing"
 
 
-def _note(included: dict[str, tuple[Location, ...]], label: str, chain: Sequence[Location]) -> list[Location]:
+def _note(included: dict[str, tuple[LogLocation, ...]], label: str, chain: Sequence[LogLocation]) -> list[LogLocation]:
     """Records the chain of includes that leads to a file, if there is one, and returns an empty chain."""
     if chain:
         included[label] = tuple(chain)
@@ -133,8 +133,8 @@ def _located(match: re.Match[str], behind: Sequence[str]) -> Error:
     if match["line"]:
         location = _location(match, int(match["column"] or 0))
     else:
-        location = Location(match["label"], int(match["nvcc"]))
-    rest, details, origins = "", list[str](), list[Location]()
+        location = LogLocation(match["label"], int(match["nvcc"]))
+    rest, details, origins = "", list[str](), list[LogLocation]()
     quoted = False
     for number, line in enumerate(behind):
         if not line.strip() or (not line[0].isspace() and not _NO_ERROR.match(line)):
@@ -142,7 +142,7 @@ def _located(match: re.Match[str], behind: Sequence[str]) -> Error:
         if not line[0].isspace():
             quoted = True  # a note, with its own quotation
         elif found := _INSTANTIATED.match(line):
-            origins.append(Location(found["label"] or location.label, int(found["line"])))
+            origins.append(LogLocation(found["label"] or location.label, int(found["line"])))
         elif not quoted and _CARET.match(line) and number:
             rest, quoted = behind[number - 1][line.index("^") :].rstrip(), True
             details = details[:-1]
@@ -162,8 +162,8 @@ def _unlocated(line: str) -> str:
     return _clean(_ADDRESS.sub("", re.sub(f"^{_LINKER}", "ld: ", line)))
 
 
-def _location(match: re.Match[str], column: int = 0) -> Location:
-    return Location(match["label"], int(match["line"]), column)
+def _location(match: re.Match[str], column: int = 0) -> LogLocation:
+    return LogLocation(match["label"], int(match["line"]), column)
 
 
 def _status(code: int) -> str:

@@ -56,3 +56,19 @@ def _quoted(word: str) -> str:
 def places_file(places: Mapping[str, str]) -> str:
     """Returns the ninja file that defines the variables. An empty value expands to no word."""
     return "".join(f"{name} = {_quoted(place) if place else ''}\n" for name, place in places.items())
+
+
+class Steps:
+    """The commands of a ninja file, each with a rule of its own."""
+
+    def __init__(self) -> None:
+        self._lines = [f"include {PLACES}"]
+
+    def add(self, rule: str, shell_command: str, output: str, inputs: str) -> None:
+        """Adds a command that makes `output` from `inputs`, names of files with spaces between them."""
+        self._lines += [f"rule {rule}", f"  command = {shell_command}", "", f"build {output}: {rule} {inputs}", ""]
+
+    @property
+    def text(self) -> str:
+        """The text of the file."""
+        return "\n".join(self._lines)

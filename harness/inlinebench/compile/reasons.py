@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from inlinebench.compile.log import Error, Location, errors, last_words
+from inlinebench.compile.log import Error, LogLocation, errors, last_words
 from inlinebench.compile.recipe import FUNCTIONS, Recipe, labelled
 from inlinebench.records.build_request import BuildRequest
 
@@ -79,10 +79,10 @@ class _Sources:
         names = list(self._request.functions or ())
         return names[line - 2] if 2 <= line < 2 + len(names) else None
 
-    def _knows(self, location: Location) -> bool:
+    def _knows(self, location: LogLocation) -> bool:
         return location.label == FUNCTIONS or (location.label, location.line) in self._written
 
-    def _column(self, location: Location, error: Error) -> int:
+    def _column(self, location: LogLocation, error: Error) -> int:
         """Returns the column in the author's line, or 0 if unknown: nvcc prints none, and translation may move text."""
         key = (location.label, location.line)
         if key not in self._written:
@@ -97,7 +97,7 @@ class _Sources:
         # The text from the error on is the author's, even if the text before it was changed.
         return len(author) - len(rest) + 1 if rest and author.endswith(rest) else 0
 
-    def _quoted(self, location: Location, text: str) -> tuple[str, ...]:
+    def _quoted(self, location: LogLocation, text: str) -> tuple[str, ...]:
         """Returns the line with its number, and a caret below the column or below the name in the message."""
         line = self._written[location.label, location.line]
         if not line.strip():
@@ -138,7 +138,7 @@ def _numbered(texts: Iterable[str]) -> dict[tuple[str, int], str]:
     return found
 
 
-def _in_characters(location: Location, line: str) -> int:
+def _in_characters(location: LogLocation, line: str) -> int:
     """Converts GCC's column to a character index from 1. For files that GCC can open, the column is a position on the
     screen; for others, such as the sources of `load_inline`, it is a byte."""
     before = location.column - 1
@@ -147,7 +147,7 @@ def _in_characters(location: Location, line: str) -> int:
     return next((end for end in range(len(line)) if len(line[:end].expandtabs(TAB)) >= before), len(line)) + 1
 
 
-def _shown(location: Location) -> str:
+def _shown(location: LogLocation) -> str:
     """Formats a location as GCC does. Headers are named as in an include directive."""
     label = location.label.rpartition("/include/")[2] if location.label.startswith("/") else location.label
     return f"{label}:{location.line}:{location.column}" if location.column else f"{label}:{location.line}"

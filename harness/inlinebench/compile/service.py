@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import IO
@@ -43,40 +43,41 @@ BUILD_BYTES = 4 << 30
 """Limit of the files of one build while it runs."""
 LOG_BYTES = 4 << 20
 """How much of a build's output is kept. The first error is near its start."""
-CORES_OF_A_JUDGE, PLENTY = 2, 3
-"""Cores left to a judge and its candidate, if the machine has PLENTY times as many."""
+CORES_OF_A_JUDGE, LARGE_MACHINE = 2, 3
+"""Cores left to a judge and its candidate on a large machine, and how many times as many cores make it large."""
 BYTES_PER_BUILD = 3 << 30
 """Peak memory of one build with torch's headers, for C++ and CUDA at the same time."""
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    """How a run builds."""
+
+    timeout: float
+    """The limit for one build in seconds."""
+    jobs: int | None = None
+    """The number of parallel builds. None: as many as the machine is good for."""
+    full_headers: bool = False
+    """Whether to use only torch's full headers. Otherwise slim ones come first, and full ones if these lack something.
+    """
+    sandbox: Sandbox = field(default_factory=Sandbox)
+    """Where compilers run, because sources and flags come from solutions."""
+    cache_limit: float = float("inf")
+    """The size of the cache in bytes."""
+    written: Collection[str] = ()
+    """The files and folders that the run writes, which no build depends on."""
 
 
 class BuildService:
     """Builds libraries for a run. Thread-safe.
 
-    `target` is what it builds for (`inlinebench.devices`). `timeout` limits one build, in seconds. Sources are built
-    with slim headers first, and with torch's full headers if the slim ones lack something, or only with the full ones
-    if `full_headers`. Compilers run in the sandbox, because sources and flags come from solutions. `cache_limit` is in
-    bytes. `written` are the files and folders that the run writes, which no build depends on. Raises UsageError if the
-    cache cannot be written or trusted.
+    `target` is what it builds for (`inlinebench.devices`). Raises UsageError if the cache cannot be written or trusted.
     """
 
-    def __init__(
-        self,
-        cache: Path,
-        target: Target,
-        timeout: float,
-        jobs: int | None = None,
-        full_headers: bool = False,
-        *,
-        sandbox: Sandbox | None = None,
-        cache_limit: float = float("inf"),
-        written: Collection[str] = (),
-    ) -> None:
-        self._sandbox, self._written = sandbox or Sandbox(), written
-        self._full_headers = full_headers
-        self._cache, self._timeout = Cache(cache, cache_limit), timeout
-        self._target = target
+    def __init__(self, cache: Path, target: Target, settings: BuildSettings) -> None:
+        self._cache, self._target, self._settings = Cache(cache, settings.cache_limit), target, settings
         self._precompiled = PrecompiledHeaders(self._cache, self._ninja, target)
-        self._slots = BoundedSemaphore(jobs or default_jobs())
+        self._slots = BoundedSemaphore(settings.jobs or default_jobs())
         self._lock = Lock()
         self._started: dict[str, Future[BuildOutcome]] = {}
         self._running: set[int] = set()
@@ -84,7 +85,7 @@ class BuildService:
 
     def build(self, request: BuildRequest) -> BuildOutcome:
         """Builds a request, or finds its library in the cache, and returns the outcome. Failures do not raise."""
-        if self._full_headers:
+        if self._settings.full_headers:
             return self._build(request, slim=False)
         if self._is_cached(request, slim=False) and not self._is_cached(request, slim=True):
             return replace(self._build(request, slim=False), headers="full, as in an earlier run")
@@ -109,7 +110,7 @@ class BuildService:
     def _digest(self, request: BuildRequest) -> str:
         """Returns a digest of the files that compilers can find, or a new text each time if one cannot be read."""
         try:
-            return digest(request.readable, self._written)
+            return digest(request.readable, self._settings.written)
         except OSError:
             return secrets.token_hex()
 
@@ -211,8 +212,9 @@ class BuildService:
             if breach is not None:
                 return BuildOutcome(None, f"the build was stopped: {breach.text}", log)
             if status is None:
-                return BuildOutcome(None, f"the build took longer than {self._timeout:g} s; raise the limit with "
-                                    "--build-timeout", log, timed_out=True)
+                limit = f"{self._settings.timeout:g} s"
+                return BuildOutcome(None, f"the build took longer than {limit}; raise the limit with --build-timeout",
+                                    log, timed_out=True)
             if status:
                 return BuildOutcome(None, reason(log, planned), log)
             if not _is_library(folder / planned.library):
@@ -222,7 +224,7 @@ class BuildService:
     def _ninja(self, folder: Path, given: Sequence[str] = ()) -> tuple[int | None, str, Breach | None]:
         """Runs ninja. Returns its exit status (None: timeout), the output of all compilers, and a broken limit."""
         readable = [self._cache.folder, *map(Path, given)]
-        policy = self._sandbox.policy(folder, readable, (os.getpid(), os.getppid()))
+        policy = self._settings.sandbox.policy(folder, readable, (os.getpid(), os.getppid()))
         # -S skips site-packages, whose hooks are slow. PYTHONPATH names the harness.
         inside = [sys.executable, "-S", "-m", "inlinebench.sandbox", json.dumps(policy.to_json())]
         before = forks_so_far()
@@ -238,7 +240,7 @@ class BuildService:
         if closed:
             kill_tree(process.pid)
         try:
-            process.wait(self._timeout)
+            process.wait(self._settings.timeout)
             return process.returncode, _start_of(log), watchdog.breach
         except subprocess.TimeoutExpired:
             kill_tree(process.pid)  # not only its process group: ninja starts each compiler in a separate one
@@ -281,6 +283,6 @@ def default_jobs(judges: int = 0) -> int:
     and to their candidates. The result is at least 1.
     """
     cores, kept = len(os.sched_getaffinity(0)), CORES_OF_A_JUDGE * judges
-    if cores >= PLENTY * kept:
+    if cores >= LARGE_MACHINE * kept:
         cores -= kept
     return max(1, min(cores * 3 // 4, available_bytes() // BYTES_PER_BUILD))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from inlinebench.devices.cuda.state import GpuWatch, NoGpuState
 from inlinebench.evaluation.baselines import Baselines
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.failures import Failed
@@ -13,9 +14,8 @@ from inlinebench.records.build_request import RuntimeLibraries
 from inlinebench.records.result import Build, Check, Kernels
 from inlinebench.records.times import Timing
 from inlinebench.timing.call import Clock
-from inlinebench.timing.gpu_state import GpuWatch, NoGpuState
 from inlinebench.timing.peaks import Peaks
-from inlinebench.timing.profile import Tracer
+from inlinebench.timing.trace import Tracer
 
 
 @dataclass

@@ -8,9 +8,9 @@ import random
 class BufferRotation:
     """Alternates between the next set in turn and a set that was used before.
 
-    The time of a short kernel depends on the addresses of its memory (`inlinebench.timing.output_rotation`), so calls
-    use many sets. A solution that caches outputs by the addresses of its inputs fails only if the same addresses return
-    with other values, so every other call reuses a set. Which one is drawn from the secret random source.
+    The time of a short kernel depends on the addresses of its memory (`inlinebench.devices.cuda.output_rotation`), so
+    calls use many sets. A solution that caches outputs by the addresses of its inputs fails only if the same addresses
+    return with other values, so every other call reuses a set. Which one is drawn from the secret random source.
     """
 
     def __init__(self, sets: int, secret_random: random.Random) -> None:

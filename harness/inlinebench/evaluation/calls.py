@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 import torch
 
+from inlinebench.devices.base import LAUNCH_REFUSED
+from inlinebench.devices.cuda.state import GpuSample, GpuWatch, NoGpuState
+from inlinebench.devices.registry import of
 from inlinebench.evaluation.attempt import Tools
 from inlinebench.evaluation.comparing import Answer, Comparing, Differs
 from inlinebench.evaluation.correctness.thorough import ThoroughCalls
@@ -24,9 +27,7 @@ from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import Called
 from inlinebench.records.result import Verdict
 from inlinebench.timing.call import Sample
-from inlinebench.timing.gpu_state import GpuSample, GpuWatch, NoGpuState
-from inlinebench.timing.profile import Activity, Traced
-from inlinebench.wire.launch_errors import CUDA_REPORTS
+from inlinebench.timing.trace import Activity, Traced
 
 UNBLOCKED_SHARE = 0.1
 """The share of calls, drawn in secret, that run without the blocking kernel. Work on a stream that `forward` does not
@@ -127,7 +128,7 @@ class Calls:
             found = self._comparing.compare(
                 call, answer, what + made.shuffled, blocked=self._timings.warm, thorough=thorough)
         except Differs as differs:
-            errors = [note for note in called.notes if note.startswith((CUDA_REPORTS, UNINITIALISED))]
+            errors = [note for note in called.notes if note.startswith((LAUNCH_REFUSED, UNINITIALISED))]
             raise self._wrong(label, differs, errors or self._remarks(call.variant, made.number)) from None
         self._matched_as_drawn = self._matched_as_drawn or (call.variant is Variant.PLAIN and thorough)
         return found
@@ -159,9 +160,10 @@ class Calls:
     def _choose_block_order(self, number: int) -> int:
         """Returns the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
 
-        Every second call is shuffled, so that a race between blocks shows in the outputs. Always 0 on a GPU.
+        Every second call is shuffled, so that a race between blocks shows in the outputs. Always 0 on a device that
+        needs no emulation.
         """
-        if self._workload.device.type == "cuda" or number % 2:
+        if not of(self._workload.device).kind.emulates_cuda or number % 2:
             return 0
         return self._draws.public.randrange(1, 1 << 31)
 

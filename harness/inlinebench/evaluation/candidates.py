@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from inlinebench.devices.base import Device
 from inlinebench.evaluation.failures import Failed, raise_failure
 from inlinebench.messages import Settings
 from inlinebench.process import sanitizer
@@ -23,14 +24,13 @@ from inlinebench.process.candidate_process import (
     CandidateDied,
     CandidateOverran,
     CandidateProcess,
+    CandidateSpec,
     CandidateTimedOut,
 )
 from inlinebench.process.launcher import Launcher
 from inlinebench.process.replies import read_clocked
 from inlinebench.records.build_request import RuntimeLibraries
 from inlinebench.records.result import Verdict
-from inlinebench.sandbox.gpu import Gpu
-from inlinebench.timing.flags import FlagPage
 
 START_PATIENCE_S = 300.0
 """The time that torch and CUDA may take to start, in seconds. It does not count against the solution's time limit."""
@@ -53,20 +53,15 @@ class Candidates:
         build: builds an extension that a candidate asks for.
         always: files and folders that every candidate may read.
         protected: returns the ids of further processes that a candidate must not send signals to.
-        room: whether the device has memory for a waiting candidate.
-        gpu: the GPU that they may use. None on the CPU.
-        clocked: whether each candidate measures the overhead of its clock before it loads a solution.
     """
 
     def __init__(
-        self, launcher: Launcher, settings: Settings, device: torch.device, runtime_libraries: RuntimeLibraries,
-        build: Build, *,
-        always: tuple[Path, ...], protected: Callable[[], tuple[int, ...]], room: Callable[[], bool],
-        gpu: Gpu | None = None, clocked: bool = False,
+        self, launcher: Launcher, settings: Settings, device: Device, *, runtime_libraries: RuntimeLibraries,
+        build: Build, always: tuple[Path, ...], protected: Callable[[], tuple[int, ...]],
     ) -> None:
         self._launcher, self._settings, self._device = launcher, settings, device
         self._runtime_libraries, self._build, self._always = runtime_libraries, build, always
-        self._protected, self._room, self._gpu, self._clocked = protected, room, gpu, clocked
+        self._protected = protected
         self._waiting: Waiting | None = None
         self._stand_in: Waiting | None = None
 
@@ -104,7 +99,7 @@ class Candidates:
 
     def _get_ready(self, started: Waiting) -> CandidateProcess:
         started.finish()
-        if self._clocked:
+        if self._settings.timing and self._device.kind.times_are_comparable:
             # Now, because nothing disturbs the clock: no solution is loaded yet, and no other candidate is starting.
             started.measure_clock()
         started.candidate.budget = self._settings.timeout
@@ -118,7 +113,7 @@ class Candidates:
         if self._waiting is not None and self._waiting.serves(given):
             return
         self.close()
-        if self._room():
+        if self._settings.sanitize is None and self._device.has_room_for_waiting():
             self._waiting = self._start(given, {})
 
     def prepare_stand_in(self) -> None:
@@ -147,7 +142,7 @@ class Candidates:
             except ENDED:
                 self._end_stand_in()
 
-    def settle(self) -> None:
+    def wait_for_starts(self) -> None:
         """Waits until the other processes have started, because their start would disturb times."""
         for each in (self._waiting, self._stand_in):
             if each is not None:
@@ -174,22 +169,22 @@ class Candidates:
 
     def _start(self, given: Sequence[Path], shared: Mapping[str, int]) -> Waiting:
         settings = self._settings
-        readable = [*self._always, *given]
-        page = FlagPage() if self._device.type == "cuda" else None
-        candidate = CandidateProcess(
-            self._launcher, START_PATIENCE_S, settings.limits, self._build, readable=readable, shared=shared, page=page,
-            protected=(*self._protected(), *self._own()), gpu=self._gpu,
-            under=() if settings.sanitize is None else sanitizer.command(settings.sanitize),
+        gpu = self._device.under_test()
+        spec = CandidateSpec(
+            START_PATIENCE_S, settings.limits, (*self._always, *given), shared, self._device.flag_page(),
+            (*self._protected(), *self._own()), gpu,
+            () if settings.sanitize is None else tuple(sanitizer.command(settings.sanitize)),
         )
+        candidate = CandidateProcess.start(self._launcher, spec, self._build)
         runtime_libraries = self._runtime_libraries
         if settings.sanitize is not None:
             # compute-sanitizer and CUPTI cannot both attach to a process.
             runtime_libraries = replace(runtime_libraries, trace=None)
         candidate.post(
-            "start", device=self._gpu.device if self._gpu else str(self._device), tf32=settings.tf32,
+            "start", device=gpu.device if gpu else str(self._device.torch_device), tf32=settings.tf32,
             runtime_libraries=runtime_libraries.to_json(),
         )
-        return Waiting(candidate, given, self._device)
+        return Waiting(candidate, given, self._device.torch_device)
 
 
 class Waiting:

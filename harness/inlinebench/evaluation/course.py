@@ -6,6 +6,8 @@ import time
 
 import torch
 
+from inlinebench.devices.cuda.state import NoGpuState
+from inlinebench.devices.registry import of
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.calls import Calls
 from inlinebench.evaluation.comparing import Comparing
@@ -25,7 +27,6 @@ from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.records.result import Verdict
 from inlinebench.records.times import Timing
-from inlinebench.timing.gpu_state import NoGpuState
 from inlinebench.timing.overhead import overhead
 from inlinebench.timing.roofline import roofline
 
@@ -61,20 +62,21 @@ class Course:
         `CandidateProcess.ask`.
         """
         workload, tools, settings = self._workload, self._tools, self._tools.settings
-        on_gpu = workload.device.type == "cuda"
-        if settings.holds_calls and on_gpu:
+        device = of(workload.device)
+        if settings.holds_calls and device.holds_calls:
             tools.progress("preparing the judge's clock")
             self._held = HeldCalls(workload, tools, self._candidate, self._draws)
         tools.progress("loading")
         loaded = self._requests.load(transfer, tools.runtime_libraries)
         if settings.timing:
-            tools.candidates.settle()
+            tools.candidates.wait_for_starts()
         checker = Checker(workload, loaded.own_names, settings.tolerance)
         calls = Calls(
             workload, tools, self._candidate, requests=self._requests, draws=self._draws,
             comparing=Comparing(workload, self._reference, checker), timings=self._timings)
         try:
-            self._make(calls, timed=settings.timing and on_gpu, states=tuple(loaded.own_names))
+            timed = settings.timing and device.kind.times_are_comparable
+            self._make(calls, timed=timed, states=tuple(loaded.own_names))
         finally:
             self._attempt.check = checker.summary(loaded.weights, sorted(calls.notes))
         if settings.timing:
@@ -113,7 +115,8 @@ class Course:
         A solution could slow down the reference, and so raise its own speedup, or the stand-in, by work in the
         background. Raises Failed if no disturbance explains a difference.
         """
-        if self._attempt.timing is None or self._tools.settings.trust or self._workload.device.type != "cuda":
+        comparable = of(self._workload.device).kind.times_are_comparable
+        if self._attempt.timing is None or self._tools.settings.trust or not comparable:
             return
         self._tools.progress("timing the reference alone")
         begin, alone = time.monotonic(), list[float]()

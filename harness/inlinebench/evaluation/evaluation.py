@@ -26,7 +26,6 @@ from inlinebench.process.candidate_process import (
 from inlinebench.records.build_request import BuildOutcome
 from inlinebench.records.result import Build as BuildRecord
 from inlinebench.records.result import Verdict
-from inlinebench.wire.arena import CpuArena
 from inlinebench.wire.channel import FrameTooLarge
 
 FIRST = "with the reference's weights in place of the solution's own, the solution was wrong: {}"
@@ -69,7 +68,7 @@ def _first_line(failure: Failed) -> str:
 def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) -> Attempt:
     attempt = Attempt()
     settings = tools.settings
-    shared = {"arena": workload.arena.fd} if isinstance(workload.arena, CpuArena) else {}
+    shared = {} if workload.arena.fd is None else {"arena": workload.arena.fd}
     try:
         candidate = tools.candidates.take(job.given, shared)
     except Failed as failure:

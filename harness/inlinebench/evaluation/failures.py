@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from inlinebench.devices.registry import of
 from inlinebench.records.result import Mismatch, Verdict
 
 LONGEST_MESSAGE = 4000
@@ -60,10 +61,8 @@ def raise_failure(reply: dict[str, Any], device: torch.device) -> None:
 
 
 def verdict_of(message: str, otherwise: Verdict, device: torch.device) -> Verdict:
-    """Returns the verdict for a message of the CPU runtime, and `otherwise` for any other message.
-
-    On a GPU, where there is no CPU runtime, it always returns `otherwise`.
-    """
-    if device.type != "cpu":
+    """Returns the verdict for a message of the runtime that emulates CUDA, and `otherwise` for any other message, or if
+    the device needs no emulation."""
+    if not of(device).kind.emulates_cuda:
         return otherwise
     return next((verdict for sign, verdict in CPU_FINDINGS.items() if sign in message), otherwise)

@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
+from inlinebench.devices.registry import of
 from inlinebench.problem import own_code
 from inlinebench.problem.forward import Output, Tensors
 from inlinebench.problem.problem_file import ProblemError, describe
 from inlinebench.problem.workload import Workload, snapshot
-from inlinebench.timing.before_call import BeforeCall
 from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.call import Clock, Sample, timed_call
-from inlinebench.timing.profile import Activity, Tracer
+from inlinebench.timing.trace import Activity, Tracer
 from inlinebench.wire.arithmetic import seed_all
 
 
@@ -25,11 +25,7 @@ class Reference:
         self._workload, self._path, self._clock = workload, path, clock
         self._model = workload.reference()
         self._blocking = BlockingLimit()
-        # Not on the CPU, where times do not depend on addresses.
-        self._before_call = (
-            BeforeCall(clock, workload.device, [spec.bytes for spec in workload.sets[0].outputs])
-            if workload.device.type == "cuda" else None
-        )
+        self._before_call = of(workload.device).before_call(clock, [spec.bytes for spec in workload.sets[0].outputs])
         self._last: tuple[list[torch.Tensor], tuple[Any, ...], int]
 
     @property
@@ -53,9 +49,8 @@ class Reference:
         arguments = self._workload.probed.input_form.arguments(tensors, non_tensors)
         limit = self._blocking.limit_ms if blocked else 0.0
         with own_code.step(own_code.FORWARD):  # begins here, so that its message is read before the clock starts
-            if self._before_call is not None:
-                self._before_call.prepare(
-                    [(tensor.data_ptr(), tensor.numel() * tensor.element_size()) for tensor in tensors])
+            self._before_call.prepare(
+                [(tensor.data_ptr(), tensor.numel() * tensor.element_size()) for tensor in tensors])
             seed_all(random_seed)
             try:
                 with torch.no_grad():

@@ -15,11 +15,11 @@ from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.packing import pack
-from inlinebench.process.replies import Called, Provenance, read_called, read_launches, read_provenance, read_ready
+from inlinebench.process.replies import Called, ProvenanceReply, read_called, read_launches, read_provenance, read_ready
 from inlinebench.records.build_request import RuntimeLibraries
 from inlinebench.records.catalog import FULL
 from inlinebench.timing.blocking_kernel import BlockingLimit
-from inlinebench.timing.profile import Traced
+from inlinebench.timing.trace import Traced
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Requests:
         raise_failure(reply, self._workload.device)
         return read_launches(reply)
 
-    def provenance(self) -> Provenance:
+    def provenance(self) -> ProvenanceReply:
         """Returns where the candidate's kernels come from. The candidate is stopped afterwards."""
         self._candidate.resume()
         reply = self._candidate.ask("provenance")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 
+from inlinebench.devices.cuda.state import GpuWatch
 from inlinebench.evaluation.attempt import Tools
 from inlinebench.evaluation.calls import Calls
 from inlinebench.evaluation.draws import Draws
 from inlinebench.evaluation.timings import Timings
-from inlinebench.timing.gpu_state import GpuWatch
 from inlinebench.timing.stopping import Sampling
 from inlinebench.wire.processes import descendants
 
@@ -33,4 +33,4 @@ def sample(calls: Calls, draws: Draws, timings: Timings, tools: Tools, sampling:
         tools.progress(f"call {counted} ({variant})")
         calls.make(warmup + counted, counted=True, variant=variant)
     if isinstance(tools.watch, GpuWatch):
-        timings.other_processes = tools.watch.other_processes(descendants(os.getpid(), unburied=True))
+        timings.other_processes = tools.watch.other_processes(descendants(os.getpid(), unreaped=True))

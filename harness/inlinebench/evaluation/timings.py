@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import TypeVar
 
+from inlinebench.devices.cuda.state import GpuSample, busy, dropped, summarize
+from inlinebench.devices.cuda.state import flags as gpu_flags
 from inlinebench.records.times import Baseline, GpuState, InputKind, Roofline, Spread, Timing
 from inlinebench.timing.call import Sample
-from inlinebench.timing.gpu_state import GpuSample, busy, dropped, summarize
-from inlinebench.timing.gpu_state import flags as gpu_flags
 from inlinebench.timing.overhead import Overhead
 from inlinebench.timing.statistics import (
     FEWEST,

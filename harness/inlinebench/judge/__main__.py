@@ -11,11 +11,11 @@ import os
 import sys
 from multiprocessing.connection import Connection
 
+from inlinebench.devices.registry import wake
 from inlinebench.messages import Settings
 from inlinebench.problem.probe.process import ProbeProcess
 from inlinebench.process.launcher import Launcher
 from inlinebench.wire.processes import die_with_parent
-from inlinebench.wire.wake import wake
 
 
 def main() -> int:

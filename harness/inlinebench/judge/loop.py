@@ -14,10 +14,11 @@ from pathlib import Path
 
 import torch
 
+from inlinebench.devices.base import UnusableDevice
+from inlinebench.devices.registry import of, resolve
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.evaluation import evaluate
-from inlinebench.judge import device as devices
 from inlinebench.judge.derived import at_derived
 from inlinebench.judge.device_context import DeviceContext
 from inlinebench.judge.problem_cache import ProblemCache
@@ -36,13 +37,14 @@ from inlinebench.messages import (
 )
 from inlinebench.problem import own_code, problem_file
 from inlinebench.problem.forward import is_sticky
-from inlinebench.problem.memory import describe_shortage, free_bytes
+from inlinebench.problem.memory import describe_shortage
 from inlinebench.problem.probe.process import ProbeProcess
 from inlinebench.problem.probe.records import CannotRun
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.process.launcher import Launcher
 from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
-from inlinebench.records.result import Result, Verdict
+from inlinebench.records.result import Environment, Result, Verdict
+from inlinebench.version import __version__
 from inlinebench.wire.arithmetic import exact_arithmetic
 
 PROGRESS_EVERY_S = 0.1
@@ -113,13 +115,13 @@ class Judge:
         if isinstance(self._runtime_libraries, str):
             return self._result(job, Verdict.BUILD_FAILED, self._runtime_libraries)
         self._candidates.prepare(job.given)  # the candidate starts while the problem is prepared
-        if self._settings.holds_calls and self._context.is_gpu:
+        if self._settings.holds_calls and self._context.device.holds_calls:
             self._candidates.prepare_stand_in()
         try:
             prepared = self._problems.prepare(job.problem)
         except (torch.OutOfMemoryError, MemoryError):  # no solution runs yet
             device = self._context.device
-            shortage = describe_shortage(None, free_bytes(device), device)
+            shortage = describe_shortage(None, device.free_bytes(), device.torch_device)
             return self._result(job, Verdict.SKIPPED, shortage)
         if isinstance(prepared, CannotRun):
             verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
@@ -145,7 +147,8 @@ class Judge:
         context, settings = self._context, self._settings
         found = attempt or Attempt()
         return Result(
-            problem=job.problem_name, solution=job.solution_name, shape=job.shape_name, device=str(context.device),
+            problem=job.problem_name, solution=job.solution_name, shape=job.shape_name,
+            device=str(context.device.torch_device),
             verdict=verdict, reason=reason, check=found.check, timing=None if found.failure else found.timing,
             kernels=found.kernels, build=found.build, seed=settings.seed, environment=context.environment, log=log,
             protections=None if attempt is None else () if settings.sanitize else settings.sandbox.protections,
@@ -166,9 +169,8 @@ class Judge:
         if not isinstance(libraries, RuntimeLibraries):
             return libraries
         self._candidates = Candidates(
-            self._launcher, settings, context.device, libraries, self._build, always=(self._scratch,),
-            protected=lambda: (self._probe.pid,), room=lambda: context.has_room, gpu=context.under_test,
-            clocked=settings.timing and context.is_gpu,
+            self._launcher, settings, context.device, runtime_libraries=libraries, build=self._build,
+            always=(self._scratch,), protected=lambda: (self._probe.pid,),
         )
         if not settings.timing:
             self._candidates.prepare(job.given)
@@ -200,7 +202,7 @@ class _Progress:
 
 def _init(problem: ProblemAt) -> Init:
     """Returns the constructor arguments of a problem. An evaluation of the problem fails for the same reason."""
-    settings = own_code.Settings()
+    settings = own_code.TorchSettings()
     try:
         module = problem_file.load_at(problem)
         return Init(pickle.dumps(problem_file.init_inputs(module)))
@@ -215,21 +217,21 @@ def _init(problem: ProblemAt) -> Init:
 def serve(connection: Connection, settings: Settings, launcher: Launcher, probe: ProbeProcess) -> int:
     """Serves the scheduler until it closes the connection. Returns the exit status."""
     launcher.sandbox = settings.sandbox
+    software = Environment(torch=str(torch.__version__), harness=__version__, tf32=settings.tf32)
     try:
-        device = devices.resolve(settings.device)
-    except devices.UnusableDevice as error:
-        connection.send(Hello("", devices.environment(torch.device("cpu"), settings.tf32), (), str(error)))
+        device = resolve(settings.device)
+    except UnusableDevice as error:
+        connection.send(Hello("", software, (), str(error)))
         return 1
     probe.use(str(device), settings.tf32)
     exact_arithmetic(tf32=settings.tf32)
-    if device.type == "cuda":
-        # Other processes can open what cudaMalloc allocates, by guessing small numbers, but not what these are made of.
-        torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+    of(device).prepare_judge()
     own_code.report_steps(connection.send, device)
-    environment = devices.environment(device, settings.tf32)
-    connection.send(Hello(str(device), environment, devices.architectures(device)))
+    environment = of(device).environment(software)
+    connection.send(Hello(str(device), environment, of(device).architectures()))
     gc.freeze()  # excludes everything loaded so far from garbage collection, which would take 0.1 s each time
-    judge = Judge(connection, settings, DeviceContext(device, environment, settings), launcher=launcher, probe=probe)
+    context = DeviceContext(of(device), environment, settings)
+    judge = Judge(connection, settings, context, launcher=launcher, probe=probe)
     try:
         judge.serve()
     finally:

@@ -43,7 +43,7 @@ class ProblemCache:
         self._key: tuple[str, str, str] | None = None
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
         self._own_kernels_loaded = False
-        self._torch_settings = own_code.Settings()
+        self._torch_settings = own_code.TorchSettings()
         self.baselines: Baselines | None = None
         """The baselines of the current workload. None if none were asked for."""
 
@@ -61,7 +61,7 @@ class ProblemCache:
             return probed
         self._workload, self._key = self._set_up(at, probed), problem.key
         context, settings = self._context, self._settings
-        if context.is_gpu and settings.timing and settings.baselines:
+        if context.times_calls and settings.baselines:
             self.baselines = Baselines(self._workload, settings.baselines, context.clock, self._progress)
         return self._workload
 
@@ -69,10 +69,11 @@ class ProblemCache:
         """Allocates the shared buffers, and measures the costs of the harness's own steps."""
         context, settings = self._context, self._settings
         if settings.timing:
-            self._candidates.settle()
-        workload = Workload(at, probed, context.device, self._scratch, host_arena=settings.sanitize is not None)
+            self._candidates.wait_for_starts()
+        workload = Workload(at, probed, context.device.torch_device, self._scratch,
+                            host_arena=settings.sanitize is not None)
         try:
-            if context.is_gpu and settings.timing:
+            if context.times_calls:
                 null_ms = context.peaks.null_ms if context.peaks else None
                 workload.measure_costs(context.clock, null_ms)  # now, because no candidate runs or has left work behind
         except BaseException:
@@ -99,10 +100,10 @@ class ProblemCache:
 
     def _load_own_kernels(self) -> None:
         """Runs the kernels that check calls once, because CUDA loads a kernel at its first launch."""
-        if self._own_kernels_loaded or not self._context.is_gpu:
+        if self._own_kernels_loaded or self._context.device.kind.emulates_cuda:
             return
         self._own_kernels_loaded = True
-        values = torch.ones(1 << 10, device=self._context.device)
+        values = torch.ones(1 << 10, device=self._context.device.torch_device)
         compare(values, values.clone(), None, by_size(values, 0.0))
         compare(values, values.clone(), values.double(), by_sensitivity(values.dtype, 1.0, values.double()))
         same_bits(values, values.clone())

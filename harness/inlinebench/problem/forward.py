@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from inlinebench.devices.registry import of
 from inlinebench.problem import own_code
 from inlinebench.wire.arena import TensorMeta, is_dense, is_plain
 from inlinebench.wire.arithmetic import seed_all
@@ -105,8 +106,7 @@ def run(model: torch.nn.Module, arguments: Sequence[Any], random_seed: int, step
 def random_state(device: torch.device) -> list[object]:
     """Returns the states of all generators that `seed_all` seeds, to find out whether `forward` draws."""
     states: list[object] = [torch.get_rng_state().tolist(), random.getstate()]
-    if device.type == "cuda":
-        states.append(torch.cuda.get_rng_state(device).tolist())
+    states += [torch.cuda.get_rng_state(each).tolist() for each in of(device).generators()]
     if (numpy := sys.modules.get("numpy")) is not None:
         _, keys, *rest = numpy.random.get_state()
         states += [keys.tolist(), *rest]
@@ -116,12 +116,6 @@ def random_state(device: torch.device) -> list[object]:
 def is_sticky(error: Exception) -> bool:
     """Whether an exception is a CUDA error that makes the process's CUDA context unusable."""
     return "CUDA error" in str(error) and not is_out_of_memory(error)
-
-
-def synchronize(device: torch.device) -> None:
-    """Waits for the device, so that its errors are reported now."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 def to_double(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:

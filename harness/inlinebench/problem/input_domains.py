@@ -34,7 +34,7 @@ CHOICES = ("index_select", "index", "index_put", "gather", "take", "masked_fill"
 """Operators that copy the values that a mask or indices choose."""
 
 
-class Kind(Enum):
+class Freedom(Enum):
     """What may happen to the values of a tensor."""
 
     ZERO = "zero"
@@ -49,44 +49,44 @@ class Kind(Enum):
 class Domain:
     """The kind of a tensor's values, and the draws that they depend on."""
 
-    kind: Kind
+    kind: Freedom
     """What may happen to the values."""
     draws: frozenset[int] = frozenset()
     """The numbers of the draws."""
 
 
-UNKNOWN = Domain(Kind.FIXED)
+UNKNOWN = Domain(Freedom.FIXED)
 """The domain of constants and of tensors that were not traced."""
 
 
 def join(one: Domain, other: Domain) -> Domain:
     """Returns the domain of a tensor that contains values of two tensors side by side."""
     draws = one.draws | other.draws
-    kinds = {one.kind, other.kind} - {Kind.ZERO}
-    return Domain(kinds.pop() if len(kinds) == 1 else Kind.FIXED if kinds else Kind.ZERO, draws)
+    kinds = {one.kind, other.kind} - {Freedom.ZERO}
+    return Domain(kinds.pop() if len(kinds) == 1 else Freedom.FIXED if kinds else Freedom.ZERO, draws)
 
 
 def add(one: Domain, other: Domain) -> Domain:
     """Returns the domain of a sum. A free tensor plus a constant stays free."""
     draws = one.draws | other.draws
-    kinds = [each.kind for each in (one, other) if each.kind is Kind.FREE or each.draws]
+    kinds = [each.kind for each in (one, other) if each.kind is Freedom.FREE or each.draws]
     if not kinds:
-        return Domain(Kind.ZERO if one.kind is other.kind is Kind.ZERO else Kind.FIXED)
-    return Domain(Kind.FREE if all(kind is Kind.FREE for kind in kinds) else Kind.FIXED, draws)
+        return Domain(Freedom.ZERO if one.kind is other.kind is Freedom.ZERO else Freedom.FIXED)
+    return Domain(Freedom.FREE if all(kind is Freedom.FREE for kind in kinds) else Freedom.FIXED, draws)
 
 
 def multiply(one: Domain, other: Domain) -> Domain:
     """Returns the domain of a product. It is free if a factor is, and the other one is drawn independently."""
     draws = one.draws | other.draws
-    if Kind.ZERO in (one.kind, other.kind):
-        return Domain(Kind.ZERO, draws)
-    free = Kind.FREE in (one.kind, other.kind) and not one.draws & other.draws
-    return Domain(Kind.FREE if free else Kind.FIXED, draws)
+    if Freedom.ZERO in (one.kind, other.kind):
+        return Domain(Freedom.ZERO, draws)
+    free = Freedom.FREE in (one.kind, other.kind) and not one.draws & other.draws
+    return Domain(Freedom.FREE if free else Freedom.FIXED, draws)
 
 
 def divide(one: Domain, other: Domain) -> Domain:
     """Returns the domain of a quotient. Only a free dividend makes it free."""
-    return multiply(one, Domain(Kind.FIXED, other.draws))
+    return multiply(one, Domain(Freedom.FIXED, other.draws))
 
 
 @dataclass(frozen=True)
@@ -125,18 +125,18 @@ class Operator:
                     if not tensor.is_floating_point()]
         domain = reduce(join, values or [UNKNOWN])
         if any(draws & domain.draws for draws in choosers):
-            return Domain(Kind.FIXED, domain.draws)  # as in `x[x > 0] = 0`, which bounds x
+            return Domain(Freedom.FIXED, domain.draws)  # as in `x[x > 0] = 0`, which bounds x
         return Domain(domain.kind, domain.draws.union(*choosers))
 
     @property
     def quotient(self) -> Domain:
         """The domain of a quotient, which is not free if it is rounded."""
         found = divide(*self.pair)
-        return found if self.keywords.get("rounding_mode") is None else Domain(Kind.FIXED, found.draws)
+        return found if self.keywords.get("rounding_mode") is None else Domain(Freedom.FIXED, found.draws)
 
 
 RULES: dict[str, Callable[[Operator], Domain]] = {
-    **dict.fromkeys(EMPTY, lambda _: Domain(Kind.ZERO)),
+    **dict.fromkeys(EMPTY, lambda _: Domain(Freedom.ZERO)),
     **dict.fromkeys(FULL, lambda operator: operator.number),
     **dict.fromkeys(MOVES, lambda operator: reduce(join, operator.domains)),
     **dict.fromkeys(CHOICES, lambda operator: operator.chosen),
@@ -145,7 +145,7 @@ RULES: dict[str, Callable[[Operator], Domain]] = {
     "copy": lambda operator: operator.domains[1],
     "fill": lambda operator: operator.domains[1] if len(operator.domains) > 1 else operator.number,
     # `torch.tensor(...)`, or a number that becomes a tensor.
-    "lift_fresh": lambda operator: UNKNOWN if bool(operator.tensors[0].any()) else Domain(Kind.ZERO),
+    "lift_fresh": lambda operator: UNKNOWN if bool(operator.tensors[0].any()) else Domain(Freedom.ZERO),
     "neg": lambda operator: operator.domains[0],
     **dict.fromkeys(("add", "sub", "rsub"), lambda operator: add(*operator.pair)),
     "mul": lambda operator: multiply(*operator.pair),
@@ -170,7 +170,7 @@ class TraceDomains(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def is_free(self, tensor: torch.Tensor) -> bool:
         """Whether all values of a tensor that are not zero come straight from a draw."""
-        return self._of(tensor).kind is Kind.FREE
+        return self._of(tensor).kind is Freedom.FREE
 
     def __torch_dispatch__(
         self, func: torch._ops.OpOverload, types: Sequence[type], args: tuple[Any, ...] = (),
@@ -193,8 +193,8 @@ class TraceDomains(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _set(self, tensor: torch.Tensor, domain: Domain) -> None:
         # Values lose their origin in an integer or boolean tensor: a code or a mask may follow from it.
-        if not tensor.is_floating_point() and domain.kind is Kind.FREE:
-            domain = Domain(Kind.FIXED, domain.draws)
+        if not tensor.is_floating_point() and domain.kind is Freedom.FREE:
+            domain = Domain(Freedom.FIXED, domain.draws)
         self._domains[_storage(tensor)] = domain
 
     def _write(self, target: torch.Tensor, domain: Domain) -> None:
@@ -207,8 +207,8 @@ class TraceDomains(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = func._schema.name.removeprefix("aten::").removesuffix("_")
         draws = frozenset[int]().union(*(each.draws for each in operator.domains))
         if torch.Tag.nondeterministic_seeded in func.tags:
-            return Domain(Kind.FREE if name in DRAWS else Kind.FIXED, draws | {next(self._numbers)})
-        return RULES[name](operator) if name in RULES else Domain(Kind.FIXED, draws)
+            return Domain(Freedom.FREE if name in DRAWS else Freedom.FIXED, draws | {next(self._numbers)})
+        return RULES[name](operator) if name in RULES else Domain(Freedom.FIXED, draws)
 
 
 def _storage(tensor: torch.Tensor) -> StorageWeakRef:
@@ -217,7 +217,7 @@ def _storage(tensor: torch.Tensor) -> StorageWeakRef:
 
 
 def _of_number(number: float) -> Domain:
-    return Domain(Kind.ZERO if number == 0 else Kind.FIXED)
+    return Domain(Freedom.ZERO if number == 0 else Freedom.FIXED)
 
 
 def _written(

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from inlinebench.devices.registry import of
 from inlinebench.problem import problem_file
 from inlinebench.problem.fresh_seeds import fresh_seeds
 from inlinebench.problem.input_domains import TraceDomains
@@ -171,10 +172,8 @@ class InputSource:
         return drawn
 
     def _fits(self, drawn: Draw) -> bool:
-        if self._device.type != "cuda":
-            return True
         size = sum(tensor.numel() * tensor.element_size() for tensor in drawn.tensors)
-        return size * KEPT_SETS < torch.cuda.mem_get_info(self._device)[0] // 4
+        return size * KEPT_SETS < of(self._device).allocatable_bytes() // 4
 
 
 def _to_host(drawn: Draw) -> Draw:

@@ -14,7 +14,6 @@ from torch.nn.parameter import is_lazy
 from inlinebench.problem import problem_file
 from inlinebench.problem.forward import Output
 from inlinebench.problem.inputs import Draw, draw
-from inlinebench.sandbox.watchdog import available_bytes
 from inlinebench.wire.arena import TensorMeta, lay_out
 
 
@@ -76,25 +75,6 @@ def _own_bytes() -> int:
         if line.startswith("VmData:"):
             return int(line.split()[1]) * 1024
     raise OSError("/proc/self/status has no VmData")
-
-
-def free_bytes(device: torch.device) -> int:
-    """Returns the bytes that any process can still allocate on the device. Empties this process's cache first."""
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
-        return int(torch.cuda.mem_get_info(device)[0])
-    return available_bytes()
-
-
-def allocatable_bytes(device: torch.device) -> int:
-    """Returns the bytes that this process can still allocate on the device, including what PyTorch's allocator caches.
-
-    Leaves the cache as it is, so that the same memory can be allocated again in each call without delay.
-    """
-    if device.type == "cuda":
-        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return int(torch.cuda.mem_get_info(device)[0]) + cached
-    return available_bytes()
 
 
 def least_of(most: int | None, free: int) -> int:

@@ -1,6 +1,7 @@
 """Reports when a step of a problem's own code begins and ends, so that the parent process can limit its time.
 
-On the CPU, "cuda" means the CPU in these steps, as in solutions. `Settings` restores what a problem has set in PyTorch.
+On the CPU, "cuda" means the CPU in these steps, as in solutions. `TorchSettings` restores what a problem has set in
+PyTorch.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 
 from inlinebench.devices.cpu.emulation import cuda_is_cpu
+from inlinebench.devices.registry import of
 from inlinebench.process.steps import Step
 
 LOADING = "loading the file"
@@ -36,15 +38,14 @@ def step(name: str) -> Iterator[None]:
         return
     _report(Step(name))
     try:
-        with cuda_is_cpu() if _device.type == "cpu" else nullcontext():
+        with cuda_is_cpu() if of(_device).kind.emulates_cuda else nullcontext():
             yield
-        if _device.type == "cuda":
-            torch.cuda.synchronize(_device)
+        of(_device).synchronize()
     finally:
         _report(Step(""))
 
 
-class Settings:
+class TorchSettings:
     """PyTorch's settings for the whole process, which a problem's code may change, as they are now."""
 
     def __init__(self) -> None:
@@ -73,8 +74,10 @@ def _flag(owner: Any, name: str) -> Setting:
     return lambda: getattr(owner, name), lambda value: setattr(owner, name, value)
 
 
+_NO_DEFAULT = torch.get_default_device()
+"""The device of new tensors unless a default is set, which costs time in each call of PyTorch."""
 _SETTINGS: tuple[Setting, ...] = (
-    (torch.get_default_device, lambda device: torch.set_default_device(None if device.type == "cpu" else device)),
+    (torch.get_default_device, lambda device: torch.set_default_device(None if device == _NO_DEFAULT else device)),
     (torch.get_default_dtype, torch.set_default_dtype),
     (torch.is_grad_enabled, torch._C._set_grad_enabled),
     (torch.get_num_threads, torch.set_num_threads),

@@ -141,7 +141,7 @@ def _lazy_names(model: torch.nn.Module) -> list[str]:
     return [name for name, tensor in (*model.named_parameters(), *model.named_buffers()) if is_lazy(tensor)]
 
 
-def twin(module: types.ModuleType, model: torch.nn.Module) -> torch.nn.Module:
+def second_model(module: types.ModuleType, model: torch.nn.Module) -> torch.nn.Module:
     """Returns a second model with the same weights as one constructed from the module. They share no memory.
 
     It is a deep copy if possible. Some models cannot be copied, and a copied function with a closure, such as a lambda,

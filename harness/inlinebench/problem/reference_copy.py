@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from inlinebench.devices.registry import of
 from inlinebench.problem import own_code
 from inlinebench.problem.forward import InputForm, Output, Tensors, run, to_double
-from inlinebench.problem.memory import allocatable_bytes
 from inlinebench.process.steps import FORWARD_IN_FLOAT64
 
 
@@ -42,7 +42,7 @@ class ReferenceCopy:
 
     def has_room(self, tensors: Sequence[torch.Tensor], results: int = 0) -> bool:
         """Whether a call with these inputs fits in memory: them, in float64, twice, and `results` more elements."""
-        return 8 * (2 * sum(tensor.numel() for tensor in tensors) + results) <= allocatable_bytes(self._device)
+        return 8 * (2 * sum(tensor.numel() for tensor in tensors) + results) <= of(self._device).allocatable_bytes()
 
     def run(
         self, states: Tensors, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any], seed: int,

@@ -24,10 +24,10 @@ from typing import Any
 import torch
 from torch.nn.parameter import is_lazy
 
+from inlinebench.devices.registry import of
 from inlinebench.problem import own_code, problem_file
 from inlinebench.problem.forward import InputForm, Output, run
 from inlinebench.problem.inputs import Draw
-from inlinebench.problem.memory import free_bytes
 from inlinebench.problem.problem_file import ProblemError, describe
 from inlinebench.timing.roofline import Work
 
@@ -37,9 +37,23 @@ SEED = 3
 """The seed of the forward whose operations are counted."""
 
 
+@dataclass(frozen=True)
+class Forwarded:
+    """What one forward of the reference has done."""
+
+    drawn: Draw
+    """Its inputs as drawn."""
+    output: Output
+    """Its output."""
+    mutated: Collection[int]
+    """The positions of the inputs that it changed."""
+    storages: Collection[int]
+    """The addresses of its inputs' storages. An output there needs no further write."""
+
+
 def work_of(
-    module: types.ModuleType, model: torch.nn.Module, drawn: Draw, output: Output, *, mutated: Collection[int],
-    storages: Collection[int], device: torch.device, tf32: bool = False, may_count: Callable[[], bool] = lambda: True,
+    module: types.ModuleType, model: torch.nn.Module, done: Forwarded, device: torch.device, *, tf32: bool = False,
+    may_count: Callable[[], bool] = lambda: True,
 ) -> Work:
     """Returns the work of one call, after a forward of the reference.
 
@@ -50,15 +64,12 @@ def work_of(
     Args:
         module: the problem's module.
         model: the reference, which has run.
-        drawn: the inputs as drawn.
-        output: the output of the forward.
-        mutated: the positions of the inputs that the forward changed.
-        storages: the addresses of the storages of the forward's inputs. An output there needs no further write.
+        done: the forward.
         device: where to run the copy.
         tf32: whether the reference may use TF32.
         may_count: is asked before the reference runs once more to count its operations.
     """
-    counts = stated(module)
+    counts, drawn, output = stated(module), done.drawn, done.output
     if len(counts) == len(COUNTS):
         traced = _Traced()
     elif may_count():
@@ -67,8 +78,8 @@ def work_of(
         traced = _Traced(note="operations not counted: the reference crashes or hangs while they are counted")
     weights = _weights(model)
     read = memory_bytes([*drawn.tensors, *weights])
-    changed = memory_bytes(drawn.tensors[index] for index in mutated)
-    elsewhere = {*storages, *(tensor.untyped_storage().data_ptr() for tensor in weights)}
+    changed = memory_bytes(drawn.tensors[index] for index in done.mutated)
+    elsewhere = {*done.storages, *(tensor.untyped_storage().data_ptr() for tensor in weights)}
     written = memory_bytes(tensor for tensor in output.tensors if tensor.untyped_storage().data_ptr() not in elsewhere)
     return Work(
         bytes=counts.get("bytes", read + written + changed + traced.state_bytes),
@@ -161,11 +172,11 @@ def _trace(
     module: types.ModuleType, model: torch.nn.Module, drawn: Draw, output: Output, device: torch.device
 ) -> _Traced:
     needed = memory_bytes([*drawn.tensors, *_weights(model), *output.tensors])
-    if needed > free_bytes(device):
+    if needed > of(device).free_bytes():
         return _Traced(note="operations not counted: not enough memory for another forward")
     with _generators_kept(device):
         try:
-            return _count(problem_file.twin(module, model).to(device), drawn)
+            return _count(problem_file.second_model(module, model).to(device), drawn)
         except (torch.OutOfMemoryError, MemoryError):
             return _Traced(note="operations not counted: not enough memory for another forward")
         except Exception as error:  # noqa: BLE001 - a dispatch mode or a copy may not support what the reference does
@@ -241,7 +252,7 @@ def _generators_kept(device: torch.device) -> Iterator[None]:
     numpy = sys.modules.get("numpy")
     python, drawn = random.getstate(), numpy.random.get_state() if numpy else None
     try:
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        with torch.random.fork_rng(of(device).generators()):
             yield
     finally:
         random.setstate(python)

@@ -11,25 +11,23 @@ from typing import Any
 import torch
 
 from inlinebench.compare.bits import same_bits
+from inlinebench.devices.base import Arena
+from inlinebench.devices.registry import of
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import problem_file
 from inlinebench.problem.forward import Tensors
 from inlinebench.problem.inputs import InputSource
-from inlinebench.problem.memory import free_bytes
 from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.reference_copy import ReferenceCopy
 from inlinebench.problem.variants import Variant
-from inlinebench.timing.before_call import POISON_BYTE
 from inlinebench.timing.call import Clock
 from inlinebench.timing.overhead import empty_ms, shown_ms
+from inlinebench.timing.poison import POISON_BYTE
 from inlinebench.wire.arena import (
     ALIGNMENT,
     BufferSet,
-    CpuArena,
-    CudaArena,
     TensorMeta,
     TensorSpec,
-    create,
     lay_out,
     view,
 )
@@ -89,7 +87,7 @@ class Workload:
             buffers, end = _lay_out_set(probed, end)
             self.sets.append(buffers)
         size = end
-        self.arena: CpuArena | CudaArena = CpuArena(size) if host_arena else create(size, device)
+        self.arena: Arena = of(torch.device("cpu") if host_arena else device).create_arena(size)
         """The shared memory that contains all of these buffers."""
         self._private: list[list[torch.Tensor] | None] = [None] * len(self.sets)
         self.costs: Costs | None = None
@@ -119,7 +117,7 @@ class Workload:
 
     def pristine(self) -> torch.nn.Module:
         """Returns a new reference model on the CPU, in its initial state."""
-        return problem_file.twin(self.module, self._pristine)
+        return problem_file.second_model(self.module, self._pristine)
 
     def oracle(self) -> ReferenceCopy | None:
         """Returns the reference in float64, or None if it cannot be the oracle."""
@@ -216,8 +214,7 @@ class Workload:
 
     def synchronize(self) -> None:
         """Waits for the device."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        of(self.device).synchronize()
 
     def _save_weights(self) -> None:
         parameters = {name: tensor.detach() for name, tensor in self._pristine.named_parameters()}
@@ -243,10 +240,10 @@ def _lay_out_set(probed: ProbeResult, begin: int) -> tuple[BufferSet, int]:
 
 
 def _how_many(set_bytes: int, device: torch.device) -> int:
-    """Returns the number of sets of buffers: one on the CPU; on a GPU, as many as the limits above allow."""
-    if device.type != "cuda":
+    """Returns the number of sets of buffers: as many as the limits above allow, or one if times are not compared."""
+    if not of(device).kind.times_are_comparable:
         return 1
-    room = min(MOST_SETS_BYTES, SETS_MEMORY_SHARE * free_bytes(device))
+    room = min(MOST_SETS_BYTES, SETS_MEMORY_SHARE * of(device).free_bytes())
     return max(1, min(MOST_SETS, int(room // max(1, set_bytes))))
 
 

@@ -10,12 +10,14 @@ import secrets
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from inlinebench.candidate import FILES
+from inlinebench.devices.cuda.flags import FlagPage
 from inlinebench.process.launcher import Launcher, Start
 from inlinebench.records.build_request import BadRequest, BuildOutcome, BuildRequest
 from inlinebench.sandbox.gpu import Gpu
@@ -23,10 +25,9 @@ from inlinebench.sandbox.policy import Sandbox, clean_environment
 from inlinebench.sandbox.removal import remove
 from inlinebench.sandbox.supervisor import SIGNALLED
 from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog
-from inlinebench.timing.flags import FlagPage
 from inlinebench.wire.channel import BadFrame, Channel, ChannelClosed, DeadlinePassed
 from inlinebench.wire.own_python import python_of_solutions
-from inlinebench.wire.processes import Stopped, bury, forks_so_far, kill_tree, stop_tree
+from inlinebench.wire.processes import Stopped, forks_so_far, kill_tree, reap, stop_tree
 
 LOG_TAIL_BYTES = 8192
 """The bytes of a candidate's output that `log` returns."""
@@ -62,58 +63,83 @@ OnHeld = Callable[[Mapping[str, Any]], None]
 """Is called with the message that a call is held and can be released."""
 
 
+@dataclass(frozen=True)
+class CandidateSpec:
+    """What a candidate process may use."""
+
+    budget: float
+    """The time that it may take, in seconds. Only waiting for its replies counts, neither the judge's own work nor the
+    builds that the candidate asks for."""
+    limits: Limits
+    """Limits on its memory, processes and files."""
+    readable: tuple[Path, ...] = ()
+    """Files and folders that it may read, in addition to those of every sandbox."""
+    shared: Mapping[str, int] = field(default_factory=dict)
+    """Descriptors of shared memory that it inherits, by name."""
+    page: FlagPage | None = None
+    """The flags of its blocking kernel. None where the clock needs none."""
+    protected: tuple[int, ...] = ()
+    """Further processes that it must not send signals to."""
+    gpu: Gpu | None = None
+    """The GPU that it may use."""
+    under: tuple[str, ...] = ()
+    """The command of a tool that starts it."""
+
+    @property
+    def descriptors(self) -> dict[str, int]:
+        """The descriptors that it inherits, by name."""
+        return {**self.shared, **({} if self.page is None else {"page": self.page.fd})}
+
+
 class CandidateProcess:
-    """One candidate process, from start to end. Leaving its context kills it.
+    """One candidate process, from start to end. `start` makes one. Leaving its context kills it.
 
     Args:
-        launcher: starts the process.
-        budget: the time that the candidate may take, in seconds. Only waiting for its replies counts, neither the
-            judge's own work nor the builds that the candidate asks for.
-        limits: limits on its memory, processes and files.
+        pid: the process id of its supervisor.
+        channel: to the process.
+        scratch: its working folder.
+        log: the file that it writes its output to.
+        watchdog: enforces its limits.
+        spec: what it may use.
         build: builds the extensions that it asks for.
-        readable: files and folders that it may read, in addition to those of every sandbox.
-        shared: descriptors of shared memory that it inherits, by name.
-        page: the flags of its blocking kernel. None on the CPU.
-        protected: further processes that it must not send signals to.
-        gpu: the GPU that it may use, or None.
-        under: the command of a tool that starts it.
     """
 
     def __init__(
-        self, launcher: Launcher, budget: float, limits: Limits, build: Build, *, readable: Sequence[Path] = (),
-        shared: Mapping[str, int] | None = None, page: FlagPage | None = None,
-        protected: Sequence[int] = (), gpu: Gpu | None = None, under: Sequence[str] = (),
+        self, pid: int, channel: Channel, scratch: Path, *, log: BinaryIO, watchdog: Watchdog, spec: CandidateSpec,
+        build: Build,
     ) -> None:
-        self.budget, self.page = budget, page
+        self.budget, self.page = spec.budget, spec.page
+        self.scratch = scratch
         self.builds: list[BuildOutcome] = []
         """The outcomes of its builds."""
         self.shown_ms: float | None = None
         """The time that its clock reports for an empty kernel, if it was measured."""
-        self._build = build
+        self._pid, self._channel, self._log, self._watchdog, self._build = pid, channel, log, watchdog, build
         self._status: int | None = None
         self._stopped = Stopped()
         self._killed: set[int] = set()
-        self.scratch = Path(tempfile.mkdtemp(prefix="inlinebench-")).resolve()
-        """Its working folder."""
+
+    @classmethod
+    def start(cls, launcher: Launcher, spec: CandidateSpec, build: Build) -> CandidateProcess:
+        """Starts a candidate process. Its channel, scratch folder and log are open as long as it lives."""
+        scratch = Path(tempfile.mkdtemp(prefix="inlinebench-")).resolve()
         # Not in the scratch folder, where the candidate could replace it by a link.
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the candidate lives
+        log = tempfile.TemporaryFile()  # noqa: SIM115
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
         # A tool needs sockets to the candidate and access to its memory, which a sandbox forbids.
-        sandbox = Sandbox() if under else launcher.sandbox
-        ours = (os.getpid(), os.getppid(), launcher.pid, *protected)
-        policy = sandbox.policy(self.scratch, readable, ours, gpu)
-        descriptors = (theirs_in, theirs_out, self._log.fileno())
-        given = {**(shared or {}), **({} if page is None else {"page": page.fd})}
+        sandbox = Sandbox() if spec.under else launcher.sandbox
+        ours = (os.getpid(), os.getppid(), launcher.pid, *spec.protected)
+        policy = sandbox.policy(scratch, spec.readable, ours, spec.gpu)
         # Opened again, because candidates with the same open file would share its position and flags.
-        opened = {name: os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR) for name, descriptor in given.items()}
-        start = Start(self.scratch, _environment(self.scratch, gpu), policy, descriptors, opened)
-        self._forks_before = forks_so_far()
-        self._pid = launcher.launch(start, under)
+        opened = {name: os.open(f"/proc/self/fd/{each}", os.O_RDWR) for name, each in spec.descriptors.items()}
+        descriptors = (theirs_in, theirs_out, log.fileno())
+        forks_before = forks_so_far()
+        pid = launcher.launch(Start(scratch, _environment(scratch, spec.gpu), policy, descriptors, opened), spec.under)
         for descriptor in (theirs_in, theirs_out, *opened.values()):
             os.close(descriptor)
-        self._channel = Channel(ours_in, ours_out)
-        self._watchdog = Watchdog(self._pid, self.scratch, limits, self._forks_before)
+        watchdog = Watchdog(pid, scratch, spec.limits, forks_before)
+        return cls(pid, Channel(ours_in, ours_out), scratch, log=log, watchdog=watchdog, spec=spec, build=build)
 
     def __enter__(self) -> CandidateProcess:
         return self
@@ -180,7 +206,7 @@ class CandidateProcess:
         Raises CandidateCheated if a process does not stop.
         """
         try:
-            self._stopped = stop_tree(self._pid, self._forks_before)
+            self._stopped = stop_tree(self._pid, self._watchdog.forks_before)
         except TimeoutError as error:
             raise CandidateCheated(str(error)) from None
 
@@ -219,8 +245,8 @@ class CandidateProcess:
         self._watchdog.close()
         self._killed |= kill_tree(self._pid)
         self._wait(None)
-        bury([self._pid])
-        bury(self._killed)
+        reap([self._pid])
+        reap(self._killed)
         self._channel.close()
         if self.page is not None:
             self.page.close()
@@ -269,7 +295,7 @@ class CandidateProcess:
     def _wait(self, patience: float | None) -> int | None:
         """Waits for at most `patience` seconds (None: forever). Returns the exit status, or None if it still runs.
 
-        A negative status is the number of the signal that killed the supervisor. The process stays unburied, so that
+        A negative status is the number of the signal that killed the supervisor. The process stays unreaped, so that
         nothing else gets its PID before it is killed.
         """
         deadline = None if patience is None else time.monotonic() + patience

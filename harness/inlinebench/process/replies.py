@@ -8,7 +8,7 @@ from typing import Any
 
 from inlinebench.process.candidate_process import CandidateCheated
 from inlinebench.timing.call import Sample
-from inlinebench.timing.profile import (
+from inlinebench.timing.trace import (
     LONGEST_NAME,
     LONGEST_PATH,
     MOST_ACTIVITIES,
@@ -16,7 +16,7 @@ from inlinebench.timing.profile import (
     Activity,
     Launch,
 )
-from inlinebench.wire.device_memory import BadLocation, Location, Places
+from inlinebench.wire.locations import BadLocation, Location, Places
 
 LONGEST_NOTE = 300
 MOST_NOTES = 16
@@ -28,7 +28,7 @@ LONGEST_US = 1e18
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyReply:
     """The solution is loaded."""
 
     weights: str
@@ -84,7 +84,7 @@ class Looped:
 
 
 @dataclass(frozen=True)
-class Provenance:
+class ProvenanceReply:
     """Where a candidate's kernels come from, according to its own process."""
 
     triton: frozenset[str] = frozenset()
@@ -97,13 +97,13 @@ class Provenance:
     """Whether the solution started PyTorch's profiler during a profiled call."""
 
 
-def read_ready(frame: dict[str, Any]) -> Ready:
+def read_ready(frame: dict[str, Any]) -> ReadyReply:
     """Parses the reply to `load`. Raises CandidateCheated if it has another form."""
     buffers = frame.get("buffers")
     _require(frame, "ready", {"op", "nonce", "weights", "buffers"})
     _demand(isinstance(frame["weights"], str))
     _demand(isinstance(buffers, dict) and all(isinstance(name, str) for name in buffers.values()))
-    return Ready(frame["weights"][:LONGEST_NOTE], dict(buffers or {}))
+    return ReadyReply(frame["weights"][:LONGEST_NOTE], dict(buffers or {}))
 
 
 def read_called(frame: dict[str, Any]) -> Called:
@@ -166,7 +166,7 @@ def read_launches(frame: dict[str, Any]) -> int:
     return int(frame["launches"])
 
 
-def read_provenance(frame: dict[str, Any]) -> Provenance:
+def read_provenance(frame: dict[str, Any]) -> ProvenanceReply:
     """Parses the reply to `provenance`. Raises CandidateCheated if it has another form."""
     _require(frame, "provenance", {"op", "nonce", "triton", "launches", "libraries", "profiles_itself"})
     triton, launches, libraries = frame["triton"], frame["launches"], frame["libraries"]
@@ -179,7 +179,7 @@ def read_provenance(frame: dict[str, Any]) -> Provenance:
     _demand(all(isinstance(each, str) for each in libraries))
     _demand(isinstance(frame["profiles_itself"], bool))
     launches = tuple(Launch(*row) for row in launches)
-    return Provenance(frozenset(triton), launches, frozenset(libraries), frame["profiles_itself"])
+    return ProvenanceReply(frozenset(triton), launches, frozenset(libraries), frame["profiles_itself"])
 
 
 def _places(value: Any) -> Places:

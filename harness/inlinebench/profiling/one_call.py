@@ -19,9 +19,8 @@ import torch
 from inlinebench.candidate import load_inline, solution
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import for_build
-from inlinebench.compile.service import BuildService
-from inlinebench.devices.gpu.target import GpuTarget
-from inlinebench.judge import device as devices
+from inlinebench.compile.service import BuildService, BuildSettings
+from inlinebench.devices.registry import of, target_for
 from inlinebench.messages import CONSTRUCTION_SEED, ProblemAt
 from inlinebench.problem import problem_file
 from inlinebench.problem.inputs import Draw, draw
@@ -41,8 +40,9 @@ def main(request: dict[str, Any], scratch: Path) -> None:
     torch.cuda.set_device(device)
     at = ProblemAt(Path(request["problem"]), request["shape"], request["constants"], request["precision"])
     module = problem_file.load_at(at)
-    target = GpuTarget(devices.architectures(device))
-    service = BuildService(Path(request["cache"]), target, BUILD_TIMEOUT_S, full_headers=request["full_headers"])
+    target = target_for(of(device).kind, of(device).architectures())
+    settings = BuildSettings(BUILD_TIMEOUT_S, full_headers=request["full_headers"])
+    service = BuildService(Path(request["cache"]), target, settings)
 
     def build(facts: dict[str, Any]) -> str:
         wanted = BuildRequest.from_json(for_build(facts, files))

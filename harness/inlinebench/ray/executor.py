@@ -21,11 +21,13 @@ from typing import Any
 from inlinebench.messages import Evaluate
 from inlinebench.ray.sources import of_solution
 from inlinebench.ray.worker import Sources, Worker, WorkerReady
+from inlinebench.records.device_kinds import KINDS, DeviceKind, kind_of
 from inlinebench.records.errors import NoDevice, UsageError, WorkerLost
 from inlinebench.records.options import Options
+from inlinebench.records.options.kinds import ALL_DEVICES
 from inlinebench.records.result import Environment, Result, Verdict
-from inlinebench.report.terminal.progress import Progress
 from inlinebench.scheduler.identity import identity, sources
+from inlinebench.scheduler.observer import Observer
 from inlinebench.version import __version__
 
 MOST_LOSSES = 3
@@ -41,9 +43,10 @@ OBJECTS_BYTES = 128 << 20
 class RayDeviceWorker:
     """A worker of Ray, which is replaced when it is lost."""
 
-    def __init__(self, ray: Any, options: Options, on_gpu: bool) -> None:
+    def __init__(self, ray: Any, options: Options, kind: DeviceKind) -> None:
         self._ray, self._options = ray, options
-        resources = {"num_gpus": 1, "num_cpus": 1} if on_gpu else {"num_gpus": 0, "num_cpus": 0}
+        needed = 1 if kind.ray_resource else 0
+        resources = {"num_gpus": needed, "num_cpus": needed}
         self._kind = ray.remote(Worker).options(**resources, scheduling_strategy="SPREAD", max_restarts=0)
         self.device, self.environment = "", Environment("", __version__)
         self.start()
@@ -99,7 +102,7 @@ class RayExecutor:
 
     loses_workers = True
 
-    def __init__(self, options: Options, progress: Progress) -> None:
+    def __init__(self, options: Options, progress: Observer) -> None:
         self._options, self._progress = options, progress
         self._losses: Counter[tuple[str, str, str]] = Counter()
         self._lock = Lock()
@@ -107,12 +110,11 @@ class RayExecutor:
     def __enter__(self) -> RayExecutor:
         self._ray = _joined(self._options.ray_address)
         try:
-            on_gpu = self._on_gpu()
-            device = "cuda" if on_gpu else "cpu"
-            options = replace(self._options, device=device, devices=(), executor="local", ray_address=None, out=None,
+            kind = self._kind()
+            options = replace(self._options, device=kind.name, devices=(), executor="local", ray_address=None, out=None,
                               junit=None, resume=False, quiet=True, verbose=False)
             self._progress.phase("starting workers")
-            self.workers = [RayDeviceWorker(self._ray, options, on_gpu) for _ in range(self._count(on_gpu))]
+            self.workers = [RayDeviceWorker(self._ray, options, kind) for _ in range(self._count(kind))]
             for worker in self.workers:
                 worker.open(OPEN_S)
             self.device = self.workers[0].device
@@ -170,18 +172,20 @@ class RayExecutor:
             return False
         return True
 
-    def _on_gpu(self) -> bool:
-        if self._options.device == "cpu" or "cpu" in self._options.devices:
-            return False
-        if self._ray.cluster_resources().get("GPU", 0) >= 1:
-            return True
-        if self._options.device != "auto" or self._options.devices:
+    def _kind(self) -> DeviceKind:
+        """Returns the kind of device of the workers. Raises NoDevice if the cluster lacks a kind that is asked for."""
+        options = self._options
+        wanted = options.devices[0] if options.devices else options.device
+        kind = KINDS[0] if wanted == ALL_DEVICES else kind_of(wanted)
+        if kind.ray_resource is None or self._ray.cluster_resources().get(kind.ray_resource, 0) >= 1:
+            return kind
+        if options.device != "auto" or options.devices:
             raise NoDevice("--executor ray: the cluster has no GPU; use --device cpu to run CUDA sources on the CPU")
-        return False
+        return KINDS[-1]
 
-    def _count(self, on_gpu: bool) -> int:
-        if on_gpu:
-            return int(self._ray.cluster_resources()["GPU"])
+    def _count(self, kind: DeviceKind) -> int:
+        if kind.ray_resource is not None:
+            return int(self._ray.cluster_resources()[kind.ray_resource])
         return len(self._options.devices) or len([node for node in self._ray.nodes() if node["Alive"]])
 
 

@@ -12,8 +12,8 @@ from inlinebench.messages import Evaluate
 from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
 from inlinebench.records.options import Options
 from inlinebench.records.result import Environment, Result
-from inlinebench.report.terminal.progress import Progress
 from inlinebench.scheduler.executor import LocalExecutor
+from inlinebench.scheduler.observer import Silent
 from inlinebench.version import __version__
 
 Sources = Mapping[Path, bytes]
@@ -44,7 +44,7 @@ class Worker:
     def open(self, options: Options) -> WorkerReady:
         """Starts the executor and its judge."""
         try:
-            self._executor = LocalExecutor(options, Progress(quiet=True)).__enter__()
+            self._executor = LocalExecutor(options, Silent()).__enter__()
         except (NoDevice, NoSandbox, UsageError) as error:
             return WorkerReady(error=error)
         return WorkerReady(self._executor.device, self._executor.workers[0].environment)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from inlinebench.records.device_kinds import known_kind
 from inlinebench.records.times import Timing
 
 
@@ -358,7 +359,8 @@ class Result:
     @property
     def times_are_comparable(self) -> bool:
         """Whether the times say how fast the solution is. Those of CUDA on a CPU do not."""
-        return self.device != "cpu"
+        kind = known_kind(self.device)
+        return kind is None or kind.times_are_comparable
 
     @property
     def failed_derived(self) -> bool:

@@ -175,3 +175,10 @@ class Timing:
     """Why the state of the GPU is not known."""
     flags: tuple[str, ...] = ()
     """Warnings that make these times less certain, one sentence each."""
+
+
+def ratio_of(old: Spread | None, new: Spread | None) -> Spread | None:
+    """Returns the new speedup over the old one, with an interval that covers those of both; None if one is unknown."""
+    if old is None or new is None or old.low <= 0:
+        return None
+    return Spread(new.median / old.median, new.low / old.high, new.high / old.low)

@@ -15,7 +15,7 @@ from enum import Enum
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.result import Result, Verdict
-from inlinebench.records.times import Spread
+from inlinebench.records.times import Spread, ratio_of
 
 Row = tuple[str, str, str]
 """Problem, solution, shape."""
@@ -186,13 +186,6 @@ def _speedup(results: Sequence[Result]) -> Spread | None:
     if not found:
         return None
     return Spread(found[len(found) // 2].median, min(each.low for each in found), max(each.high for each in found))
-
-
-def ratio_of(old: Spread | None, new: Spread | None) -> Spread | None:
-    """Returns the new speedup over the old one, with an interval that covers those of both; None if one is unknown."""
-    if old is None or new is None or old.low <= 0:
-        return None
-    return Spread(new.median / old.median, new.low / old.high, new.high / old.low)
 
 
 def by_interval(ratio: Spread | None) -> Change:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from inlinebench.foreign import one_line
+from inlinebench.records.device_kinds import KINDS, known_kind
 from inlinebench.records.result import Result
 
 
@@ -15,10 +16,16 @@ def command(result: Result) -> str:
     """
     name = f"{one_line(result.problem)}/{one_line(result.solution)}"
     words = ["inlinebench", "run", *(["--"] if name.startswith("-") else []), name]
-    options = [*_shape(one_line(result.shape)), *(["--device", "cpu"] if result.device == "cpu" else []),
+    options = [*_shape(one_line(result.shape)), *_device(result.device),
                *(["--tf32"] if result.environment and result.environment.tf32 else []),
                *([] if result.seed is None else ["--seed", str(result.seed)])]
     return shlex.join([*words[:2], *options, *words[2:]])
+
+
+def _device(device: str) -> list[str]:
+    """Returns the option for a device of another kind than the one that is looked for first."""
+    kind = known_kind(device)
+    return [] if kind in (None, KINDS[0]) else ["--device", kind.name]
 
 
 def _shape(shape: str) -> list[str]:

@@ -60,7 +60,8 @@ class Watchdog:
 
     def __init__(self, pid: int, scratch: Path, limits: Limits, forks_before: int | None = None) -> None:
         self.breach: Breach | None = None
-        self._pid, self._scratch, self._limits, self._forks_before = pid, scratch, limits, forks_before
+        self.forks_before = forks_before
+        self._pid, self._scratch, self._limits = pid, scratch, limits
         self._over = Event()
         self._thread = Thread(target=self._watch, daemon=True, name="watchdog")
         self._thread.start()
@@ -90,7 +91,7 @@ class Watchdog:
 
     def _tree(self) -> list[int]:
         """Returns all processes, also those that have ended and were not waited for: they use up the machine's PIDs."""
-        return descendants(self._pid, unburied=True, forks_before=self._forks_before)
+        return descendants(self._pid, unreaped=True, forks_before=self.forks_before)
 
     def _memory_breach(self) -> Breach:
         return Breach("memory", f"it used more than {self._limits.memory_bytes / 2**30:.3g} GiB of host memory")

@@ -13,22 +13,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
-from inlinebench.compile import driver, toolchain
+from inlinebench.compile import toolchain
 from inlinebench.compile.architecture import in_order
 from inlinebench.compile.service import BuildService
-from inlinebench.devices.targets import target_for
+from inlinebench.devices.cuda.driver import NoGpu
+from inlinebench.devices.registry import installed, target_for
 from inlinebench.messages import Evaluate, Init, ProblemAt
+from inlinebench.records.build_report import BuildReport, State
+from inlinebench.records.device_kinds import kind_of
 from inlinebench.records.errors import UsageError
 from inlinebench.records.options import Options
-from inlinebench.records.options.kinds import DEVICE
-from inlinebench.report.terminal.progress import Progress
-from inlinebench.scheduler.build_report import BuildReport, State, summed_up
+from inlinebench.records.options.kinds import DEVICE, DEVICES_TEXT
+from inlinebench.scheduler.build_report import summed_up
 from inlinebench.scheduler.device_worker import DeviceWorker
-from inlinebench.scheduler.executor import sandbox_of_builds, settings_for
-from inlinebench.scheduler.identity import written
+from inlinebench.scheduler.executor import settings_for
 from inlinebench.scheduler.judge_process import Scratch
+from inlinebench.scheduler.observer import Observer
 from inlinebench.scheduler.plan import Choice, plan
-from inlinebench.scheduler.prebuild import Prebuilder, Prebuilt
+from inlinebench.scheduler.prebuild import Prebuilder, Prebuilt, build_settings
 
 NO_GPU = ""
 """The value of CUDA_VISIBLE_DEVICES that hides all GPUs."""
@@ -51,7 +53,7 @@ class BuildOnly:
     not available, NoDevice if PyTorch cannot be started, and UsageError if the cache cannot be written.
     """
 
-    def __init__(self, options: Options, choices: Sequence[Choice], progress: Progress) -> None:
+    def __init__(self, options: Options, choices: Sequence[Choice], progress: Observer) -> None:
         self._options, self._choices, self._progress = options, choices, progress
         self.architectures = architectures(options)
 
@@ -63,10 +65,8 @@ class BuildOnly:
             settings = replace(settings_for(options), device="cpu")
             self._worker.open(settings)
             self._service = BuildService(
-                options.cache, target_for(self.architectures), options.build_timeout, options.jobs,
-                options.full_headers,
-                sandbox=sandbox_of_builds(settings), cache_limit=options.cache_limit * 2**30, written=written(options),
-            )
+                options.cache, target_for(kind_of(options.device), self.architectures),
+                build_settings(options, settings, options.jobs))
         except BaseException:
             self._worker.kill()
             self._scratch.close()
@@ -88,7 +88,7 @@ class BuildOnly:
 
         For a GPU, solutions are constructed for all shapes, because builds may depend on the constructor arguments.
         """
-        todo = plan(self._choices, replace(self._options, check=True), "cuda" if self.architectures else "cpu")
+        todo = plan(self._choices, replace(self._options, check=True), kind_of(self._options.device).name)
         for known in todo.known:
             yield BuildReport(known.problem, known.solution, State.FAILED, known.reason)
         self._init: dict[tuple[str, str, str], Init] = {}
@@ -137,12 +137,12 @@ def architectures(options: Options) -> tuple[str, ...]:
 
     Raises UsageError if there is neither `--arch` nor a GPU.
     """
-    if options.architectures or options.device == "cpu":
+    if options.architectures:
         return in_order(options.architectures)
     if not re.fullmatch(DEVICE, options.device):
-        raise UsageError(f"--device {options.device}: write auto, cuda, cuda:N or cpu")
+        raise UsageError(f"--device {options.device}: write {DEVICES_TEXT}")
     try:
-        return (driver.ask(int(options.device.partition(":")[2] or 0)),)
-    except driver.NoGpu as error:
+        return installed(options.device)
+    except NoGpu as error:
         raise UsageError(f"--build-only: {error}; set what to build for, such as --arch 90 for a GPU of compute "
                          "capability 9.0, or --device cpu") from error

@@ -13,23 +13,23 @@ from threading import Lock
 from types import TracebackType
 
 from inlinebench.compile.architecture import runs_on
+from inlinebench.devices.chosen import chosen, device_of
 from inlinebench.messages import Evaluate, Hello, Init, Settings
 from inlinebench.process import sanitizer
 from inlinebench.profiling import ncu
 from inlinebench.records.catalog import has_samples
+from inlinebench.records.device_kinds import kind_of
 from inlinebench.records.errors import NoSandbox, UsageError
 from inlinebench.records.options import ROOT, Options
 from inlinebench.records.options.judge import HOST_MEMORY_SHARE
 from inlinebench.records.result import Result, Verdict
-from inlinebench.report.terminal.progress import Progress
 from inlinebench.sandbox.policy import REQUIRED, Sandbox
 from inlinebench.sandbox.self_test import available
 from inlinebench.sandbox.watchdog import Limits, available_bytes
 from inlinebench.scheduler.device_worker import DeviceWorker
-from inlinebench.scheduler.devices import devices
-from inlinebench.scheduler.identity import identity, written
+from inlinebench.scheduler.identity import identity
 from inlinebench.scheduler.judge_process import Scratch
-from inlinebench.wire.own_python import PACKAGE
+from inlinebench.scheduler.observer import Observer
 
 
 class LocalExecutor:
@@ -43,7 +43,7 @@ class LocalExecutor:
     loses_workers = False
     """A worker replaces a dead judge itself, and the evaluation still has a result."""
 
-    def __init__(self, options: Options, progress: Progress, scratch: Scratch | None = None) -> None:
+    def __init__(self, options: Options, progress: Observer, scratch: Scratch | None = None) -> None:
         self._options, self._progress = options, progress
         self._given = scratch
         self._lock = Lock()
@@ -54,18 +54,16 @@ class LocalExecutor:
         self.workers = self._start_workers()  # importing torch takes seconds, and the rest runs meanwhile
         try:
             from inlinebench.compile.service import BuildService, default_jobs
-            from inlinebench.devices.targets import target_for
-            from inlinebench.scheduler.prebuild import Prebuilder
+            from inlinebench.devices.registry import target_for
+            from inlinebench.scheduler.prebuild import Prebuilder, build_settings
 
             options = self._options
             settings = settings_for(options)
             hellos = [worker.open(settings) for worker in self.workers]
             self.device = hellos[0].device
-            self._service = BuildService(
-                options.cache, target_for(_architectures(options, hellos)), options.build_timeout,
-                options.jobs or default_jobs(len(self.workers)), options.full_headers,
-                sandbox=sandbox_of_builds(settings), cache_limit=options.cache_limit * 2**30, written=written(options),
-            )
+            target = target_for(kind_of(self.device), _architectures(options, hellos))
+            jobs = options.jobs or default_jobs(len(self.workers))
+            self._service = BuildService(options.cache, target, build_settings(options, settings, jobs))
         except BaseException:
             self._end()
             raise
@@ -119,8 +117,8 @@ class LocalExecutor:
             self._say(ncu.report(found, job, result, self._options))
 
     def _start_workers(self) -> list[DeviceWorker]:
-        chosen = devices(self._options, os.environ)
-        return [DeviceWorker(self._scratch, self._show, device.gpu, device.label) for device in chosen]
+        devices = chosen(self._options, os.environ)
+        return [DeviceWorker(self._scratch, self._show, device.gpu, device.label) for device in devices]
 
     def _end(self) -> None:
         for worker in self.workers:
@@ -166,11 +164,6 @@ def _sandbox(options: Options) -> Sandbox:
     return Sandbox(tuple(map(str, protections)), tuple(map(os.path.realpath, readable)))
 
 
-def sandbox_of_builds(settings: Settings) -> Sandbox:
-    """Returns the sandbox of compilers. Of the author's files they may read those that the solution is given."""
-    return Sandbox(settings.sandbox.protections, (PACKAGE,))
-
-
 def _limits(options: Options) -> Limits:
     if options.host_memory is not None:
         return Limits(int(options.host_memory * 2**30))
@@ -180,7 +173,7 @@ def _limits(options: Options) -> Limits:
 def settings_for(options: Options) -> Settings:
     """Returns the settings of judges and builds. Raises NoSandbox, and UsageError if the sanitizer is missing."""
     return Settings(**vars(options.judge) | {
-        "device": "cpu" if "cpu" in options.devices else options.device,
+        "device": device_of(options),
         "seed": secrets.randbits(128) if options.seed is None else options.seed,
         "sandbox": _sandbox(options),
         "limits": _limits(options),

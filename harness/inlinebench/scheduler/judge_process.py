@@ -14,7 +14,7 @@ from pathlib import Path
 from inlinebench.records.options import RAY, Options
 from inlinebench.sandbox.policy import clean_environment
 from inlinebench.wire.own_python import own_python
-from inlinebench.wire.processes import become_subreaper, bury, kill_tree
+from inlinebench.wire.processes import become_subreaper, kill_tree, reap
 
 LOG_TAIL_BYTES = 4096
 
@@ -54,7 +54,7 @@ class JudgeProcess:
         """
         below = kill_tree(self._process.pid)
         self._process.wait()
-        bury(below)
+        reap(below)
         self.connection.close()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from inlinebench.messages import Evaluate, ProblemAt
 from inlinebench.records import selection
 from inlinebench.records.catalog import DERIVED, FULL, REFERENCE, Catalog, Problem, Solution
+from inlinebench.records.device_kinds import kind_of
 from inlinebench.records.errors import UsageError
 from inlinebench.records.library import LIBRARY
 from inlinebench.records.natural_sort import natural
@@ -93,7 +94,7 @@ def plan(choices: Sequence[Choice], options: Options, device: str, rivals: Seque
     names = rival_names(options.baselines)  # first, because other results wait for them
     jobs.sort(key=lambda job: (natural(job.problem_name), job.shape_name, job.solution_name not in names))
     made = Plan(tuple(jobs), tuple(known)) if options.shard is None else _part(jobs, known, *options.shard)
-    timed = device != "cpu" and not options.check and options.sanitize is None
+    timed = kind_of(device).times_are_comparable and not options.check and options.sanitize is None
     return _with_rivals(made, rivals, names, options) if timed else made
 
 
@@ -165,7 +166,7 @@ def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
         return options.shapes
     if options.sanitize is not None:
         return (SMALL,) if SMALL in problem.shapes else (FULL,)
-    if device == "cpu":
+    if not kind_of(device).runs_full_sizes:
         return problem.shapes or ((DERIVED,) if problem.derived else (FULL,))
     return (FULL, *problem.shapes) if options.check else (FULL,)
 

@@ -14,18 +14,23 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from inlinebench.compile.service import BuildService, default_jobs
+from inlinebench.compile.service import BuildService, BuildSettings, default_jobs
 from inlinebench.messages import CONSTRUCTION_SEED, Evaluate, Settings
 from inlinebench.process.candidate_process import (
     CandidateCheated,
     CandidateDied,
     CandidateOverran,
     CandidateProcess,
+    CandidateSpec,
     CandidateTimedOut,
 )
 from inlinebench.process.launcher import Launcher
 from inlinebench.records.build_request import BuildOutcome, BuildRequest, NoRuntimeLibraries
+from inlinebench.records.options import Options
+from inlinebench.sandbox.policy import Sandbox
+from inlinebench.scheduler.identity import written
 from inlinebench.wire.channel import FrameTooLarge
+from inlinebench.wire.own_python import PACKAGE
 
 
 @dataclass(frozen=True)
@@ -98,9 +103,8 @@ class Prebuilder:
         def build(request: BuildRequest) -> BuildOutcome:
             return self._service.build(replace(request, readable=given))
 
-        with CandidateProcess(
-            launcher, settings.timeout, settings.limits, build, readable=job.given,
-        ) as candidate:
+        spec = CandidateSpec(settings.timeout, settings.limits, tuple(job.given))
+        with CandidateProcess.start(launcher, spec, build) as candidate:
             with self._lock:
                 if self._closed:
                     return Prebuilt(failure="the run has ended")
@@ -139,3 +143,10 @@ def _may_build(solution: Path) -> bool:
     except OSError:
         return False
 
+
+def build_settings(options: Options, settings: Settings, jobs: int | None) -> BuildSettings:
+    """Returns how a run builds, with `jobs` builds at a time. Of the author's files, compilers may read those that the
+    solution is given."""
+    sandbox = Sandbox(settings.sandbox.protections, (PACKAGE,))
+    return BuildSettings(options.build_timeout, jobs, options.full_headers, sandbox, options.cache_limit * 2**30,
+                         written(options))

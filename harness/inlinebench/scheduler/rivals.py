@@ -12,8 +12,7 @@ from inlinebench.messages import Evaluate
 from inlinebench.records.library import LIBRARY
 from inlinebench.records.options.kinds import SOLUTION_BASELINE
 from inlinebench.records.result import Result
-from inlinebench.records.times import Baseline
-from inlinebench.report.comparison import ratio_of
+from inlinebench.records.times import Baseline, ratio_of
 
 Key = tuple[str, str, str]
 """Problem, shape, solution."""

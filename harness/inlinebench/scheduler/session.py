@@ -18,7 +18,7 @@ from inlinebench.records.errors import NoDevice, WorkerLost
 from inlinebench.records.library import counted
 from inlinebench.records.options import Options
 from inlinebench.records.result import Result, Verdict
-from inlinebench.report.terminal.progress import Progress
+from inlinebench.scheduler.observer import Observer
 from inlinebench.scheduler.plan import Choice, plan
 from inlinebench.scheduler.resume import EarlierResults
 from inlinebench.scheduler.rivals import Rivals
@@ -61,7 +61,7 @@ class Session:
     """
 
     def __init__(
-        self, options: Options, choices: Sequence[Choice], progress: Progress, executor: Executor,
+        self, options: Options, choices: Sequence[Choice], progress: Observer, executor: Executor,
         rivals: Sequence[Solution] = (),
     ) -> None:
         self._options, self._choices, self._progress, self._executor = options, choices, progress, executor

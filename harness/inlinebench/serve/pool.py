@@ -12,12 +12,13 @@ from typing import Any
 
 from inlinebench.messages import Evaluate
 from inlinebench.records import catalog
+from inlinebench.records.device_kinds import kind_of
 from inlinebench.records.errors import UsageError
 from inlinebench.records.options import Options
 from inlinebench.records.result import Result
-from inlinebench.report.terminal.progress import Progress
 from inlinebench.scheduler.device_worker import DeviceWorker
 from inlinebench.scheduler.executor import LocalExecutor
+from inlinebench.scheduler.observer import Silent
 from inlinebench.scheduler.plan import choose, plan
 
 Kind = tuple[tuple[str, Any], ...]
@@ -28,7 +29,7 @@ MOST_EXECUTORS = 2
 """Idle executors beyond this number are closed. Each has judges, which occupy memory on the device."""
 
 
-class Slot:
+class WarmWorker:
     """A device worker and the thread that runs it.
 
     A judge is killed when the thread that started it ends, so the thread lives as long as the executor.
@@ -42,13 +43,13 @@ class Slot:
 
 
 class WarmExecutor:
-    """An executor with its slots. `turns` has a lock for each GPU: evaluations on a GPU run one after the other, also
+    """An executor with its workers. `turns` has a lock for each GPU: evaluations on a GPU run one after the other, also
     those of different executors."""
 
     def __init__(self, executor: LocalExecutor, turns: dict[str, Lock]) -> None:
         self.executor, self._turns = executor, turns
-        self.slots = [Slot(worker) for worker in executor.workers]
-        self._free = list(self.slots)
+        self.workers = [WarmWorker(worker) for worker in executor.workers]
+        self._free = list(self.workers)
         self._changed = Condition()
 
     def evaluate(self, options: Options) -> Result:
@@ -61,35 +62,35 @@ class WarmExecutor:
             return todo.known[0]
         job = todo.jobs[0]
         self._build(job)
-        with self._slot(job) as slot:
-            return slot.thread.submit(self._evaluate, slot, job).result()
+        with self._reserved(job) as warm:
+            return warm.thread.submit(self._evaluate, warm, job).result()
 
     def _build(self, job: Evaluate) -> None:
         """Prebuilds the solution, if possible, without occupying a judge during the build."""
-        with self._slot(job) as slot:
-            started = slot.thread.submit(self.executor.prebuild, [job], slot.worker).result()
+        with self._reserved(job) as warm:
+            started = warm.thread.submit(self.executor.prebuild, [job], warm.worker).result()
         for build in started.values():
             build.result()
 
-    def _evaluate(self, slot: Slot, job: Evaluate) -> Result:
-        slot.at = job.problem.key
-        if slot.worker.device == "cpu":
-            return self.executor.evaluate(slot.worker, job)
-        with self._turns.setdefault(slot.worker.device, Lock()):
-            return self.executor.evaluate(slot.worker, job)
+    def _evaluate(self, warm: WarmWorker, job: Evaluate) -> Result:
+        warm.at = job.problem.key
+        if not kind_of(warm.worker.device).times_are_comparable:
+            return self.executor.evaluate(warm.worker, job)
+        with self._turns.setdefault(warm.worker.device, Lock()):
+            return self.executor.evaluate(warm.worker, job)
 
     @contextmanager
-    def _slot(self, job: Evaluate) -> Iterator[Slot]:
-        """Waits for a free slot and reserves it, preferably one that has prepared the job's problem."""
+    def _reserved(self, job: Evaluate) -> Iterator[WarmWorker]:
+        """Waits for a free worker and reserves it, preferably one that has prepared the job's problem."""
         with self._changed:
             self._changed.wait_for(lambda: self._free)
-            slot = min(self._free, key=lambda each: each.at != job.problem.key)
-            self._free.remove(slot)
+            warm = min(self._free, key=lambda each: each.at != job.problem.key)
+            self._free.remove(warm)
         try:
-            yield slot
+            yield warm
         finally:
             with self._changed:
-                self._free.append(slot)
+                self._free.append(warm)
                 self._changed.notify()
 
 
@@ -131,7 +132,7 @@ class Pool:
         self._maker.shutdown()
 
     def _open(self, options: Options) -> WarmExecutor:
-        return WarmExecutor(LocalExecutor(options, Progress(quiet=True)).__enter__(), self._turns)
+        return WarmExecutor(LocalExecutor(options, Silent()).__enter__(), self._turns)
 
     def _make_place(self) -> None:
         idle = [kind for kind in self._executors if not self._users.get(kind)]
@@ -143,8 +144,8 @@ def _close(opened: Future[WarmExecutor]) -> None:
     if opened.exception() is None:
         warm = opened.result()
         warm.executor.__exit__(None, None, None)
-        for slot in warm.slots:
-            slot.thread.shutdown(wait=False)
+        for each in warm.workers:
+            each.thread.shutdown(wait=False)
 
 
 def _kind(options: Options) -> Kind:

@@ -17,8 +17,8 @@ from functools import partial
 from statistics import median
 
 from inlinebench.timing.call import Clock, Sample, timed_call
-from inlinebench.timing.profile import TraceError, Tracer
 from inlinebench.timing.statistics import midmean
+from inlinebench.timing.trace import TraceError, Tracer
 
 BLOCKS_AN_SM = (0, 4)
 """Grid sizes of the empty kernel: a single block, and 4 blocks per SM. Their mean predicts other kernels better than

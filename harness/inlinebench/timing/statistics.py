@@ -20,7 +20,7 @@ REPEATABILITY = 5e-4
 (2.6 to 2.8 ms) the medians were between 0.9989 and 1.0006, and narrower intervals missed 1 by up to 0.02 %."""
 
 
-CLEARLY = 0.05
+CLEAR_DIFFERENCE = 0.05
 """The share by which the speedups on one kind of inputs must lie below those on another to be clearly lower."""
 FEWEST = 3
 """The fewest calls on a kind of inputs to compare it. One disturbed call of three does not move the median."""
@@ -126,7 +126,7 @@ def calls_needed(ratios: Mapping[str, Sequence[float]]) -> dict[str, int]:
     medians = {kind: median(values) for kind, values in ratios.items() if len(values) >= FEWEST}
     if len(medians) >= 2:
         slow, fast = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
-        if medians[slow] < (1 - CLEARLY) * medians[fast]:
+        if medians[slow] < (1 - CLEAR_DIFFERENCE) * medians[fast]:
             needed[slow] = needed[fast] = ENOUGH
     return needed
 
@@ -144,4 +144,4 @@ def slowest(ratios: Mapping[str, Sequence[float]]) -> str | None:
         return None
     ordered = sorted(known, key=lambda kind: median(known[kind]))
     high, low = rank_interval(known[ordered[0]])[2], rank_interval(known[ordered[-1]])[0]
-    return ordered[0] if high < (1 - CLEARLY) * low else None
+    return ordered[0] if high < (1 - CLEAR_DIFFERENCE) * low else None

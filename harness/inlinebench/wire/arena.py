@@ -1,32 +1,18 @@
-"""The arena: one block of shared memory for inputs, outputs and states. The judge owns it and the candidate maps it.
+"""The layout of the arena: one block of shared memory for inputs, outputs and states.
 
-On the CPU it is an anonymous file (memfd) that both processes map. On a GPU it is a separate `cudaMalloc`, opened
-through CUDA IPC: an IPC handle always opens the whole allocation, so it must contain nothing else of the judge's, which
-torch's caching allocator does not guarantee. Torch's own tensor sharing counts references across processes and would
-leak one with each killed candidate; the plain runtime calls do not count references.
+The judge owns it and the candidate maps it. What the block is made of differs between devices (`inlinebench.devices`).
 """
 
 from __future__ import annotations
 
-import ctypes
-import mmap
-import os
-import types
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
-from inlinebench.wire.memory_file import sealed_file
-
 ALIGNMENT = 512
 """Alignment in bytes, as from cudaMalloc and torch's allocator, so that vector loads work as usual."""
-
-GPU_PAGE = 2 << 20
-"""Page size in bytes. An allocation whose size is not a multiple of it is mapped with small pages in the process that
-opens it: on an H100 a float32 matrix product that reads its input through such a mapping takes 1.4 % longer than in the
-process that made the allocation, and a reference against itself came out at 0.988."""
 
 
 @dataclass(frozen=True)
@@ -126,102 +112,6 @@ def view(arena: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
     """Returns a new tensor object over the part of the arena (uint8, 1-d) that `spec` describes."""
     flat = arena[spec.offset : spec.offset + spec.bytes].view(spec.torch_dtype)
     return flat.as_strided(spec.shape, spec.strides)
-
-
-class CpuArena:
-    """Shared memory of `size` bytes. The judge creates it, and the candidate inherits the descriptor."""
-
-    def __init__(self, size: int) -> None:
-        self.fd = sealed_file("inlinebench-arena", max(size, 1))
-        self.bytes = _map_file(self.fd, max(size, 1))
-
-    def export(self) -> dict[str, Any]:
-        """Returns what the candidate needs to open the arena."""
-        return {"kind": "cpu", "size": self.bytes.numel()}
-
-    def close(self) -> None:
-        os.close(self.fd)
-
-
-class CudaArena:
-    """A `cudaMalloc` of `size` bytes on a device.
-
-    Raises torch.OutOfMemoryError if the device does not have enough memory.
-    """
-
-    def __init__(self, size: int, device: torch.device) -> None:
-        size = max(1, -(-size // GPU_PAGE)) * GPU_PAGE
-        self._runtime = cuda_runtime()
-        torch.cuda.set_device(device)
-        pointer = ctypes.c_void_p()
-        status = self._runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(size))
-        if status:
-            self._runtime.cudaGetLastError()
-            raise torch.OutOfMemoryError(f"the device cannot allocate {size} bytes for the shared buffers")
-        self._pointer, self._device = pointer, device
-        self.bytes = _wrap_pointer(pointer.value, size, device)
-
-    def export(self) -> dict[str, Any]:
-        """Returns what the candidate needs to open the arena."""
-        handle = (ctypes.c_char * 64)()
-        _checked(self._runtime.cudaIpcGetMemHandle(handle, self._pointer), "cudaIpcGetMemHandle")
-        return {"kind": "cuda", "handle": bytes(handle).hex(), "size": self.bytes.numel()}
-
-    def close(self) -> None:
-        _checked(self._runtime.cudaFree(self._pointer), "cudaFree")
-
-
-def create(size: int, device: torch.device) -> CpuArena | CudaArena:
-    """Creates an arena of `size` bytes on the device."""
-    return CudaArena(size, device) if device.type == "cuda" else CpuArena(size)
-
-
-def open_arena(exported: dict[str, Any], device: torch.device, fd: int | None) -> torch.Tensor:
-    """Opens the judge's arena in the candidate and returns its bytes (uint8, 1-d). On the CPU, `fd` is its file."""
-    if exported["kind"] == "cpu":
-        assert fd is not None
-        return _map_file(fd, exported["size"])
-    torch.cuda.set_device(device)
-    handle = IpcHandle.from_buffer_copy(bytes.fromhex(exported["handle"]))
-    pointer = ctypes.c_void_p()
-    # 1 is cudaIpcMemLazyEnablePeerAccess, the only flag that CUDA defines.
-    status = cuda_runtime().cudaIpcOpenMemHandle(ctypes.byref(pointer), handle, ctypes.c_uint(1))
-    _checked(status, "cudaIpcOpenMemHandle")
-    return _wrap_pointer(pointer.value, exported["size"], device)
-
-
-def close_arena(opened: torch.Tensor) -> None:
-    """Closes an arena on a GPU that `open_arena` opened. Its memory is not freed before."""
-    _checked(cuda_runtime().cudaIpcCloseMemHandle(ctypes.c_void_p(opened.data_ptr())), "cudaIpcCloseMemHandle")
-
-
-class IpcHandle(ctypes.Structure):
-    """`cudaIpcMemHandle_t`, which is passed by value."""
-
-    _fields_ = (("reserved", ctypes.c_char * 64),)
-
-
-def _map_file(fd: int, size: int) -> torch.Tensor:
-    return torch.frombuffer(mmap.mmap(fd, size), dtype=torch.uint8)
-
-
-def cuda_runtime() -> ctypes.CDLL:
-    # Torch has loaded the runtime of its CUDA version. The library's name with this version finds the same copy.
-    assert torch.version.cuda is not None
-    major = torch.version.cuda.partition(".")[0]
-    return ctypes.CDLL(f"libcudart.so.{major}")
-
-
-def _wrap_pointer(pointer: int | None, size: int, device: torch.device) -> torch.Tensor:
-    block = types.SimpleNamespace(
-        __cuda_array_interface__={"shape": (size,), "typestr": "|u1", "data": (pointer, False), "version": 3}
-    )
-    return torch.as_tensor(block, device=device)
-
-
-def _checked(status: int, call: str) -> None:
-    if status:
-        raise RuntimeError(f"{call} failed with CUDA error {status}")
 
 
 def _contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:

@@ -138,10 +138,10 @@ def _may_be_below(root: int, forks_before: int | None) -> int:
     return root if now - forks_before < _highest_pid() - root else 0
 
 
-def descendants(root: int, *, unburied: bool = False, forks_before: int | None = None) -> list[int]:
+def descendants(root: int, *, unreaped: bool = False, forks_before: int | None = None) -> list[int]:
     """Returns the descendants of a process, parents before children.
 
-    Zombies are included only if `unburied`. With `forks_before`, the value of `forks_so_far()` before the root was
+    Zombies are included only if `unreaped`. With `forks_before`, the value of `forks_so_far()` before the root was
     started, only younger processes are examined as long as PIDs have not wrapped around: a machine with many cores has
     a thousand other processes, and examining them all takes 10 ms.
     """
@@ -149,7 +149,7 @@ def descendants(root: int, *, unburied: bool = False, forks_before: int | None =
     children: dict[int, list[int]] = {}
     for pid in filter(lambda pid: pid > above, _all_processes()):
         alive, parent = _examine(pid)
-        if alive or unburied:
+        if alive or unreaped:
             children.setdefault(parent, []).append(pid)
     found, queue = [], [root]
     while queue:
@@ -261,20 +261,20 @@ def kill_tree(root: int) -> set[int]:
     return found
 
 
-def bury(pids: Iterable[int], patience: float = 5.0) -> None:
+def reap(pids: Iterable[int], patience: float = 5.0) -> None:
     """Reaps those of the given killed processes that became children of this process, a subreaper.
 
     Waits for at most `patience` seconds. Without this they stay zombies if the first process of the machine does not
     reap orphans.
     """
     deadline = time.monotonic() + patience
-    left = [pid for pid in pids if _is_unburied(pid)]
+    left = [pid for pid in pids if _is_unreaped(pid)]
     while left and time.monotonic() < deadline:
         time.sleep(0.002)
-        left = [pid for pid in left if _is_unburied(pid)]
+        left = [pid for pid in left if _is_unreaped(pid)]
 
 
-def _is_unburied(pid: int) -> bool:
+def _is_unreaped(pid: int) -> bool:
     """Whether a process is a child of this process that has not ended. Reaps it if it has ended."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == 0
@@ -288,7 +288,7 @@ def kill_descendants(patience: float = 5.0) -> None:
     Raises TimeoutError if a process survives SIGKILL for longer than `patience` seconds.
     """
     deadline = time.monotonic() + patience
-    while below := descendants(os.getpid(), unburied=True):
+    while below := descendants(os.getpid(), unreaped=True):
         for pid in below:
             _send(pid, signal.SIGKILL)
             _reap(pid)

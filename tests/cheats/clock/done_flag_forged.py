@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from inlinebench.devices.cuda.clock import GpuClock
 from inlinebench.timing.call import Sample
-from inlinebench.timing.gpu import GpuClock
 from inlinebench.wire.channel import Channel
 from tests.cheats.shared import kernels
 

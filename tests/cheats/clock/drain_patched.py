@@ -9,8 +9,8 @@ from dataclasses import replace
 import torch
 from torch import nn
 
+from inlinebench.devices.cuda.clock import GpuClock
 from inlinebench.timing.call import Sample
-from inlinebench.timing.gpu import GpuClock
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

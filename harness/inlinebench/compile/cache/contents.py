@@ -26,10 +26,10 @@ PREFIXES = r"prefix-[0-9a-f]{16}"
 BUILDING, ENTRY, GONE = "building-", "entry-", "gone-"
 NOTES, CPU_LIBRARIES, PEAKS, FAILED = "built", "cuda_on_cpu", "peaks", "failed"
 
-_SHELF, _HASH, _REST_OF_KEY = "[0-9a-f]{2}", "[0-9a-f]{64}", "[0-9a-f]{62}"
+_ENTRY_FOLDER, _HASH, _REST_OF_KEY = "[0-9a-f]{2}", "[0-9a-f]{64}", "[0-9a-f]{62}"
 _RANDOM = "[a-z0-9_]{8}"
 _WORK, _TEMPORARY, _GONE = f"(?:{BUILDING}|{ENTRY}|{GONE}){_RANDOM}|bytecode", f"tmp{_RANDOM}", GONE + _RANDOM
-_OF_A_CACHE = re.compile(f"{_SHELF}|{NOTES}|{CPU_LIBRARIES}|{PEAKS}|{FAILED}|{_WORK}")
+_OF_A_CACHE = re.compile(f"{_ENTRY_FOLDER}|{NOTES}|{CPU_LIBRARIES}|{PEAKS}|{FAILED}|{_WORK}")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def libraries(root: Path) -> list[Item]:
 
 def entries(root: Path) -> list[Item]:
     """Returns the entries: folders with a built library. A folder without a facts file is not an entry."""
-    found = (item for shelf in shelves(root) for item in _folders(shelf, shelf.name + _REST_OF_KEY))
+    found = (item for folder in entry_folders(root) for item in _folders(folder, folder.name + _REST_OF_KEY))
     return [item for item in found if (item.path / FACTS).is_file()]
 
 
@@ -81,16 +81,16 @@ def leftovers(root: Path) -> list[Item]:
         *_folders(root, _WORK), *_files(root / NOTES, _TEMPORARY), *_files(root / FAILED, rf"{_HASH}\.[0-9]+"),
         *_folders(root / CPU_LIBRARIES, _TEMPORARY),
         *_files(root / CPU_LIBRARIES, _GONE), *_folders(root / CPU_LIBRARIES, _GONE),
-        *(item for shelf in shelves(root) for item in _folders(shelf, _GONE)),
+        *(item for folder in entry_folders(root) for item in _folders(folder, _GONE)),
     ]
 
 
-def shelves(root: Path) -> list[Path]:
+def entry_folders(root: Path) -> list[Path]:
     """Returns the folders that contain entries."""
-    return [root / name for name in _names(root) if re.fullmatch(_SHELF, name)]
+    return [root / name for name in _names(root) if re.fullmatch(_ENTRY_FOLDER, name)]
 
 
-def strangers(root: Path) -> list[str]:
+def unknown_names(root: Path) -> list[str]:
     """Returns the names in a folder that do not belong to a cache, sorted."""
     return sorted(name for name in _names(root) if not _OF_A_CACHE.fullmatch(name))
 

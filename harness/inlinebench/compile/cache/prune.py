@@ -48,7 +48,7 @@ def prune(root: Path, limit: float, keep: Path | None = None) -> Removed:
     chosen = least_recently_used(contents.libraries(root), limit, now, keep)
     libraries = [item for item in chosen if _take_unused(item, now)]
     # If the folder has files that are not the cache's, leftovers may not be the cache's either, whatever their names.
-    left = [] if contents.strangers(root) else _delete_all(contents.leftovers(root), before=now - LEFT_S)
+    left = [] if contents.unknown_names(root) else _delete_all(contents.leftovers(root), before=now - LEFT_S)
     stale = (note for note in contents.notes(root) if not _all_there(note.path))
     notes = _delete_all(stale, before=now)
     size = sum(item.size for item in (*libraries, *notes, *left))
@@ -61,9 +61,9 @@ def clear(root: Path) -> Removed:
     libraries = [item for item in contents.libraries(root) if take_away(item.path, lambda moved: not _is_held(moved))]
     notes, peaks = _delete_all([*contents.notes(root), *contents.failures(root)]), _delete_all(contents.peaks(root))
     left = _delete_all(contents.leftovers(root), before=now - IN_USE_S)
-    for shelf in contents.shelves(root):
-        with suppress(OSError):  # not empty; storing an entry creates a missing shelf
-            shelf.rmdir()
+    for folder in contents.entry_folders(root):
+        with suppress(OSError):  # not empty; storing an entry creates a missing folder
+            folder.rmdir()
     size = sum(item.size for item in (*libraries, *notes, *peaks, *left))
     return Removed(len(libraries), len(notes), len(peaks), len(left), size)
 

@@ -127,7 +127,7 @@ class Cache:
             try:
                 entry.parent.mkdir(mode=PRIVATE, exist_ok=True)
                 fresh.rename(entry)
-            except OSError as error:  # the entry exists with the same content, or its shelf was just removed
+            except OSError as error:  # the entry exists with the same content, or its folder was just removed
                 return error
         finally:
             shutil.rmtree(fresh, ignore_errors=True)

@@ -9,18 +9,17 @@ from pathlib import Path
 
 import cuda_on_cpu
 from inlinebench.compile import toolchain
-from inlinebench.compile.linking import link_lines
+from inlinebench.compile.linking import add_link
 from inlinebench.compile.ninja_syntax import (
     CXX,
     IN,
     OUT,
-    PLACES,
     PRECOMPILED_INCLUDE,
     SLIM,
     TORCH_INCLUDES,
     Expanded,
+    Steps,
     command,
-    places_file,
     split,
 )
 from inlinebench.compile.precompiled import BINDING, KERNEL, PRECOMPILED_DIR
@@ -31,9 +30,9 @@ from inlinebench.compile.recipe import (
     common_places,
     cpp_source,
     cuda_source,
+    finished,
     fits_precompiled,
     folder_flags,
-    key_of,
 )
 from inlinebench.compile.slim import SLIM_DIR
 from inlinebench.compile.target import CannotTranslate
@@ -65,11 +64,10 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, precompi
         folders.insert(0, Expanded("$cuda_on_cpu"))
         runtime_flags += map(Expanded, cuda_on_cpu.link_flags(Path("$runtime") / runtime.name))
     files["main.cpp"] = cpp_source(request, cpp, slim)
-    files["build.ninja"] = _ninja_file(request, library, list(files), folders, runtime_flags, slim=slim)
-    files |= request.headers
+    steps = _steps(request, library, list(files), folders, runtime_flags, slim=slim)
     headers = _HEADERS if request.uses_cuda else (SLIM_DIR,)
-    key = key_of(files, [toolchain.cxx()], headers)
-    return Recipe({**files, PLACES: places_file(places)}, library, key, request)
+    return finished(library, {**files, **request.headers}, steps, places, compilers=[toolchain.cxx()], headers=headers,
+                    request=request)
 
 
 def precompiled_recipe() -> Recipe:
@@ -78,15 +76,12 @@ def precompiled_recipe() -> Recipe:
     common = [CXX, *folder_flags([Expanded("$cuda_on_cpu"), SLIM, *TORCH_INCLUDES]), "-fPIC",
               toolchain.torch().cxx_standard]
     own = {BINDING: _BINDING_FLAGS, KERNEL: _kernel_flags([])}
-    lines = [f"include {PLACES}"]
+    steps = Steps()
     for number, (name, flags) in enumerate(own.items()):
         compile_header = command([*common, *flags, "-x", "c++-header", IN, "-o", OUT])
-        lines += [f"rule header{number}", f"  command = {compile_header}", "",
-                  f"build {name}.gch: header{number} $prefix/{name}", ""]
-    files = {"build.ninja": "\n".join(lines)}
+        steps.add(f"header{number}", compile_header, f"{name}.gch", f"$prefix/{name}")
     places = {**common_places(), "cuda_on_cpu": str(cuda_on_cpu.INCLUDE_DIR), "prefix": str(PRECOMPILED_DIR)}
-    key = key_of(files, [toolchain.cxx()], _HEADERS)
-    return Recipe({**files, PLACES: places_file(places)}, f"{KERNEL}.gch", key)
+    return finished(f"{KERNEL}.gch", {}, steps, places, compilers=[toolchain.cxx()], headers=_HEADERS)
 
 
 def _translated(sources: Sequence[str], *, cuda: bool) -> tuple[str, ...]:
@@ -111,10 +106,10 @@ def _kernel_flags(own: Sequence[str]) -> list[str]:
     return [*cuda_on_cpu.host_flags([*NVCC_FLAGS, *own]), *fixed]
 
 
-def _ninja_file(
+def _steps(
     request: BuildRequest, library: str, sources: Sequence[str], folders: Sequence[str], runtime_flags: Sequence[str],
     *, slim: bool,
-) -> str:
+) -> Steps:
     precompiled = slim and request.uses_cuda and not request.no_implicit_headers
     common = [CXX, *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
     given = {"main.cpp": request.extra_cflags, "cuda.cpp": request.extra_cuda_cflags}
@@ -123,12 +118,12 @@ def _ninja_file(
              if precompiled and fits_precompiled(flags)}
     own = {"main.cpp": _cpp_flags(request), "cuda.cpp": _kernel_flags(split(request.extra_cuda_cflags))}
     rules = {name: command([*common, *first.get(name, []), *flags, "-c", IN, "-o", OUT]) for name, flags in own.items()}
-    lines = [f"include {PLACES}"]
-    for source in sources:
-        stem = source.removesuffix(".cpp")
-        lines += [f"rule {stem}", f"  command = {rules[source]}", "", f"build {stem}.o: {stem} {source}", ""]
-    objects = [source.removesuffix(".cpp") + ".o" for source in sources]
-    return "\n".join(lines + link_lines(_without_cuda_libraries(request), library, objects, runtime_flags, cuda=False))
+    steps, stems = Steps(), [source.removesuffix(".cpp") for source in sources]
+    for stem, source in zip(stems, sources, strict=True):
+        steps.add(stem, rules[source], f"{stem}.o", source)
+    objects = [f"{stem}.o" for stem in stems]
+    add_link(steps, _without_cuda_libraries(request), library, objects, runtime_flags, cuda=False)
+    return steps
 
 
 def _without_cuda_libraries(request: BuildRequest) -> BuildRequest:

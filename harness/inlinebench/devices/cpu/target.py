@@ -53,3 +53,13 @@ def _built(cache: Cache) -> tuple[Path, Path]:
     standard = torch.cxx_standard.removeprefix("-std=")
     runtime = runtime_library(folder, toolchain.cxx())
     return runtime, allocator_library(folder, torch.include_dirs, torch.library_dir, toolchain.cxx(), std=standard)
+
+
+def target(architectures: Sequence[str]) -> CpuTarget:
+    """Returns what builds for the CPU, which has no architectures to choose from."""
+    return CpuTarget()
+
+
+def installed(index: int) -> tuple[str, ...]:
+    """Returns nothing: the compiler chooses."""
+    return ()

@@ -67,7 +67,7 @@ class Suspect:
     """The result of the comparison with this limit, if it is known already."""
     excused: bool = False
     """Whether the reference's own error allows more than the tolerance in some elements."""
-    sample: Sample | None = None
+    sample: PerturbedSample | None = None
     """Some of the elements, with their standard deviations, if these were asked for."""
 
     @property
@@ -77,7 +77,7 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class Sample:
+class PerturbedSample:
     """Evenly spaced elements of a tensor."""
 
     at: torch.Tensor
@@ -319,7 +319,7 @@ class _Measured:
         self.suspect.excused = bool((rounding > reach).any())
         if self._sampled is not None:
             sigma = (self._squares[self._at.numel():] / self._runs).sqrt()
-            self.suspect.sample = Sample(self._sampled, sigma)
+            self.suspect.sample = PerturbedSample(self._sampled, sigma)
 
     def _limit(self, absolute: torch.Tensor | None) -> Limit:
         suspect = self.suspect

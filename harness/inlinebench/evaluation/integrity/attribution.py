@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inlinebench.process.replies import Provenance
+from inlinebench.process.replies import ProvenanceReply
 from inlinebench.records.result import KernelShare
-from inlinebench.timing.profile import HARNESS, LONGEST_NAME, Activity
+from inlinebench.timing.trace import HARNESS, LONGEST_NAME, Activity
 
 OWN, TRITON, LIBRARY, COPY = "own", "triton", "library", "copy"
 """Origins of GPU activities: kernels of the solution's CUDA source, built or compiled at run time; Triton functions of
@@ -66,7 +66,7 @@ class Origins:
             driver. What PyTorch's and NVIDIA's libraries compile at run time is launched by them, and is theirs.
     """
 
-    def __init__(self, built: BuiltKernels, provenance: Provenance) -> None:
+    def __init__(self, built: BuiltKernels, provenance: ProvenanceReply) -> None:
         self._built, self._triton = built, provenance.triton
         self._libraries = {*map(str, built.libraries), *provenance.libraries}
         self._launched_by: dict[str, set[str]] = {}

@@ -9,7 +9,7 @@ from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
 from inlinebench.problem.workload import Workload
 from inlinebench.records.result import Kernels, Verdict
-from inlinebench.timing.profile import Activity, Traced, Tracer
+from inlinebench.timing.trace import Activity, Traced, Tracer
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from inlinebench.devices.cuda.clock import GpuClock
 from inlinebench.evaluation.attempt import Tools
 from inlinebench.evaluation.comparing import Answer, Check
 from inlinebench.evaluation.draws import Draws
@@ -13,7 +14,6 @@ from inlinebench.evaluation.integrity.stand_ins import StandIns
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import read_held
-from inlinebench.timing.gpu import GpuClock
 
 QUIET = 12
 """Stand-ins after the candidate has ended."""

@@ -27,20 +27,21 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
+from inlinebench.devices.cuda.clock import HELD_MS, GpuClock
+from inlinebench.devices.cuda.device_memory import Importer
+from inlinebench.devices.cuda.flags import FlagPage
 from inlinebench.evaluation.failures import raise_failure
 from inlinebench.problem.workload import Received, Workload
 from inlinebench.process.candidate_process import CandidateCheated, CandidateProcess
 from inlinebench.process.replies import read_holding
-from inlinebench.timing.flags import FlagPage
-from inlinebench.timing.gpu import HELD_MS, GpuClock
 from inlinebench.wire.arena import TensorSpec
-from inlinebench.wire.device_memory import BadLocation, Importer, Places
+from inlinebench.wire.locations import BadLocation, Places
 
 LATEST = 0.5
 """The share of `HELD_MS` after which the judge does not release a call, because it could begin by itself meanwhile."""
 
 
-class Finished(Protocol):
+class Answered(Protocol):
     """A reply to a request that holds a call."""
 
     @property
@@ -48,7 +49,7 @@ class Finished(Protocol):
         """Where the results of the call are."""
 
 
-Reply = TypeVar("Reply", bound=Finished)
+Reply = TypeVar("Reply", bound=Answered)
 
 
 @dataclass(frozen=True)

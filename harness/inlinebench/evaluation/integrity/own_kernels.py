@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from inlinebench.devices.registry import of
 from inlinebench.evaluation.integrity.attribution import (
     LIBRARY,
     BuiltKernels,
@@ -14,7 +15,7 @@ from inlinebench.evaluation.integrity.attribution import (
 )
 from inlinebench.evaluation.integrity.context import Context, Finding
 from inlinebench.records.result import Kernels, Verdict
-from inlinebench.timing.profile import Activity
+from inlinebench.timing.trace import Activity
 
 REPEATED_CALLS = 2
 """How many more calls are profiled if profiles are empty."""
@@ -32,15 +33,16 @@ UNKNOWN = "which kernels ran is unknown: the profiler recorded none"
 
 
 def launches(context: Context) -> Finding:
-    """Whether a kernel of the solution's has run on the CPU, whose runtime counts them."""
-    if context.workload.device.type == "cpu" and _must_own(context) and context.requests.launches() == 0:
+    """Whether a kernel of the solution's has run by emulation, whose runtime counts them."""
+    emulated = of(context.workload.device).kind.emulates_cuda
+    if emulated and _must_own(context) and context.requests.launches() == 0:
         return Finding(Verdict.NO_OWN_KERNEL, NONE_OF_ITS_OWN)
     return Finding()
 
 
 def kernels(context: Context) -> Finding:
     """Which kernels ran on a GPU, and whether the solution's own ones do the work."""
-    if context.workload.device.type == "cpu":
+    if of(context.workload.device).kind.emulates_cuda:
         return Finding()
     context.progress("profiling")
     activities = _profiled_call(context)

@@ -7,13 +7,13 @@ addresses, the write-back of dirty L2 lines, the copies of inputs and outputs.
 
 from __future__ import annotations
 
+from inlinebench.devices.cuda.clock import GpuClock
 from inlinebench.evaluation.candidates import ENDED, Candidates, NoCandidate
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity.held_times import StandInTime
 from inlinebench.evaluation.integrity.outside_clock import HeldRequest, OutsideClock
 from inlinebench.problem.workload import Workload
 from inlinebench.process.replies import read_rehearsed
-from inlinebench.timing.gpu import GpuClock
 from inlinebench.timing.overhead import overhead
 
 

@@ -19,12 +19,10 @@ def admit(
     device: torch.device, *, varied: Sequence[int],
 ) -> dict[Variant, tuple[int, ...]]:
     """Returns for each variant the positions of the inputs, out of `varied`, that the reference accepts it for."""
-    form = InputForm(drawn.skeleton, drawn.is_tensor)
-
     def accepts(variant: Variant, positions: tuple[int, ...]) -> bool:
         power = POWERS_OF_TWO[variant][-1] if variant in POWERS_OF_TWO else None
         return may_try((variant, positions)) and _stays_finite(
-            model, form, drawn, device, variant=variant, power=power, positions=positions, mutated=mutated)
+            model, drawn, device, variant=variant, power=power, positions=positions, mutated=mutated)
 
     admitted: dict[Variant, tuple[int, ...]] = {}
     for variant in CHANGING:
@@ -35,11 +33,11 @@ def admit(
 
 
 def _stays_finite(
-    model: torch.nn.Module, form: InputForm, drawn: Draw, device: torch.device, *, variant: Variant,
+    model: torch.nn.Module, drawn: Draw, device: torch.device, *, variant: Variant,
     power: int | None, positions: tuple[int, ...], mutated: Collection[int],
 ) -> bool:
     """Whether the outputs for a variant are finite, and the reference changes no further inputs, as `relu_` might."""
-    generator = torch.Generator(device).manual_seed(FORWARD_SEED)
+    form, generator = InputForm(drawn.skeleton, drawn.is_tensor), torch.Generator(device).manual_seed(FORWARD_SEED)
     tensors = [tensor.clone() for tensor in drawn.tensors]
     for index in positions:
         apply_variant(variant, tensors[index], generator, power)

@@ -9,9 +9,10 @@ from functools import partial
 
 import torch
 
+from inlinebench.devices.registry import of
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import problem_file
-from inlinebench.problem.forward import InputForm, Output, is_sticky, run, synchronize, to_double
+from inlinebench.problem.forward import InputForm, Output, is_sticky, run, to_double
 from inlinebench.problem.inputs import Draw
 from inlinebench.problem.probe import FORWARD_SEED
 
@@ -20,7 +21,7 @@ SAME_WORK, SAME_ROUNDED_WORK = 1e-6, 1e-2
 in float64, and in the reference's own dtype."""
 SLOW_S = 2.0
 """A call in float64 that takes longer than this is not repeated. The reference is repeated in its own dtype instead."""
-FAR = 0.05
+SUSPICIOUS_DIFFERENCE = 0.05
 """If the oracle differs from the reference by more than this share of the output's size, rounding must explain it."""
 EXPLAINED = 100.0
 """Rounding explains a difference up to this many times the effect of the inputs' last bit. The factor accounts for
@@ -40,7 +41,7 @@ def runs_in_float64(
     def call(model: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         result = Output.of(run(model, form.arguments(tensors, drawn.non_tensors), FORWARD_SEED))
         buffers = {buffer.untyped_storage().data_ptr() for buffer in model.buffers()}
-        synchronize(device)
+        of(device).synchronize()
         return [each.clone() if each.untyped_storage().data_ptr() in buffers else each for each in result.tensors]
 
     def call_twice(model: torch.nn.Module, tensors: Sequence[torch.Tensor], share: float) -> list[torch.Tensor] | None:
@@ -94,7 +95,7 @@ def _far(own: torch.Tensor, exact: torch.Tensor) -> bool:
     if not own.is_floating_point():
         return False
     size, own_size = (_rms(each.double()) for each in (exact, own))
-    return size > NOTHING * own_size and _rms_difference(own, exact) > FAR * size
+    return size > NOTHING * own_size and _rms_difference(own, exact) > SUSPICIOUS_DIFFERENCE * size
 
 
 def _rms_difference(one: torch.Tensor, other: torch.Tensor) -> float:

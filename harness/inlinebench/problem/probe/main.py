@@ -7,8 +7,8 @@ from multiprocessing.connection import Connection
 
 import torch
 
+from inlinebench.devices.registry import of, wake
 from inlinebench.wire.arithmetic import exact_arithmetic
-from inlinebench.wire.wake import wake
 
 
 def serve_judge(connection: Connection) -> None:
@@ -21,7 +21,7 @@ def serve_judge(connection: Connection) -> None:
         wake(wanted)
         from torch.utils import flop_counter  # noqa: F401 - imports Triton, which takes time, while CUDA starts
 
-        from inlinebench.problem.own_code import Settings, report_steps
+        from inlinebench.problem.own_code import TorchSettings, report_steps
         from inlinebench.problem.probe.probe import run_probe
         from inlinebench.problem.probe.records import ProbeDone
 
@@ -31,30 +31,15 @@ def serve_judge(connection: Connection) -> None:
     device = torch.device(name)
     exact_arithmetic(tf32=tf32)
     report_steps(connection.send, device)
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)  # waits for CUDA to start while the judge does other work
-    settings = Settings()
+    of(device).synchronize()  # waits for CUDA to start while the judge does other work
+    settings = TorchSettings()
     while True:
         try:
             problem, variants, excluded, most = connection.recv()
         except EOFError:
             return
-        if device.type == "cuda" and most is not None:
-            # Memory that cannot be estimated beforehand then fails to allocate.
-            whole = torch.cuda.get_device_properties(device).total_memory
-            torch.cuda.set_per_process_memory_fraction(min(1.0, most / whole), device)
+        if most is not None:
+            of(device).limit_memory(most)
         settings.restore()  # what the previous problem set
         outcome = run_probe(problem, device, variants, excluded, report=connection.send, most=most)
-        connection.send(ProbeDone(outcome, _is_healthy(device)))
-
-
-def _is_healthy(device: torch.device) -> bool:
-    """Frees the cached device memory. Returns whether the device still works."""
-    if device.type != "cuda":
-        return True
-    try:
-        torch.cuda.synchronize(device)
-        torch.cuda.empty_cache()
-    except RuntimeError:  # a kernel's error may be reported only now, and persists
-        return False
-    return True
+        connection.send(ProbeDone(outcome, of(device).is_healthy()))

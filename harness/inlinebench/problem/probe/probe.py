@@ -16,13 +16,13 @@ import torch
 
 from inlinebench.compare.bits import same_bits
 from inlinebench.compare.tolerance import FACTOR, default_tolerance, perturbation_of
+from inlinebench.devices.registry import of
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import own_code, problem_file
-from inlinebench.problem.forward import InputForm, Output, is_sticky, random_state, run, synchronize
+from inlinebench.problem.forward import InputForm, Output, is_sticky, random_state, run
 from inlinebench.problem.inputs import Draw, draw_traced
 from inlinebench.problem.memory import (
     describe_shortage,
-    free_bytes,
     host_refuses_more_than,
     least_bytes,
     least_of,
@@ -35,7 +35,7 @@ from inlinebench.problem.probe.float64 import runs_in_float64
 from inlinebench.problem.probe.records import COUNTED, IN_FLOAT64, PERTURBED, CannotRun, ProbeResult, Trial, Trying
 from inlinebench.problem.problem_file import PackageMissing, ProblemError, describe
 from inlinebench.problem.variants import is_continuous
-from inlinebench.problem.work import work_of
+from inlinebench.problem.work import Forwarded, work_of
 from inlinebench.sandbox.watchdog import available_bytes
 from inlinebench.wire.arithmetic import seed_all
 from inlinebench.wire.shortage import is_out_of_memory
@@ -68,7 +68,7 @@ def run_probe(
         report: is called before each trial.
         most: the most device memory that the problem may use, in bytes.
     """
-    free, module = free_bytes(device), None
+    free, module = of(device).free_bytes(), None
     allowed = least_of(most, free)
     trials = _Trials(set(excluded), report)
 
@@ -132,7 +132,7 @@ def _observe(
             before = random_state(device)
             with own_code.step(own_code.FORWARD):
                 output = Output.of(model(*arguments))
-        synchronize(device)
+        of(device).synchronize()
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
@@ -147,7 +147,7 @@ def _observe(
         raise ProblemError(f"{problem.path}: the reference's forward {fault}")
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
     work = work_of(
-        module, model, drawn, output, mutated=mutated, storages=storages, device=device,
+        module, model, Forwarded(drawn, output, mutated, storages), device,
         tf32=torch.backends.cudnn.allow_tf32, may_count=lambda: trials.may(COUNTED),
     )
     return ProbeResult(
@@ -176,7 +176,7 @@ def _survives_perturbation(model: torch.nn.Module, form: InputForm, drawn: Draw,
         given = [new.to(old.dtype) for new, old in zip(changed, drawn.tensors, strict=True)]
         try:
             run(model, form.arguments(given, drawn.non_tensors), FORWARD_SEED)
-            synchronize(device)
+            of(device).synchronize()
         except torch.OutOfMemoryError:
             return True
         except Exception as error:

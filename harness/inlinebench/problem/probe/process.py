@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from inlinebench.messages import ProblemAt
 from inlinebench.process.launcher import Launcher
 from inlinebench.process.steps import Receiver, StepTimedOut
-from inlinebench.wire.processes import Child, bury, kill_tree
+from inlinebench.wire.processes import Child, kill_tree, reap
 
 if TYPE_CHECKING:
     from inlinebench.problem.probe.records import CannotRun, ProbeDone, ProbeResult, Trial
@@ -106,7 +106,7 @@ class ProbeProcess:
         self._connection.close()
         below = kill_tree(self._process.pid) if self._process.is_running() else ()
         self._process.end()
-        bury(below)
+        reap(below)
 
     def _send_setup(self, facts: object) -> None:
         """Sends a message that every replacement of the process gets as well."""

@@ -11,11 +11,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from inlinebench.records.device_kinds import KINDS
 from inlinebench.records.errors import UsageError
 
 ALL_DEVICES = "all"
-DEVICE = r"auto|cpu|cuda(:\d+)?"
+DEVICE = "|".join(["auto", *(kind.name + (r"(:\d+)?" if kind.numbered else "") for kind in KINDS)])
 """The regular expression of a value of `--device`."""
+_DEVICES = [name for kind in KINDS for name in (kind.name, *([f"{kind.name}:N"] if kind.numbered else []))]
+DEVICES_TEXT = f"auto, {', '.join(_DEVICES[:-1])} or {_DEVICES[-1]}"
+"""The values of `--device`, in words."""
 BASELINES = ("eager", "compile", "compile-max")
 SOLUTION_BASELINE = "solution:"
 
@@ -149,7 +153,7 @@ CACHE = replace(FOLDER, parse=at_home)
 PATHS = (Path, at_home)
 """The parsers of paths."""
 CONSTANTS = Kind("constants with their values", lambda value: isinstance(value, Mapping), "K=V", constant, dict)
-ONE_DEVICE = Kind("auto, cuda, cuda:N or cpu", _matches(DEVICE), "NAME")
+ONE_DEVICE = Kind(DEVICES_TEXT, _matches(DEVICE), "NAME")
 SEVERAL_DEVICES = Kind(f"{ALL_DEVICES}, GPU numbers such as 0,1, or cpu,cpu", _are_devices, "LIST",
                        lambda text: tuple(text.split(",")))
 BASELINE = Kind(f"one of {', '.join(BASELINES)}, {SOLUTION_BASELINE}NAME",

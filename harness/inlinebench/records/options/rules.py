@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from inlinebench.records.device_kinds import kind_of
 from inlinebench.records.errors import UsageError
 from inlinebench.records.options import OPTIONS, RAY, Options
 from inlinebench.records.options.kinds import ALL_DEVICES, BASELINES
@@ -37,10 +38,13 @@ def check(options: Options, shown: Shown) -> None:
 
 
 def without_effect(options: Options, device: str) -> list[str]:
-    """Returns the flags of options that are set but have no effect on this device: on the CPU, those for speedups."""
+    """Returns the flags of options that are set but have no effect on this device: those for speedups, if its times are
+    not compared."""
     plain = settled(Options(min_calls=options.min_calls))
+    if kind_of(device).times_are_comparable:
+        return []
     return [each.flag for name, each in OPTIONS.items()
-            if device == "cpu" and each.group == "times" and getattr(options, name) != getattr(plain, name)]
+            if each.group == "times" and getattr(options, name) != getattr(plain, name)]
 
 
 def settled(options: Options) -> Options:

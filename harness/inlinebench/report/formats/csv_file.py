@@ -59,7 +59,7 @@ def _row(result: Result) -> dict[str, Value]:
         "verdict": str(result.verdict),
         "reason": result.reason,
         **_check(result.check),
-        **_times(result.timing, not result.times_are_comparable),
+        **_times(result.timing, result.times_are_comparable),
         "own_kernels_share": kernels.own_share if kernels else None,
         "build_s": build.seconds if build else None,
         "build_cached": _yes(build.cached) if build else None,
@@ -83,13 +83,13 @@ def _check(check: Check | None) -> dict[str, Value]:
     }
 
 
-def _times(timing: Timing | None, on_cpu: bool) -> dict[str, Value]:
+def _times(timing: Timing | None, comparable: bool) -> dict[str, Value]:
     gpu = timing.gpu if timing else None
     return {
         **_spread("reference", "_ms", timing.reference_ms if timing else None, ("median", "q1", "q3")),
         **_spread("solution", "_ms", timing.solution_ms if timing else None, ("median", "q1", "q3")),
         **_spread("wall", "_ms", timing.wall_ms if timing else None, ("median", "q1", "q3")),
-        **_spread("speedup", "", timing.speedup if timing and not on_cpu else None, ("median", "low", "high")),
+        **_spread("speedup", "", timing.speedup if timing and comparable else None, ("median", "low", "high")),
         "timed_calls": timing.solution_ms.calls if timing else None,
         "stopped_by": timing.stopped_by if timing else None,
         "flags": "; ".join(timing.flags) if timing else None,

@@ -121,7 +121,7 @@ def _told(result: Result) -> Iterator[Section]:
 
 def _facts(result: Result, environment: bool) -> Iterator[Section]:
     if result.timing:
-        yield from _timing(result.timing, not result.times_are_comparable)
+        yield from _timing(result.timing, result.times_are_comparable)
     if result.kernels:
         yield _kernels(result.kernels)
     if result.check:
@@ -166,7 +166,7 @@ def _error(error: float | None) -> str | None:
     return None if error is None else f"{error:.3g}"
 
 
-def _timing(timing: Timing, on_cpu: bool) -> Iterator[Section]:
+def _timing(timing: Timing, comparable: bool) -> Iterator[Section]:
     spreads = {
         "reference ms": timing.reference_ms,
         "solution ms": timing.solution_ms,
@@ -175,7 +175,7 @@ def _timing(timing: Timing, on_cpu: bool) -> Iterator[Section]:
         **{f"{each.name} ms": each.ms for each in timing.baselines},
         **{f"speedup over {each.name}": each.speedup for each in timing.baselines},
     }
-    heading = "Times on the CPU, which do not predict a GPU's" if on_cpu else "Times"
+    heading = "Times" if comparable else "Times on the CPU, which do not predict a GPU's"
     rows = tuple(_spread(name, spread) for name, spread in spreads.items() if spread)
     yield Grid(heading, ("", "median", "low", "high", "calls"), rows)
     facts = _known({

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.result import Verdict
-from inlinebench.records.times import Spread
-from inlinebench.report.comparison import Change, by_interval, ratio_of
+from inlinebench.records.times import Spread, ratio_of
+from inlinebench.report.comparison import Change, by_interval
 from inlinebench.report.rows import Row
 from inlinebench.report.text import significant
 
@@ -88,15 +88,20 @@ class Matrix:
 
 def matrix(rows: Sequence[Row]) -> Matrix:
     """Returns the matrix. If a solution has several results at one shape, the last one counts."""
-    shapes, kinds = {row.shape for row in rows}, {row.device == "cpu" for row in rows}
+    shapes, kinds = {row.shape for row in rows}, {_kind(row) for row in rows}
     found: dict[tuple[str, str], dict[str, Row]] = {}
     for row in rows:
         shape = [row.shape] if len(shapes) > 1 else []
-        device = ["cpu" if row.device == "cpu" else "gpu"] if len(kinds) > 1 else []
+        device = [_kind(row)] if len(kinds) > 1 else []
         found.setdefault((row.problem, " on ".join([*shape, *device])), {})[row.solution] = row
     names = sorted({row.solution for row in rows}, key=natural)
     columns = tuple(names) if len(names) <= MOST_COLUMNS else ()
     return Matrix(columns, tuple(_line(*place, solutions, columns) for place, solutions in found.items()))
+
+
+def _kind(row: Row) -> str:
+    """Returns the kind of a result's device (`cuda` of `cuda:1`)."""
+    return row.device.partition(":")[0]
 
 
 def _line(problem: str, shape: str, solutions: dict[str, Row], columns: Sequence[str]) -> MatrixLine:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from inlinebench.foreign import one_line
 from inlinebench.records.result import Result, Verdict
-from inlinebench.report.comparison import Change, by_interval, ratio_of
+from inlinebench.records.times import ratio_of
+from inlinebench.report.comparison import Change, by_interval
 from inlinebench.report.text import interval
 
 

@@ -15,7 +15,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True)
-class Device:
+class JudgeDevice:
     """The device of one judge."""
 
     gpu: str | None = None
@@ -24,25 +24,30 @@ class Device:
     """The name of the device in results. Empty means the judge's own name for it."""
 
 
-def devices(options: Options, environment: Mapping[str, str], driver: Path = DRIVER) -> list[Device]:
+def chosen(options: Options, environment: Mapping[str, str], driver: Path = DRIVER) -> list[JudgeDevice]:
     """Returns the device of each judge.
 
     With several GPUs each judge sees only its own, so that problems and solutions that use "cuda" use that GPU. Raises
     NoDevice if there is no GPU, and UsageError for a number without a GPU.
     """
     if not options.devices:
-        return [Device()]
+        return [JudgeDevice()]
     if set(options.devices) == {"cpu"}:
-        return [Device() for _ in options.devices]
+        return [JudgeDevice() for _ in options.devices]
     visible = _visible(environment, driver)
     if not visible:
         raise NoDevice("--devices: this machine has no NVIDIA GPU; use --devices cpu,cpu for two judges on the CPU")
     if options.devices == (ALL_DEVICES,):
-        return [Device(gpu, f"cuda:{number}") for number, gpu in enumerate(visible)]
+        return [JudgeDevice(gpu, f"cuda:{number}") for number, gpu in enumerate(visible)]
     numbers = [int(name) for name in options.devices]
     if beyond := [number for number in numbers if number >= len(visible)]:
         raise UsageError(f"--devices {beyond[0]}: there are {len(visible)} GPUs, numbered from 0")
-    return [Device(visible[number], f"cuda:{number}") for number in numbers]
+    return [JudgeDevice(visible[number], f"cuda:{number}") for number in numbers]
+
+
+def device_of(options: Options) -> str:
+    """Returns the device that each judge is asked for, as `--device` takes it. A judge of several sees one GPU only."""
+    return "cpu" if "cpu" in options.devices else options.device
 
 
 def _visible(environment: Mapping[str, str], driver: Path) -> list[str]:

@@ -6,8 +6,8 @@ import ctypes
 from collections.abc import Callable
 from pathlib import Path
 
+from inlinebench.devices.cuda.flags import FlagPage
 from inlinebench.timing.call import Sample
-from inlinebench.timing.flags import FlagPage
 
 HELD_MS = 500.0
 """How long a held call waits for its release, in ms. The judge needs a few milliseconds."""

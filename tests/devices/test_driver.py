@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.compile import driver, toolchain
+from inlinebench.compile import toolchain
+from inlinebench.devices.cuda import driver
 
 DRIVER = """
 int cuInit(unsigned flags) { return INIT; }

@@ -5,20 +5,19 @@ from __future__ import annotations
 import ctypes
 from threading import Thread
 
+import torch
+
 DRIVER = "libcuda.so.1"
 
 
-def wake(device: str) -> None:
-    """Makes the driver create the context of a device (`auto`, `cuda`, `cuda:N`; `cpu`: does nothing) in a thread.
+def wake(index: int) -> None:
+    """Makes the driver create the context of a device in a thread.
 
     This takes 0.3 s on an H100, which torch then saves. Errors are ignored, because torch reports them later. Processes
     forked after this call cannot use CUDA.
     """
-    import torch  # the caller has imported torch by now, but not yet when it imports this module
-
-    number = device.partition(":")[2] or "0"
-    if device != "cpu" and torch.version.cuda is not None and number.isdecimal():
-        Thread(target=_start, args=(int(number),), daemon=True).start()
+    if torch.version.cuda is not None:
+        Thread(target=_start, args=(index,), daemon=True).start()
 
 
 def _start(index: int) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from inlinebench.cli.arguments import parse
+from inlinebench.devices.chosen import JudgeDevice, chosen
 from inlinebench.records.errors import NoDevice, UsageError
-from inlinebench.scheduler.devices import Device, devices
 
 
 @pytest.fixture
@@ -18,29 +18,30 @@ def driver(tmp_path: Path) -> Path:
 
 
 def test_there_is_one_device_unless_options_name_several(driver: Path) -> None:
-    assert devices(parse([], {}), {}, driver) == [Device()]
-    assert devices(parse(["--devices", "cpu,cpu"], {}), {}, driver) == [Device(), Device()]
+    assert chosen(parse([], {}), {}, driver) == [JudgeDevice()]
+    assert chosen(parse(["--devices", "cpu,cpu"], {}), {}, driver) == [JudgeDevice(), JudgeDevice()]
 
 
 def test_gpus_are_chosen_by_number_or_all_of_them(driver: Path) -> None:
-    assert devices(parse(["--devices", "2,0"], {}), {}, driver) == [Device("2", "cuda:2"), Device("0", "cuda:0")]
-    assert [device.label for device in devices(parse(["--devices", "all"], {}), {}, driver)] == [
+    both = [JudgeDevice("2", "cuda:2"), JudgeDevice("0", "cuda:0")]
+    assert chosen(parse(["--devices", "2,0"], {}), {}, driver) == both
+    assert [device.label for device in chosen(parse(["--devices", "all"], {}), {}, driver)] == [
         "cuda:0", "cuda:1", "cuda:2"
     ]
 
 
 def test_gpu_numbers_refer_to_the_visible_gpus(driver: Path) -> None:
     environment = {"CUDA_VISIBLE_DEVICES": "GPU-b,GPU-a"}
-    assert devices(parse(["--devices", "1"], {}), environment, driver) == [Device("GPU-a", "cuda:1")]
+    assert chosen(parse(["--devices", "1"], {}), environment, driver) == [JudgeDevice("GPU-a", "cuda:1")]
 
 
 def test_the_error_for_a_missing_gpu_names_it(driver: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--devices 3: there are 3 GPUs"):
-        devices(parse(["--devices", "0,3"], {}), {}, driver)
+        chosen(parse(["--devices", "0,3"], {}), {}, driver)
     with pytest.raises(NoDevice, match="no NVIDIA GPU"):
-        devices(parse(["--devices", "all"], {}), {"CUDA_VISIBLE_DEVICES": ""}, driver)
+        chosen(parse(["--devices", "all"], {}), {"CUDA_VISIBLE_DEVICES": ""}, driver)
     with pytest.raises(NoDevice, match="no NVIDIA GPU"):
-        devices(parse(["--devices", "0"], {}), {}, tmp_path / "missing")
+        chosen(parse(["--devices", "0"], {}), {}, tmp_path / "missing")
 
 
 def test_device_and_devices_exclude_each_other() -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from inlinebench.wire.arena import cuda_runtime
-
-CUDA_REPORTS = "CUDA reports: "
-"""How a candidate's note on a refused launch begins. The reason for a call that differs repeats such notes."""
+from inlinebench.devices.cuda.runtime import cuda_runtime
 
 
 class PendingError:

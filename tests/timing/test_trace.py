@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.timing import profile
-from inlinebench.timing.profile import Activity, in_microseconds
+from inlinebench.devices.cuda import tracer as tracers
+from inlinebench.timing import trace
+from inlinebench.timing.trace import Activity, in_microseconds
 
 NOW_NS = 1_795_349_000_123_456_789
 """A time as CUPTI gives it: as a float in µs it would have a resolution of a quarter of a microsecond."""
@@ -30,10 +31,10 @@ def test_durations_keep_nanosecond_resolution(spans: list[tuple[int, int]]) -> N
 
 
 def test_a_call_with_very_many_kernels_keeps_the_clocks_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profile, "MOST_ACTIVITIES", 4)
+    monkeypatch.setattr(trace, "MOST_ACTIVITIES", 4)
     names = ["inlinebench_block", "a", "b", "c", "d", "inlinebench_stop"]
     activities = [Activity(name, float(number), float(number)) for number, name in enumerate(names)]
-    kept = profile._in_order(activities[::-1])
+    kept = trace.in_order(activities[::-1])
     assert [activity.name for activity in kept] == ["inlinebench_block", "a", "b", "inlinebench_stop"]
 
 
@@ -47,10 +48,10 @@ def test_a_late_tracer_is_opened_once_at_its_first_use(monkeypatch: pytest.Monke
         def __call__(self, work: Callable[[], int]) -> tuple[int, list[Activity]]:
             return work(), []
 
-    monkeypatch.setattr(profile, "CuptiTracer", Opened)
-    tracer = profile.open_tracer("trace.so", late=True)
+    monkeypatch.setattr(tracers, "CuptiTracer", Opened)
+    tracer = tracers.open_tracer("trace.so", late=True)
     assert opened == []
     assert [tracer(lambda: 1), tracer(lambda: 2)] == [(1, []), (2, [])]
     assert opened == [Path("trace.so")]
-    profile.open_tracer("trace.so")
+    tracers.open_tracer("trace.so")
     assert opened == [Path("trace.so")] * 2

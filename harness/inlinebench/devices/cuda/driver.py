@@ -1,4 +1,4 @@
-"""Gets the compute capability of a GPU from the CUDA driver: `python -m inlinebench.compile.driver 0` prints `90`.
+"""Gets the compute capability of a GPU from the CUDA driver: `python -m inlinebench.devices.cuda.driver 0` prints `90`.
 
 Runs in a separate process, because a loaded driver cannot be unloaded. It only queries the number of GPUs and two
 attributes, and creates no context on any GPU.
@@ -26,7 +26,7 @@ def ask(index: int) -> str:
     """Returns the compute capability of a GPU as nvcc names it (`90`). Raises NoGpu."""
     environment = {**os.environ, **own_python()}
     try:
-        done = subprocess.run([sys.executable, "-m", "inlinebench.compile.driver", str(index)], env=environment,
+        done = subprocess.run([sys.executable, "-m", "inlinebench.devices.cuda.driver", str(index)], env=environment,
                               capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)
     except subprocess.TimeoutExpired as error:
         raise NoGpu(f"the CUDA driver did not respond within {PATIENCE_S:g} s") from error

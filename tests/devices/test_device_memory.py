@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from inlinebench.wire import device_memory
-from inlinebench.wire.device_memory import MOST_OPEN, BadLocation, Exporter, Importer, Location
+from inlinebench.devices.cuda import device_memory
+from inlinebench.devices.cuda.device_memory import MOST_OPEN, Exporter, Importer
+from inlinebench.wire.locations import BadLocation, Location
 
 ARENA = (0x1000_0000, 4096)
 SHARED, OTHER = (0x2000_0000, 1 << 21), (0x3000_0000, 512)

@@ -11,13 +11,14 @@ import pytest
 import torch
 
 from inlinebench.compile import toolchain
-from inlinebench.timing import profile
-from inlinebench.timing.profile import CuptiTracer, Launch
+from inlinebench.devices.cuda import tracer
+from inlinebench.devices.cuda.tracer import CuptiTracer
+from inlinebench.timing.trace import Launch
 
 pytestmark = pytest.mark.nvcc
 
 HERE = Path(__file__).parent
-SOURCE = Path(profile.__file__).with_name("gpu_trace.cpp")
+SOURCE = Path(tracer.__file__).with_name("gpu_trace.cpp")
 CALLS = """
 extern "C" void {called}(const char*);
 extern "C" void {name}(const char* kernel) {{

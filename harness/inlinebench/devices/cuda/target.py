@@ -7,12 +7,14 @@ from pathlib import Path
 
 from inlinebench.compile import architecture
 from inlinebench.compile.cache import Cache
-from inlinebench.compile.recipe import Recipe, clock_recipe, precompiled_kernel_recipe, recipe, trace_recipe
+from inlinebench.compile.recipe import Recipe
 from inlinebench.compile.target import Build
+from inlinebench.devices.cuda import driver
+from inlinebench.devices.cuda.recipe import clock_recipe, precompiled_kernel_recipe, recipe, trace_recipe
 from inlinebench.records.build_request import BuildRequest, NoRuntimeLibraries, RuntimeLibraries
 
-_TIMING = Path(__file__).resolve().parents[2] / "timing"
-CLOCK_SOURCE, TRACE_SOURCE = _TIMING / "gpu_clock.cu", _TIMING / "gpu_trace.cpp"
+_HERE = Path(__file__).resolve().parent
+CLOCK_SOURCE, TRACE_SOURCE = _HERE / "gpu_clock.cu", _HERE / "gpu_trace.cpp"
 
 
 class GpuTarget:
@@ -41,3 +43,11 @@ class GpuTarget:
         for library in filter(None, (outcome.library, trace.library)):
             cache.hold(library)
         return RuntimeLibraries(clock=outcome.library, trace=trace.library)
+
+
+target = GpuTarget
+
+
+def installed(index: int) -> tuple[str, ...]:
+    """Returns the compute capability of a GPU of this machine. Raises NoGpu."""
+    return (driver.ask(index),)

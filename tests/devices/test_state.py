@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inlinebench.devices.cuda import state as gpu_state
+from inlinebench.devices.cuda.state import SLOWDOWNS, GpuSample, GpuWatch, NoGpuState, dropped, drops, flags, summarize
 from inlinebench.records.times import GpuState, Spread
-from inlinebench.timing import gpu_state
-from inlinebench.timing.gpu_state import SLOWDOWNS, GpuSample, GpuWatch, NoGpuState, dropped, drops, flags, summarize
 
 UUID = "0f3c2a10-1111-2222-3333-444455556666"
 OURS = os.getpid()

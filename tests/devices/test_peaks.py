@@ -18,14 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.compile import toolchain
-from inlinebench.devices.gpu.target import CLOCK_SOURCE
-from inlinebench.timing import peaks as module
+from inlinebench.devices.cpu.clock import CpuClock
+from inlinebench.devices.cuda import peaks as module
+from inlinebench.devices.cuda.clock import GpuClock
+from inlinebench.devices.cuda.flags import FlagPage
+from inlinebench.devices.cuda.peaks import REPEATS, PeaksKey, Sizes, cached, key_of, measure
+from inlinebench.devices.cuda.target import CLOCK_SOURCE
 from inlinebench.timing.call import Sample
-from inlinebench.timing.cpu import CpuClock
-from inlinebench.timing.flags import FlagPage
-from inlinebench.timing.gpu import GpuClock
-from inlinebench.timing.peaks import METHODS, REPEATS, Peaks, PeaksKey, Sizes, cached, key_of, measure
-from inlinebench.timing.profile import Activity
+from inlinebench.timing.peaks import METHODS, Peaks
+from inlinebench.timing.trace import Activity
 
 Value = TypeVar("Value")
 CPU = torch.device("cpu")
@@ -37,6 +38,13 @@ ORDER = ("float64", "float32", "tf32", "bfloat16")
 
 speeds = st.floats(1e-3, 1e18)
 kinds = st.dictionaries(st.sampled_from(sorted(METHODS)), speeds)
+
+
+@pytest.fixture(autouse=True)
+def new_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measures the CPU as if it was a GPU with all kinds of products."""
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+
 
 
 class FakeClock(CpuClock):

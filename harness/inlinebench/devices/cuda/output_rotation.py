@@ -26,7 +26,7 @@ _backend: Callable[[], str] = torch.cuda.get_allocator_backend
 
 class KnownMemory:
     """The memory that PyTorch's allocator holds on a GPU in this process: intermediate results and workspaces of
-    libraries. Empty if the device is not a GPU."""
+    libraries."""
 
     def __init__(self, clock: Clock, device: torch.device) -> None:
         self._clock, self._device = clock, device
@@ -38,7 +38,7 @@ class KnownMemory:
 
         Does not wait.
         """
-        if self._device.type != "cuda" or _backend() != "native":  # other allocators do not list their memory
+        if _backend() != "native":  # other allocators do not list their memory
             return
         changes = self._count_changes()
         if changes != self._changes:  # listing the segments takes longer than everything else here
@@ -58,13 +58,11 @@ class KnownMemory:
 class OutputRotation:
     """Blocks of PyTorch's allocator in the sizes of some outputs. All but one of each size are kept allocated, so that
     the next call's output gets the free one.
-
-    Does nothing if the device is not a GPU.
     """
 
     def __init__(self, sizes: Sequence[int], device: torch.device) -> None:
         self._device = device
-        number = min(MOST_BLOCKS, MOST_BYTES // max(1, sum(sizes))) if device.type == "cuda" else 0
+        number = min(MOST_BLOCKS, MOST_BYTES // max(1, sum(sizes)))
         self._sizes = sizes if number > 1 else ()
         self._blocks = [[self._take(size) for _ in range(number)] for size in self._sizes]
         self._turn = 0

@@ -22,7 +22,7 @@ int cuDevicePrimaryCtxRetain(void** context, int device) { printf("context of %d
 WAKE = """
 import sys, threading, torch
 torch.version.cuda = sys.argv[1] or None
-from inlinebench.wire.wake import wake
+from inlinebench.devices.registry import wake
 for device in sys.argv[2:]:
     print(device, flush=True)
     wake(device)

@@ -10,33 +10,28 @@ Both take the same steps, because each step changes the time of a short kernel:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import torch
 
+from inlinebench.devices.cuda.output_rotation import KnownMemory, OutputRotation
 from inlinebench.timing.call import Clock
-from inlinebench.timing.output_rotation import KnownMemory, OutputRotation
-
-POISON_BYTE = 0xFF
-"""Every floating-point dtype reads repetitions of this byte as NaN."""
+from inlinebench.timing.poison import PoisonedBlocks
 
 
-class BeforeCall:
+class CudaBeforeCall:
     """Runs these steps before calls on one device. `output_bytes` has the size of each output in bytes."""
 
     def __init__(self, clock: Clock, device: torch.device, output_bytes: Sequence[int]) -> None:
-        self._clock, self._device, self._output_bytes = clock, device, output_bytes
+        self._clock, self._poisoned = clock, PoisonedBlocks(device, output_bytes)
         self._rotation = OutputRotation(output_bytes, device)
         self._memory = KnownMemory(clock, device)
 
-    def prepare(self, inputs: Iterable[tuple[int, int]]) -> None:
+    def prepare(self, inputs: Sequence[tuple[int, int]]) -> None:
         """Runs the steps. Call it right before the clock starts. `inputs` has address and size in bytes of each input.
         """
         self._rotation.move_on()
-        blocks = [torch.empty(size, dtype=torch.uint8, device=self._device) for size in self._output_bytes]
-        for block in blocks:  # all blocks exist at once, or the allocator could return the same block twice
-            block.fill_(POISON_BYTE)
-        del blocks
+        self._poisoned.prepare(inputs)
         for address, size in inputs:
             self._clock.touch(address, size)
         self._memory.look_up()

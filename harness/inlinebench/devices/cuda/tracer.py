@@ -1,61 +1,29 @@
-"""Traces the GPU's activity during some work: which kernels ran, and when, by CUPTI."""
+"""Traces the GPU's activity with CUPTI, or with PyTorch's profiler where CUPTI's headers are missing."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import TypeVar
 
 import torch
 from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
+from inlinebench.timing.trace import (
+    LONGEST_NAME,
+    LONGEST_PATH,
+    MOST_KERNELS,
+    Activity,
+    Launch,
+    TraceError,
+    Tracer,
+    in_microseconds,
+    in_order,
+)
+
 Value = TypeVar("Value")
-Traced = Literal["nothing", "activities", "launches"]
-"""What a call is traced for: the GPU's activities, or which library launches each kernel."""
-
-HARNESS = "inlinebench_"
-"""How the names of the harness's own kernels begin. Those of the clock delimit a call."""
-MOST_ACTIVITIES = 20_000
-MOST_KERNELS = 1_000
-"""The most kernels of different names, or launched by different libraries, that are listed."""
-LONGEST_NAME, LONGEST_PATH = 400, 4096
-
-
-@dataclass(frozen=True)
-class Activity:
-    """A kernel, copy or fill on the GPU."""
-
-    name: str
-    """The demangled name, cut at 400 characters."""
-    begin_us: float
-    """Begin in µs since some earlier moment."""
-    end_us: float
-    """End in µs since the same moment."""
-
-
-@dataclass(frozen=True)
-class Launch:
-    """A library that launches a kernel."""
-
-    kernel: str
-    """The demangled name of the kernel, cut at 400 characters."""
-    library: str
-    """The path of the library."""
-
-
-class TraceError(RuntimeError):
-    """CUPTI failed or lost activities."""
-
-
-class Tracer(Protocol):
-    """Runs `work`, which must wait for the GPU itself. Returns its value and the GPU's activities in order of their
-    begins, at most 20,000."""
-
-    def __call__(self, work: Callable[[], Value], /) -> tuple[Value, list[Activity]]: ...
-
 
 class CuptiTracer:
     """Traces with CUPTI through `gpu_trace.cpp`. A process has one instance; torch must be loaded.
@@ -83,7 +51,7 @@ class CuptiTracer:
         self._check(status)
         if dropped.value:
             raise TraceError(f"CUPTI lost {dropped.value} activities")
-        return value, _in_order(in_microseconds([self._get(index) for index in range(found.value)]))
+        return value, in_order(in_microseconds([self._get(index) for index in range(found.value)]))
 
     def launches(self, work: Callable[[], Value]) -> tuple[Value, list[Launch]]:
         """Runs `work`. Returns its value and which library launches each kernel, without repetitions, at most 1,000.
@@ -123,7 +91,7 @@ def torch_tracer(work: Callable[[], Value]) -> tuple[Value, list[Activity]]:
     """
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         value = work()
-    return value, _in_order([
+    return value, in_order([
         Activity(event.name[:LONGEST_NAME], event.time_range.start, event.time_range.end)
         for event in profiler.events() or () if event.device_type == DeviceType.CUDA
     ])
@@ -148,18 +116,3 @@ def open_tracer(library: Path | str | None, *, late: bool = False) -> Tracer:
     if library is None:
         return torch_tracer
     return LateTracer(Path(library)) if late else CuptiTracer(Path(library))
-
-
-def in_microseconds(found: Sequence[tuple[str, int, int]]) -> list[Activity]:
-    """Converts names, begins and ends in ns to activities in µs since the first begin.
-
-    The absolute times are so large that a float in µs would resolve only a quarter of a microsecond.
-    """
-    first = min((begin for _, begin, _ in found), default=0)
-    return [Activity(name, (begin - first) / 1e3, (end - first) / 1e3) for name, begin, end in found]
-
-
-def _in_order(activities: list[Activity]) -> list[Activity]:
-    """Returns the activities in order of their begins: the harness's own, and the first others, at most 20,000."""
-    first = sorted(activities, key=lambda each: (not each.name.startswith(HARNESS), each.begin_us))[:MOST_ACTIVITIES]
-    return sorted(first, key=lambda each: each.begin_us)

@@ -8,51 +8,15 @@ leave out. What a candidate says about places is checked against the size of the
 from __future__ import annotations
 
 import ctypes
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from inlinebench.wire.arena import IpcHandle, cuda_runtime
+from inlinebench.devices.cuda.runtime import IpcHandle, cuda_runtime
+from inlinebench.wire.locations import BadLocation, Location
 
-HANDLE = re.compile(r"(?:[0-9a-f]{128})?")
-"""A CUDA IPC handle in hexadecimal digits, or nothing."""
 PEER_ACCESS = 1
 """cudaIpcMemLazyEnablePeerAccess, the only flag that CUDA defines."""
 MOST_OPEN = 8
 """The most allocations that stay open for later calls. Memory that a solution frees is not free while it is open here.
 """
-
-
-class BadLocation(ValueError):
-    """The candidate's description of a place is not one, or lies outside an allocation."""
-
-
-@dataclass(frozen=True)
-class Location:
-    """A place in a candidate's memory on the device, or in the arena."""
-
-    handle: str
-    """The CUDA IPC handle of the allocation, in hexadecimal digits. Empty for the judge's arena."""
-    offset: int
-    """The offset of the place in the allocation, in bytes."""
-
-    @classmethod
-    def parse(cls, value: Any) -> Location:
-        """Returns the location from the result of `to_json`. Raises BadLocation."""
-        if not (isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and type(value[1]) is int):
-            raise BadLocation("a location has another form")
-        if not HANDLE.fullmatch(value[0]) or not 0 <= value[1] < 1 << 48:
-            raise BadLocation("a location is out of range")
-        return cls(*value)
-
-    def to_json(self) -> list[Any]:
-        """Returns the JSON form for a frame."""
-        return [self.handle, self.offset]
-
-
-Places = Sequence[Location | None]
-"""The locations of a call's outputs and states. None for those that were copied to the judge's buffers."""
 
 
 class Exporter:
