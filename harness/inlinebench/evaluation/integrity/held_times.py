@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from inlinebench.timing.statistics import quartiles
@@ -48,6 +49,9 @@ class HeldTimes:
     The time of a call is by how much its held call takes longer than that of the stand-in right before it, plus the
     stand-in's own time. Work that a solution leaves running on the GPU slows down the stand-in as well. So a stand-in
     counts at most with the upper quartile of `quiet` ones, which ran when the solution's process had ended.
+
+    The error of a median comes from the scatter of the clock, by how much successive stand-ins differ. The solution's
+    own times do not count for it: a solution that takes longer in every third call would decide how much is allowed.
 
     Args:
         reported_ms: the time that the solution's process reported, that of its slowest kind of inputs.
@@ -102,12 +106,13 @@ class HeldTimes:
     def estimate(self, kind: str | None = None) -> tuple[float, float]:
         """Returns the median time of a call in ms and its standard error, on one kind of inputs or on all."""
         most = quartiles([each.took_ms for each in self.quiet])[2] if self.quiet else math.inf
-        differences = [took - min(stand_in.took_ms, most) for name, took, stand_in in self._calls
+        stand_ins = [min(stand_in.took_ms, most) for _, _, stand_in in self._calls]
+        differences = [took - stand_in for (name, took, _), stand_in in zip(self._calls, stand_ins, strict=True)
                        if kind in (None, name)]
-        low, middle, high = quartiles(differences)
+        low, _, high = quartiles([after - before for before, after in pairwise(stand_ins)])
         own = median(stand_in.own_ms for _, _, stand_in in self._calls)
         error = NORMAL_ERROR * max(LEAST_SPREAD_MS, high - low) / math.sqrt(len(differences))
-        return max(0.0, middle + own), error
+        return max(0.0, median(differences) + own), error
 
     def _made(self, kind: str) -> int:
         return sum(name == kind for name, _, _ in self._calls)
