@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,20 @@ def test_forged_places_are_refused(session: Session, places: list[object], on_ho
     session.process.places = places
     with pytest.raises(CandidateCheated):
         session.time(on_host)
+
+
+@pytest.mark.parametrize(("begin", "inside"), [(-1, True), (0, True), (4, True), (-5, False), (5, False)])
+def test_an_output_in_an_input_is_refused_unless_the_reference_gives_one(
+    session: Session, begin: int, inside: bool
+) -> None:
+    x = session.workload.inputs(0)[0]
+    assert x.numel() == 5
+    session.process.places[0] = ["", x.data_ptr() + begin * x.element_size()]
+    if inside:
+        with pytest.raises(CandidateCheated, match="inside an input"):
+            session.time()
+        session.workload.probed = replace(session.workload.probed, may_alias=True)
+    assert session.time() == 0.25
 
 
 def test_a_failure_of_the_solution_is_raised(session: Session) -> None:
