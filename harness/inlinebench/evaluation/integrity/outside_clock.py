@@ -167,8 +167,9 @@ class _HeldCall:
         places = read_holding(message)
         on_host = self._request.on_host
         sources = [] if on_host else self._clock.sources(self._request, () if places is None else places)
-        # A call that waits on the host has just begun to wait.
-        if not on_host and (self._page.ran_out or time.monotonic() - self._asked > LATEST * HELD_MS / 1e3):
+        # A call that waits on the host has just begun to wait. A flag in the candidate's memory says that its blocking
+        # kernel ran out, and is not asked: a solution could decline calls by it.
+        if not on_host and time.monotonic() - self._asked > LATEST * HELD_MS / 1e3:
             return
         self._clock.begin(self._request)
         self.released = True
