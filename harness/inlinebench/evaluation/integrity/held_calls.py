@@ -42,6 +42,9 @@ class HeldCalls:
         assert isinstance(clock, GpuClock)  # calls are held on a GPU only
         self._workload, self._tools, self._candidate = workload, tools, candidate
         self._draws, self._on_host, self._notes = draws, False, set[str]()
+        self._thorough = draws.secret.randrange(FEWEST)
+        """The number of the call that is judged by the rule in all elements, as secret ones of the other calls are. A
+        solution can tell held calls from others."""
         self._stand_ins = StandIns(workload, tools.candidates, clock)
         self._times: HeldTimes | None = None
         try:
@@ -107,7 +110,8 @@ class HeldCalls:
         self._notes |= set(held.notes)
         if took is None:
             return False
-        check(call, Answer(self._outside.received, held.non_tensors), "a held call")
+        check(call, Answer(self._outside.received, held.non_tensors), "a held call",
+              thorough=len(times) == self._thorough)
         if stand_in is not None:
             times.add(str(call.variant), took, stand_in)
         return stand_in is not None
