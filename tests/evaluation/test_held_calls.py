@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from inlinebench.evaluation.comparing import Answer
 from inlinebench.evaluation.draws import Drawn, Draws
 from inlinebench.evaluation.integrity import held_calls as module
 from inlinebench.evaluation.integrity.held_calls import MOST_LATE, QUIET, HeldCalls, NoTime
-from inlinebench.evaluation.integrity.held_times import FEWEST, StandInTime
+from inlinebench.evaluation.integrity.held_times import FEWEST, FEWEST_OF_A_KIND, StandInTime
 from inlinebench.evaluation.integrity.outside_clock import HeldRequest
 from inlinebench.problem.workload import Received, Workload
 
@@ -65,6 +66,7 @@ class Session:
         unused: Any = SimpleNamespace(
             resume=lambda: None, stop=lambda: None, candidates=None, progress=lambda text: None, clock=None)
         self.calls = HeldCalls(made, unused, unused, Draws(made, seed, "held"))
+        self.kinds = made.source.kinds
         self.checked: list[Drawn] = []
         self.thorough: list[int] = []
 
@@ -90,6 +92,16 @@ def test_inputs_are_not_written_before_the_call_is_asked_for(session: Session) -
     times = session.calls.decide()
     assert times is not None and times.judged_ms is None and len(times.quiet) == QUIET
     assert len(session.checked) == len(times), "every call is compared"
+
+
+def test_each_kind_of_inputs_is_called_however_long_it_takes(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LONGEST_S", 0.0)
+    monkeypatch.setattr(OutsideClock, "late", staticmethod(lambda number, on_host: False))
+    session.measure()
+    made = Counter(call.variant for call in session.checked)
+    assert set(made) == set(session.kinds) and min(made.values()) >= FEWEST_OF_A_KIND
 
 
 def test_a_secret_call_is_judged_in_all_elements(tmp_path: Path, session: Session) -> None:

@@ -18,7 +18,8 @@ from inlinebench.timing.gpu import GpuClock
 QUIET = 12
 """Stand-ins after the candidate has ended."""
 LONGEST_S = 1.0
-"""The seconds after which the fewest calls suffice. Calls with a thousand outputs take long to copy."""
+"""The seconds after which the fewest calls suffice, which include some on each kind of inputs. Calls with a thousand
+outputs take long to copy."""
 MOST_LATE = 8
 """How many calls may be released too late before the evaluation is given up."""
 
@@ -62,7 +63,7 @@ class HeldCalls:
         """
         kinds, late, begin = set(map(str, self._workload.source.kinds)), 0, time.monotonic()
         self._times = HeldTimes(reported_ms, kinds)
-        while not self._times.decided and (len(self._times) < FEWEST or time.monotonic() - begin < LONGEST_S):
+        while not self._times.decided and (not self._times.sufficient or time.monotonic() - begin < LONGEST_S):
             if self._call(self._times, states, check):
                 continue
             late += 1

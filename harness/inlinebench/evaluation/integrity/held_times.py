@@ -76,9 +76,14 @@ class HeldTimes:
         return self.reported_ms + max(TOLERANCE * self.reported_ms, SLACK_MS)
 
     @property
+    def sufficient(self) -> bool:
+        """Whether there are the fewest calls, and those on each kind of inputs."""
+        return len(self) >= FEWEST and all(self._made(kind) >= FEWEST_OF_A_KIND for kind in self._kinds)
+
+    @property
     def decided(self) -> bool:
         """Whether more calls would change nothing: the times agree or disagree for certain, or there are enough."""
-        if len(self) < FEWEST or min(map(self._made, self._kinds), default=FEWEST_OF_A_KIND) < FEWEST_OF_A_KIND:
+        if not self.sufficient:
             return False
         if len(self) >= MOST:
             return True
