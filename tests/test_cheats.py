@@ -14,6 +14,7 @@ from inlinebench.sandbox.policy import REQUIRED
 from inlinebench.sandbox.self_test import available
 
 from .planted import Planted, evaluate_all, read_all
+from .running import run_eval
 
 LIMITS = ("--host-memory", "6")
 ON_TWO_CPUS = ("--check", "--devices", "cpu,cpu")
@@ -56,6 +57,21 @@ def test_a_cheat_is_caught(cheat: Planted, on_cpu: dict[str, Result]) -> None:
 @pytest.mark.parametrize("cheat", CHEATS, ids=by_name)
 def test_a_cheat_is_caught_on_a_gpu(cheat: Planted, on_gpu: dict[str, Result]) -> None:
     check(cheat, on_gpu)
+
+
+@pytest.mark.slow
+def test_no_line_of_a_report_begins_with_foreign_text(cache: Path, tmp_path: Path) -> None:
+    names = [f"matmul_diag/{cheat.name}" for cheat in CHEATS if cheat.path.stem.startswith("commands_in_")]
+    for name in names:
+        link = tmp_path / "solutions" / f"{name}.py"
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(next(cheat.path for cheat in CHEATS if name.endswith(cheat.name)))
+    run = run_eval(*names, "--solutions", tmp_path / "solutions", "--shape", "small", "--verbose",
+                   *ON_TWO_CPUS, "--cache", cache, environment={"GITHUB_ACTIONS": "true"})
+    assert "first line" in run.out + run.err
+    for line in (run.out + run.err).splitlines():
+        assert not line.lstrip().startswith(("##[", "##vso", "##teamcity", "[[ATTACHMENT", "::stop", "::add-mask"))
+        assert not set("\x1b\x07\x9b\u202e\r") & set(line)
 
 
 def test_there_are_enough_cheats_of_every_kind() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from inlinebench.evaluation.comparing import Answer
 from inlinebench.evaluation.draws import Drawn, Draws
 from inlinebench.evaluation.integrity import held_calls as module
 from inlinebench.evaluation.integrity.held_calls import MOST_LATE, QUIET, HeldCalls, NoTime
-from inlinebench.evaluation.integrity.held_times import StandInTime
+from inlinebench.evaluation.integrity.held_times import FEWEST, FEWEST_OF_A_KIND, StandInTime
 from inlinebench.evaluation.integrity.outside_clock import HeldRequest
 from inlinebench.problem.workload import Received, Workload
 
@@ -60,18 +61,21 @@ class OutsideClock:
 class Session:
     """Held calls of a solution that reports 1 ms, as the judge's clock does."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, seed: int = 1) -> None:
         made = workload(folder)
         unused: Any = SimpleNamespace(
             resume=lambda: None, stop=lambda: None, candidates=None, progress=lambda text: None, clock=None)
-        self.calls = HeldCalls(made, unused, unused, Draws(made, 1, "held"))
+        self.calls = HeldCalls(made, unused, unused, Draws(made, seed, "held"))
+        self.kinds = made.source.kinds
         self.checked: list[Drawn] = []
+        self.thorough: list[int] = []
 
     def measure(self) -> set[str]:
         return self.calls.measure(1.0, (), self.check)
 
-    def check(self, call: Drawn, answer: Answer, what: str) -> None:
+    def check(self, call: Drawn, answer: Answer, what: str, *, thorough: bool = False) -> None:
         assert what == "a held call"
+        self.thorough += [len(self.checked)] * thorough
         self.checked.append(call)
 
 
@@ -88,6 +92,24 @@ def test_inputs_are_not_written_before_the_call_is_asked_for(session: Session) -
     times = session.calls.decide()
     assert times is not None and times.judged_ms is None and len(times.quiet) == QUIET
     assert len(session.checked) == len(times), "every call is compared"
+
+
+def test_each_kind_of_inputs_is_called_however_long_it_takes(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LONGEST_S", 0.0)
+    monkeypatch.setattr(OutsideClock, "late", staticmethod(lambda number, on_host: False))
+    session.measure()
+    made = Counter(call.variant for call in session.checked)
+    assert set(made) == set(session.kinds) and min(made.values()) >= FEWEST_OF_A_KIND
+
+
+def test_a_secret_call_is_judged_in_all_elements(tmp_path: Path, session: Session) -> None:
+    session.measure()
+    [first] = session.thorough
+    assert 0 <= first < FEWEST
+    numbers = [Session(tmp_path, seed).calls._thorough for seed in range(10)]
+    assert len(set(numbers)) > 1
 
 
 def test_a_call_that_cannot_be_queued_is_held_on_the_host(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,3 +101,31 @@ def test_a_solution_that_slows_down_the_stand_in_gains_nothing() -> None:
     assert held(0.06, 1.07, slowed=1.01, quiet=False).judged_ms is None, "the attack works without quiet stand-ins"
     assert held(0.06, 1.07, slowed=1.01).judged_ms == pytest.approx(1.07, abs=0.02)
     assert held(0.06, 1.07, slowed=1.01).contradicted
+
+
+def scattered(reported: float, true: float, more: float, every: int) -> HeldTimes:
+    """Makes calls of a solution that takes `more` ms longer in each call with a number that `every` divides."""
+    source = random.Random(1)
+    found = HeldTimes(reported, KINDS)
+    while not found.decided:
+        ms = true + (more if len(found) % every == 0 else 0.0)
+        stand_in = StandInTime(PROTOCOL_MS + OWN_MS + source.gauss(0, SCATTER_MS / 2), OWN_MS)
+        found.add(KINDS[len(found) % len(KINDS)], PROTOCOL_MS + ms + source.gauss(0, SCATTER_MS), stand_in)
+    found.quiet = [StandInTime(PROTOCOL_MS + OWN_MS, OWN_MS)] * 12
+    return found
+
+
+@pytest.mark.parametrize("true", [0.05, 0.2, 1.0, 10.0])
+def test_a_solution_that_scatters_on_purpose_gains_nothing(true: float) -> None:
+    found = scattered(0.1 * true, true, more=12 * true, every=3)
+    assert found.judged_ms is not None and found.judged_ms >= true - 0.02
+    assert found.contradicted or true < 0.2
+
+
+def test_the_scatter_of_slowed_stand_ins_is_not_allowed_for() -> None:
+    found = HeldTimes(0.06, KINDS)
+    for number in range(MOST):
+        slowed = 5.0 if number % 3 == 0 else 0.0
+        found.add(KINDS[number % len(KINDS)], PROTOCOL_MS + 1.07, StandInTime(PROTOCOL_MS + OWN_MS + slowed, OWN_MS))
+    found.quiet = [StandInTime(PROTOCOL_MS + OWN_MS, OWN_MS)] * 12
+    assert found.contradicted

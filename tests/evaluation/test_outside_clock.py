@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -182,21 +183,20 @@ def test_all_that_a_call_writes_is_copied_between_the_stamps(session: Session, o
                                    "move 20", "move 12", "move 16", "end"]
 
 
-@pytest.mark.parametrize("why", ["its flag", "the judge's clock"])
-def test_nothing_is_written_for_a_call_that_has_begun_by_itself(
-    session: Session, monkeypatch: pytest.MonkeyPatch, why: str
+def test_nothing_is_written_for_a_call_that_may_have_begun_by_itself(
+    session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session.process.dawdles = why == "its flag"
-    monkeypatch.setattr(module, "HELD_MS", module.HELD_MS if session.process.dawdles else 0.0)
+    monkeypatch.setattr(module, "HELD_MS", 0.0)
     before = [tensor.clone() for tensor in session.workload.inputs(0)]
     assert session.time() is None
     assert session.clock.steps == []
     assert all(map(torch.equal, before, session.workload.inputs(0)))
 
 
-def test_a_call_on_the_host_counts_whatever_its_flag_says(session: Session) -> None:
+@pytest.mark.parametrize("on_host", [False, True])
+def test_a_call_counts_whatever_its_flag_says(session: Session, on_host: bool) -> None:
     session.process.dawdles = True
-    assert session.time(on_host=True) == 0.25
+    assert session.time(on_host) == 0.25
 
 
 def test_an_output_in_the_judges_buffers_is_read_there(session: Session) -> None:
@@ -213,6 +213,20 @@ def test_forged_places_are_refused(session: Session, places: list[object], on_ho
     session.process.places = places
     with pytest.raises(CandidateCheated):
         session.time(on_host)
+
+
+@pytest.mark.parametrize(("begin", "inside"), [(-1, True), (0, True), (4, True), (-5, False), (5, False)])
+def test_an_output_in_an_input_is_refused_unless_the_reference_gives_one(
+    session: Session, begin: int, inside: bool
+) -> None:
+    x = session.workload.inputs(0)[0]
+    assert x.numel() == 5
+    session.process.places[0] = ["", x.data_ptr() + begin * x.element_size()]
+    if inside:
+        with pytest.raises(CandidateCheated, match="inside an input"):
+            session.time()
+        session.workload.probed = replace(session.workload.probed, may_alias=True)
+    assert session.time() == 0.25
 
 
 def test_a_failure_of_the_solution_is_raised(session: Session) -> None:

@@ -89,12 +89,12 @@ class Calls:
         self._compare(made, "a profiled call")
         return made.called.activities
 
-    def check(self, call: Drawn, answer: Answer, what: str) -> None:
-        """Compares a call that was not made here. Raises Failed."""
+    def check(self, call: Drawn, answer: Answer, what: str, *, thorough: bool = False) -> None:
+        """Compares a call that was not made here, in each element by the rule if `thorough`. Raises Failed."""
         label = f"{what} ({call.change})"
         self._check_inputs(call, label)
         try:
-            self._comparing.compare(call, answer, what)
+            self._comparing.compare(call, answer, what, thorough=thorough)
         except Differs as differs:
             raise self._wrong(label, differs, self._remarks(call.variant, 0)) from None
 

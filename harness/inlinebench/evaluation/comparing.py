@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
@@ -30,8 +30,13 @@ class Answer:
     """Whether the states are this call's. A later call of a loop overwrites them."""
 
 
-Check = Callable[[Drawn, Answer, str], None]
-"""Compares a call, which the text names, and raises Failed if it is wrong."""
+class Check(Protocol):
+    """Compares a call, which `what` names, and raises Failed if it is wrong.
+
+    With `thorough` all elements are judged by the rule.
+    """
+
+    def __call__(self, call: Drawn, answer: Answer, what: str, *, thorough: bool = False) -> None: ...
 
 
 class Differs(Exception):

@@ -29,6 +29,8 @@ from inlinebench.wire.channel import BadFrame, Channel, ChannelClosed, DeadlineP
 from inlinebench.wire.own_python import python_of_solutions
 from inlinebench.wire.processes import Stopped, forks_so_far, kill_tree, reap, stop_tree
 
+FAILING = ("failed", "mismatch")
+"""Operations of replies that report a failure. It may come before a call is held."""
 LOG_TAIL_BYTES = 8192
 """The bytes of a candidate's output that `log` returns."""
 EXIT_PATIENCE_S = 2.0
@@ -185,6 +187,8 @@ class CandidateProcess:
                     on_held = None  # at most once
         if reply.get("nonce") != self._nonce:
             raise CandidateCheated("unexpected message from the solution's process: it answers no request")
+        if on_held is not None and reply["op"] not in FAILING:
+            raise CandidateCheated("unexpected message from the solution's process: it answers before it was held")
         return reply
 
     @contextmanager

@@ -38,11 +38,6 @@ class FlagPage:
         """Ends the blocking kernel."""
         self._flags.release = 1
 
-    @property
-    def ran_out(self) -> bool:
-        """Whether the last blocking kernel reached its limit before it was released."""
-        return bool(self._flags.ran_out)
-
     def wait_until_released(self, seconds: float) -> bool:
         """Spins until `release` was called, in any process. Returns False after `seconds`."""
         return self._wait("release", seconds)

@@ -18,7 +18,8 @@ from inlinebench.process.replies import read_held
 QUIET = 12
 """Stand-ins after the candidate has ended."""
 LONGEST_S = 1.0
-"""The seconds after which the fewest calls suffice. Calls with a thousand outputs take long to copy."""
+"""The seconds after which the fewest calls suffice, which include some on each kind of inputs. Calls with a thousand
+outputs take long to copy."""
 MOST_LATE = 8
 """How many calls may be released too late before the evaluation is given up."""
 
@@ -42,6 +43,9 @@ class HeldCalls:
         assert isinstance(clock, GpuClock)  # calls are held on a GPU only
         self._workload, self._tools, self._candidate = workload, tools, candidate
         self._draws, self._on_host, self._notes = draws, False, set[str]()
+        self._thorough = draws.secret.randrange(FEWEST)
+        """The number of the call that is judged by the rule in all elements, as secret ones of the other calls are. A
+        solution can tell held calls from others."""
         self._stand_ins = StandIns(workload, tools.candidates, clock)
         self._times: HeldTimes | None = None
         try:
@@ -59,7 +63,7 @@ class HeldCalls:
         """
         kinds, late, begin = set(map(str, self._workload.source.kinds)), 0, time.monotonic()
         self._times = HeldTimes(reported_ms, kinds)
-        while not self._times.decided and (len(self._times) < FEWEST or time.monotonic() - begin < LONGEST_S):
+        while not self._times.decided and (not self._times.sufficient or time.monotonic() - begin < LONGEST_S):
             if self._call(self._times, states, check):
                 continue
             late += 1
@@ -107,7 +111,8 @@ class HeldCalls:
         self._notes |= set(held.notes)
         if took is None:
             return False
-        check(call, Answer(self._outside.received, held.non_tensors), "a held call")
+        check(call, Answer(self._outside.received, held.non_tensors), "a held call",
+              thorough=len(times) == self._thorough)
         if stand_in is not None:
             times.add(str(call.variant), took, stand_in)
         return stand_in is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from inlinebench.timing.statistics import quartiles
@@ -27,6 +28,9 @@ IN_THE_END = 1.0
 """The same for the median of all calls when no more are made, and for a kind of inputs that needs no more calls."""
 LEAST_SPREAD_MS = 0.015
 """The least distance of the quartiles in ms, to compute errors with: few calls can be close to each other by chance."""
+OWN_SPREAD = 0.025
+"""The share of the reported time up to which the scatter of a solution's own calls counts. Clock rates vary, but a
+solution that takes longer in every third call must not decide how much is allowed."""
 NORMAL_ERROR = math.sqrt(math.pi / 2) / 1.349
 """The standard error of the median of normal values, as a share of the distance of their quartiles divided by the root
 of their number."""
@@ -48,6 +52,9 @@ class HeldTimes:
     The time of a call is by how much its held call takes longer than that of the stand-in right before it, plus the
     stand-in's own time. Work that a solution leaves running on the GPU slows down the stand-in as well. So a stand-in
     counts at most with the upper quartile of `quiet` ones, which ran when the solution's process had ended.
+
+    The error of a median comes from the scatter of the clock, by how much successive stand-ins differ, and up to a
+    limit from that of the solution's own calls.
 
     Args:
         reported_ms: the time that the solution's process reported, that of its slowest kind of inputs.
@@ -72,9 +79,14 @@ class HeldTimes:
         return self.reported_ms + max(TOLERANCE * self.reported_ms, SLACK_MS)
 
     @property
+    def sufficient(self) -> bool:
+        """Whether there are the fewest calls, and those on each kind of inputs."""
+        return len(self) >= FEWEST and all(self._made(kind) >= FEWEST_OF_A_KIND for kind in self._kinds)
+
+    @property
     def decided(self) -> bool:
         """Whether more calls would change nothing: the times agree or disagree for certain, or there are enough."""
-        if len(self) < FEWEST or min(map(self._made, self._kinds), default=FEWEST_OF_A_KIND) < FEWEST_OF_A_KIND:
+        if not self.sufficient:
             return False
         if len(self) >= MOST:
             return True
@@ -102,12 +114,15 @@ class HeldTimes:
     def estimate(self, kind: str | None = None) -> tuple[float, float]:
         """Returns the median time of a call in ms and its standard error, on one kind of inputs or on all."""
         most = quartiles([each.took_ms for each in self.quiet])[2] if self.quiet else math.inf
-        differences = [took - min(stand_in.took_ms, most) for name, took, stand_in in self._calls
+        stand_ins = [min(stand_in.took_ms, most) for _, _, stand_in in self._calls]
+        differences = [took - stand_in for (name, took, _), stand_in in zip(self._calls, stand_ins, strict=True)
                        if kind in (None, name)]
-        low, middle, high = quartiles(differences)
+        of_clock = [after - before for before, after in pairwise(stand_ins)]
+        spread = max(LEAST_SPREAD_MS, _between_quartiles(of_clock),
+                     min(_between_quartiles(differences), OWN_SPREAD * self.reported_ms))
         own = median(stand_in.own_ms for _, _, stand_in in self._calls)
-        error = NORMAL_ERROR * max(LEAST_SPREAD_MS, high - low) / math.sqrt(len(differences))
-        return max(0.0, middle + own), error
+        error = NORMAL_ERROR * spread / math.sqrt(len(differences))
+        return max(0.0, median(differences) + own), error
 
     def _made(self, kind: str) -> int:
         return sum(name == kind for name, _, _ in self._calls)
@@ -116,3 +131,8 @@ class HeldTimes:
         """Returns the times of the kinds of inputs that are beyond the limit by so many standard errors."""
         found = [self.estimate(kind) for kind in self._kinds if self._made(kind) >= FEWEST_OF_A_KIND]
         return [ms for ms, error in found if ms - errors * error > self.limit_ms]
+
+
+def _between_quartiles(values: Sequence[float]) -> float:
+    low, _, high = quartiles(values)
+    return high - low

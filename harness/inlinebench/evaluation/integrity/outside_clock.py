@@ -114,6 +114,9 @@ class OutsideClock:
         try:
             found = [self._shared(spec) if place is None else self._importer.address(place, spec.bytes)
                      for spec, place in zip(specs, places, strict=True)]
+            if not workload.probed.may_alias:
+                for spec, address in zip(workload.sets[request.number].outputs, found, strict=False):
+                    self._check_outside_inputs(request.number, address, spec.bytes)
         except BadLocation as error:
             raise CandidateCheated(f"malformed message from the solution's process: {error}") from None
         changed = [(tensor, self._shared(workload.sets[request.number].inputs[index]))
@@ -135,6 +138,13 @@ class OutsideClock:
             self._clock.move(tensor.data_ptr(), address, tensor.numel() * tensor.element_size())
         self._clock.stamp_end()  # last, because work goes on while another process preempts the copies
         return self._clock.between_stamps()
+
+    def _check_outside_inputs(self, number: int, address: int, size: int) -> None:
+        """Raises BadLocation if an output shares memory with an input, where values may be right without any work."""
+        for spec in self._workload.sets[number].inputs:
+            begin = self._shared(spec)
+            if address < begin + spec.bytes and begin < address + size:
+                raise BadLocation("a location is inside an input")
 
     def _shared(self, spec: TensorSpec) -> int:
         return self._workload.arena.bytes.data_ptr() + spec.offset
@@ -158,8 +168,9 @@ class _HeldCall:
         places = read_holding(message)
         on_host = self._request.on_host
         sources = [] if on_host else self._clock.sources(self._request, () if places is None else places)
-        # A call that waits on the host has just begun to wait.
-        if not on_host and (self._page.ran_out or time.monotonic() - self._asked > LATEST * HELD_MS / 1e3):
+        # A call that waits on the host has just begun to wait. A flag in the candidate's memory says that its blocking
+        # kernel ran out, and is not asked: a solution could decline calls by it.
+        if not on_host and time.monotonic() - self._asked > LATEST * HELD_MS / 1e3:
             return
         self._clock.begin(self._request)
         self.released = True
