@@ -18,7 +18,8 @@ MOST_MODULES = 16
 MAY_USE = {
     "version": "",
     "foreign": "",
-    "records": "foreign",
+    "problem.shapes": "",
+    "records": "foreign problem.shapes",
     "wire": "",
     "response": "",
     "sandbox": "wire",
@@ -30,9 +31,9 @@ MAY_USE = {
     "process": "candidate records sandbox timing wire",
     "compile": "records sandbox wire",
     "devices": "compile records",
-    "problem": "compare devices messages process records sandbox timing wire",
+    "problem": "compare devices messages problem.shapes process records sandbox timing wire",
     "evaluation": "compare messages problem process records sandbox timing wire",
-    "judge": "compare compile evaluation messages problem process records sandbox timing version wire",
+    "judge": "compare compile evaluation messages problem problem.shapes process records sandbox timing version wire",
     "audit": "compare evaluation foreign judge messages problem records sandbox wire",
     "profiling": "candidate compile devices judge messages problem records wire",
     "scheduler": "compile devices foreign messages process profiling records report sandbox wire",
@@ -79,7 +80,10 @@ def is_in(name: str, package: str) -> bool:
 
 
 def room(name: str) -> str:
-    return name.split(".")[1] if "." in name else ""
+    """Returns the subpackage of a module. One that `MAY_USE` lists is a room of its own within another."""
+    parts = name.split(".")
+    within = ".".join(parts[1:3])
+    return within if within in MAY_USE else parts[1] if parts[1:] else ""
 
 
 def arrows() -> dict[str, set[str]]:

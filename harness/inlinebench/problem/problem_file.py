@@ -17,6 +17,7 @@ from torch.nn.parameter import is_lazy
 
 from inlinebench.messages import CONSTRUCTION_SEED, ProblemAt
 from inlinebench.problem import own_code
+from inlinebench.problem.shapes import literals
 from inlinebench.records.catalog import FULL, assigned_names, describe_syntax_error
 from inlinebench.wire.arithmetic import cast, seed_all
 from inlinebench.wire.tree import flatten, unflatten
@@ -47,7 +48,8 @@ def load(path: Path, shape: str = FULL, constants: Mapping[str, Any] | None = No
     """Loads a problem file with the constants of a shape, and with `constants`, in place of the file's own.
 
     After each assignment to a replaced constant, an assignment of the new value is inserted. Then the file is executed,
-    so everything that is computed from the constant uses the new value. Raises ProblemError.
+    so everything that is computed from the constant uses the new value. A constant that is named by a number replaces
+    that number in `get_inputs` and `get_init_inputs` (`inlinebench.problem.shapes.literals`). Raises ProblemError.
     """
     module = _execute(path, _tree_at(path, shape, constants or {}))
     missing = [name for name in NEEDED if not hasattr(module, name)]
@@ -201,8 +203,9 @@ def _shape_constants(path: Path, tree: ast.Module, shape: str) -> dict[str, Any]
 
 
 def _replace(path: Path, tree: ast.Module, constants: Mapping[str, Any]) -> ast.Module:
+    tree = literals.replace(tree, constants)
     body: list[ast.stmt] = []
-    found = set()
+    found = set(filter(str.isdecimal, constants))
     for statement in tree.body:
         body.append(statement)
         for name in dict.fromkeys(assigned_names(statement)):
