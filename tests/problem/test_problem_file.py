@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
+from inlinebench.problem import problem_file
 from inlinebench.problem.problem_file import ProblemError, construct, init_inputs, inputs, load, source_at, twin
+
+from ..running import ROOT
 
 Write = Callable[[str], Path]
 
@@ -205,3 +209,17 @@ generator = torch.Generator()
     for function in functions:
         result = result + function(torch.ones(1, 3))
     assert torch.isfinite(result).all()
+
+
+def test_a_missing_package_of_the_zoo_names_the_command(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(f"import not_installed{TAIL}")
+    monkeypatch.setattr(problem_file, "ZOO", ("not_installed",))
+    with pytest.raises(problem_file.PackageMissing, match=r"\(pip install not_installed\) to evaluate it"):
+        load(path)
+    with pytest.raises(problem_file.PackageMissing, match="install the package other to evaluate it"):
+        load(write(f"import other{TAIL}"))
+
+
+def test_the_extra_installs_the_packages_of_the_zoo() -> None:
+    extra = re.search(r"^zoo = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert extra is not None and tuple(re.findall(r'"(\w+)', extra[1])) == problem_file.ZOO

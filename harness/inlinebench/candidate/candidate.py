@@ -9,6 +9,7 @@ import base64
 import gc
 import pickle
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 import torch
 
 from inlinebench.candidate import load_inline, solution, weights
+from inlinebench.candidate.absent_triton import absent_triton
 from inlinebench.candidate.calls import Caller, CallForm, OutputMismatch
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import for_build
@@ -34,6 +36,7 @@ from inlinebench.wire.arena import BufferSet, TensorSpec, close_arena, open_aren
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
 from inlinebench.wire.channel import Channel, ChannelClosed
 from inlinebench.wire.device_memory import Places
+from inlinebench.wire.lacking_triton import lacks_triton
 from inlinebench.wire.launch_errors import CUDA_REPORTS, PendingError
 
 Value = TypeVar("Value")
@@ -115,7 +118,8 @@ class Candidate:
             emulation.install(Path(request["runtime_libraries"]["allocator"]))
         load_inline.install(self._build)
         arguments, named = _unpack(request["init"])
-        kind = solution.import_class(self._path, request["class_name"])
+        with absent_triton() if lacks_triton(self._path) else nullcontext():
+            kind = solution.import_class(self._path, request["class_name"])
         return solution.construct(kind, self._path, arguments, named, request["seed"])
 
     def _start(self, request: dict[str, Any]) -> dict[str, Any]:

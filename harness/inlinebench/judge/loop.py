@@ -17,11 +17,11 @@ import torch
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.evaluation import evaluate
+from inlinebench.evaluation.failures import Failed
 from inlinebench.judge import device as devices
 from inlinebench.judge.derived import at_derived, confirmed
 from inlinebench.judge.device_context import DeviceContext
 from inlinebench.judge.problem_cache import ProblemCache
-from inlinebench.judge.triton import LACKS_TRITON, lacks_triton
 from inlinebench.messages import (
     Done,
     Evaluate,
@@ -45,6 +45,7 @@ from inlinebench.process.launcher import Launcher
 from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
 from inlinebench.records.result import Result, Verdict
 from inlinebench.wire.arithmetic import exact_arithmetic
+from inlinebench.wire.lacking_triton import LACKS_TRITON, lacks_triton
 
 PROGRESS_EVERY_S = 0.1
 """The interval between progress messages of the same step, in seconds."""
@@ -107,7 +108,7 @@ class Judge:
             return result, not is_sticky(error)
 
     def _judge(self, job: Evaluate) -> Result:
-        if job.solution is not None and lacks_triton(job.solution):
+        if job.solution is not None and lacks_triton(job.solution, without_cuda=True):
             return self._result(job, Verdict.SKIPPED, LACKS_TRITON)
         if self._runtime_libraries is None:
             self._runtime_libraries = self._start(job)
@@ -131,6 +132,8 @@ class Judge:
     def _evaluated(self, job: Evaluate, prepared: Workload, libraries: RuntimeLibraries) -> Result:
         attempt = evaluate(prepared, job, self._tools(libraries))
         failure = attempt.failure
+        if failure and LACKS_TRITON in failure.reason and job.solution is not None and lacks_triton(job.solution):
+            failure = attempt.failure = Failed(Verdict.SKIPPED, LACKS_TRITON)
         result = self._result(job, failure.verdict if failure else Verdict.PASSED, failure.reason if failure else "",
                               log=attempt.log or None, attempt=attempt)
         return at_derived(result, prepared.problem.constants) if job.problem.is_derived else result

@@ -24,6 +24,8 @@ from inlinebench.wire.tree import flatten, unflatten
 
 _PRECISION = "__precision__"
 """The name in a problem's module that holds the precision that `inputs` and `construct` cast to."""
+ZOO = ("einops",)
+"""The packages of the extra `zoo`, which problems of KernelBench import."""
 NEEDED = ("Model", "get_inputs", "get_init_inputs")
 """The names that a problem file must define."""
 
@@ -234,7 +236,8 @@ def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
         if isinstance(error, ImportError) and _is_beside(path, error):
             raise ProblemError(f"{text}; a problem is a single file: copy what it imports into it") from error
         if isinstance(error, ModuleNotFoundError) and (package := _missing_package(error)):
-            raise PackageMissing(f"{text}; install the package {package} to evaluate it") from error
+            how = f" (pip install {package})" if package in ZOO else ""
+            raise PackageMissing(f"{text}; install the package {package}{how} to evaluate it") from error
         raise ProblemError(text) from error
     return module
 
