@@ -46,7 +46,8 @@ class Derived:
     """The constants of the shapes to try in turn, until the reference runs.
 
     The first is the largest that is small enough. Then follow the smallest one, for a reference that takes too long,
-    and larger ones, for a reference that does not run with sizes so small; at last the file as written (`{}`).
+    and larger ones, for a reference that does not run with sizes so small; at last the file with fewer batches, and as
+    written (`{}`).
     """
     confirming: tuple[Constants, ...] = ()
     """The constants of shapes with the file's own sizes, as far as the work allows, but few batches and short lengths.
@@ -66,6 +67,7 @@ def derive(tree: ast.Module) -> Derived:
     shapes = _different(shape for file in files for shape in file.shapes())
     if not shapes:
         return Derived()
+    shapes = _different([*shapes, named.at(ONLY_BATCH)])
     confirming = [shape for file in files if (shape := file.confirming(shapes[0]))]
     return Derived((*shapes, {}), tuple(_different(confirming)))
 
@@ -109,24 +111,24 @@ class _File:
                  if number > SMALL or self.kind(name) is Kind.BATCH}
         if not sizes or self._is_within(LIMITS, {}):
             return []
-        shapes = _different(self._at(step) for step in STEPS)
+        shapes = _different(self.at(step) for step in STEPS)
         if not shapes:
             return []
         fitting = (index for index, shape in enumerate(shapes) if self._is_within(LIMITS, shape))
         chosen = next(fitting, len(shapes) - 1)
         larger = reversed(shapes[max(0, chosen - LARGER):chosen])
-        return _different([shapes[chosen], shapes[-1], *larger, self._at(ONLY_BATCH)])
+        return _different([shapes[chosen], shapes[-1], *larger])
 
     def confirming(self, derived: Constants) -> Constants | None:
         """Returns the largest shape to confirm a failure at, if it has larger sizes than the derived one."""
-        shapes = _different(self._at(step) for step in CONFIRMING_STEPS)
+        shapes = _different(self.at(step) for step in CONFIRMING_STEPS)
         fitting = next((shape for shape in shapes if self._is_within(CONFIRMING_LIMITS, shape)), None)
         return None if fitting is None or constants.is_no_larger({**self.written, **fitting}, derived) else fitting
 
     def _is_within(self, limits: Cost, shape: Constants) -> bool:
         return cost_of(self.tree, {**self.written, **shape}).is_within(limits)
 
-    def _at(self, step: Step) -> Constants | None:
+    def at(self, step: Step) -> Constants | None:
         """Returns the constants that differ at a step, or None if the relations between numbers cannot be kept."""
         reduced = _Relations.of(self).reduced(step)
         if reduced is None:
