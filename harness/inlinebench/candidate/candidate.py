@@ -99,9 +99,11 @@ class Candidate:
             return self._failed(solution.failure(error, "exception", self._path), error)
 
     def _failed(self, unusable: solution.UnusableSolution, error: Exception) -> dict[str, Any]:
-        """Returns the reply for a failure, with the author's paths. It says so if the sandbox refused something."""
+        """Returns the reply for a failure, with the author's paths. It begins with what load_inline did not accept, and
+        ends with what the sandbox refused."""
         refused = refusal.describe(error, self._policy)
-        message = self._files.by_author("; ".join(filter(None, (str(unusable), refused))))
+        earlier = [each for each in load_inline.refused[:1] if each not in str(unusable)]
+        message = self._files.by_author("; ".join(filter(None, (*earlier, str(unusable), refused))))
         return {"op": "failed", "kind": unusable.kind, "message": message[:LONGEST_MESSAGE]}
 
     def _prebuild(self, request: dict[str, Any]) -> dict[str, Any]:

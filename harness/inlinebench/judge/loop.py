@@ -17,11 +17,11 @@ import torch
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.evaluation import evaluate
-from inlinebench.evaluation.failures import Failed
 from inlinebench.judge import device as devices
 from inlinebench.judge.derived import at_derived, confirmed
 from inlinebench.judge.device_context import DeviceContext
 from inlinebench.judge.problem_cache import ProblemCache
+from inlinebench.judge.skips import skipped
 from inlinebench.messages import (
     Done,
     Evaluate,
@@ -131,9 +131,7 @@ class Judge:
 
     def _evaluated(self, job: Evaluate, prepared: Workload, libraries: RuntimeLibraries) -> Result:
         attempt = evaluate(prepared, job, self._tools(libraries))
-        failure = attempt.failure
-        if failure and LACKS_TRITON in failure.reason and job.solution is not None and lacks_triton(job.solution):
-            failure = attempt.failure = Failed(Verdict.SKIPPED, LACKS_TRITON)
+        failure = attempt.failure = skipped(attempt.failure, job.solution)
         result = self._result(job, failure.verdict if failure else Verdict.PASSED, failure.reason if failure else "",
                               log=attempt.log or None, attempt=attempt)
         return at_derived(result, prepared.problem.constants) if job.problem.is_derived else result
