@@ -52,10 +52,12 @@ def cost_of(tree: ast.Module, constants: Constants) -> Cost:
         if name not in named:  # computed from others, such as `channels = dim`
             sizes[name] = _known(expression, sizes)
     elements = 1
+    rows: list[int] = []
     for function in functions:
         known = sizes | literals.local_values(function)
-        calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
-        elements = max(elements, *(_product(literals.dimensions(call), known) for call in calls), 1)
+        made = [literals.dimensions(node) for node in ast.walk(function) if isinstance(node, ast.Call)]
+        elements = max(elements, *(_product(call, known) for call in made), 1)
+        rows += [_last(call[-1], known) for call in made if _product(call, known) > 1]
     numbers = [*_numbers(named), *_written_out(replaced)]
     work = math.prod(filter(None, numbers))
     if not _multiplies(tree):
@@ -63,7 +65,7 @@ def cost_of(tree: ast.Module, constants: Constants) -> Cost:
     widths = {number for name, value in named.items() if Kind.of(name) is Kind.SIZE for number in leaves(value)}
     if len(large := [width for width in widths if width > _SMALL]) == 1:
         work = max(work, elements * large[0])
-    return Cost(elements, max(numbers, default=0), work, _threads(numbers))
+    return Cost(elements, max(numbers, default=0), work, _threads(numbers, rows[0] if rows else 1))
 
 
 def _numbers(constants: Mapping[str, Any]) -> Iterator[int]:
@@ -95,15 +97,21 @@ def _multiplies(tree: ast.Module) -> bool:
     return multiplies and not any(map(_SLIDES.search, operators))
 
 
-def _threads(numbers: Collection[int]) -> int:
+def _threads(numbers: Collection[int], row: int) -> int:
+    """Returns the threads for the outputs of a product that adds up rows of the first input, of this length."""
     sizes = [number for number in numbers if number > 1]
-    largest = max(sizes, default=1)
-    return BLOCK * (math.prod(sizes) // largest if len(sizes) > 1 else largest**2)
+    return BLOCK * (math.prod(sizes) // row if len(sizes) > 1 else row**2)
 
 
 def _product(sizes: Collection[ast.expr], constants: Mapping[str, Any]) -> int:
     """Returns the product of the known sizes in the arguments of a call."""
     return math.prod(_known(each, constants) for each in sizes)
+
+
+def _last(size: ast.expr, constants: Mapping[str, Any]) -> int:
+    """Returns the last of the sizes in an argument of a call."""
+    value = constants.get(size.value.id) if isinstance(size, ast.Starred) and isinstance(size.value, ast.Name) else None
+    return list(leaves(value))[-1] if isinstance(value, tuple | list) and value else _known(size, constants)
 
 
 def _known(node: ast.expr, constants: Mapping[str, Any]) -> int:
