@@ -20,7 +20,8 @@ PACKAGES = ("inlinebench", "cuda_on_cpu")
 MAY_USE = {
     "version": "",
     "foreign": "",
-    "records": "foreign",
+    "problem.shapes": "",
+    "records": "foreign problem.shapes",
     "wire": "",
     "response": "",
     "sandbox": "wire",
@@ -32,9 +33,9 @@ MAY_USE = {
     "process": "candidate devices records sandbox timing wire",
     "compile": "records sandbox wire",
     "devices": "compile records sandbox timing wire",
-    "problem": "compare devices messages process records sandbox timing wire",
+    "problem": "compare devices messages problem.shapes process records sandbox timing wire",
     "evaluation": "compare devices messages problem process records timing wire",
-    "judge": "compare compile devices evaluation messages problem process records timing version wire",
+    "judge": "compare compile devices evaluation messages problem problem.shapes process records timing version wire",
     "audit": "compare devices evaluation foreign judge messages problem records sandbox wire",
     "profiling": "candidate compile devices messages problem records wire",
     "scheduler": "compile devices messages process profiling records sandbox wire",
@@ -81,7 +82,10 @@ def is_in(name: str, package: str) -> bool:
 
 
 def room(name: str) -> str:
-    return name.split(".")[1] if "." in name else ""
+    """Returns the subpackage of a module. One that `MAY_USE` lists is a room of its own within another."""
+    parts = name.split(".")
+    within = ".".join(parts[1:3])
+    return within if within in MAY_USE else parts[1] if parts[1:] else ""
 
 
 def arrows() -> dict[str, set[str]]:

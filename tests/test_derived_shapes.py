@@ -38,6 +38,44 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return x * {factor}
 """
+GROUPS = """
+import torch
+from torch import nn
+
+batch_size = 1024
+features = 8192
+num_groups = 256
+
+class Model(nn.Module):
+    def __init__(self, features, num_groups):
+        super().__init__()
+        self.norm = nn.GroupNorm(num_groups, features)
+
+    def forward(self, x):
+        return self.norm(x)
+
+def get_inputs():
+    return [torch.rand(batch_size, features)]
+
+def get_init_inputs():
+    return [features, num_groups]
+"""
+MOMENTS = """
+import torch
+from torch import nn
+
+class ModelNew(nn.Module):
+    def __init__(self, features, num_groups):
+        super().__init__()
+        self.norm = nn.GroupNorm(num_groups, features)
+
+    def forward(self, x):
+        groups = x.view(len(x), self.norm.num_groups, -1)
+        mean = groups.mean(2, keepdim=True)
+        variance = (groups * groups).mean(2, keepdim=True) - mean * mean
+        normal = ((groups - mean) * (variance {spread}).rsqrt()).view_as(x)
+        return normal * self.norm.weight + self.norm.bias
+"""
 ENDING = """
 import os, time
 from torch import nn
@@ -63,12 +101,19 @@ FILES = {
     "problems/particular.py": PROBLEM.format(check="assert x.shape[1] >= 500"),
     "problems/rigid.py": PROBLEM.format(check="assert batch_size == features == 65536").replace("(batch_size", "(1"),
     "problems/broken.py": PROBLEM.format(check="raise ValueError('never')").replace("(batch_size", "(1"),
+    "problems/groups.py": GROUPS,
+    "solutions/groups/moments.py": MOMENTS.format(spread="+ 1e-5"),
+    "solutions/groups/of_a_sample.py": MOMENTS.format(spread="* groups.shape[2] / (groups.shape[2] - 1) + 1e-5"),
+    "problems/written_out.py": PROBLEM.format(check="").replace("torch.rand(batch_size, features)",
+                                                                "torch.rand(16, 3, 2240, 2240)"),
     "problems/declares.py": PROBLEM.format(check="") + 'SHAPES = {"small": {"batch_size": 8, "features": 8}}\n',
     "solutions/huge/right.py": SOLUTION.format(factor="2"),
-    "solutions/huge/wrong.py": SOLUTION.format(factor="(2 if x.shape[1] == 65536 else 3)"),
+    "solutions/huge/wrong.py": SOLUTION.format(factor="(2 if x.shape[0] == 65536 else 3)"),
+    "solutions/huge/for_wide_rows.py": SOLUTION.format(factor="(2 if x.shape[1] >= 4096 else 3)"),
     "solutions/particular/right.py": SOLUTION.format(factor="2"),
     "solutions/rigid/wrong.py": SOLUTION.format(factor="3"),
     "solutions/broken/right.py": SOLUTION.format(factor="2"),
+    "solutions/written_out/right.py": SOLUTION.format(factor="(2 if x.shape[2] < 2240 else 3)"),
     "solutions/declares/right.py": SOLUTION.format(factor="2"),
 }
 
@@ -102,8 +147,17 @@ def test_a_problem_for_a_gpu_is_evaluated_at_a_derived_shape(everything: Run) ->
 def test_a_failure_at_a_derived_shape_says_so_and_is_counted_apart(everything: Run) -> None:
     row = everything.row("huge", "wrong")
     assert row.verdict is Verdict.WRONG and row.mismatch is not None
-    assert row.reason.startswith("at the derived shape batch_size=256, features=256: ")
+    first = row.reason.splitlines()[0]
+    assert first.startswith("at the derived shape batch_size=256, features=256: ")
+    assert first.endswith("; also wrong at batch_size=2")
     assert "failed derived" in everything.out and "1 failed at a derived shape" in everything.out
+
+
+def test_a_failure_with_small_sizes_is_tried_again_with_sizes_near_those_of_the_file(everything: Run) -> None:
+    row = everything.row("huge", "for_wide_rows")
+    assert (row.verdict, row.constants) == (Verdict.PASSED, ("batch_size=2",)), row.reason
+    assert row.check is not None
+    assert "wrong with smaller sizes: at the derived shape batch_size=256, features=256: " in row.check.notes[-1]
 
 
 def test_a_solution_that_dies_or_hangs_at_a_derived_shape_says_so_everywhere(folder: Path, cache: Path) -> None:
@@ -121,6 +175,7 @@ def test_a_solution_that_dies_or_hangs_at_a_derived_shape_says_so_everywhere(fol
         assert (failure is None) == (verdict is Verdict.PASSED)
         if failure is not None:
             assert row.reason.startswith("at the derived shape batch_size=256, features=256: ")
+            assert row.reason.endswith(f"; also {verdict} at batch_size=2")
             assert failure.get("message") == f"{verdict}: {row.reason}"
             assert f"huge/{name}: {verdict}: {row.reason}" in run.out
 
@@ -139,6 +194,20 @@ def test_a_reference_that_runs_only_as_written_is_evaluated_so_and_decides(every
 def test_a_reference_that_never_runs_is_a_problem_error(everything: Run) -> None:
     row = everything.row("broken", "right")
     assert row.verdict is Verdict.PROBLEM_ERROR and "ValueError: never" in row.reason
+
+
+def test_groups_stay_large_enough_for_the_difference_of_moments_and_small_enough_for_wrong_variances(
+    everything: Run
+) -> None:
+    right, wrong = everything.row("groups", "moments"), everything.row("groups", "of_a_sample")
+    assert right.verdict is Verdict.PASSED, right.reason
+    assert right.constants == ("batch_size=256", "features=256", "num_groups=8")
+    assert wrong.verdict is Verdict.WRONG
+
+
+def test_sizes_that_get_inputs_writes_out_become_smaller(everything: Run) -> None:
+    row = everything.row("written_out", "right")
+    assert row.verdict is Verdict.PASSED and row.constants is not None and "2240=64" in row.constants, row.constants
 
 
 def test_declared_shapes_come_first(everything: Run) -> None:

@@ -109,6 +109,10 @@ class CUDAGraph:
         raise RuntimeError("inlinebench: unsupported on the CPU (run with a CUDA device): CUDA graphs")
 
 
+GRAPHS = {name: CUDAGraph for name in ("CUDAGraph", "graph", "graph_pool_handle", "make_graphed_callables")}
+"""The names of CUDA graphs in `torch.cuda` and in `torch.cuda.graphs`."""
+
+
 def _properties(_device: Any = None) -> SimpleNamespace:
     """Returns the same properties as cudaGetDeviceProperties."""
     return SimpleNamespace(
@@ -148,8 +152,7 @@ def cuda_namespace() -> dict[str, Any]:
         "Stream": Stream,
         "ExternalStream": Stream,
         "Event": Event,
-        "CUDAGraph": CUDAGraph,
-        "graph": CUDAGraph,
+        **GRAPHS,
         "stream": _nothing,
         "StreamContext": _StreamContext,
         "device": _DeviceContext,

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .cuda_namespace import cuda_namespace
+from .cuda_namespace import GRAPHS, cuda_namespace
 
 _real_device = torch.device
 _real_generator = torch.Generator
@@ -45,6 +45,8 @@ def install(allocator: Path | None = None) -> None:
     _cover_threads()
     for name, value in cuda_namespace().items():
         setattr(torch.cuda, name, value)
+    for name, value in GRAPHS.items():
+        setattr(torch.cuda.graphs, name, value)
 
 
 @contextlib.contextmanager

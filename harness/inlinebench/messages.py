@@ -75,8 +75,16 @@ class ProblemAt:
     """The dtype that floating-point inputs and weights are cast to: a key of `inlinebench.wire.arithmetic.DTYPES`."""
     alternatives: tuple[Mapping[str, Any], ...] = ()
     """Constants of a derived shape to try in turn if the reference does not run with `constants`."""
+    confirming: tuple[Mapping[str, Any], ...] = ()
+    """Constants of other shapes at which a failure at a derived shape is tried again: at the first that the reference
+    runs with."""
     oracle: bool = True
     """Whether the reference may run in float64. False to repeat an evaluation in which it took too long there."""
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether `constants` are those of a derived shape."""
+        return bool(self.alternatives or self.confirming)
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -42,6 +42,14 @@ TORCH_ERRORS = [
     "k.cuh(2): error: expression must be a pointer to a complete object type",
     f"{TORCH}/include/ATen/cuda/CUDAContext.h:9:3: error: 'hooks' was not declared in this scope",
 ]
+OWN_FUNCTIONS = [
+    "cpp_sources:4:9: error: no matching function for call to 'launch(at::Tensor&, int)'",
+    "cpp_sources:4:9: error: no matching function for call to \u2018launch(at::Tensor&, int)\u2019",
+    'cuda_sources(9): error: no instance of function template "launch" matches the argument list\n'
+    "            argument types are: (at::Tensor, int)",
+    'cuda_sources(9): error: no instance of overloaded function "launch" matches the argument list\n'
+    "            argument types are: (at::Tensor, int)",
+]
 NEEDS_FULL = [
     "auto f(at::Tensor x) { return torch::nn::functional::relu(x); }",
     "using namespace torch; auto f() { return nn::Linear(2, 3); }",
@@ -70,6 +78,14 @@ def test_an_error_of_the_author_is_reported_at_once(log: str) -> None:
 @pytest.mark.parametrize("log", TORCH_ERRORS)
 def test_an_error_about_a_name_of_the_full_headers_gets_a_second_attempt(log: str) -> None:
     assert needs_full_headers(f"{log}\nninja: build stopped: subcommand failed.", ["int f();"])
+
+
+@pytest.mark.parametrize("log", OWN_FUNCTIONS)
+def test_the_wrong_arguments_of_a_function_of_the_author_are_reported_at_once(log: str) -> None:
+    for definition in ("void launch(float* x, int n) {}", "at::Tensor& launch(float* x)", "vector<int>launch (int)"):
+        assert not needs_full_headers(log, [definition])
+    for use in ("return launch(x, 3);", "y = launch(x, 3);", "f(launch(x, 3))"):
+        assert needs_full_headers(log, [use])
 
 
 @pytest.mark.slow

@@ -62,7 +62,10 @@ def check_python() -> None:
     with torch.random.fork_rng():
         torch.rand(2, generator=torch.Generator(device="cuda").manual_seed(1))
     torch.cuda.empty_cache()
-    _raises("inlinebench: unsupported on the CPU (run with a CUDA device): CUDA graphs", torch.cuda.CUDAGraph)
+    graphs: Any = torch.cuda.graphs
+    for make in (torch.cuda.CUDAGraph, graphs.CUDAGraph, lambda: graphs.graph(None), torch.cuda.graph_pool_handle,
+                 lambda: graphs.make_graphed_callables(torch.nn.Linear(2, 2), (x,))):
+        _raises("inlinebench: unsupported on the CPU (run with a CUDA device): CUDA graphs", make)
     assert repr(x).startswith("tensor(") and torch.isnan(torch.empty(5, device="cuda")).all()
 
 

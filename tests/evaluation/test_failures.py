@@ -40,6 +40,9 @@ FAILS = BuildOutcome(None, "cuda_sources:3:1: error: no\n    3 | no")
 UNSUPPORTED = BuildOutcome(None, "inline PTX `cp.async` (line 3): cannot run on the CPU", unsupported=True)
 
 
+TOO_LONG = BuildOutcome(None, "the build took longer than 600 s", timed_out=True)
+
+
 def preferred(verdict: Verdict, reason: str, *builds: BuildOutcome) -> tuple[Verdict, str]:
     candidate = SimpleNamespace(builds=list(builds))
     found = _prefer_build_failure(Failed(verdict, reason), candidate, None)  # type: ignore[arg-type]
@@ -48,6 +51,10 @@ def preferred(verdict: Verdict, reason: str, *builds: BuildOutcome) -> tuple[Ver
 
 def test_a_solution_without_a_kernel_of_its_own_because_its_source_cannot_run_here_is_skipped() -> None:
     assert preferred(Verdict.NO_OWN_KERNEL, NONE_OF_ITS_OWN, UNSUPPORTED) == (Verdict.SKIPPED, UNSUPPORTED.reason)
+
+
+def test_a_solution_that_hides_a_build_that_took_too_long_has_timed_out() -> None:
+    assert preferred(Verdict.NO_OWN_KERNEL, NONE_OF_ITS_OWN, TOO_LONG) == (Verdict.TIMED_OUT, TOO_LONG.reason)
 
 
 def test_a_solution_that_hides_its_failed_build_fails_with_the_compilers_error() -> None:

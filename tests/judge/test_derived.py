@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from inlinebench.judge.derived import at_derived, last_of, smaller_ones
+from inlinebench.judge.derived import at_derived, confirmed, last_of, smaller_ones
 from inlinebench.problem.probe.records import CannotRun
 from inlinebench.records.result import Verdict
 
@@ -25,6 +27,22 @@ def test_only_failures_that_sizes_may_cause_name_the_shape(verdict: Verdict, nam
 def test_a_result_of_the_file_as_written_is_unchanged() -> None:
     assert at_derived(result(verdict=Verdict.WRONG), {}) == result(verdict=Verdict.WRONG)
     assert at_derived(result(), {"N": 4}).reason == ""
+
+
+def test_a_solution_passes_if_it_does_with_sizes_near_those_of_the_file_and_a_note_says_what_failed() -> None:
+    failed = at_derived(result(verdict=Verdict.WRONG, shape="derived"), {"N": 4})
+    passed = at_derived(result(shape="derived"), {"N": 512})
+    found = confirmed(failed, passed)
+    assert found.verdict is Verdict.PASSED and found.constants == ("N=512",) and found.check is not None
+    assert found.check.notes[-1] == "wrong with smaller sizes: at the derived shape N=4: because"
+
+
+@pytest.mark.parametrize(("verdict", "said"), [
+    (Verdict.WRONG, "; also wrong at N=512"), (Verdict.CRASHED, "; also crashed at N=512"), (Verdict.SKIPPED, "")])
+def test_a_failure_stays_one_and_says_what_happened_with_other_sizes(verdict: Verdict, said: str) -> None:
+    failed = at_derived(replace(result(verdict=Verdict.WRONG, shape="derived"), reason="first\nsecond"), {"N": 4})
+    found = confirmed(failed, at_derived(result(verdict=verdict, shape="derived"), {"N": 512}))
+    assert found == replace(failed, reason=f"at the derived shape N=4: first{said}\nsecond")
 
 
 def test_after_a_limit_only_smaller_shapes_are_tried() -> None:

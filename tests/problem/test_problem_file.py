@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
+from inlinebench.problem import problem_file
 from inlinebench.problem.problem_file import ProblemError, construct, init_inputs, inputs, load, second_model, source_at
+
+from ..running import ROOT
 
 Write = Callable[[str], Path]
 
@@ -51,6 +56,17 @@ def test_constants_that_are_computed_from_a_replaced_one_change_as_well(write: W
     module = load(path, constants={"N": 10})
     assert (module.N, module.TWICE) == (10, 20)
     assert load(path).N == 4
+
+
+def test_a_number_is_replaced_in_both_functions_where_it_is_a_size(write: Write) -> None:
+    text = TAIL.replace("[torch.rand(2, 3)]", "[torch.rand((2, 1 + 2)) * 3, range(3), torch.rand(4, 5)[:3]]")
+    path = write(text)
+    module = load(path, constants={"3": 7})
+    assert module.get_init_inputs() == [7] and inspect.signature(module.Model).parameters["size"].default == 3
+    scaled, numbers, rows = module.get_inputs()
+    assert scaled.shape == (2, 7) and scaled.max() > 1 and len(numbers) == 3 and rows.shape == (3, 5)
+    copied = write(source_at(path, "full", {"3": 7}))
+    assert load(copied).get_inputs()[0].shape == (2, 7)
 
 
 @pytest.mark.parametrize("statement", ["N: int = 4", "M, N = 1, 4", "(M, (N, K)) = (1, (4, 2))", "M = N = 4",
@@ -193,3 +209,17 @@ generator = torch.Generator()
     for function in functions:
         result = result + function(torch.ones(1, 3))
     assert torch.isfinite(result).all()
+
+
+def test_a_missing_package_of_the_zoo_names_the_command(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(f"import not_installed{TAIL}")
+    monkeypatch.setattr(problem_file, "ZOO", ("not_installed",))
+    with pytest.raises(problem_file.PackageMissing, match=r"\(pip install not_installed\) to evaluate it"):
+        load(path)
+    with pytest.raises(problem_file.PackageMissing, match="install the package other to evaluate it"):
+        load(write(f"import other{TAIL}"))
+
+
+def test_the_extra_installs_the_packages_of_the_zoo() -> None:
+    extra = re.search(r"^zoo = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert extra is not None and tuple(re.findall(r'"(\w+)', extra[1])) == problem_file.ZOO

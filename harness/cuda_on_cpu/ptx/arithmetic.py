@@ -144,10 +144,15 @@ def funnel_shift(op: Operation) -> str:
 
 @translates("lop3")
 def lookup(op: Operation) -> str:
-    """Any function of three bits, given as a table."""
+    """Any function of three bits, given as a table. Optionally also whether the result is not 0, and a predicate."""
+    combine = op.pick("and", "or")
     op.type("b32")
-    op.finish(5)
-    return op.put(op.operands[0], f"{SPACE}lop3({op.values('b32')})")
+    op.finish(6 if combine else 5)
+    first, second = op.destinations()
+    result = f"const std::uint32_t bits = {SPACE}lop3({op.values('b32', op.operands[1:5])}); {op.put(first, 'bits')}"
+    if not combine:
+        return result
+    return f"{result} {op.put(second, f'bool((bits != 0) {_SIGNS[combine]} {op.predicate(op.operands[5])})')}"
 
 
 @translates("prmt")

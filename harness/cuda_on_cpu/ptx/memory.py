@@ -8,7 +8,7 @@ from .operation import SPACE, TYPES, Operation, fence, flags, translates
 from .syntax import Immediate, Name, Operand
 
 _SHARED = ("shared", "shared::cta")
-_SPACES = (*_SHARED, "global", "const")
+_SPACES = (*_SHARED, "global", "const", "local")
 _CACHES = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc")
 _HINT = "L2::cache_hint"
 _LEVELS = re.compile(r"L1::(evict_\w+|no_allocate)|L2::(evict_\w+|64B|128B|256B)")
@@ -49,7 +49,10 @@ def _vector(op: Operation, ordering: str, register: int) -> tuple[str, str, str,
     `ordering` is the word for an access that orders others. Returns the statement of the fence that it needs, the
     function that checks the address, the template's parameters, the type, and the registers.
     """
+    mapped = op.flag("mmio")
     order = op.pick(ordering, "relaxed", "volatile", "weak")
+    if mapped and order != "relaxed":
+        raise op.unknown()
     block = op.block_scope()
     strength = "weak" if order in ("", "weak") else "block" if block else "device"
     hints = _drop_hints(op)
@@ -94,16 +97,29 @@ def atomic(op: Operation) -> str:
     return " ".join([*before, start, *steps, *after])
 
 
-@translates("prefetch", "prefetchu", "createpolicy")
+@translates("prefetch", "prefetchu", "applypriority")
 def hint(op: Operation) -> str:
-    """Hints, which have no effect. A cache policy is 0."""
-    if op.name == "createpolicy":
-        op.words = [word for word in op.words if not re.fullmatch(r"fractional|L2::evict_\w+|b64", word)]
-        op.finish(2, 3)
-        return op.put(op.operands[0], "std::uint64_t{0}")
-    op.drop("global", "L1", "L2", "L2::evict_last", "L2::evict_normal")
-    op.finish(1)
+    """Hints, which have no effect."""
+    op.drop("global", "local", "const", "param")
+    op.choose("tensormap", "L1", "L2", "L2::evict_last", "L2::evict_normal")
+    op.finish(2 if op.name == "applypriority" else 1)
     return ""
+
+
+@translates("createpolicy")
+def create_policy(op: Operation) -> str:
+    """Cache policies, which have no effect. They are 0."""
+    kind = op.choose("fractional", "range", "cvt")
+    op.choose("b64")
+    if kind == "cvt":
+        op.choose("L2")
+        op.finish(2)
+    else:
+        op.choose("L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged")
+        op.pick("L2::evict_first", "L2::evict_unchanged")
+        op.drop("global")
+        op.finish(*((1, 2) if kind == "fractional" else (4,)))  # without a fraction it is 1
+    return op.put(op.operands[0], "std::uint64_t{0}")
 
 
 @translates("cp")

@@ -135,8 +135,9 @@ def mbarrier(op: Operation) -> str:
     name = op.choose("init", "inval", "arrive", "expect_tx", "complete_tx", "arrive_drop", "test_wait", "try_wait")
     if name == "arrive":
         name += "_expect" if op.flag("expect_tx") else ""
+        op.drop("noComplete")  # it promises that the phase does not end
     parity, relaxed = op.flag("parity"), op.flag("relaxed")
-    op.drop("release", "acquire", "cta", *_SHARED)
+    op.drop("release", "acquire", "cta", "cluster", *_SHARED)
     if name not in ("expect_tx", "complete_tx"):
         op.choose("b64")
     op.drop("b64")

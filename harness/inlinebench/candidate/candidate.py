@@ -9,6 +9,7 @@ import base64
 import gc
 import pickle
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 import torch
 
 from inlinebench.candidate import load_inline, solution, weights
+from inlinebench.candidate.absent_triton import absent_triton
 from inlinebench.candidate.calls import Caller, CallForm, OutputMismatch
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import for_build
@@ -33,6 +35,7 @@ from inlinebench.timing.trace import Activity, Traced
 from inlinebench.wire.arena import BufferSet, TensorSpec
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
 from inlinebench.wire.channel import Channel, ChannelClosed
+from inlinebench.wire.lacking_triton import lacks_triton
 from inlinebench.wire.locations import Places
 
 Value = TypeVar("Value")
@@ -93,9 +96,11 @@ class Candidate:
             return self._failed(solution.failure(error, "exception", self._path), error)
 
     def _failed(self, unusable: solution.UnusableSolution, error: Exception) -> dict[str, Any]:
-        """Returns the reply for a failure, with the author's paths. It says so if the sandbox refused something."""
+        """Returns the reply for a failure, with the author's paths. It begins with what load_inline did not accept, and
+        ends with what the sandbox refused."""
         refused = refusal.describe(error, self._policy)
-        message = self._files.by_author("; ".join(filter(None, (str(unusable), refused))))
+        earlier = [each for each in load_inline.refused[:1] if each not in str(unusable)]
+        message = self._files.by_author("; ".join(filter(None, (*earlier, str(unusable), refused))))
         return {"op": "failed", "kind": unusable.kind, "message": message[:LONGEST_MESSAGE]}
 
     def _prebuild(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -112,7 +117,8 @@ class Candidate:
             emulation.install(Path(request["runtime_libraries"]["allocator"]))
         load_inline.install(self._build)
         arguments, named = _unpack(request["init"])
-        kind = solution.import_class(self._path, request["class_name"])
+        with absent_triton() if lacks_triton(self._path) else nullcontext():
+            kind = solution.import_class(self._path, request["class_name"])
         return solution.construct(kind, self._path, arguments, named, request["seed"])
 
     def _start(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,8 @@ T = TypeVar("T")
 BuildLibrary = Callable[[dict[str, Any]], str]
 """Takes the fields of a build request and returns the path of the library. Raises RuntimeError if the build fails."""
 
+refused: list[str] = []
+"""What was wrong with the arguments of calls that were not accepted. A solution may have caught the exceptions."""
 CUDA_SUFFIXES = (".cu", ".cuh")
 """Files with other suffixes are C++."""
 
@@ -40,7 +42,7 @@ class _Loader:
     """Binds arguments to the original's signature, so that positions, names and defaults are PyTorch's."""
 
     def __init__(self, build: BuildLibrary, original: Callable[..., Any]) -> None:
-        self._build, self._signature = build, inspect.signature(original)
+        self._build, self._name, self._signature = build, original.__name__, inspect.signature(original)
         self._versions: dict[str, list[str]] = {}
 
     def _numbered(self, name: str, facts: str) -> str:
@@ -76,7 +78,11 @@ class _Loader:
         return self._load({**given, "no_implicit_headers": True}, cpp, cuda, functions=None)
 
     def _bind(self, arguments: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
-        bound = self._signature.bind(*arguments, **named)
+        try:
+            bound = self._signature.bind(*arguments, **named)
+        except TypeError as error:
+            refused.append(f"{self._name}() {error}")
+            raise TypeError(refused[-1]) from None
         bound.apply_defaults()
         return dict(bound.arguments)
 

@@ -86,10 +86,12 @@ def failure(error: Exception, kind: str, path: Path) -> UnusableSolution:
     if isinstance(error, SyntaxError) and error.filename == str(path):
         where, text = f" ({path.name}, line {error.lineno})", error.msg
     first = _signatures(text) or text.strip().partition("\n")[0]
+    if isinstance(error, AssertionError) and not first and frames:
+        first = frames[-1].line or ""
     if isinstance(error, NotLinked):
         return UnusableSolution("not_linked", f"{first}{where}")
     kind = "out_of_memory" if is_out_of_memory(error) else kind
-    return UnusableSolution(kind, f"{type(error).__name__}: {first}{where}{_advice(error, path)}")
+    return UnusableSolution(kind, f"{type(error).__name__}{first and ': '}{first}{where}{_advice(error, path)}")
 
 
 def _advice(error: Exception, path: Path) -> str:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from inlinebench.problem.probe.records import CannotRun
-from inlinebench.records.derived_shape import is_no_larger
-from inlinebench.records.result import Result
+from inlinebench.problem.shapes.constants import is_no_larger
+from inlinebench.records.result import Result, Verdict
+
+NEW_LINE = "\n"
 
 
 def smaller_ones(shapes: Iterable[Mapping[str, Any]], limit: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -36,3 +38,15 @@ def at_derived(result: Result, constants: Mapping[str, Any]) -> Result:
     if not found.failed_derived:
         return found
     return replace(found, reason=f"at the derived shape {', '.join(named)}: {result.reason}")
+
+
+def confirmed(failed: Result, nearer: Result) -> Result:
+    """Returns the result that counts of a failure at a derived shape and of what the same solution did with sizes that
+    are nearer to those of the file. It passes if it passed with these."""
+    if nearer.verdict is Verdict.PASSED and nearer.check is not None:
+        note = f"{failed.verdict} with smaller sizes: {failed.reason.partition(NEW_LINE)[0]}"
+        return replace(nearer, check=replace(nearer.check, notes=(*nearer.check.notes, note)))
+    if not nearer.failed_derived or nearer.constants is None:
+        return failed
+    first, end, others = failed.reason.partition(NEW_LINE)
+    return replace(failed, reason=f"{first}; also {nearer.verdict} at {', '.join(nearer.constants)}{end}{others}")

@@ -19,10 +19,10 @@ from inlinebench.devices.registry import of, resolve
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.evaluation import evaluate
-from inlinebench.judge.derived import at_derived
+from inlinebench.judge.derived import at_derived, confirmed
 from inlinebench.judge.device_context import DeviceContext
 from inlinebench.judge.problem_cache import ProblemCache
-from inlinebench.judge.triton import LACKS_TRITON, lacks_triton
+from inlinebench.judge.skips import skipped
 from inlinebench.messages import (
     Done,
     Evaluate,
@@ -41,11 +41,13 @@ from inlinebench.problem.memory import describe_shortage
 from inlinebench.problem.probe.process import ProbeProcess
 from inlinebench.problem.probe.records import CannotRun
 from inlinebench.problem.problem_file import ProblemError
+from inlinebench.problem.workload import Workload
 from inlinebench.process.launcher import Launcher
 from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
 from inlinebench.records.result import Environment, Result, Verdict
 from inlinebench.version import __version__
 from inlinebench.wire.arithmetic import exact_arithmetic
+from inlinebench.wire.lacking_triton import LACKS_TRITON, lacks_triton
 
 PROGRESS_EVERY_S = 0.1
 """The interval between progress messages of the same step, in seconds."""
@@ -108,7 +110,7 @@ class Judge:
             return result, not is_sticky(error)
 
     def _judge(self, job: Evaluate) -> Result:
-        if job.solution is not None and lacks_triton(job.solution):
+        if job.solution is not None and lacks_triton(job.solution, without_cuda=True):
             return self._result(job, Verdict.SKIPPED, LACKS_TRITON)
         if self._runtime_libraries is None:
             self._runtime_libraries = self._start(job)
@@ -126,11 +128,28 @@ class Judge:
         if isinstance(prepared, CannotRun):
             verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
             return self._result(job, verdict, prepared.reason)
-        attempt = evaluate(prepared, job, self._tools(self._runtime_libraries))
-        failure = attempt.failure
+        result = self._evaluated(job, prepared, self._runtime_libraries)
+        return self._confirmed(job, result, self._runtime_libraries) if result.failed_derived else result
+
+    def _evaluated(self, job: Evaluate, prepared: Workload, libraries: RuntimeLibraries) -> Result:
+        attempt = evaluate(prepared, job, self._tools(libraries))
+        failure = attempt.failure = skipped(attempt.failure, job.solution)
         result = self._result(job, failure.verdict if failure else Verdict.PASSED, failure.reason if failure else "",
                               log=attempt.log or None, attempt=attempt)
-        return at_derived(result, prepared.problem.constants) if job.problem.alternatives else result
+        return at_derived(result, prepared.problem.constants) if job.problem.is_derived else result
+
+    def _confirmed(self, job: Evaluate, failed: Result, libraries: RuntimeLibraries) -> Result:
+        """Tries a solution that failed at a derived shape again, with sizes nearer to those of the file."""
+        if not job.problem.confirming or failed.verdict is Verdict.REJECTED:
+            return failed
+        first, *others = job.problem.confirming
+        nearer = replace(job, problem=replace(job.problem, constants=first, alternatives=tuple(others)))
+        try:
+            prepared = self._problems.prepare(nearer.problem)
+        except (ProblemError, torch.OutOfMemoryError, MemoryError):
+            return failed
+        return failed if isinstance(prepared, CannotRun) else confirmed(
+            failed, self._evaluated(nearer, prepared, libraries))
 
     def _tools(self, libraries: RuntimeLibraries) -> Tools:
         context = self._context

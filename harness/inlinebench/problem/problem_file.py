@@ -17,12 +17,15 @@ from torch.nn.parameter import is_lazy
 
 from inlinebench.messages import CONSTRUCTION_SEED, ProblemAt
 from inlinebench.problem import own_code
+from inlinebench.problem.shapes import literals
 from inlinebench.records.catalog import FULL, assigned_names, describe_syntax_error
 from inlinebench.wire.arithmetic import cast, seed_all
 from inlinebench.wire.tree import flatten, unflatten
 
 _PRECISION = "__precision__"
 """The name in a problem's module that holds the precision that `inputs` and `construct` cast to."""
+ZOO = ("einops",)
+"""The packages of the extra `zoo`, which problems of KernelBench import."""
 NEEDED = ("Model", "get_inputs", "get_init_inputs")
 """The names that a problem file must define."""
 
@@ -47,7 +50,8 @@ def load(path: Path, shape: str = FULL, constants: Mapping[str, Any] | None = No
     """Loads a problem file with the constants of a shape, and with `constants`, in place of the file's own.
 
     After each assignment to a replaced constant, an assignment of the new value is inserted. Then the file is executed,
-    so everything that is computed from the constant uses the new value. Raises ProblemError.
+    so everything that is computed from the constant uses the new value. A constant that is named by a number replaces
+    that number in `get_inputs` and `get_init_inputs` (`inlinebench.problem.shapes.literals`). Raises ProblemError.
     """
     module = _execute(path, _tree_at(path, shape, constants or {}))
     missing = [name for name in NEEDED if not hasattr(module, name)]
@@ -201,8 +205,9 @@ def _shape_constants(path: Path, tree: ast.Module, shape: str) -> dict[str, Any]
 
 
 def _replace(path: Path, tree: ast.Module, constants: Mapping[str, Any]) -> ast.Module:
+    tree = literals.replace(tree, constants)
     body: list[ast.stmt] = []
-    found = set()
+    found = set(filter(str.isdecimal, constants))
     for statement in tree.body:
         body.append(statement)
         for name in dict.fromkeys(assigned_names(statement)):
@@ -231,7 +236,8 @@ def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
         if isinstance(error, ImportError) and _is_beside(path, error):
             raise ProblemError(f"{text}; a problem is a single file: copy what it imports into it") from error
         if isinstance(error, ModuleNotFoundError) and (package := _missing_package(error)):
-            raise PackageMissing(f"{text}; install the package {package} to evaluate it") from error
+            how = f" (pip install {package})" if package in ZOO else ""
+            raise PackageMissing(f"{text}; install the package {package}{how} to evaluate it") from error
         raise ProblemError(text) from error
     return module
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from inlinebench.records import derived_shape
+from inlinebench.problem.shapes.derive import Derived, derive
 from inlinebench.records.errors import UsageError
 from inlinebench.records.natural_sort import natural
 from inlinebench.records.random_draws import random_draws
@@ -45,8 +45,10 @@ class Problem:
     constants: tuple[str, ...] = ()
     """Names of the module-level constants."""
     derived: tuple[Mapping[str, Any], ...] = ()
-    """Constants of derived shapes, to be tried in turn; see `inlinebench.records.derived_shape`. Empty for a problem
+    """Constants of derived shapes, to be tried in turn; see `inlinebench.problem.shapes.derive`. Empty for a problem
     that declares shapes, or is small."""
+    confirming: tuple[Mapping[str, Any], ...] = ()
+    """Constants of shapes at which a failure at a derived shape is tried again."""
     level: int | None = None
     """`LEVEL` (1: a single operator, 2: a fusion, 3: a block), or else the number of the folder `level1`."""
     tags: tuple[str, ...] = ()
@@ -176,9 +178,10 @@ def read_problem(path: Path) -> Problem:
         return Problem(path.stem, path, error=f"{path}, {error}")
     constants = tuple(name for name in assigned if name not in ABOUT)
     level, tags = _literal(assigned.get("LEVEL")), _literal(assigned.get("TAGS"))
+    small = Derived() if shapes else derive(tree)
     return Problem(
         name=path.stem, path=path, shapes=shapes, constants=constants,
-        derived=() if shapes else derived_shape.derive(tree),
+        derived=small.shapes, confirming=small.confirming,
         level=level if isinstance(level, int) else _level_of_folder(path),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),
         draws=random_draws(tree),

@@ -175,7 +175,7 @@ def problem_at(problem: Problem, shape: str, options: Options) -> ProblemAt:
     """Returns a problem at one of its shapes, with the precision and the constants of the options."""
     path, precision = problem.path.resolve(), options.precision
     if shape == DERIVED and problem.derived:
-        return ProblemAt(path, FULL, problem.derived[0], precision, problem.derived[1:])
+        return ProblemAt(path, FULL, problem.derived[0], precision, problem.derived[1:], problem.confirming)
     return ProblemAt(path, shape, _replaced(problem, options), precision)
 
 

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from inlinebench.candidate.calls import Caller
-from inlinebench.wire.locations import Places
 from inlinebench.wire.arena import view
+from inlinebench.wire.locations import Places
 from tests.cheats.holding import report_a_share
 from tests.cheats.shared import kernels
 

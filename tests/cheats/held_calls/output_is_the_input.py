@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from inlinebench.candidate.calls import Caller
-from inlinebench.devices.cuda.device_memory import Location, Places
+from inlinebench.wire.locations import Location, Places
 from tests.cheats.holding import in_held_call
 from tests.cheats.shared import kernels
 

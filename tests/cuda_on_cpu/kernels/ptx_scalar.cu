@@ -41,6 +41,8 @@ WORDS(ptx_logic, asm("and.b32 %0, %1, %2; xor.b32 %0, %0, %3; not.b32 %0, %0; or
                      : "=&r"(r) : "r"(a), "r"(b), "r"(c)))
 WORDS(ptx_lop3, asm("lop3.b32 %0, %1, %2, %3, 0xe8;" : "=r"(r) : "r"(a), "r"(b), "r"(c)))
 WORDS(ptx_lop3_constant, asm("lop3.b32 %0, %1, %2, %3, %4;" : "=r"(r) : "r"(a), "r"(b), "r"(c), "n"((0xf0 & 0xcc) | 0xaa)))
+WORDS(ptx_lop3_predicate, asm("{.reg .pred p, q; setp.lt.u32 q, %1, %2; lop3.and.b32 %0|p, %1, %2, %3, 0x80, q; @p mov.u32 %0, 7;}"
+                              : "=&r"(r) : "r"(a), "r"(b), "r"(c)))
 WORDS(ptx_prmt, asm("prmt.b32 %0, %1, %2, 0x9250;" : "=r"(r) : "r"(a), "r"(b)))
 WORDS(ptx_funnel_left, asm("shf.l.wrap.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c)))
 WORDS(ptx_funnel_right, asm("shf.r.clamp.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c & 63)))

@@ -23,6 +23,8 @@ _UNNAMED = re.compile("class or namespace name|expected (?:template|class|type)-
 _FULL = re.compile(rf"\b(?:at|c10|torch|thrust|std)(?:::|{_Q})|{_Q}(?:D?CHECK|V?LOG|(?:C10|TORCH|RECORD|CAFFE)_)")
 """Names of which the full headers declare more: those in namespaces, and macros."""
 _USING = re.compile(r"\busing\s+namespace\s+(?:at|c10|torch|std)\b")
+_OVERLOADED = re.compile(rf"(?:call to|function(?: template)?) {_Q}(\w+)[({_Q[1:-1]}]")
+"""An error about the arguments of a function, with its name."""
 _DETAILS = 2
 """Lines below an error in which nvcc gives the types of operands and arguments."""
 
@@ -43,6 +45,14 @@ def _may_lack_headers(line: str, details: str, source: str) -> bool:
         return True
     if not _LOOKUP.search(text) or ("at::Tensor" in text and "no member" in text):  # both declare all of at::Tensor
         return False
+    overloaded = _OVERLOADED.search(text)
+    if overloaded and _defines(source, overloaded[1]):  # of the author's own, whatever the types of the arguments are
+        return False
     called = [name for name in re.findall(rf"{_Q}(\w+){_Q}", text) if re.search(rf"\b{name}\s*\(", source)]
     operators = [name for name in called if (torch.include_dirs[0] / "ATen" / "ops" / f"{name}.h").is_file()]
     return bool(_FULL.search(details) or _USING.search(source) or operators)
+
+
+def _defines(source: str, name: str) -> bool:
+    """Whether a source declares a function, rather than only calling it: `float name(` or `Tensor& name(`."""
+    return re.search(rf"(?:\b(?!return\b|else\b|throw\b)\w+\s|[>*&]\s*){name}\s*\(", source) is not None
