@@ -104,3 +104,20 @@ def test_a_race_that_only_the_readers_fence_would_end_is_a_note(name: str, build
 def test_a_race_that_lacks_the_writers_fence_is_wrong(name: str, build_folder: Path) -> None:
     found = _findings(_FOLDER / "passed_fences.cu", name, build_folder)
     assert any(not message.startswith("note") for message in found)
+
+
+@pytest.mark.parametrize("name", ["equal_tiles", "equal_flag", "equal_tree"])
+def test_a_missing_barrier_is_wrong_where_the_bytes_are_equal(name: str, build_folder: Path) -> None:
+    found = _findings(_FOLDER / "grades.cu", name, build_folder)
+    assert found and not any(message.startswith("note") for message in found)
+
+
+def test_one_value_that_all_threads_write_and_use_is_a_note(build_folder: Path) -> None:
+    found = _findings(_FOLDER / "grades.cu", "own_value", build_folder)
+    assert all(message.startswith("note") for message in found)
+
+
+def test_an_access_out_of_bounds_names_the_array(build_folder: Path) -> None:
+    (first, _) = _findings(_FOLDER / "bounds.cu", "write_past", build_folder)
+    assert "thread (37, 0, 0) at bounds.cu:" in first
+    assert first.endswith(": a write 0 bytes past the end of `out` (global), which has 148 bytes")

@@ -37,12 +37,24 @@ bool filters_an_update(const Access& read, const Access& update) {
   return read.kind == Kind::read && update.kind == Kind::update && !update.accumulates;
 }
 
+// Only a barrier can order such a pair in shared memory, so bytes that happen to be equal do not excuse it.
+bool lacks_barrier(const Access& a, const Access& b) {
+  return (a.kind == Kind::read && b.kind == Kind::write) || (a.kind == Kind::write && b.kind == Kind::read);
+}
+
+// Whether a thread read what it wrote itself, as where all threads write one value and use it.
+bool reads_own_write(const Access& read, const Cell& cell) {
+  return read.kind == Kind::read && cell.write.pc && cell.write.warp == read.warp && cell.write.lanes == read.lanes &&
+         cell.write.epoch == read.epoch;
+}
+
 }  // namespace
 
-Memory memory_at(std::uintptr_t address) {
+Region region_at(std::uintptr_t address) {
   auto* byte = reinterpret_cast<const char*>(address);
-  if (Worker::existing()->in_shared(byte)) return Memory::shared;
-  return find_allocation(byte).bytes || in_instrumented_module(address) ? Memory::global : Memory::ignored;
+  if (Worker::existing()->in_shared(byte)) return {Memory::shared, {}};
+  Extent array = find_allocation(byte);
+  return {array.data || in_instrumented_module(address) ? Memory::global : Memory::ignored, array};
 }
 
 RaceDetector& RaceDetector::instance() {
@@ -81,11 +93,25 @@ void RaceDetector::access(ThreadClock& thread, const void* data, std::size_t byt
   access.lanes = 1u << thread.lane();
   access.epoch = thread.block->epoch;
   access.time = thread.time;
+  if (!check_bounds(thread, static_cast<const char*>(data), bytes, access)) return;
   if (access.kind == Kind::update || access.kind == Kind::atomic_read)
     published_.load(thread, address, access.kind, access.block_scope);
   for_each_cell(data, bytes, [&](Page& page, Cell& cell, std::uintptr_t at) { check(thread, page, cell, at, access); });
   if (access.kind == Kind::update || access.kind == Kind::atomic_write)
     published_.store(thread, address, access.kind, access.block_scope);
+}
+
+bool RaceDetector::check_bounds(ThreadClock& thread, const char* data, std::size_t bytes, const Access& access) {
+  const Page& page = shadow_.page(reinterpret_cast<std::uintptr_t>(data), region_at);
+  if (page.memory == Memory::ignored) return true;
+  const Worker& worker = *Worker::existing();
+  Extent array = page.memory == Memory::shared ? worker.shared_array(data) : page.array;
+  if (!array.data || array.holds(data, bytes)) return true;
+  Finding finding;
+  finding.second = {access.pc, access.kind, thread.block->number, thread.number, access.in_flight != 0};
+  finding.outside = worker.describe_outside(array.holds(data, 1) ? array.data + array.bytes : data, array);
+  add(std::move(finding));
+  return false;
 }
 
 void RaceDetector::check(ThreadClock& thread, Page& page, Cell& cell, std::uintptr_t address, const Access& access) {
@@ -114,7 +140,7 @@ void RaceDetector::check(ThreadClock& thread, Page& page, Cell& cell, std::uintp
   if (reads && !is_written(cell)) check_initialised(thread, page, address, access);
 
   bool raced = cell.write.pc && (cell.write.in_flight || !thread.knows(cell.write));
-  if (raced) report(thread, cell.write, access, address, page, cell.before);
+  if (raced) report(thread, cell.write, access, address, page, cell);
   bool knows_newest = knows_newest_update(thread, cell);
   for (std::uint32_t index = cell.others; index; index = shadow_.node(index).next) {
     const Access other = shadow_.node(index).access;
@@ -122,7 +148,7 @@ void RaceDetector::check(ThreadClock& thread, Page& page, Cell& cell, std::uintp
     bool scopes = (access.block_scope || other.block_scope) && (writes(access.kind) || writes(other.kind)) &&
                   other.warp - thread.block->first_warp >= thread.block->warps;
     if ((scopes || conflict(other.kind, access.kind)) && (other.in_flight || !thread.knows(other)))
-      report(thread, other, access, address, page, 0);
+      report(thread, other, access, address, page, cell);
   }
   if (access.kind != Kind::write) return remember(thread, cell, access);
   shadow_.release(cell.others);
@@ -209,7 +235,7 @@ void RaceDetector::remember(ThreadClock& thread, Cell& cell, const Access& acces
 }
 
 void RaceDetector::report(ThreadClock& thread, const Access& first, const Access& second, std::uintptr_t address,
-                          const Page& page, std::uint32_t before) {
+                          const Page& page, const Cell& cell) {
   std::uint32_t lanes = first.lanes;
   while (lanes & (lanes - 1) && !first.in_flight && thread.knows_lane(first, static_cast<std::uint32_t>(__builtin_ctz(lanes))))
     lanes &= lanes - 1;
@@ -226,7 +252,8 @@ void RaceDetector::report(ThreadClock& thread, const Access& first, const Access
   bool decided_later = !copies && second.kind == Kind::write && !(is_atomic(first.kind) && writes(first.kind));
   std::uint32_t now = bytes_at(address, bytes), mask = bytes == 4 ? ~0u : (1u << 8 * bytes) - 1;
   finding.unfenced = !first.in_flight && thread.lacks_only_a_fence(first);
-  finding.changes = !decided_later && !(first.kind == Kind::write && !writes(second.kind) && now == (before & mask));
+  finding.changes = !decided_later && !(first.kind == Kind::write && !writes(second.kind) && now == (cell.before & mask));
+  if (page.memory == Memory::shared && lacks_barrier(first, second) && !reads_own_write(first, cell)) finding.changes = true;
   // The data of copies arrive later, or have arrived.
   if (copies) finding.changes = second.replaces;
   if (first.in_flight && first.replaces) finding.changes = true;

@@ -24,7 +24,7 @@
 
 namespace cuda_on_cpu {
 
-// A race, or a read of what nobody wrote, at a pair of places in the source.
+// A race, a read of what nobody wrote, or an access out of bounds, at a pair of places in the source.
 struct Finding {
   struct Side {
     std::uint64_t pc;
@@ -33,7 +33,7 @@ struct Finding {
     bool copies;  // asynchronously
     bool is_like(const Side& other) const { return pc == other.pc && kind == other.kind; }
   };
-  Side first, second;  // an uninitialised read has no first one
+  Side first, second;  // only a race has a first one
   std::string memory;  // "`out` (global)"
   bool changes;        // whether other bytes were written, or a result can change
   bool filters;        // a plain read against an update that has no effect when it is repeated, such as atomicMax
@@ -43,8 +43,9 @@ struct Finding {
   bool unfenced = false;
 
   bool in_flight = false;  // whether the first one is a copy that was not waited for
+  std::string outside;     // where an access lies that is out of bounds
 
-  int grade() const { return unfenced ? 0 : changes ? 2 : 1; }
+  int grade() const { return unfenced ? 0 : changes || !outside.empty() ? 2 : 1; }
 };
 
 class RaceDetector {
@@ -81,13 +82,15 @@ class RaceDetector {
   // Calls `visit(page, cell, address)` for each granule of memory that is looked at.
   template <class Visit>
   void for_each_cell(const void* data, std::size_t bytes, Visit visit);
+  // Whether it lies in one array, or in memory that has no known arrays.
+  bool check_bounds(ThreadClock& thread, const char* data, std::size_t bytes, const Access& access);
   void check(ThreadClock& thread, Page& page, Cell& cell, std::uintptr_t address, const Access& access);
   bool is_written(const Cell& cell);
   bool knows_newest_update(const ThreadClock& thread, const Cell& cell);
   void check_initialised(ThreadClock& thread, const Page& page, std::uintptr_t address, const Access& access);
   void remember(ThreadClock& thread, Cell& cell, const Access& access);
   void report(ThreadClock& thread, const Access& first, const Access& second, std::uintptr_t address, const Page& page,
-              std::uint32_t before);
+              const Cell& cell);
   void settle();
   std::size_t add(Finding finding);
   std::string describe(const Finding& finding, const std::string& first, const std::string& second) const;
@@ -107,13 +110,13 @@ class RaceDetector {
   std::string notes_;
 };
 
-Memory memory_at(std::uintptr_t address);
+Region region_at(std::uintptr_t address);
 
 template <class Visit>
 void RaceDetector::for_each_cell(const void* data, std::size_t bytes, Visit visit) {
   auto address = reinterpret_cast<std::uintptr_t>(data);
   while (bytes) {
-    Page& page = shadow_.page(address, memory_at);
+    Page& page = shadow_.page(address, region_at);
     std::size_t inside = std::min<std::size_t>(bytes, page_bytes - address % page_bytes);
     if (page.memory != Memory::ignored) {
       auto aligned = static_cast<unsigned>(__builtin_ctzll(address | inside | 4));
@@ -142,6 +145,7 @@ Moment race_now(std::uint32_t thread);
 void add_instrumented_module(const void* code);
 bool in_instrumented_module(std::uintptr_t address);
 
+constexpr const char* unknown_line = "an unknown line";
 // "kernel.cu:41" for each return address, by addr2line; the innermost line that is not in the headers of this package.
 std::vector<std::string> source_lines(const std::vector<std::uint64_t>& pcs);
 

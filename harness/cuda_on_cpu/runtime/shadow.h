@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "memory.h"
+
 namespace cuda_on_cpu {
 
 enum class Kind : std::uint8_t { read, write, atomic_read, atomic_write, update };  // update: reads and writes atomically
@@ -46,12 +48,18 @@ struct Cell {
 
 enum class Memory : std::uint8_t { ignored, global, shared };
 
+struct Region {
+  Memory memory = Memory::ignored;
+  Extent array;  // the tensor or allocation that the page belongs to, if any
+};
+
 constexpr unsigned page_bits = 12;
 constexpr std::uintptr_t page_bytes = std::uintptr_t{1} << page_bits;
 
 struct Page {
   std::uint64_t generation = 0;
   Memory memory = Memory::ignored;
+  Extent array;
   unsigned shift = 2;  // a granule has 1 << shift bytes
   std::vector<Cell> cells;
 };
@@ -60,12 +68,12 @@ class Shadow {
  public:
   // Forgets all accesses: everything before is ordered before everything after.
   void clear();
-  // The page around an address. `memory_at` says what memory this is, and is asked once after each clear().
-  Page& page(std::uintptr_t address, Memory (*memory_at)(std::uintptr_t)) {
+  // The page around an address. `region_at` says what memory this is, and is asked once after each clear().
+  Page& page(std::uintptr_t address, Region (*region_at)(std::uintptr_t)) {
     Page* known = cache_[(address >> page_bits) % cached];
     if (known && known->generation == generation_ && tags_[(address >> page_bits) % cached] == address >> page_bits)
       return *known;
-    return load(address, memory_at);
+    return load(address, region_at);
   }
   // Makes the granules of a page at most 1 << shift bytes.
   void split(Page& page, unsigned shift);
@@ -77,7 +85,7 @@ class Shadow {
  private:
   static constexpr std::size_t cached = 4096;
 
-  Page& load(std::uintptr_t address, Memory (*memory_at)(std::uintptr_t));
+  Page& load(std::uintptr_t address, Region (*region_at)(std::uintptr_t));
 
   std::uint64_t generation_ = 1;
   std::unordered_map<std::uintptr_t, std::unique_ptr<Page>> pages_;

@@ -25,8 +25,8 @@ inline T shared_address(T address) {
   return address;
 }
 
-inline void require_aligned(const void* address, std::size_t bytes) {
-  if (reinterpret_cast<std::uintptr_t>(address) % bytes) trap("misaligned address");
+CUDA_ON_CPU_INLINE void require_aligned(const void* address, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(address) % bytes) trap_misaligned(address, bytes);
 }
 
 template <class T, int count>

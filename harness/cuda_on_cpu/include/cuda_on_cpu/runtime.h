@@ -104,5 +104,6 @@ void set_last_error(int code);
 
 // Ends the process with a message that names the kernel, the block and the thread.
 [[noreturn]] void trap(const char* what);
+[[noreturn]] void trap_misaligned(const void* address, std::size_t bytes);
 
 }  // namespace cuda_on_cpu
