@@ -9,15 +9,29 @@
 
 namespace cuda_on_cpu {
 
+std::string name_global(const char* byte, const LaunchInfo& info) {
+  Extent found = find_allocation(byte);
+  std::istringstream names(info.argument_names);
+  std::string name;
+  for (std::size_t i = 0; found.data && i < info.arguments; ++i) {
+    if (!std::getline(names, name)) name.clear();
+    if (found.holds(static_cast<const char*>(info.pointers[i]), 1))
+      return (name.empty() ? "argument " + std::to_string(i + 1) : "`" + name + "`") + " (global)";
+  }
+  Dl_info symbol{};
+  if (!found.data && dladdr(byte, &symbol) && symbol.dli_sname) return std::string("`") + symbol.dli_sname + "` (global)";
+  return "global memory";
+}
+
 Extent Worker::shared_array(const char* byte) const {
-  if (dynamic_area_.holds(byte)) return {dynamic_, dynamic_shared_bytes()};
+  if (dynamic_area_.holds(byte)) return {dynamic_, dynamic_shared_bytes(), 0};
   Extent nearest;
   std::ptrdiff_t least = PTRDIFF_MAX;
   for (const SharedVariable& variable : shared_variables_) {
     std::ptrdiff_t before = variable.data - byte, past = byte - (variable.data + variable.bytes) + 1;
     if (std::ptrdiff_t distance = std::max({before, past, std::ptrdiff_t{0}}); distance < least) {
       least = distance;
-      nearest = {variable.data, variable.bytes};
+      nearest = {variable.data, variable.bytes, 0};
     }
   }
   return nearest;
@@ -46,18 +60,7 @@ std::string Worker::name_memory(const void* address) const {
     if (byte >= variable.data && byte < variable.data + variable.bytes)
       return std::string("`") + variable.name + "` (shared)";
   if (in_shared(byte)) return "dynamic shared memory";
-  Extent found = find_allocation(byte);
-  std::istringstream names(job_->info->argument_names);
-  std::string name;
-  for (std::size_t i = 0; found.data && i < job_->info->arguments; ++i) {
-    if (!std::getline(names, name)) name.clear();
-    if (found.holds(static_cast<const char*>(job_->info->pointers[i]), 1))
-      return (name.empty() ? "argument " + std::to_string(i + 1) : "`" + name + "`") + " (global)";
-  }
-  Dl_info symbol{};
-  if (!found.data && dladdr(address, &symbol) && symbol.dli_sname)
-    return std::string("`") + symbol.dli_sname + "` (global)";
-  return "global memory";
+  return name_global(byte, *job_->info);
 }
 
 std::string Worker::describe_outside(const char* byte, const Extent& array) const {

@@ -299,6 +299,7 @@ void warp_collective(unsigned mask, void* post, WarpOperation operation, const c
   Worker::existing()->warp_collective(mask, post, operation, name, line);
 }
 unsigned active_mask(int line) { return Worker::existing()->active_mask(line); }
+void race_missing_lane(unsigned lane, unsigned missing) { Worker::existing()->missing_lane(lane, missing); }
 unsigned lane() { return Worker::existing()->lane(); }
 void* shared_allocate(std::size_t bytes, std::size_t alignment, const char* name) {
   return Worker::existing()->shared_allocate(bytes, alignment, name);
@@ -335,7 +336,13 @@ std::size_t cuda_on_cpu_take_error(char* text, std::size_t size) {
 // Whether later launches look for data races. They find those of sources compiled with RACE_FLAGS.
 void cuda_on_cpu_find_races(int yes) {
   cuda_on_cpu::races_wanted() = yes != 0;
-  if (yes) cuda_on_cpu::RaceDetector::instance().begin_call();
+  cuda_on_cpu::RaceDetector::instance().begin_call();
+}
+
+// Copies what writes to a result although the default stream does not wait for it; gives its length, 0 for none.
+std::size_t cuda_on_cpu_find_unordered(const void* data, std::size_t bytes, char* text, std::size_t size) {
+  std::string found = cuda_on_cpu::RaceDetector::instance().find_unordered(static_cast<const char*>(data), bytes);
+  return cuda_on_cpu::take(found, text, size);
 }
 
 // Copies what was found and does not make a result wrong, one finding a line.

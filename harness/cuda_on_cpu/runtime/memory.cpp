@@ -30,6 +30,7 @@ struct Allocation {
   GuardedArea area;
   char* data;
   std::size_t bytes;
+  std::uint64_t number;
   std::uint64_t canary;  // what lies around the data
 };
 
@@ -65,7 +66,7 @@ GuardedArea open_between(void* base, std::size_t body, std::size_t guard) {
 }
 
 std::string describe_overwrite(const Allocation& block, const unsigned char* byte) {
-  return "out of bounds write, " + Extent{block.data, block.bytes}.distance(reinterpret_cast<const char*>(byte)) +
+  return "out of bounds write, " + Extent{block.data, block.bytes, block.number}.distance(reinterpret_cast<const char*>(byte)) +
          " of a tensor or allocation of " + std::to_string(block.bytes) + " bytes";
 }
 
@@ -100,13 +101,13 @@ void* allocate(std::size_t bytes) {
   char* end = data + bytes;
   auto& all = registry();
   std::unique_lock lock(all.mutex);
-  std::uint64_t canary = canary_poison(++all.allocations);
+  std::uint64_t number = ++all.allocations, canary = canary_poison(number);
   lock.unlock();
   poison(area.low, static_cast<std::size_t>(data - area.low), canary);
   poison(data, bytes);
   poison(end, static_cast<std::size_t>(area.high - end), canary);
   lock.lock();
-  all.live[data] = {area, data, bytes, canary};
+  all.live[data] = {area, data, bytes, number, canary};
   return data;
 }
 
@@ -138,7 +139,7 @@ Extent find_allocation(const char* byte) {
   if (found == all.live.end() || !found->second.area.holds(byte)) {
     if (found == all.live.begin() || !(--found)->second.area.holds(byte)) return {};
   }
-  return {found->first, found->second.bytes};
+  return {found->first, found->second.bytes, found->second.number};
 }
 
 std::string find_overwritten() {

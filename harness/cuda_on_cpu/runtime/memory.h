@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace cuda_on_cpu {
@@ -22,6 +23,7 @@ struct GuardedArea {
 struct Extent {
   const char* data = nullptr;  // null if there is none
   std::size_t bytes = 0;
+  std::uint64_t number = 0;  // of the allocation, because another one can get its address
 
   bool holds(const char* byte, std::size_t count) const { return byte >= data && byte + count <= data + bytes; }
   // "4 bytes past the end", for a byte outside.

@@ -51,6 +51,18 @@ std::string side(const Finding::Side& side, const LaunchInfo& info, const std::s
          verb(side.kind) + (side.copies ? " by an asynchronous copy at " : " at ") + line;
 }
 
+const char* ending(Cause cause) {
+  switch (cause) {
+    case Cause::in_flight: return ", and the copy was not waited for";
+    case Cause::lacks_fence: return ", only a fence after an atomic can order them";
+    case Cause::sizes: return ", they are atomics of different sizes";
+    case Cause::lost_update: return ", each stores what it made of a value that it loaded before, so an update can be lost";
+    case Cause::read_only_noted:
+    case Cause::read_only: return ", but a read-only load requires that the kernel does not write there";
+    default: return ", nothing orders them";
+  }
+}
+
 bool in_own_headers(const std::string& line) {
   return line.find("/cuda_on_cpu/include/") != std::string::npos || line.find("??") != std::string::npos;
 }
@@ -112,10 +124,8 @@ std::string RaceDetector::describe(const Finding& finding, const std::string& fi
   std::string where = finding.memory + " in kernel " + info_->kernel + ": ";
   if (!finding.first.pc)
     return "uninitialised read of " + where + side(finding.second, *info_, second) + " what nothing wrote";
-  return "data race on " + where + side(finding.second, *info_, second) + ", " + side(finding.first, *info_, first) +
-         (finding.in_flight ? ", and the copy was not waited for"
-          : finding.unfenced ? ", only a fence after an atomic can order them"
-                            : ", nothing orders them");
+  return (finding.cause == Cause::lost_update ? "lost update of " : "data race on ") + where + side(finding.second, *info_, second) + ", " + side(finding.first, *info_, first) +
+         ending(finding.cause);
 }
 
 std::string RaceDetector::findings_so_far() {

@@ -24,11 +24,16 @@ constexpr bool writes(Kind kind) { return kind != Kind::read && kind != Kind::at
 // One access, or several by lanes of a warp at the same line and time.
 struct Access {
   std::uint64_t pc : 48;           // the return address of the instrumentation's call; 0 if there was no access
-  Kind kind : 8;
+  Kind kind : 3;
+  std::uint8_t size : 3;           // of an atomic: log2 of its bytes
   std::uint8_t block_scope : 1;    // an atomic that is one for its own block only
   std::uint8_t accumulates : 1;    // an update whose result depends on how often it runs, such as atomicAdd
   std::uint8_t in_flight : 1;      // by an asynchronous copy that was not waited for: no thread knows it, not even its own
   std::uint8_t replaces : 1;       // by a copy of other bytes than there were
+  std::uint8_t read_only : 1;      // a read of what must not change during the launch, such as __ldg
+  std::uint8_t overwrites : 1;     // an atomic write or exchange, which forgets the value before it
+  std::uint8_t modifies : 1;       // one that follows a read of the same thread: together they should be one update
+  std::uint8_t keeps : 1;          // an update that changes nothing, such as atomicAdd(x, 0): a way to read
   std::uint32_t warp = 0;          // counted over the whole grid
   std::uint32_t lanes = 0;
   std::uint32_t epoch = 0;         // how many barriers the block had passed
@@ -77,6 +82,13 @@ class Shadow {
   }
   // Makes the granules of a page at most 1 << shift bytes.
   void split(Page& page, unsigned shift);
+
+  // Calls `visit(page, address)` for each page that was accessed since the last clear().
+  template <class Visit>
+  void for_each_page(Visit visit) {
+    for (const auto& [tag, page] : pages_)
+      if (page->generation == generation_ && page->memory != Memory::ignored) visit(*page, tag << page_bits);
+  }
 
   Node& node(std::uint32_t index) { return nodes_[index]; }
   void push(Cell& cell, const Access& access);

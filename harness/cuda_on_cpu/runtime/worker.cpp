@@ -369,6 +369,16 @@ bool Worker::complete_warp_operation(unsigned index, unsigned mask, WarpOperatio
   return true;
 }
 
+// The value is not defined, but the lane may discard it, as after a reduction of fewer lanes.
+void Worker::missing_lane(unsigned lane, unsigned missing) const {
+  if (!job_->races) return;
+  unsigned number = running_ / 32 * 32 + lane;
+  const Thread& thread = threads_[number];
+  RaceDetector::instance().add_note("uninitialised read of lane " + std::to_string(missing) + " in kernel " +
+                                    job_->info->kernel + ": lane " + std::to_string(lane) + " reads it by " + thread.name +
+                                    ", line " + std::to_string(thread.line) + ", in which it takes no part");
+}
+
 unsigned Worker::active_mask(int line) {
   Thread& self = threads_[running_];
   self.state = State::converging;

@@ -20,6 +20,8 @@
 namespace cuda_on_cpu {
 
 std::string text_of(const dim3& size);  // "(4, 1, 1)"
+// "`out` (global)", by the name that the launch gives the argument, or "global memory".
+std::string name_global(const char* byte, const LaunchInfo& info);
 
 // What all workers of a launch have in common.
 struct Job {
@@ -56,6 +58,7 @@ class Worker {
   void mbarrier_changed(const void* complete);
   void warp_collective(unsigned mask, void* post, WarpOperation operation, const char* name, int line);
   unsigned active_mask(int line);
+  void missing_lane(unsigned lane, unsigned missing) const;
   unsigned lane() const { return running_ & 31; }
   unsigned running() const { return running_; }
   AsyncCopies& copies() { return copies_; }

@@ -171,7 +171,8 @@ class Candidate:
         arena = self._open_arena(request["arena"])
         # The device's type, because CUDA on the CPU makes `is_cuda` true.
         copied_to = None if arena.device.type == "cuda" else self._device
-        self._caller = Caller(self._model, self._clock, arena, form, copied_to)
+        self._caller = Caller(self._model, self._clock, arena, form, copied_to,
+                              on_result=self._require_ordered)
         return {"op": "mapped"}
 
     def _open_arena(self, exported: dict[str, Any]) -> torch.Tensor:
@@ -222,6 +223,11 @@ class Candidate:
             "non_tensors": [repr(value) for value in plain], "notes": sorted(notes),
             "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
         }
+
+    def _require_ordered(self, address: int, size: int) -> None:
+        """Raises RuntimeError if a kernel writes to a result on a stream that nothing waits for. Only the CPU tells."""
+        if self._runtime is not None and (unordered := self._runtime.find_unordered(address, size)):
+            raise RuntimeError(f"inlinebench: {unordered}")
 
     def _launch_errors(self) -> list[str]:
         refused = self._runtime.take_refused_launch() if self._runtime else ""
