@@ -3,89 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from .conditionals import CUDA_ARCH
+from .streams import STREAMS, Event, ExternalStream, Stream, StreamContext, set_stream, stream_context
 
 _CAPABILITY = (CUDA_ARCH // 100, CUDA_ARCH // 10 % 10)
 _MEMORY = 8 << 30
-
-
-class Stream:
-    """A stream. Work that is queued on it has already finished."""
-
-    def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
-        self.device = torch.device("cpu")
-        self.device_index = 0
-        self.cuda_stream = 0
-        self.stream_id = 0
-        self.priority = priority
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream)
-
-    def __hash__(self) -> int:
-        return 0
-
-    def query(self) -> bool:
-        """Returns True, because all work has finished."""
-        return True
-
-    def synchronize(self) -> None:
-        """Does nothing."""
-
-    def wait_stream(self, _stream: Any) -> None:
-        """Does nothing."""
-
-    def wait_event(self, _event: Any) -> None:
-        """Does nothing."""
-
-    def record_event(self, event: Event | None = None) -> Event:
-        """Records the event and returns it."""
-        event = event or Event()
-        event.record()
-        return event
-
-
-class Event:
-    """An event, which holds the time of its recording."""
-
-    def __init__(self, *_args: Any, **_kwargs: Any) -> None:
-        self._at = 0.0
-
-    def record(self, _stream: Any = None) -> None:
-        """Records the current time."""
-        self._at = time.perf_counter()
-
-    def elapsed_time(self, end: Event) -> float:
-        """Returns the milliseconds from this event to `end`."""
-        return (end._at - self._at) * 1e3
-
-    def query(self) -> bool:
-        """Returns True, because all work has finished."""
-        return True
-
-    def wait(self, _stream: Any = None) -> None:
-        """Does nothing."""
-
-    def synchronize(self) -> None:
-        """Does nothing."""
-
-
-@contextlib.contextmanager
-def _nothing(*_args: Any, **_kwargs: Any) -> Iterator[None]:
-    yield
 
 
 class _DeviceContext(contextlib.AbstractContextManager[None]):
@@ -96,10 +24,6 @@ class _DeviceContext(contextlib.AbstractContextManager[None]):
 
     def __exit__(self, *_: object) -> None:
         return None
-
-
-class _StreamContext(_DeviceContext):
-    """Supports `with torch.cuda.StreamContext(stream):`. A class, because torch's compiler asks for instances of it."""
 
 
 class CUDAGraph:
@@ -150,11 +74,13 @@ def cuda_namespace() -> dict[str, Any]:
         **{name: _constant(None) for name in _DO_NOTHING},
         **{name: _constant(0) for name in _COUNT_NOTHING},
         "Stream": Stream,
-        "ExternalStream": Stream,
+        "ExternalStream": ExternalStream,
         "Event": Event,
         **GRAPHS,
-        "stream": _nothing,
-        "StreamContext": _StreamContext,
+        "stream": stream_context,
+        "set_stream": set_stream,
+        "synchronize": lambda *_: STREAMS.synchronize_device(),
+        "StreamContext": StreamContext,
         "device": _DeviceContext,
         "device_of": _DeviceContext,
         "is_available": _constant(True),
@@ -165,8 +91,8 @@ def cuda_namespace() -> dict[str, Any]:
         "can_device_access_peer": _constant(True),
         "device_count": _constant(1),
         "current_device": _constant(0),
-        "current_stream": lambda *_: Stream(),
-        "default_stream": lambda *_: Stream(),
+        "current_stream": lambda *_: Stream(number=STREAMS.current()),
+        "default_stream": lambda *_: Stream(number=0),
         "get_device_name": lambda *_: _properties().name,
         "get_device_properties": _properties,
         "get_device_capability": _constant(_CAPABILITY),
@@ -186,8 +112,6 @@ _DO_NOTHING = [
     "_lazy_call",
     "_sleep",
     "set_device",
-    "set_stream",
-    "synchronize",
     "empty_cache",
     "ipc_collect",
     "manual_seed",

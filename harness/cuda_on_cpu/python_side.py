@@ -16,6 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .cuda_namespace import GRAPHS, cuda_namespace
+from .streams import STREAMS
 
 _real_device = torch.device
 _real_generator = torch.Generator
@@ -34,6 +35,7 @@ def install(allocator: Path | None = None) -> None:
         return
     if allocator is not None:
         _state["allocator"] = ctypes.CDLL(str(allocator))
+        STREAMS.use(_state["allocator"])  # it is linked with the runtime
     mode = _CudaIsCpu()
     _state["mode"] = mode
     mode.__enter__()  # type: ignore[no-untyped-call]

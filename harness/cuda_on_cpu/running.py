@@ -42,6 +42,16 @@ class Runtime:
         an access out of bounds. "" if there is none."""
         return self._take("error")
 
+    def find_unordered(self, address: int, size: int) -> str:
+        """Returns which kernel writes to a result of the call on a stream for which the default stream does not wait.
+
+        "" if there is none. Results are read on the default stream, so the kernel might not have run yet on a GPU.
+        """
+        text = ctypes.create_string_buffer(_LONGEST_TEXT)
+        self._library.cuda_on_cpu_find_unordered(
+            ctypes.c_void_p(address), ctypes.c_size_t(size), text, ctypes.c_size_t(len(text)))
+        return text.value.decode(errors="replace")
+
     def take_race_notes(self) -> list[str]:
         """Returns what was found since the last call that does not make a result wrong: races that change nothing, and
         reads of what nobody wrote."""

@@ -20,8 +20,9 @@ INCLUDE_DIR = _HERE / "include"
 """Comes before torch's include folders, and replaces the CUDA toolkit's."""
 
 _RUNTIME = _HERE / "runtime"
-_RUNTIME_NAMES = ("fibre", "memory", "worker", "faults", "grid", "async_copies", "tensor_cores", "cooperative",
-                  "shadow", "clocks", "races", "copy_races", "race_hooks", "race_report")
+_RUNTIME_NAMES = ("fibre", "memory", "worker", "arrays", "faults", "grid", "async_copies", "tensor_cores",
+                  "cooperative", "shadow", "clocks", "races", "copy_races", "streams", "stream_races", "race_hooks",
+                  "race_report")
 RUNTIME_SOURCES: tuple[Path, ...] = tuple(_RUNTIME / f"{name}.cpp" for name in _RUNTIME_NAMES)
 """The sources of `runtime_library`. They do not use torch's headers."""
 
@@ -48,6 +49,7 @@ RACE_FLAGS = (
     "--param=tsan-instrument-func-entry-exit=0",
     "-Wno-tsan",  # libtsan does not know fences; the runtime does
     *("-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"),  # calls, which the linker wraps
+    *("-fno-crossjumping", "-fno-tree-tail-merge"),  # they would join the traps of different lines
     *("-g1", "-gdwarf-4"),  # lines of the accesses; addr2line confuses the files of DWARF 5
 )
 """Further flags for a translated source whose data races are looked for."""

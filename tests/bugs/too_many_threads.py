@@ -9,7 +9,7 @@ from torch.utils.cpp_extension import load_inline
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "(2048, 1, 1), 0>>> was not launched: a block has at most 1024 threads"
+CAUGHT_BY = "(2048, 1, 1), 0>>> was not launched: a block has at most 1024 threads, and (1024, 1024, 64) (line 10)"
 
 CPP_SOURCE = r"""
 #include <ATen/core/Tensor.h>

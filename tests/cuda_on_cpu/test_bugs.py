@@ -64,3 +64,17 @@ def test_the_fixed_version_passes(name: str, size: int, build_folder: Path) -> N
     result, crash = _run(name, size, build_folder)
     assert crash == ""
     assert result["error"] == "" and max(result["errors"]) < _TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("overrun_write", " at overrun_write.cu:7: 0 bytes past the end of `out` (global), which has 4096 bytes"),
+        ("null_pointer", " at null_pointer.cu:8: null or misaligned address"),
+        ("misaligned", " at misaligned.cu:8"),
+        ("misaligned_copy", " at misaligned_copy.cu:13: an access of 16 bytes at address "),
+        ("zero_division", " at zero_division.cu:7"),
+    ],
+)
+def test_a_fault_is_reported_with_its_line(name: str, place: str, build_folder: Path) -> None:
+    assert place in _run(name, 1024, build_folder)[1]

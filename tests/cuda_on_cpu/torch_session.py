@@ -57,6 +57,12 @@ def check_python() -> None:
     end.record()
     torch.cuda.synchronize()
     assert start.elapsed_time(end) >= 0
+    side, main = torch.cuda.Stream(), torch.cuda.current_stream()
+    with torch.cuda.stream(side):
+        assert torch.cuda.current_stream() == side != main and torch.cuda.default_stream() == main
+    assert torch.cuda.current_stream() == main and torch.cuda.ExternalStream(side.cuda_stream) == side
+    main.wait_stream(side)
+    side.wait_event(main.record_event())
     torch.manual_seed(1)
     torch.cuda.manual_seed_all(1)
     with torch.random.fork_rng():

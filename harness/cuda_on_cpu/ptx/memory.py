@@ -55,6 +55,8 @@ def _vector(op: Operation, ordering: str, register: int) -> tuple[str, str, str,
         raise op.unknown()
     block = op.block_scope()
     strength = "weak" if order in ("", "weak") else "block" if block else "device"
+    if strength == "weak" and "nc" in op.words:
+        strength = "read_only"
     hints = _drop_hints(op)
     space = _space(op)
     count = int((op.pick("v2", "v4", "v8") or "v1")[1:])

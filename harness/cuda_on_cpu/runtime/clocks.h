@@ -66,6 +66,7 @@ struct ThreadClock {
   std::uint32_t warp() const;
   std::uint32_t lane() const { return number % lanes_of_warp; }
   bool knows(const Access& access) const;
+  bool made(const Access& access) const { return access.warp == warp() && access.lanes == 1u << lane(); }
   bool knows_lane(const Access& access, std::uint32_t lane) const;
   // Whether it would know the access if it had fenced after an atomic.
   bool lacks_only_a_fence(const Access& access) const;

@@ -1,12 +1,14 @@
 #include "faults.h"
 
 #include <signal.h>
+#include <ucontext.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <mutex>
+#include <sstream>
 
 #include "cuda_on_cpu/runtime.h"
 #include "races.h"
@@ -28,43 +30,47 @@ const char* title(int signal) {
   }
 }
 
-void say(const char* what, const char* kernel, const char* detail) {
-  char message[1024];
-  int length = std::snprintf(message, sizeof message,
-                             "\ninlinebench: %s in kernel %s, block (%u, %u, %u), thread (%u, %u, %u)%s%s\n", what, kernel,
-                             blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, detail ? ": " : "",
-                             detail ? detail : "");
-  if (length > 0) {
-    ssize_t ignored = write(2, message, static_cast<std::size_t>(length));
-    (void)ignored;
-  }
+void write_error(const std::string& text) {
+  ssize_t ignored = write(2, text.data(), text.size());
+  (void)ignored;
 }
 
-// What was found before the fault. It allocates memory, which is safe enough where the fault is in a kernel's own code.
+// `pc` is the address after the instruction. All of this allocates memory, which is safe enough where the fault is in a
+// kernel's own code.
+void say(const std::string& what, const char* kernel, std::uint64_t pc, const std::string& detail) {
+  std::string line = source_lines({pc})[0];
+  write_error("\ninlinebench: " + what + " in kernel " + kernel + ", block " + text_of(blockIdx) + ", thread " +
+              text_of(threadIdx) + (line == unknown_line ? "" : " at " + line) + (detail.empty() ? "" : ": " + detail) +
+              "\n");
+}
+
+// What was found before the fault.
 void say_races() {
   race_thread = nullptr;
   std::string found = RaceDetector::instance().findings_so_far();
   if (!found.empty()) found = "inlinebench: " + found + "\n";
-  found += RaceDetector::instance().take_notes();
-  ssize_t ignored = write(2, found.data(), found.size());
-  (void)ignored;
+  write_error(found + RaceDetector::instance().take_notes());
+}
+
+std::uint64_t instruction(const void* context) {
+  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return static_cast<std::uint64_t>(registers.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return registers.pc;
+#else
+  (void)registers;
+  return 0;
+#endif
 }
 
 // Says what is known, then lets the earlier handler (Python's faulthandler, or death by the signal) have it.
-void on_fault(int signal, siginfo_t* info, void*) {
+void on_fault(int signal, siginfo_t* info, void* context) {
   Worker* worker = Worker::existing();
   if (worker && worker->job()) {
-    char text[256];
-    const char* detail = nullptr;
-    if (signal == SIGSEGV || signal == SIGBUS) {
-      detail = worker->describe_fault(info->si_addr, text, sizeof text);
-      if (!detail && !info->si_addr) detail = "null or misaligned address";
-      if (!detail) {
-        std::snprintf(text, sizeof text, "address %p is in no tensor or allocation", info->si_addr);
-        detail = text;
-      }
-    }
-    say(title(signal), worker->job()->info->kernel, detail);
+    bool of_address = signal == SIGSEGV || signal == SIGBUS;
+    say(title(signal), worker->job()->info->kernel, instruction(context) + 1,
+        of_address ? worker->describe_fault(info->si_addr) : "");
     if (worker->job()->races) say_races();
   }
   for (std::size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); ++i)
@@ -85,13 +91,25 @@ void install_fault_handlers() {
   });
 }
 
-void trap(const char* what) {
+namespace {
+
+[[noreturn]] void stop(const std::string& what, void* pc, const std::string& detail) {
   Worker* worker = Worker::existing();
-  say(what, worker && worker->job() ? worker->job()->info->kernel : "(none)", nullptr);
+  say(what, worker && worker->job() ? worker->job()->info->kernel : "(none)", reinterpret_cast<std::uint64_t>(pc), detail);
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(SIGABRT, &action, nullptr);
   std::abort();
+}
+
+}  // namespace
+
+void trap(const char* what) { stop(what, __builtin_return_address(0), ""); }
+
+void trap_misaligned(const void* address, std::size_t bytes) {
+  std::ostringstream detail;
+  detail << "an access of " << bytes << " bytes at address " << address << ", which is not a multiple of " << bytes;
+  stop("misaligned address", __builtin_return_address(0), detail.str());
 }
 
 }  // namespace cuda_on_cpu

@@ -223,10 +223,6 @@ Refusal check_configuration(const LaunchInfo& info) {
   return {};
 }
 
-std::string text_of(const dim3& size) {
-  return "(" + std::to_string(size.x) + ", " + std::to_string(size.y) + ", " + std::to_string(size.z) + ")";
-}
-
 // As on a GPU nothing runs, and the error waits for cudaGetLastError. The first refusal is kept as a text, because many
 // sources never ask.
 void refuse(const LaunchInfo& info, const Refusal& refusal) {
@@ -234,7 +230,8 @@ void refuse(const LaunchInfo& info, const Refusal& refusal) {
   std::lock_guard lock(recorded_mutex);
   if (refused_launch.empty())
     refused_launch = std::string(info.kernel) + "<<<" + text_of(info.grid) + ", " + text_of(info.block) + ", " +
-                     std::to_string(info.shared_bytes) + ">>> was not launched: " + refusal.limit;
+                     std::to_string(info.shared_bytes) + ">>> was not launched: " + refusal.limit +
+                     (info.line ? " (line " + std::to_string(info.line) + ")" : "");
 }
 
 // Moves a recorded text into `text`; gives its length, 0 for none.
@@ -277,8 +274,11 @@ void launch(const LaunchInfo& info, Body body, const void* closure) {
     else
       pool().run(grid);
     error = grid.error();
-    if (races)
-      if (std::string found = RaceDetector::instance().end_launch(); error.empty()) error = found;
+    if (races) {
+      std::string found = RaceDetector::instance().end_launch();
+      // It has the line, and an access out of bounds can be the cause of anything else.
+      if (error.empty() || found.rfind("out of bounds", 0) == 0) error = found;
+    }
     if (error.empty())
       if (std::string overwritten = find_overwritten(); !overwritten.empty())
         error = "out of bounds access in kernel " + std::string(info.kernel) + ": " + overwritten;
@@ -299,6 +299,7 @@ void warp_collective(unsigned mask, void* post, WarpOperation operation, const c
   Worker::existing()->warp_collective(mask, post, operation, name, line);
 }
 unsigned active_mask(int line) { return Worker::existing()->active_mask(line); }
+void race_missing_lane(unsigned lane, unsigned missing) { Worker::existing()->missing_lane(lane, missing); }
 unsigned lane() { return Worker::existing()->lane(); }
 void* shared_allocate(std::size_t bytes, std::size_t alignment, const char* name) {
   return Worker::existing()->shared_allocate(bytes, alignment, name);
@@ -335,7 +336,13 @@ std::size_t cuda_on_cpu_take_error(char* text, std::size_t size) {
 // Whether later launches look for data races. They find those of sources compiled with RACE_FLAGS.
 void cuda_on_cpu_find_races(int yes) {
   cuda_on_cpu::races_wanted() = yes != 0;
-  if (yes) cuda_on_cpu::RaceDetector::instance().begin_call();
+  cuda_on_cpu::RaceDetector::instance().begin_call();
+}
+
+// Copies what writes to a result although the default stream does not wait for it; gives its length, 0 for none.
+std::size_t cuda_on_cpu_find_unordered(const void* data, std::size_t bytes, char* text, std::size_t size) {
+  std::string found = cuda_on_cpu::RaceDetector::instance().find_unordered(static_cast<const char*>(data), bytes);
+  return cuda_on_cpu::take(found, text, size);
 }
 
 // Copies what was found and does not make a result wrong, one finding a line.

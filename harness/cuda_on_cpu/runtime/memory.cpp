@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -20,6 +19,7 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr std::size_t page = 4096;
+constexpr std::size_t guard_bytes = 4 << 20;  // costs address space alone
 constexpr std::size_t alignment = 64;     // what torch's CPU allocator promises
 constexpr std::uintptr_t low_start = 0x10000000, low_end = std::uintptr_t{1} << 32;
 constexpr std::size_t front_canary = 256;  // checked before a block; what lies before that isn't
@@ -30,6 +30,7 @@ struct Allocation {
   GuardedArea area;
   char* data;
   std::size_t bytes;
+  std::uint64_t number;
   std::uint64_t canary;  // what lies around the data
 };
 
@@ -54,42 +55,44 @@ void* reserve(void* start, std::size_t size, int flags) {
   return mmap(start, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 }
 
-GuardedArea guard(void* base, std::size_t body) {
+GuardedArea open_between(void* base, std::size_t body, std::size_t guard) {
   if (base == MAP_FAILED) throw std::bad_alloc();
-  char* low = static_cast<char*>(base) + page;
+  char* low = static_cast<char*>(base) + guard;
   if (mprotect(low, body, PROT_READ | PROT_WRITE) != 0) {
-    munmap(base, body + 2 * page);
+    munmap(base, body + 2 * guard);
     throw std::bad_alloc();
   }
-  return {low, low + body};
+  return {low, low + body, guard};
 }
 
 std::string describe_overwrite(const Allocation& block, const unsigned char* byte) {
-  auto* where = reinterpret_cast<const char*>(byte);
-  bool past = where >= block.data + block.bytes;
-  auto distance = past ? where - (block.data + block.bytes) : block.data - where;
-  return "out of bounds write, " + std::to_string(distance) + " bytes " + (past ? "past the end" : "before the start") +
+  return "out of bounds write, " + Extent{block.data, block.bytes, block.number}.distance(reinterpret_cast<const char*>(byte)) +
          " of a tensor or allocation of " + std::to_string(block.bytes) + " bytes";
 }
 
 }  // namespace
 
+std::string Extent::distance(const char* byte) const {
+  bool past = byte >= data + bytes;
+  return std::to_string(past ? byte - (data + bytes) : data - byte) + (past ? " bytes past the end" : " bytes before the start");
+}
+
 GuardedArea GuardedArea::map(std::size_t bytes) {
   std::size_t body = round_up(std::max<std::size_t>(bytes, 1), page);
-  return guard(reserve(nullptr, body + 2 * page, 0), body);
+  return open_between(reserve(nullptr, body + 2 * guard_bytes, 0), body, guard_bytes);
 }
 
 GuardedArea GuardedArea::map_low(std::size_t bytes) {
   std::size_t body = round_up(std::max<std::size_t>(bytes, 1), page), size = body + 2 * page;
   for (std::uintptr_t start = low_start; start + size <= low_end; start += size) {
     void* base = reserve(reinterpret_cast<void*>(start), size, MAP_FIXED_NOREPLACE);
-    if (reinterpret_cast<std::uintptr_t>(base) == start) return guard(base, body);
+    if (reinterpret_cast<std::uintptr_t>(base) == start) return open_between(base, body, page);
     if (base != MAP_FAILED) munmap(base, size);  // a kernel that takes the address as a hint
   }
   throw std::bad_alloc();
 }
 
-void GuardedArea::unmap() { munmap(low - page, static_cast<std::size_t>(high - low) + 2 * page); }
+void GuardedArea::unmap() { munmap(low - guard, static_cast<std::size_t>(high - low) + 2 * guard); }
 
 void* allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
@@ -98,13 +101,13 @@ void* allocate(std::size_t bytes) {
   char* end = data + bytes;
   auto& all = registry();
   std::unique_lock lock(all.mutex);
-  std::uint64_t canary = canary_poison(++all.allocations);
+  std::uint64_t number = ++all.allocations, canary = canary_poison(number);
   lock.unlock();
   poison(area.low, static_cast<std::size_t>(data - area.low), canary);
   poison(data, bytes);
   poison(end, static_cast<std::size_t>(area.high - end), canary);
   lock.lock();
-  all.live[data] = {area, data, bytes, canary};
+  all.live[data] = {area, data, bytes, number, canary};
   return data;
 }
 
@@ -129,15 +132,14 @@ std::size_t allocation_size(const void* data) {
   return found == all.live.end() ? 0 : found->second.bytes;
 }
 
-Found find_allocation(const char* byte) {
+Extent find_allocation(const char* byte) {
   auto& all = registry();
   std::lock_guard lock(all.mutex);
-  // A page belongs to one allocation, so an address beside the data in its pages is the allocation's as well.
-  auto after = all.live.upper_bound(byte);
-  if (after != all.live.end() && byte >= after->second.area.low) return {after->first, after->second.bytes};
-  if (after == all.live.begin()) return {};
-  const Allocation& block = std::prev(after)->second;
-  return byte < block.area.high ? Found{block.data, block.bytes} : Found{};
+  auto found = all.live.upper_bound(byte);
+  if (found == all.live.end() || !found->second.area.holds(byte)) {
+    if (found == all.live.begin() || !(--found)->second.area.holds(byte)) return {};
+  }
+  return {found->first, found->second.bytes, found->second.number};
 }
 
 std::string find_overwritten() {
@@ -154,22 +156,6 @@ std::string find_overwritten() {
     if (std::memcmp(data, range.copy.data(), range.copy.size()) != 0)
       return "out of bounds write into memory beside a tensor";
   return "";
-}
-
-const char* describe_address(const void* address, char* text, std::size_t size) {
-  auto& all = registry();
-  std::unique_lock lock(all.mutex, std::try_to_lock);
-  if (!lock.owns_lock()) return nullptr;
-  auto* byte = static_cast<const char*>(address);
-  for (const auto& [data, block] : all.live) {
-    if (byte < block.area.low - page || byte >= block.area.high + page) continue;
-    bool past = byte >= data + block.bytes;
-    auto distance = past ? byte - (data + block.bytes) : data - byte;
-    std::snprintf(text, size, "%td bytes %s of a tensor or allocation of %zu bytes", distance,
-                  past ? "past the end" : "before the start", block.bytes);
-    return text;
-  }
-  return nullptr;
 }
 
 }  // namespace cuda_on_cpu

@@ -25,14 +25,22 @@ std::vector<Module>& modules() {
   return *all;
 }
 
-void on_atomic(const volatile void* data, std::size_t bytes, Kind kind, int order, bool accumulates, void* pc) {
+// What is known of an update besides its kind.
+struct Update {
+  bool accumulates = false, overwrites = false, keeps = false;
+};
+
+void on_atomic(const volatile void* data, std::size_t bytes, Kind kind, int order, Update update, void* pc) {
   ThreadClock* thread = race_thread;
   if (!thread) return;
   Access access{};
   access.pc = reinterpret_cast<std::uint64_t>(pc);
   access.kind = kind;
   access.block_scope = order == __ATOMIC_ACQ_REL || order == __ATOMIC_RELAXED;
-  access.accumulates = accumulates;
+  access.size = static_cast<std::uint8_t>(__builtin_ctzll(bytes));
+  access.accumulates = update.accumulates && !update.keeps;
+  access.overwrites = update.overwrites;
+  access.keeps = update.keeps;
   RaceDetector::instance().access(*thread, const_cast<const void*>(data), bytes, access);
 }
 
@@ -44,6 +52,17 @@ void race_access(const void* data, std::size_t bytes, Kind kind, void* pc) {
   Access access{};
   access.pc = reinterpret_cast<std::uint64_t>(pc);
   access.kind = kind;
+  access.size = static_cast<std::uint8_t>(bytes ? __builtin_ctzll(bytes) : 0);
+  access.overwrites = kind == Kind::atomic_write;
+  RaceDetector::instance().access(*thread, data, bytes, access);
+}
+
+void race_read_only(const void* data, std::size_t bytes) {
+  ThreadClock* thread = race_thread;
+  if (!thread) return;
+  Access access{};
+  access.pc = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
+  access.read_only = 1;
   RaceDetector::instance().access(*thread, data, bytes, access);
 }
 
@@ -142,30 +161,30 @@ void __tsan_atomic_signal_fence(int) {}
 
 #define FETCH(BITS, T, NAME)                                                                     \
   T __tsan_atomic##BITS##_fetch_##NAME(volatile T* data, T value, int order) {                   \
-    on_atomic(data, sizeof(T), Kind::update, order, true, PC);                                   \
+    on_atomic(data, sizeof(T), Kind::update, order, {true, false, value == 0}, PC);              \
     return __atomic_fetch_##NAME(data, value, __ATOMIC_SEQ_CST);                                 \
   }
 #define IDEMPOTENT_FETCH(BITS, T, NAME)                                                          \
   T __tsan_atomic##BITS##_fetch_##NAME(volatile T* data, T value, int order) {                   \
-    on_atomic(data, sizeof(T), Kind::update, order, false, PC);                                  \
+    on_atomic(data, sizeof(T), Kind::update, order, {}, PC);                                     \
     return __atomic_fetch_##NAME(data, value, __ATOMIC_SEQ_CST);                                 \
   }
 #define COMPARE_EXCHANGE(BITS, T, STRENGTH)                                                                       \
   bool __tsan_atomic##BITS##_compare_exchange_##STRENGTH(volatile T* data, T* old, T value, int order, int failed) { \
-    on_atomic(data, sizeof(T), Kind::update, order, failed == __ATOMIC_RELAXED, PC);                              \
+    on_atomic(data, sizeof(T), Kind::update, order, {failed == __ATOMIC_RELAXED, false, *old == value}, PC);       \
     return __atomic_compare_exchange_n(data, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
   }
 #define ATOMICS(BITS, T)                                                                         \
   T __tsan_atomic##BITS##_load(const volatile T* data, int order) {                              \
-    if (order != __ATOMIC_ACQUIRE) on_atomic(data, sizeof(T), Kind::atomic_read, order, false, PC); \
+    if (order != __ATOMIC_ACQUIRE) on_atomic(data, sizeof(T), Kind::atomic_read, order, {}, PC); \
     return __atomic_load_n(data, __ATOMIC_SEQ_CST);                                              \
   }                                                                                              \
   void __tsan_atomic##BITS##_store(volatile T* data, T value, int order) {                       \
-    on_atomic(data, sizeof(T), Kind::atomic_write, order, false, PC);                            \
+    on_atomic(data, sizeof(T), Kind::atomic_write, order, {false, true, false}, PC);             \
     __atomic_store_n(data, value, __ATOMIC_SEQ_CST);                                             \
   }                                                                                              \
   T __tsan_atomic##BITS##_exchange(volatile T* data, T value, int order) {                       \
-    on_atomic(data, sizeof(T), Kind::update, order, true, PC);                                   \
+    on_atomic(data, sizeof(T), Kind::update, order, {true, true, false}, PC);                    \
     return __atomic_exchange_n(data, value, __ATOMIC_SEQ_CST);                                   \
   }                                                                                              \
   FETCH(BITS, T, add)                                                                            \

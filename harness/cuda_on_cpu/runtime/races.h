@@ -3,17 +3,19 @@
 // Translated sources are compiled with -fsanitize=thread, which calls the functions in race_hooks.cpp before each
 // access. Each access is compared with the earlier ones to its bytes (shadow.h): it races with one that its thread does
 // not know of (clocks.h). So a race is found whatever order the threads ran in; only which branches are taken, and what
-// atomics return, depends on the order. Launches are ordered, so nothing is kept between them.
+// atomics return, depends on the order. Between launches nothing is kept, unless there are several streams
+// (stream_races.cpp).
 //
 // What the shadow keeps: the last plain write, and of reads and atomics after it those of two warps in each of two
-// blocks. That is enough for every race, unless atomics order a write after the ones that are kept and not after one
-// that is not kept.
+// blocks. That is enough for every race as long as barriers alone order threads. From the first fence or arrival of a
+// launch on, all are kept (most_kept), because a write may be ordered after some of them and not after others.
 //
 // The detector is used by one OS thread at a time: blocks run one after the other while it is on.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -21,10 +23,26 @@
 #include "clocks.h"
 #include "cuda_on_cpu/runtime.h"
 #include "shadow.h"
+#include "streams.h"
 
 namespace cuda_on_cpu {
 
-// A race, or a read of what nobody wrote, at a pair of places in the source.
+enum class Cause : std::uint8_t {
+  unordered,
+  in_flight,  // the first one is a copy that was not waited for
+  // A fence after an atomic would order them. PTX wants that fence. But popular kernels lack it, among them NVIDIA's own
+  // sample of a sum in one pass, and the hardware does not run later loads ahead of an atomic whose result they depend
+  // on. So it is a note, and so are the next three.
+  lacks_fence,
+  sizes,        // both are atomics, but of different sizes
+  lost_update,  // both store what they made of a value that they loaded before
+  // They are ordered, but one of them reads memory that must not change during the launch. Noted where the hardware gives
+  // the right value: the read came first, or the same thread wrote.
+  read_only_noted,
+  read_only,
+};
+
+// A race, a read of what nobody wrote, or an access out of bounds, at a pair of places in the source.
 struct Finding {
   struct Side {
     std::uint64_t pc;
@@ -33,18 +51,15 @@ struct Finding {
     bool copies;  // asynchronously
     bool is_like(const Side& other) const { return pc == other.pc && kind == other.kind; }
   };
-  Side first, second;  // an uninitialised read has no first one
+  Side first, second;  // only a race has a first one
   std::string memory;  // "`out` (global)"
   bool changes;        // whether other bytes were written, or a result can change
   bool filters;        // a plain read against an update that has no effect when it is repeated, such as atomicMax
-  // Whether a fence after an atomic would order them. PTX wants that fence. But popular kernels lack it, among them
-  // NVIDIA's own sample of a sum in one pass, and the hardware does not run later loads ahead of an atomic whose result
-  // they depend on. So it is a note.
-  bool unfenced = false;
+  Cause cause = Cause::unordered;
+  std::string outside;  // where an access lies that is out of bounds
 
-  bool in_flight = false;  // whether the first one is a copy that was not waited for
-
-  int grade() const { return unfenced ? 0 : changes ? 2 : 1; }
+  bool only_noted() const { return cause >= Cause::lacks_fence && cause <= Cause::read_only_noted; }
+  int grade() const { return only_noted() ? 0 : changes || !outside.empty() ? 2 : 1; }
 };
 
 class RaceDetector {
@@ -52,8 +67,10 @@ class RaceDetector {
   static RaceDetector& instance();
 
   // Looks at as many accesses from here on as take some seconds. Those of later ones are not seen.
-  void begin_call() { left_ = most_accesses; }
+  void begin_call();
   void begin_launch(const LaunchInfo& info);
+  // The launch that writes these bytes on a stream for which the default stream, where results are read, does not wait; or "".
+  std::string find_unordered(const char* data, std::size_t bytes);
   // Ends the launch. Gives what makes it wrong, or "", and appends what does not to the notes.
   std::string end_launch();
   std::string take_notes();
@@ -63,10 +80,28 @@ class RaceDetector {
   void grid_barrier();
   void access(ThreadClock& thread, const void* data, std::size_t bytes, Access access);
   void fence(ThreadClock& thread, bool block_scope, bool acquires, bool releases);
+  // From here on, threads order others one by one in this launch.
+  void orders_threads() { keeps_all_ = true; }
+  // What is not an error by itself, once.
+  void add_note(const std::string& note);
   void start_copy(ThreadClock& thread, const AsyncCopy& copy);
   void end_copy(ThreadClock& thread, const AsyncCopy& copy, Moment moment);
 
  private:
+  // Bytes of an allocation that a launch accesses at one place of the source.
+  struct Range {
+    std::uintptr_t low, high;
+    std::uint64_t pc;
+    std::uint64_t allocation;
+    Kind kind;
+  };
+  // All that a launch accesses.
+  struct Footprint {
+    std::string kernel;
+    LaunchMoment moment;
+    std::vector<Range> ranges;
+  };
+
   struct Pending {
     std::size_t finding;
     std::uintptr_t address;
@@ -76,19 +111,31 @@ class RaceDetector {
     const ThreadClock* thread;
     std::uintptr_t address;
     std::uint64_t pc;
+    bool is_by(const ThreadClock& other, std::uintptr_t at) const { return thread == &other && address == at; }
+  };
+  // The last reads of all threads, for what the same thread does to the address afterwards.
+  struct RecentReads {
+    RecentRead reads[16] = {};
+    unsigned next = 0;
+    void add(const RecentRead& read) { reads[next++ % std::size(reads)] = read; }
   };
 
   // Calls `visit(page, cell, address)` for each granule of memory that is looked at.
   template <class Visit>
   void for_each_cell(const void* data, std::size_t bytes, Visit visit);
+  // Whether it lies in one array, or in memory that has no known arrays.
+  bool check_bounds(ThreadClock& thread, const char* data, std::size_t bytes, const Access& access);
   void check(ThreadClock& thread, Page& page, Cell& cell, std::uintptr_t address, const Access& access);
   bool is_written(const Cell& cell);
   bool knows_newest_update(const ThreadClock& thread, const Cell& cell);
   void check_initialised(ThreadClock& thread, const Page& page, std::uintptr_t address, const Access& access);
   void remember(ThreadClock& thread, Cell& cell, const Access& access);
-  void report(ThreadClock& thread, const Access& first, const Access& second, std::uintptr_t address, const Page& page,
-              std::uint32_t before);
+  void report(ThreadClock& thread, Cause cause, const Access& first, const Access& second, std::uintptr_t address,
+              const Page& page, const Cell& cell);
+  void follow_reads(ThreadClock& thread, std::uintptr_t address, Access& access);
   void settle();
+  std::vector<Range> accessed();
+  std::string compare_streams(std::vector<Range> ranges);
   std::size_t add(Finding finding);
   std::string describe(const Finding& finding, const std::string& first, const std::string& second) const;
   bool is_wrong(const Finding& finding) const;
@@ -102,18 +149,21 @@ class RaceDetector {
   std::vector<Finding> findings_;
   std::vector<Pending> pending_;
   std::vector<std::uint64_t> filters_;  // plain reads that a thread follows up with an atomic on the same address
-  RecentRead recent_[16] = {};
-  unsigned next_recent_ = 0;
+  RecentReads plain_reads_, atomic_reads_;
+  bool keeps_all_ = false;
   std::string notes_;
+  LaunchTimes known_;  // what the launch is ordered after
+  LaunchMoment moment_;
+  std::vector<Footprint> footprints_;  // of this call's launches, where there are several streams
 };
 
-Memory memory_at(std::uintptr_t address);
+Region region_at(std::uintptr_t address);
 
 template <class Visit>
 void RaceDetector::for_each_cell(const void* data, std::size_t bytes, Visit visit) {
   auto address = reinterpret_cast<std::uintptr_t>(data);
   while (bytes) {
-    Page& page = shadow_.page(address, memory_at);
+    Page& page = shadow_.page(address, region_at);
     std::size_t inside = std::min<std::size_t>(bytes, page_bytes - address % page_bytes);
     if (page.memory != Memory::ignored) {
       auto aligned = static_cast<unsigned>(__builtin_ctzll(address | inside | 4));
@@ -142,6 +192,7 @@ Moment race_now(std::uint32_t thread);
 void add_instrumented_module(const void* code);
 bool in_instrumented_module(std::uintptr_t address);
 
+constexpr const char* unknown_line = "an unknown line";
 // "kernel.cu:41" for each return address, by addr2line; the innermost line that is not in the headers of this package.
 std::vector<std::string> source_lines(const std::vector<std::uint64_t>& pcs);
 

@@ -17,13 +17,15 @@ void Shadow::clear() {
   cache_.assign(cached, nullptr);
 }
 
-Page& Shadow::load(std::uintptr_t address, Memory (*memory_at)(std::uintptr_t)) {
+Page& Shadow::load(std::uintptr_t address, Region (*region_at)(std::uintptr_t)) {
   std::uintptr_t tag = address >> page_bits;
   std::unique_ptr<Page>& page = pages_[tag];
   if (!page) page = std::make_unique<Page>();
   if (page->generation != generation_) {
     page->generation = generation_;
-    page->memory = memory_at(address);
+    Region region = region_at(address);
+    page->memory = region.memory;
+    page->array = region.array;
     page->shift = 2;
     page->cells.assign(page->memory == Memory::ignored ? 0 : page_bytes >> page->shift, Cell{});
   }

@@ -1,14 +1,11 @@
 #include "worker.h"
 
-#include <dlfcn.h>
 #include <signal.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <utility>
 
 #include "cuda_on_cpu/poison.h"
@@ -29,16 +26,15 @@ namespace {
 constexpr std::size_t static_limit = 48 * 1024;    // what ptxas allows for static shared memory
 constexpr std::size_t static_room = 1024 * 1024;   // with canaries and alignment in between
 constexpr std::size_t dynamic_room = 256 * 1024;
-constexpr std::size_t canary = 64;
 constexpr std::size_t signal_stack_bytes = 64 * 1024;
 
 CUDA_ON_CPU_TLS Worker* this_worker;
 
-std::string text(uint3 v) {
-  return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
-}
-
 }  // namespace
+
+std::string text_of(const dim3& size) {
+  return "(" + std::to_string(size.x) + ", " + std::to_string(size.y) + ", " + std::to_string(size.z) + ")";
+}
 
 Worker::Worker()
     : fibres_(&Worker::fibre_main),
@@ -373,6 +369,16 @@ bool Worker::complete_warp_operation(unsigned index, unsigned mask, WarpOperatio
   return true;
 }
 
+// The value is not defined, but the lane may discard it, as after a reduction of fewer lanes.
+void Worker::missing_lane(unsigned lane, unsigned missing) const {
+  if (!job_->races) return;
+  unsigned number = running_ / 32 * 32 + lane;
+  const Thread& thread = threads_[number];
+  RaceDetector::instance().add_note("uninitialised read of lane " + std::to_string(missing) + " in kernel " +
+                                    job_->info->kernel + ": lane " + std::to_string(lane) + " reads it by " + thread.name +
+                                    ", line " + std::to_string(thread.line) + ", in which it takes no part");
+}
+
 unsigned Worker::active_mask(int line) {
   Thread& self = threads_[running_];
   self.state = State::converging;
@@ -413,7 +419,7 @@ void Worker::fail(std::string message) {
 }
 
 std::string Worker::place() const {
-  return std::string(job_->info->kernel) + ", block " + text(blockIdx) + ", thread " + text(index_[running_]);
+  return std::string(job_->info->kernel) + ", block " + text_of(blockIdx) + ", thread " + text_of(index_[running_]);
 }
 
 std::string Worker::divergence() const {
@@ -426,7 +432,7 @@ std::string Worker::divergence() const {
   }
   std::string message = std::string("barrier divergence at ") + job_->info->kernel;
   if (!waiting.empty()) message += ", line " + std::to_string(waiting.begin()->first.first);
-  message += ": in block " + text(blockIdx);
+  message += ": in block " + text_of(blockIdx);
   const char* separator = " ";
   for (const auto& [where, count] : waiting) {
     message += separator + std::to_string(count) + (count == 1 ? " thread waits at the " : " threads wait at the ") +
@@ -453,61 +459,6 @@ void* Worker::shared_allocate(std::size_t bytes, std::size_t alignment, const ch
   poison(data - canary, bytes + 2 * canary, shared_poison());
   shared_variables_.push_back({data, bytes, name});
   return data;
-}
-
-std::string Worker::find_shared_overrun() const {
-  std::size_t dynamic_bytes = job_->info->shared_bytes;
-  auto report = [&](const char* name) {
-    return "out of bounds access in kernel " + std::string(job_->info->kernel) + ", block " + text(blockIdx) +
-           ": a write outside the shared array `" + name + "`";
-  };
-  std::uint64_t word = shared_poison();
-  for (const SharedVariable& variable : shared_variables_)
-    if (find_unpoisoned(variable.data - canary, canary, word) ||
-        find_unpoisoned(variable.data + variable.bytes, canary, word))
-      return report(variable.name);
-  const char* end = dynamic_ + dynamic_bytes;
-  if (dynamic_bytes && (find_unpoisoned(dynamic_ - canary, canary, word) ||
-                        find_unpoisoned(end, static_cast<std::size_t>(dynamic_area_.high - end), word)))
-    return report("extern __shared__");
-  return "";
-}
-
-bool Worker::in_shared(const char* byte) const {
-  return (byte >= static_area_.low && byte < static_area_.high) ||
-         (byte >= dynamic_area_.low && byte < dynamic_area_.high);
-}
-
-std::string Worker::name_memory(const void* address) const {
-  auto* byte = static_cast<const char*>(address);
-  for (const SharedVariable& variable : shared_variables_)
-    if (byte >= variable.data && byte < variable.data + variable.bytes)
-      return std::string("`") + variable.name + "` (shared)";
-  if (in_shared(byte)) return "dynamic shared memory";
-  Found found = find_allocation(byte);
-  std::istringstream names(job_->info->argument_names);
-  std::string name;
-  for (std::size_t i = 0; found.bytes && i < job_->info->arguments; ++i) {
-    if (!std::getline(names, name)) name.clear();
-    auto* pointer = static_cast<const char*>(job_->info->pointers[i]);
-    if (pointer >= found.data && pointer < found.data + found.bytes)
-      return (name.empty() ? "argument " + std::to_string(i + 1) : "`" + name + "`") + " (global)";
-  }
-  Dl_info symbol{};
-  if (!found.bytes && dladdr(address, &symbol) && symbol.dli_sname)
-    return std::string("`") + symbol.dli_sname + "` (global)";
-  return "global memory";
-}
-
-const char* Worker::describe_fault(const void* address, char* text, std::size_t size) const {
-  auto* byte = static_cast<const char*>(address);
-  if (fibres_.in_guard(address)) return "stack overflow: local arrays or recursion too deep";
-  if (byte >= dynamic_area_.high && byte < dynamic_area_.high + 4096) {
-    std::snprintf(text, size, "%td bytes past the end of the dynamic shared memory of %zu bytes",
-                  byte - (dynamic_ + dynamic_shared_bytes()), dynamic_shared_bytes());
-    return text;
-  }
-  return describe_address(address, text, size);
 }
 
 }  // namespace cuda_on_cpu

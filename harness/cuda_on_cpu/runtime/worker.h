@@ -19,6 +19,10 @@
 
 namespace cuda_on_cpu {
 
+std::string text_of(const dim3& size);  // "(4, 1, 1)"
+// "`out` (global)", by the name that the launch gives the argument, or "global memory".
+std::string name_global(const char* byte, const LaunchInfo& info);
+
 // What all workers of a launch have in common.
 struct Job {
   const LaunchInfo* info;
@@ -54,6 +58,7 @@ class Worker {
   void mbarrier_changed(const void* complete);
   void warp_collective(unsigned mask, void* post, WarpOperation operation, const char* name, int line);
   unsigned active_mask(int line);
+  void missing_lane(unsigned lane, unsigned missing) const;
   unsigned lane() const { return running_ & 31; }
   unsigned running() const { return running_; }
   AsyncCopies& copies() { return copies_; }
@@ -65,13 +70,20 @@ class Worker {
   // What shared memory holds before it is written: NaN patterns, and large numbers in the second order of threads,
   // because fmaxf and the like drop a NaN.
   std::uint64_t shared_poison() const { return job_->reversed ? large_poison : plain_poison; }
-  bool in_shared(const char* byte) const;
+  bool in_shared(const char* byte) const { return static_area_.holds(byte) || dynamic_area_.holds(byte); }
+  // The array in shared memory that contains the byte, or the nearest one.
+  Extent shared_array(const char* byte) const;
   // "`held` (shared)", for messages.
   std::string name_memory(const void* address) const;
-  const char* describe_fault(const void* address, char* text, std::size_t size) const;
+  // "4 bytes past the end of `held` (shared), which has 128 bytes", for a byte outside.
+  std::string describe_outside(const char* byte, const Extent& array) const;
+  // Where an address lies that cannot be accessed.
+  std::string describe_fault(const void* address) const;
 
  private:
   enum class State { running, ready, block_barrier, warp, converging, phase, exited };
+
+  static constexpr std::size_t canary = 64;  // bytes around each array in shared memory
 
   struct Thread {
     Fibre* fibre;

@@ -70,15 +70,17 @@ class Caller:
         copied_to: gives the solution copies of the inputs on this device instead of views of the arena. On the CPU the
             copies are in memory whose bounds the allocator guards. On a GPU this is for an arena in host memory. Every
             second call reuses the copies' addresses, so results that a solution cached by address are wrong.
+        on_result: called with the address and size of each output when a call has ended, and before it is freed.
 
     `notes` collects conversions of outputs.
     """
 
     def __init__(
         self, model: torch.nn.Module, clock: Clock, arena: torch.Tensor, form: CallForm,
-        copied_to: torch.device | None = None,
+        copied_to: torch.device | None = None, *, on_result: Callable[[int, int], None] | None = None,
     ) -> None:
         self._model, self._clock, self._arena, self._form, self._copied_to = model, clock, arena, form, copied_to
+        self._on_result = on_result
         self._device = copied_to or arena.device
         self._given: list[torch.Tensor] = []
         self._copies: list[torch.Tensor] = []
@@ -104,6 +106,11 @@ class Caller:
         with torch.no_grad():
             work = partial(self._forward, buffers, arguments)
             handed, sample = timed_call(self._clock, work, self._hand_in, blocking_ms)
+        if self._on_result is not None:
+            for spec, tensor in handed.tensors:
+                with _NoTorchFunction():
+                    address = _address_of(tensor)
+                self._on_result(address, spec.bytes)
         return sample, handed.plain
 
     def hold(

@@ -170,7 +170,8 @@ class Candidate:
         self._launched_before = self._runtime.launches() if self._runtime else 0
         arena = self._open_arena(request["arena"])
         copied_to = None if of(arena.device).candidates_share_inputs else self._device
-        self._caller = Caller(self._model, self._of_device.clock, arena, form, copied_to)
+        self._caller = Caller(self._model, self._of_device.clock, arena, form, copied_to,
+                              on_result=self._require_ordered)
         return {"op": "mapped"}
 
     def _open_arena(self, exported: dict[str, Any]) -> torch.Tensor:
@@ -224,6 +225,11 @@ class Candidate:
             "non_tensors": [repr(value) for value in plain], "notes": sorted(notes),
             "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
         }
+
+    def _require_ordered(self, address: int, size: int) -> None:
+        """Raises RuntimeError if a kernel writes to a result on a stream that nothing waits for. Only the CPU tells."""
+        if self._runtime is not None and (unordered := self._runtime.find_unordered(address, size)):
+            raise RuntimeError(f"inlinebench: {unordered}")
 
     def _launch_errors(self) -> list[str]:
         refused = self._runtime.take_refused_launch() if self._runtime else ""

@@ -42,6 +42,16 @@ CUDA_ON_CPU_INLINE T atomic_update(T* address, int order, int again, Change chan
 }
 
 template <class T>
+CUDA_ON_CPU_INLINE T atomic_exchange(T* address, int order, T value) {
+  using Bits = typename Word<sizeof(T)>::type;
+  Bits bits;
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  bits = __atomic_exchange_n(reinterpret_cast<Bits*>(address), bits, order);
+  __builtin_memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+template <class T>
 CUDA_ON_CPU_INLINE T atomic_compare_swap(T* address, int order, T compare, T value) {
   __atomic_compare_exchange_n(address, &compare, value, false, order, __ATOMIC_ACQUIRE);
   return compare;
@@ -92,7 +102,7 @@ CUDA_ON_CPU_ATOMIC_UPDATE(unsigned, atomicInc, __ATOMIC_RELAXED, old >= value ? 
 CUDA_ON_CPU_ATOMIC_UPDATE(unsigned, atomicDec, __ATOMIC_RELAXED, old == 0 || old > value ? value : old - 1)
 CUDA_ON_CPU_ATOMIC_UPDATE(long long, atomicMin, __ATOMIC_ACQUIRE, old < value ? old : value)
 CUDA_ON_CPU_ATOMIC_UPDATE(long long, atomicMax, __ATOMIC_ACQUIRE, old < value ? value : old)
-CUDA_ON_CPU_ATOMIC_UPDATE(float, atomicExch, __ATOMIC_RELAXED, (static_cast<void>(old), value))
+CUDA_ON_CPU_ATOMIC(float, atomicExch, return cuda_on_cpu::atomic_exchange(address, order, value);)
 CUDA_ON_CPU_ATOMIC_UPDATE(float, atomicAdd, __ATOMIC_RELAXED, old + value)
 CUDA_ON_CPU_ATOMIC_UPDATE(double, atomicAdd, __ATOMIC_RELAXED, old + value)
 CUDA_ON_CPU_ATOMIC_UPDATE(__half, atomicAdd, __ATOMIC_RELAXED, __hadd(old, value))

@@ -13,10 +13,11 @@ struct Configuration {
   dim3 grid;
   dim3 block;
   std::size_t shared_bytes;
+  StreamNumber stream;
   bool cooperative = false;
   // A braced list in the chevrons initialises these parameters as it does CUDA's.
-  Configuration(dim3 grid, dim3 block = 1, std::size_t shared_bytes = 0, cudaStream_t = nullptr)
-      : grid(grid), block(block), shared_bytes(shared_bytes) {}
+  Configuration(dim3 grid, dim3 block = 1, std::size_t shared_bytes = 0, cudaStream_t stream = nullptr)
+      : grid(grid), block(block), shared_bytes(shared_bytes), stream(number_of(stream)) {}
 };
 
 template <class Thread>
@@ -40,6 +41,7 @@ class Launcher {
  public:
   Launcher(const char* name, int line, const char* argument_names, Kernel kernel, Configuration configuration)
       : info_{name, line, configuration.grid, configuration.block, configuration.shared_bytes, argument_names},
+        stream_(configuration.stream),
         cooperative_(configuration.cooperative),
         kernel_(kernel) {}
 
@@ -51,12 +53,14 @@ class Launcher {
     LaunchInfo info = info_;
     info.pointers = pointers;
     info.arguments = sizeof...(arguments);
+    info.stream = stream_;
     info.cooperative = cooperative_;
     launch(info, &run_threads<decltype(thread)>, &thread);
   }
 
  private:
   LaunchInfo info_;
+  StreamNumber stream_;
   bool cooperative_;
   Kernel kernel_;
 };

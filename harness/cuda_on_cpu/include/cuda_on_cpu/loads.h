@@ -4,6 +4,7 @@
 #include "cuda_on_cpu/bfloat16.h"
 #include "cuda_on_cpu/half.h"
 #include "cuda_on_cpu/qualifiers.h"
+#include "cuda_on_cpu/runtime.h"
 #include "cuda_on_cpu/vector_types.h"
 
 // The types that CUDA has these functions for.
@@ -15,7 +16,10 @@
   DO(__half) DO(__half2) DO(__nv_bfloat16) DO(__nv_bfloat162)
 
 #define CUDA_ON_CPU_ACCESSES(T)                                \
-  CUDA_ON_CPU_INLINE T __ldg(const T* address) { return *address; }        \
+  CUDA_ON_CPU_INLINE T __ldg(const T* address) {                                \
+    cuda_on_cpu::race_read_only(address, sizeof(T));                            \
+    return *address;                                                            \
+  }                                                                             \
   CUDA_ON_CPU_INLINE T __ldca(const T* address) { return *address; }       \
   CUDA_ON_CPU_INLINE T __ldcg(const T* address) { return *address; }       \
   CUDA_ON_CPU_INLINE T __ldcs(const T* address) { return *address; }       \
@@ -34,7 +38,10 @@ namespace c10 {
 struct Half;
 struct BFloat16;
 template <class T, std::enable_if_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, int> = 0>
-CUDA_ON_CPU_INLINE T __ldg(const T* address) { return *address; }
+CUDA_ON_CPU_INLINE T __ldg(const T* address) {
+  cuda_on_cpu::race_read_only(address, sizeof(T));
+  return *address;
+}
 }  // namespace c10
 
 inline bool __isGlobal(const void*) { return true; }

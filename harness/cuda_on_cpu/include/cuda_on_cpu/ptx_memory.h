@@ -25,8 +25,8 @@ inline T shared_address(T address) {
   return address;
 }
 
-inline void require_aligned(const void* address, std::size_t bytes) {
-  if (reinterpret_cast<std::uintptr_t>(address) % bytes) trap("misaligned address");
+CUDA_ON_CPU_INLINE void require_aligned(const void* address, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(address) % bytes) trap_misaligned(address, bytes);
 }
 
 template <class T, int count>
@@ -40,15 +40,17 @@ CUDA_ON_CPU_UNSEEN void fence(bool block_scope, bool acquires, bool releases) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-// Whether an access is weak, or an atomic one of this scope. The elements of a vector are accesses of their own.
-enum class Strength { weak, block, device };
+// Whether an access is weak, weak and of memory that must not change, or an atomic one of this scope. The elements of a
+// vector are accesses of their own.
+enum class Strength { weak, read_only, block, device };
 constexpr int order_of(Strength strength) { return strength == Strength::block ? __ATOMIC_RELAXED : __ATOMIC_SEQ_CST; }
 
 template <class T, int count, Strength strength>
 CUDA_ON_CPU_INLINE Values<T, count> load(const char* address) {
   require_aligned(address, sizeof(T) * count);
   Values<T, count> values;
-  if constexpr (strength == Strength::weak)
+  if constexpr (strength == Strength::read_only) race_read_only(address, sizeof values);
+  if constexpr (strength == Strength::weak || strength == Strength::read_only)
     __builtin_memcpy(&values, address, sizeof values);
   else
     for (int i = 0; i < count; ++i)
@@ -94,8 +96,11 @@ CUDA_ON_CPU_ATOMIC_PTX(or, __ATOMIC_ACQUIRE, static_cast<T>(old | value))
 CUDA_ON_CPU_ATOMIC_PTX(xor, __ATOMIC_RELAXED, static_cast<T>(old ^ value))
 CUDA_ON_CPU_ATOMIC_PTX(inc, __ATOMIC_RELAXED, static_cast<T>(old >= value ? 0 : old + 1))
 CUDA_ON_CPU_ATOMIC_PTX(dec, __ATOMIC_RELAXED, static_cast<T>(old == 0 || old > value ? value : old - 1))
-CUDA_ON_CPU_ATOMIC_PTX(exch, __ATOMIC_RELAXED, value)
 #undef CUDA_ON_CPU_ATOMIC_PTX
+template <bool block, class T>
+CUDA_ON_CPU_INLINE T atomic_exch(T* at, T value) {
+  return atomic_exchange(at, update_order<block>, value);
+}
 template <bool block, class T>
 CUDA_ON_CPU_INLINE T atomic_cas(T* at, T compare, T value) {
   return atomic_compare_swap(at, update_order<block>, compare, value);

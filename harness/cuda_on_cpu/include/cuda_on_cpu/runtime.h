@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cuda_on_cpu/stream.h"
 #include "cuda_on_cpu/vector_types.h"
 
 // CUDA's built-in variables. They change at every switch of the running CUDA thread, so they are not const: the compiler
@@ -38,6 +39,7 @@ struct LaunchInfo {
   const void* const* pointers = nullptr;
   std::size_t arguments = 0;
   bool cooperative = false;
+  StreamNumber stream = no_stream;  // no_stream: its accesses are not compared with those of other streams
 };
 
 // Runs CUDA threads of the current block, one after the other, until `next_thread` says stop.
@@ -81,6 +83,10 @@ void race_begin_phases(const void* barrier);
 void race_arrive(const void* barrier, bool relaxed);
 void race_wait(const void* barrier, bool relaxed);
 void race_fence(bool block_scope, bool acquires, bool releases);
+// The calling thread reads memory that must not change while the kernel runs.
+void race_read_only(const void* data, std::size_t bytes);
+// A lane of the running warp reads another lane, which takes no part in the operation.
+void race_missing_lane(unsigned lane, unsigned missing);
 
 // The lanes of this warp that reach this line together.
 unsigned active_mask(int line);
@@ -104,5 +110,6 @@ void set_last_error(int code);
 
 // Ends the process with a message that names the kernel, the block and the thread.
 [[noreturn]] void trap(const char* what);
+[[noreturn]] void trap_misaligned(const void* address, std::size_t bytes);
 
 }  // namespace cuda_on_cpu

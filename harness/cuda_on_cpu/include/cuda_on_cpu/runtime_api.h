@@ -1,4 +1,4 @@
-// The CUDA runtime's host functions. All work is done immediately, so streams have no effect.
+// The CUDA runtime's host functions. All work is done immediately; streams only tell the race detector what is ordered.
 #pragma once
 
 #include <chrono>
@@ -161,7 +161,7 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
 }
 inline cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 13000, cudaSuccess; }
 inline cudaError_t cudaDriverGetVersion(int* version) { return *version = 13000, cudaSuccess; }
-inline cudaError_t cudaDeviceSynchronize() { return cudaPeekAtLastError(); }
+inline cudaError_t cudaDeviceSynchronize() { return cuda_on_cpu_synchronize_device(), cudaPeekAtLastError(); }
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 enum cudaLimit {
   cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize, cudaLimitMaxL2FetchGranularity,
@@ -178,10 +178,12 @@ inline cudaError_t cudaMalloc(T** data, std::size_t bytes) {
   *data = static_cast<T*>(static_cast<void*>(cuda_on_cpu::allocate(bytes)));
   return cudaSuccess;
 }
-inline cudaError_t cudaFree(void* data) { return cuda_on_cpu::release(data), cudaSuccess; }
+inline cudaError_t cudaFree(void* data) {
+  return cuda_on_cpu_synchronize_device(), cuda_on_cpu::release(data), cudaSuccess;
+}
 template <class T>
 inline cudaError_t cudaMallocAsync(T** data, std::size_t bytes, cudaStream_t) { return cudaMalloc(data, bytes); }
-inline cudaError_t cudaFreeAsync(void* data, cudaStream_t) { return cudaFree(data); }
+inline cudaError_t cudaFreeAsync(void* data, cudaStream_t) { return cuda_on_cpu::release(data), cudaSuccess; }
 template <class T>
 inline cudaError_t cudaMallocHost(T** data, std::size_t bytes, unsigned = 0) { return cudaMalloc(data, bytes); }
 template <class T>
@@ -190,15 +192,18 @@ enum { cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaHostAllocDefault = 0,
 template <class T>
 inline cudaError_t cudaMallocManaged(T** data, std::size_t bytes, unsigned = cudaMemAttachGlobal) { return cudaMalloc(data, bytes); }
 inline cudaError_t cudaFreeHost(void* data) { return cudaFree(data); }
-inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+// A copy without a stream waits for the default stream, and the host waits for it.
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t = nullptr) {
   if (bytes) std::memmove(to, from, bytes);
   return cudaSuccess;
 }
-inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t = nullptr) {
-  return cudaMemcpy(to, from, bytes, kind);
+inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  cuda_on_cpu_synchronize_stream(0);
+  return cudaMemcpyAsync(to, from, bytes, kind);
 }
 inline cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
                                 std::size_t height, cudaMemcpyKind) {
+  cuda_on_cpu_synchronize_stream(0);
   for (std::size_t row = 0; row < height; ++row)
     std::memmove(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
   return cudaSuccess;
@@ -224,6 +229,7 @@ template <class T>
 inline cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, std::size_t bytes, std::size_t offset = 0,
                                       cudaMemcpyKind = cudaMemcpyHostToDevice) {
   if (offset + bytes > sizeof(T)) return cudaErrorInvalidValue;
+  cuda_on_cpu_synchronize_stream(0);
   std::memcpy(reinterpret_cast<char*>(const_cast<std::remove_const_t<T>*>(&symbol)) + offset, from, bytes);
   return cudaSuccess;
 }
@@ -231,6 +237,7 @@ template <class T>
 inline cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, std::size_t bytes, std::size_t offset = 0,
                                         cudaMemcpyKind = cudaMemcpyDeviceToHost) {
   if (offset + bytes > sizeof(T)) return cudaErrorInvalidValue;
+  cuda_on_cpu_synchronize_stream(0);
   std::memcpy(to, reinterpret_cast<const char*>(&symbol) + offset, bytes);
   return cudaSuccess;
 }
@@ -257,25 +264,39 @@ constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
 constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2;
 inline const cudaStream_t cudaStreamLegacy = nullptr;
 inline const cudaStream_t cudaStreamPerThread = nullptr;
-inline cudaError_t cudaStreamCreate(cudaStream_t* stream) { return *stream = nullptr, cudaSuccess; }
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
-inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return cudaStreamCreate(stream); }
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return *stream = cuda_on_cpu::stream_of(cuda_on_cpu_create_stream(!(flags & cudaStreamNonBlocking))), cudaSuccess;
+}
+inline cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(stream, flags);
+}
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaPeekAtLastError(); }
-inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  cuda_on_cpu_synchronize_stream(cuda_on_cpu::number_of(stream));
+  return cudaPeekAtLastError();
+}
+inline cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream), cudaSuccess; }
 struct CUevent_st {
   std::chrono::steady_clock::time_point at;
+  cuda_on_cpu::EventNumber number = cuda_on_cpu_create_event();
 };
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned = 0) {
+  return cuda_on_cpu_wait_event(cuda_on_cpu::number_of(stream), event->number), cudaSuccess;
+}
 inline cudaError_t cudaEventCreate(cudaEvent_t* event) { return *event = new CUevent_st, cudaSuccess; }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
-inline cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
-inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = nullptr) {
-  event->at = std::chrono::steady_clock::now();
-  return cudaSuccess;
+inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return cuda_on_cpu_destroy_event(event->number), delete event, cudaSuccess;
 }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr) {
+  event->at = std::chrono::steady_clock::now();
+  return cuda_on_cpu_record_event(event->number, cuda_on_cpu::number_of(stream)), cudaSuccess;
+}
+inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return cuda_on_cpu_synchronize_event(event->number), cudaSuccess;
+}
+inline cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
 inline cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   *milliseconds = std::chrono::duration<float, std::milli>(end->at - start->at).count();
   return cudaSuccess;

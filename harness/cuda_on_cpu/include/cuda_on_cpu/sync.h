@@ -47,7 +47,7 @@ struct Shuffle {
       if (lanes >> mine->source & 1)
         __builtin_memcpy(&mine->result, &static_cast<Shuffle*>(posts[mine->source])->value, sizeof(T));
       else
-        poison(&mine->result, sizeof(T));
+        poison(&mine->result, sizeof(T)), race_missing_lane(lane, mine->source);
     }
   }
 };

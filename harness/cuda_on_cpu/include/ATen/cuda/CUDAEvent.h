@@ -17,12 +17,12 @@ class CUDAEvent {
   operator cudaEvent_t() const { return event_; }
   cudaEvent_t event() const { return event_; }
   bool isCreated() const { return true; }
-  bool query() const { return true; }
-  void record() { cudaEventRecord(event_); }
-  void record(const CUDAStream&) { record(); }
-  void recordOnce(const CUDAStream&) { record(); }
-  void block(const CUDAStream&) {}
-  void synchronize() const {}
+  bool query() const { return synchronize(), true; }
+  void record() { record(getCurrentCUDAStream()); }
+  void record(const CUDAStream& stream) { cudaEventRecord(event_, stream); }
+  void recordOnce(const CUDAStream& stream) { record(stream); }
+  void block(const CUDAStream& stream) { cudaStreamWaitEvent(stream, event_); }
+  void synchronize() const { cudaEventSynchronize(event_); }
   float elapsed_time(const CUDAEvent& other) const {
     float milliseconds = 0;
     cudaEventElapsedTime(&milliseconds, event_, other.event_);

@@ -10,6 +10,6 @@ inline DeviceIndex device_count_ensure_non_zero() { return 1; }
 inline DeviceIndex current_device() { return 0; }
 inline void set_device(DeviceIndex, bool = false) {}
 inline void device_synchronize() { C10_CUDA_CHECK(cudaDeviceSynchronize()); }
-inline void stream_synchronize(cudaStream_t) {}
+inline void stream_synchronize(cudaStream_t stream) { C10_CUDA_CHECK(cudaStreamSynchronize(stream)); }
 inline int warp_size() { return 32; }
 }  // namespace c10::cuda

@@ -1,4 +1,4 @@
-// Guards, which do nothing, because there is only one device and one stream.
+// Guards. Those of the device do nothing, because there is only one.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -28,17 +28,34 @@ struct OptionalCUDAGuard {
   void reset() {}
 };
 
-struct CUDAStreamGuard {
-  explicit CUDAStreamGuard(c10::Stream) {}
-  void reset_stream(c10::Stream) {}
-  CUDAStream original_stream() const { return {}; }
-  CUDAStream current_stream() const { return {}; }
+class CUDAStreamGuard {
+ public:
+  explicit CUDAStreamGuard(c10::Stream stream) { reset_stream(stream); }
+  CUDAStreamGuard(const CUDAStreamGuard&) = delete;
+  CUDAStreamGuard& operator=(const CUDAStreamGuard&) = delete;
+  ~CUDAStreamGuard() { setCurrentCUDAStream(original_); }
+  void reset_stream(c10::Stream stream) { setCurrentCUDAStream(CUDAStream(stream)); }
+  CUDAStream original_stream() const { return original_; }
+  CUDAStream current_stream() const { return getCurrentCUDAStream(); }
+
+ private:
+  CUDAStream original_ = getCurrentCUDAStream();
 };
 
-struct OptionalCUDAStreamGuard {
+class OptionalCUDAStreamGuard {
+ public:
   OptionalCUDAStreamGuard() = default;
-  explicit OptionalCUDAStreamGuard(std::optional<c10::Stream>) {}
-  void reset_stream(c10::Stream) {}
+  explicit OptionalCUDAStreamGuard(std::optional<c10::Stream> stream) {
+    if (stream) reset_stream(*stream);
+  }
+  void reset_stream(c10::Stream stream) {
+    if (guard_) guard_->reset_stream(stream);
+    else guard_.emplace(stream);
+  }
+  void reset() { guard_.reset(); }
+
+ private:
+  std::optional<CUDAStreamGuard> guard_;
 };
 
 }  // namespace c10::cuda
