@@ -13,8 +13,16 @@ import torch
 from torch.utils.cpp_extension import load_inline
 
 from inlinebench.timing.call import Sample
-from inlinebench.timing.gpu import GpuClock
+from inlinebench.timing.gpu import HELD_MS, GpuClock
+from inlinebench.wire.arena import cuda_runtime
 from inlinebench.wire.channel import Channel
+from inlinebench.wire.device_memory import Exporter, Location, Places
+
+__all__ = (
+    "HELD_MS", "Exporter", "GpuClock", "Location", "Places", "Sample", "SideStream", "checked", "cuda_runtime",
+    "driver", "holding", "in_held_call", "report_a_share",
+)
+"""The names of the harness that cheats replace are imported in this module only."""
 
 CPP_SOURCE = r"""
 void spin_if_negative(const at::Tensor& values, int64_t cycles);

@@ -11,9 +11,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from inlinebench.timing.call import Sample
-from inlinebench.timing.gpu import GpuClock
-from tests.cheats.holding import holding
+from tests.cheats.holding import GpuClock, Sample, holding
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

@@ -11,9 +11,7 @@ True speedup: 1.
 import torch
 from torch import nn
 
-from inlinebench.timing.call import Sample
-from inlinebench.timing.gpu import GpuClock
-from tests.cheats.holding import SideStream, holding
+from tests.cheats.holding import GpuClock, Sample, SideStream, holding
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
