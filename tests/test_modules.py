@@ -14,7 +14,8 @@ HARNESS = ROOT / "harness"
 TESTED_IN = {
     "api": "serve/test_serve.py", "version": "test_wheel.py",
     "audit.operators": "audit/test_checks.py", "audit.prepared": "audit/test_checks.py",
-    "candidate.candidate": "test_pipeline.py", "candidate.held_call": "candidate/test_calls.py",
+    "candidate.absent_triton": "test_honest.py", "candidate.candidate": "test_pipeline.py",
+    "candidate.held_call": "candidate/test_calls.py",
     "cli.audit": "audit/test_process.py", "cli.compare": "cli/test_bad_inputs.py",
     "cli.parsing.parser": "cli/test_arguments.py", "cli.report": "cli/test_bad_inputs.py",
     "cli.run": "cli/test_arguments.py", "cli.schema": "cli/test_main.py",
@@ -32,6 +33,7 @@ TESTED_IN = {
     "judge.device_context": "test_pipeline.py", "judge.loop": "test_pipeline.py",
     "judge.problem_cache": "test_pipeline.py",
     "problem.probe.admission": "problem/test_probe.py",
+    "problem.shapes.cost": "problem/shapes/test_derive.py", "problem.shapes.literals": "problem/shapes/test_derive.py",
     "process.candidate_main": "process/test_sanitizer.py", "process.forkserver": "process/test_launcher.py",
     "process.packing": "process/test_replies.py",
     "profiling.one_call": "profiling/test_ncu.py",

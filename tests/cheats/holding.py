@@ -12,9 +12,18 @@ from typing import Any
 import torch
 from torch.utils.cpp_extension import load_inline
 
-from inlinebench.devices.cuda.clock import GpuClock
+from inlinebench.devices.cuda.clock import HELD_MS, GpuClock
+from inlinebench.devices.cuda.device_memory import Exporter
+from inlinebench.devices.cuda.runtime import cuda_runtime
 from inlinebench.timing.call import Sample
 from inlinebench.wire.channel import Channel
+from inlinebench.wire.locations import Location, Places
+
+__all__ = (
+    "HELD_MS", "Exporter", "GpuClock", "Location", "Places", "Sample", "SideStream", "checked", "cuda_runtime",
+    "driver", "holding", "in_held_call", "report_a_share",
+)
+"""The names of the harness that cheats replace are imported in this module only."""
 
 CPP_SOURCE = r"""
 void spin_if_negative(const at::Tensor& values, int64_t cycles);

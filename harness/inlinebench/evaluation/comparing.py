@@ -30,7 +30,7 @@ class Answer:
     """Whether the states are this call's. A later call of a loop overwrites them."""
 
 
-class Check(Protocol):
+class CompareCall(Protocol):
     """Compares a call, which `what` names, and raises Failed if it is wrong.
 
     With `thorough` all elements are judged by the rule.

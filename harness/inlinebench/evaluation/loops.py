@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inlinebench.evaluation.attempt import Tools
-from inlinebench.evaluation.comparing import Answer, Check
+from inlinebench.evaluation.comparing import Answer, CompareCall
 from inlinebench.evaluation.draws import Drawn, Draws
 from inlinebench.evaluation.failures import raise_failure
 from inlinebench.evaluation.timings import LEAST_MS, Timings
@@ -33,7 +33,7 @@ class Loop:
 
 def time_loops(
     workload: Workload, candidate: CandidateProcess, *, tools: Tools, draws: Draws, timings: Timings,
-    check: Check,
+    check: CompareCall,
 ) -> None:
     """Measures the wall time of calls in a loop. `check` compares each of them. Raises Failed."""
     longest = int(LOOP_MS / (timings.solution_ms() or LEAST_MS)) + 1

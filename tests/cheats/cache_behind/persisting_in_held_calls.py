@@ -8,8 +8,8 @@ earlier call's. Lines of weights, which do not change, may persist.
 import torch
 from torch import nn
 
-from inlinebench.devices.cuda.clock import GpuClock
 from tests.cheats.cache_behind.persisting_lines import extension
+from tests.cheats.holding import GpuClock
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"

@@ -12,8 +12,7 @@ import time
 import torch
 from torch import nn
 
-from inlinebench.devices.cuda.clock import GpuClock
-from tests.cheats.holding import holding, in_held_call, report_a_share
+from tests.cheats.holding import GpuClock, holding, in_held_call, report_a_share
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

@@ -12,8 +12,7 @@ import time
 import torch
 from torch import nn
 
-from inlinebench.devices.cuda.clock import HELD_MS, GpuClock
-from tests.cheats.holding import in_held_call, report_a_share
+from tests.cheats.holding import HELD_MS, GpuClock, in_held_call, report_a_share
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

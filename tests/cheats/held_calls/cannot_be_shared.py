@@ -15,8 +15,7 @@ from torch import nn
 
 from inlinebench.candidate.calls import Caller
 from inlinebench.wire.arena import view
-from inlinebench.wire.locations import Places
-from tests.cheats.holding import report_a_share
+from tests.cheats.holding import Places, report_a_share
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

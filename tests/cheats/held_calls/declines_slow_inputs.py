@@ -11,9 +11,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from inlinebench.devices.cuda.clock import GpuClock
-from inlinebench.timing.call import Sample
-from tests.cheats.holding import holding
+from tests.cheats.holding import GpuClock, Sample, holding
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

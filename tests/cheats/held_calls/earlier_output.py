@@ -9,7 +9,7 @@ True time: 0.06 ms.
 import torch
 from torch import nn
 
-from inlinebench.devices.cuda.device_memory import Exporter, Location
+from tests.cheats.holding import Exporter, Location
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

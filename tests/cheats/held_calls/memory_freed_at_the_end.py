@@ -10,8 +10,7 @@ True time: 1.1 ms.
 import torch
 from torch import nn
 
-from inlinebench.devices.cuda.clock import GpuClock
-from tests.cheats.holding import SideStream, holding, in_held_call, report_a_share
+from tests.cheats.holding import GpuClock, SideStream, holding, in_held_call, report_a_share
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

@@ -12,8 +12,7 @@ import torch
 from torch import nn
 
 from inlinebench.candidate.candidate import Candidate
-from inlinebench.devices.cuda.clock import GpuClock
-from tests.cheats.holding import report_a_share
+from tests.cheats.holding import GpuClock, report_a_share
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

@@ -13,8 +13,7 @@ import torch
 from torch import nn
 
 from inlinebench.candidate.calls import Caller
-from inlinebench.wire.locations import Location, Places
-from tests.cheats.holding import in_held_call
+from tests.cheats.holding import Location, Places, in_held_call
 from tests.cheats.shared import kernels
 
 PROBLEM = "aliasing"

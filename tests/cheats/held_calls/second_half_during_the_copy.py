@@ -9,8 +9,7 @@ True time: 2.1 ms.
 import torch
 from torch import nn
 
-from inlinebench.devices.cuda.clock import GpuClock
-from tests.cheats.holding import in_held_call, report_a_share
+from tests.cheats.holding import GpuClock, in_held_call, report_a_share
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

@@ -10,8 +10,7 @@ import ctypes
 import torch
 from torch import nn
 
-from inlinebench.devices.cuda.runtime import cuda_runtime
-from tests.cheats.holding import checked, driver
+from tests.cheats.holding import checked, cuda_runtime, driver
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

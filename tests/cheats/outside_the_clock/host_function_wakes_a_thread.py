@@ -10,8 +10,7 @@ import threading
 import torch
 from torch import nn
 
-from inlinebench.devices.cuda.runtime import cuda_runtime
-from tests.cheats.holding import SideStream
+from tests.cheats.holding import SideStream, cuda_runtime
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

@@ -11,9 +11,7 @@ True speedup: 1.
 import torch
 from torch import nn
 
-from inlinebench.devices.cuda.clock import GpuClock
-from inlinebench.timing.call import Sample
-from tests.cheats.holding import SideStream, holding
+from tests.cheats.holding import GpuClock, Sample, SideStream, holding
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"

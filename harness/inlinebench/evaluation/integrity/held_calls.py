@@ -6,7 +6,7 @@ import time
 
 from inlinebench.devices.cuda.clock import GpuClock
 from inlinebench.evaluation.attempt import Tools
-from inlinebench.evaluation.comparing import Answer, Check
+from inlinebench.evaluation.comparing import Answer, CompareCall
 from inlinebench.evaluation.draws import Draws
 from inlinebench.evaluation.integrity.held_times import FEWEST, HeldTimes
 from inlinebench.evaluation.integrity.outside_clock import HeldRequest, OutsideClock
@@ -55,7 +55,7 @@ class HeldCalls:
             self._stand_ins.close()
             raise
 
-    def measure(self, reported_ms: float, states: tuple[str, ...], check: Check) -> set[str]:
+    def measure(self, reported_ms: float, states: tuple[str, ...], check: CompareCall) -> set[str]:
         """Makes calls until it is known whether the reported time is true. Returns notes on conversions of outputs.
 
         A solution that cannot be held in the device's queue waits for the device, and is held on the host. `states` are
@@ -93,7 +93,7 @@ class HeldCalls:
         self._outside.close()
         self._stand_ins.close()
 
-    def _call(self, times: HeldTimes, states: tuple[str, ...], check: Check) -> bool:
+    def _call(self, times: HeldTimes, states: tuple[str, ...], check: CompareCall) -> bool:
         """Makes one call after one of the stand-in, compares its outputs, and adds it to the times.
 
         Returns whether it was released in time. Raises Failed.

@@ -22,7 +22,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 }
 
 
-class Kind(Enum):
+class SizeKind(Enum):
     """What a number is, by the name that the file gives it."""
 
     BATCH = "batch"
@@ -43,7 +43,7 @@ class Kind(Enum):
     """Any other number."""
 
     @classmethod
-    def of(cls, name: str) -> Kind:
+    def of(cls, name: str) -> SizeKind:
         """Returns the kind of a name."""
         name = name.lower()
         for part, of_part in ((cls.HEADS, cls.HEAD_SIZE), (cls.GROUPS, cls.GROUP_SIZE)):

@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from inlinebench.problem.shapes import literals
-from inlinebench.problem.shapes.constants import Constants, Kind, assignments, leaves
+from inlinebench.problem.shapes.constants import Constants, SizeKind, assignments, leaves
 
 BLOCK = 256
 """The threads of a block that computes one element of a matrix product."""
@@ -62,7 +62,7 @@ def cost_of(tree: ast.Module, constants: Constants) -> Cost:
     work = math.prod(filter(None, numbers))
     if not _multiplies(tree):
         return Cost(elements, max(numbers, default=0), work, 0)
-    widths = {number for name, value in named.items() if Kind.of(name) is Kind.SIZE for number in leaves(value)}
+    widths = {number for name, value in named.items() if SizeKind.of(name) is SizeKind.SIZE for number in leaves(value)}
     if len(large := [width for width in widths if width > _SMALL]) == 1:
         work = max(work, elements * large[0])
     return Cost(elements, max(numbers, default=0), work, _threads(numbers, rows[0] if rows else 1))
@@ -73,7 +73,7 @@ def _numbers(constants: Mapping[str, Any]) -> Iterator[int]:
     shape of a bias, nor the numbers of heads and groups, into which other sizes are divided."""
     single = {abs(value) for value in constants.values() if isinstance(value, int)}
     for name, value in constants.items():
-        if Kind.of(name) not in (Kind.HEADS, Kind.GROUPS):
+        if SizeKind.of(name) not in (SizeKind.HEADS, SizeKind.GROUPS):
             yield from (abs(number) for number in leaves(value) if isinstance(value, int) or abs(number) not in single)
 
 
@@ -81,7 +81,7 @@ def _written_out(tree: ast.Module) -> Iterator[int]:
     """Yields the numbers in `get_inputs` and `get_init_inputs`, each as often as the call that has it most often."""
     by_call: dict[int, Counter[int]] = {}
     for site in literals.sites(tree):
-        if site.kind is not Kind.LABELS:
+        if site.kind is not SizeKind.LABELS:
             by_call.setdefault(id(site.at), Counter())[abs(site.number)] += 1
     most: Counter[int] = Counter()
     for numbers in by_call.values():

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inlinebench.problem.shapes import constants, literals
-from inlinebench.problem.shapes.constants import Constants, Kind, leaves, resolved
+from inlinebench.problem.shapes.constants import Constants, SizeKind, leaves, resolved
 from inlinebench.problem.shapes.cost import Cost, cost_of
 from inlinebench.problem.shapes.steps import (
     CONFIRMING_LIMITS,
@@ -31,10 +31,10 @@ from inlinebench.problem.shapes.steps import (
     SMALL,
     STEPS,
     WARP,
-    Step,
+    Reduction,
 )
 
-Number = tuple[int, Kind]
+Number = tuple[int, SizeKind]
 """A number of a file. Equal numbers of a kind are replaced by equal numbers."""
 
 
@@ -61,7 +61,7 @@ def derive(tree: ast.Module) -> Derived:
     """
     named = _File(tree, constants.read(tree), {})
     numbers = {str(number): named.kind_of(number, kind) for number, kind in literals.read(tree).items()
-               if number > SMALL or (kind is Kind.BATCH and number > 1)}
+               if number > SMALL or (kind is SizeKind.BATCH and number > 1)}
     with_numbers = _File(tree, {**named.assigned, **{name: int(name) for name in numbers}}, numbers)
     files = [with_numbers, named] if numbers else [named]
     shapes = _different(shape for file in files for shape in file.shapes())
@@ -88,7 +88,7 @@ class _File:
     tree: ast.Module
     assigned: Constants
     """The constants, with names of others in tuples and lists."""
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, SizeKind]
     """The kinds of constants whose names do not tell them."""
 
     @property
@@ -96,19 +96,19 @@ class _File:
         """The values of the constants as the file has them."""
         return {name: resolved(value, self.assigned) for name, value in self.assigned.items()}
 
-    def kind(self, name: str) -> Kind:
+    def kind(self, name: str) -> SizeKind:
         """Returns the kind of a constant."""
-        return self.kinds.get(name) or Kind.of(name)
+        return self.kinds.get(name) or SizeKind.of(name)
 
-    def kind_of(self, number: int, kind: Kind) -> Kind:
+    def kind_of(self, number: int, kind: SizeKind) -> SizeKind:
         """Returns the kind of a number that the file writes out, which is the kind of a constant of the same value."""
         same = {self.kind(name) for name, value in self.assigned.items() if number in leaves(value)}
-        return kind if not same or kind in same else next(iter(same)) if len(same) == 1 else Kind.SIZE
+        return kind if not same or kind in same else next(iter(same)) if len(same) == 1 else SizeKind.SIZE
 
     def shapes(self) -> list[Constants]:
         """Returns the shapes to try in turn; none if the file is small as it is."""
         sizes = {number for name, value in self.assigned.items() for number in leaves(value)
-                 if number > SMALL or self.kind(name) is Kind.BATCH}
+                 if number > SMALL or self.kind(name) is SizeKind.BATCH}
         if not sizes or self._is_within(LIMITS, {}):
             return []
         shapes = _different(self.at(step) for step in STEPS)
@@ -128,7 +128,7 @@ class _File:
     def _is_within(self, limits: Cost, shape: Constants) -> bool:
         return cost_of(self.tree, {**self.written, **shape}).is_within(limits)
 
-    def at(self, step: Step) -> Constants | None:
+    def at(self, step: Reduction) -> Constants | None:
         """Returns the constants that differ at a step, or None if the relations between numbers cannot be kept."""
         reduced = _Relations.of(self).reduced(step)
         if reduced is None:
@@ -139,7 +139,7 @@ class _File:
         return {name: value for name, value in shape.items() if value != written[name]}
 
 
-def _mapped(value: Any, kind: Kind, reduced: Mapping[Number, int]) -> Any:
+def _mapped(value: Any, kind: SizeKind, reduced: Mapping[Number, int]) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(_mapped(each, kind, reduced) for each in value)
     return value if isinstance(value, str) else reduced[value, kind]
@@ -147,7 +147,7 @@ def _mapped(value: Any, kind: Kind, reduced: Mapping[Number, int]) -> Any:
 
 MOST_TRIED = 5
 """The most divisors of a number of heads or groups that are tried in its place."""
-PARTS = (Kind.HEADS, Kind.GROUPS)
+PARTS = (SizeKind.HEADS, SizeKind.GROUPS)
 """The kinds of numbers into which sizes are divided."""
 
 
@@ -165,10 +165,10 @@ class _Relations:
         numbers = {(number, file.kind(name)) for name, value in file.assigned.items() for number in leaves(value)}
         parts = [each for each in numbers if each[1] in PARTS and each[0] > 1]
         divided = {number: tuple(part for part in parts if number % part[0] == 0)
-                   for number, kind in numbers if kind is Kind.SIZE and number > SMALL}
+                   for number, kind in numbers if kind is SizeKind.SIZE and number > SMALL}
         return cls(tuple(sorted(numbers, key=lambda each: (each[0], each[1].name))), divided)
 
-    def reduced(self, step: Step) -> dict[Number, int] | None:
+    def reduced(self, step: Reduction) -> dict[Number, int] | None:
         """Returns the numbers at a step, with the fewest heads and groups for which all relations can be kept."""
         parts = [each for each in self.numbers if each[1] in PARTS]
         for chosen in itertools.product(*(self._fewer(part, step) for part in parts)):
@@ -177,25 +177,25 @@ class _Relations:
                 return found
         return None
 
-    def _fewer(self, part: Number, step: Step) -> list[int]:
+    def _fewer(self, part: Number, step: Reduction) -> list[int]:
         """Returns the numbers that may replace a number of heads or groups, from the smallest."""
         number, _ = part
         is_related = any(part in parts for parts in self.divided.values())
         least = step.parts if is_related else max(SMALL, step.floor)
         return [*[each for each in _divisors(number)[:-1] if each >= least][:MOST_TRIED], number]
 
-    def _with(self, parts: dict[Number, int], step: Step) -> dict[Number, int] | None:
+    def _with(self, parts: dict[Number, int], step: Reduction) -> dict[Number, int] | None:
         """Returns the numbers at a step with these numbers of heads and groups, or None if a relation breaks."""
         reduced = dict(parts)
         apart = bool(parts) or step.grid is not None
         found: dict[bool, dict[int, int]] = {False: {}, True: {}}
         for number, kind in self.numbers:
-            if kind is Kind.BATCH:
+            if kind is SizeKind.BATCH:
                 reduced[number, kind] = _batch(number, step)
-            elif kind is Kind.HEAD_SIZE or (kind is Kind.GROUP_SIZE and step.group == math.inf):
+            elif kind is SizeKind.HEAD_SIZE or (kind is SizeKind.GROUP_SIZE and step.group == math.inf):
                 reduced[number, kind] = number
             elif kind not in PARTS:
-                in_grid = apart and kind is Kind.GRID
+                in_grid = apart and kind is SizeKind.GRID
                 known = found[in_grid]
                 largest = max(known.values(), default=0)
                 size = known[number] if number in known else self._size(
@@ -207,7 +207,7 @@ class _Relations:
         return reduced if all(reduced[one] % reduced[other] == 0 for one, other in others) else None
 
     def _size(
-        self, number: int, reduced: Mapping[Number, int], step: Step, *, in_grid: bool, apart: bool, largest: int
+        self, number: int, reduced: Mapping[Number, int], step: Reduction, *, in_grid: bool, apart: bool, largest: int
     ) -> int | None:
         factor = math.lcm(*(reduced[each] for each in self._divisors_of(number, in_grid, apart)))
         if in_grid:
@@ -218,11 +218,11 @@ class _Relations:
         """Returns the smaller numbers that divide one. If lengths are apart from other sizes, what the two have in
         common is a coincidence, except for small numbers."""
         return [(each, kind) for each, kind in self.numbers
-                if 1 < each < number and number % each == 0 and kind is not Kind.WINDOW
-                and (not apart or each <= SMALL or kind is Kind.BATCH or (kind is Kind.GRID) == in_grid)]
+                if 1 < each < number and number % each == 0 and kind is not SizeKind.WINDOW
+                and (not apart or each <= SMALL or kind is SizeKind.BATCH or (kind is SizeKind.GRID) == in_grid)]
 
 
-def _size(number: int, factor: int, parts: Mapping[Number, int], step: Step, largest: int) -> int | None:
+def _size(number: int, factor: int, parts: Mapping[Number, int], step: Reduction, largest: int) -> int | None:
     """Returns the smallest size at a step that is a multiple of `factor` and not below the `largest` so far. None if
     there is none.
 
@@ -232,7 +232,7 @@ def _size(number: int, factor: int, parts: Mapping[Number, int], step: Step, lar
     kept, floor = set(), step.floor
     for (part, kind), fewer in parts.items():
         size = number // part
-        if kind is Kind.HEADS or size <= step.group:
+        if kind is SizeKind.HEADS or size <= step.group:
             kept.add(fewer * size)
         else:
             floor = max(floor, fewer * step.group)
@@ -247,7 +247,7 @@ def _size(number: int, factor: int, parts: Mapping[Number, int], step: Step, lar
                  and (size % WARP == 0) == (number % WARP == 0)), None)
 
 
-def _batch(number: int, step: Step) -> int:
+def _batch(number: int, step: Reduction) -> int:
     """Returns the smallest divisor of a batch size at a step."""
     if number <= step.batch:
         return number

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inlinebench.problem.shapes.constants import Constants, Kind, NotWhole, assignments, whole
+from inlinebench.problem.shapes.constants import Constants, NotWhole, SizeKind, assignments, whole
 
 FUNCTIONS = ("get_inputs", "get_init_inputs")
 _NO_SIZES = ("range", "manual_seed", "seed")
@@ -29,7 +29,7 @@ class Site:
     """The number, or an expression of numbers such as `2 ** 20`."""
     number: int
     """Its value."""
-    kind: Kind
+    kind: SizeKind
     """What it is."""
     at: ast.AST
     """The call that it is an argument of, or the statement that it is in."""
@@ -40,12 +40,12 @@ def functions(tree: ast.Module) -> list[ast.FunctionDef]:
     return [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in FUNCTIONS]
 
 
-def read(tree: ast.Module) -> dict[int, Kind]:
+def read(tree: ast.Module) -> dict[int, SizeKind]:
     """Returns the numbers and their kinds. A number that is of several kinds is a size."""
-    found: dict[int, Kind] = {}
+    found: dict[int, SizeKind] = {}
     for site in sites(tree):
         if found.setdefault(site.number, site.kind) is not site.kind:
-            found[site.number] = Kind.SIZE
+            found[site.number] = SizeKind.SIZE
     return found
 
 
@@ -85,12 +85,12 @@ def sites(tree: ast.Module) -> Iterator[Site]:
     """Yields the places of numbers. Those of a call in another one's arguments are their own."""
     for function in functions(tree):
         for name, expression in _named(function):
-            yield from _in(expression, Kind.of(name), expression)
+            yield from _in(expression, SizeKind.of(name), expression)
         for node in ast.walk(function):
             if isinstance(node, ast.Call) and _name(node.func) not in _NO_SIZES:
                 yield from _in_call(node)
             elif isinstance(node, ast.Return) and node.value is not None:
-                yield from _in(node.value, Kind.SIZE, node)
+                yield from _in(node.value, SizeKind.SIZE, node)
 
 
 def dimensions(call: ast.Call) -> list[ast.expr]:
@@ -106,22 +106,22 @@ def _in_call(node: ast.Call) -> Iterator[Site]:
     sizes = dimensions(node)
     for each in node.args if _name(node.func) == "randint" else ():
         if not isinstance(each, ast.Tuple | ast.List):
-            yield from _in(each, Kind.LABELS, node)
+            yield from _in(each, SizeKind.LABELS, node)
     for index, each in enumerate(sizes):
         is_batch = index == 0 and len(sizes) >= _DIMENSIONS
         is_grid = index > 1 and len(sizes) > _DIMENSIONS
-        yield from _in(each, Kind.BATCH if is_batch else Kind.GRID if is_grid else Kind.SIZE, node)
+        yield from _in(each, SizeKind.BATCH if is_batch else SizeKind.GRID if is_grid else SizeKind.SIZE, node)
     for keyword in node.keywords:
-        yield from _in(keyword.value, Kind.of(keyword.arg or ""), node)
+        yield from _in(keyword.value, SizeKind.of(keyword.arg or ""), node)
 
 
-def _in(node: ast.expr, kind: Kind, at: ast.AST) -> Iterator[Site]:
+def _in(node: ast.expr, kind: SizeKind, at: ast.AST) -> Iterator[Site]:
     if isinstance(node, ast.Tuple | ast.List):
         for each in node.elts:
             yield from _in(each, kind, at)
     elif isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
-            yield from _in(value, Kind.of(str(key.value)) if isinstance(key, ast.Constant) else kind, at)
+            yield from _in(value, SizeKind.of(str(key.value)) if isinstance(key, ast.Constant) else kind, at)
     else:
         try:
             number = whole(node, {})

@@ -30,7 +30,7 @@ CONFIRMING_LIMITS = Cost(elements=1 << 22, size=1 << 20, work=1 << 28, threads=1
 
 
 @dataclass(frozen=True)
-class Step:
+class Reduction:
     """How far sizes are reduced."""
 
     floor: float
@@ -54,15 +54,16 @@ FEWEST_PER_GROUP = 16
 squares less the square of its mean is nothing but rounding."""
 
 _SIZES = (
-    Step(256, 1024, 256, 8), Step(256, 1024, 32, 8), Step(128, 512, 128, 8), Step(128, 512, 8, 8),
-    Step(64, 256, 64, 8), Step(64, 256, 8, 4), Step(64, 256, 2), Step(32, 128, 32, 4), Step(32, 128, 4),
-    Step(32, 64, 2), Step(32, 32, 2), Step(SMALL, SMALL, 2), Step(SMALL, SMALL, 2, remainder=8),
+    Reduction(256, 1024, 256, 8), Reduction(256, 1024, 32, 8), Reduction(128, 512, 128, 8), Reduction(128, 512, 8, 8),
+    Reduction(64, 256, 64, 8), Reduction(64, 256, 8, 4), Reduction(64, 256, 2), Reduction(32, 128, 32, 4),
+    Reduction(32, 128, 4), Reduction(32, 64, 2), Reduction(32, 32, 2), Reduction(SMALL, SMALL, 2),
+    Reduction(SMALL, SMALL, 2, remainder=8),
 )
-STEPS = tuple(Step(**{**vars(step), "group": group}) for step in _SIZES for group in (math.inf, FEWEST_PER_GROUP))
+STEPS = tuple(Reduction(**{**vars(step), "group": group}) for step in _SIZES for group in (math.inf, FEWEST_PER_GROUP))
 """From large shapes to small ones."""
 LARGER = 2
 """The number of larger steps to try if the reference does not run at the chosen one."""
-ONLY_BATCH = Step(math.inf, 0, 2, 1 << 30)
-CONFIRMING_STEPS = tuple(Step(floor, 4 * floor, 2, 8, grid=grid) for floor in (1 << 20, 4096, 2048, 1024, 512, 256)
+ONLY_BATCH = Reduction(math.inf, 0, 2, 1 << 30)
+CONFIRMING_STEPS = tuple(Reduction(floor, 4 * floor, 2, 8, grid=grid) for floor in (1 << 20, 4096, 2048, 1024, 512, 256)
                          for grid in (64, WARP, SMALL))
 """Sizes as the file has them, or nearly so, with few batches and short lengths. From large shapes to small ones."""
