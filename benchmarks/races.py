@@ -1,4 +1,4 @@
-"""Counts the data races that are found in the Indigo suite's kernels when they run on the CPU.
+"""Counts the data races and accesses out of bounds that are found in the Indigo suite when it runs on the CPU.
 
     python benchmarks/races.py FOLDER [--sample N] [--jobs N]
 
@@ -25,6 +25,7 @@ from cuda_on_cpu import INCLUDE_DIR, RACE_FLAGS, SOURCE_FLAGS, link_flags, runti
 
 FLAGS = [*SOURCE_FLAGS, *RACE_FLAGS, "-std=c++17", "-O1"]
 GRAPH, THREADS, BLOCKS = "DAG_200n_400e.egr", 256, 1024
+OUTSIDE = "boundsBug"
 RACY = re.compile("atomicBug|guardBug|raceBug|syncBug")
 SCHEDULES = ("ascending", "shuffled")
 
@@ -58,6 +59,8 @@ class Row:
     """`wrong`, `note` or `none`; `failed` if it was not built or did not end."""
     said: str
     """What was found, or why it failed."""
+    outside: bool = False
+    """Whether an access out of bounds was found."""
 
 
 def build(source: Path, folder: Path, runtime: Path) -> Path:
@@ -102,7 +105,8 @@ def check(source: Path, folder: Path, graph: Path, runtime: Path) -> Row:
     program.unlink()
     lines = [line for line in said.splitlines() if "data race on" in line]
     wrong = any(line.startswith(("error:", "inlinebench:")) for line in lines)
-    return Row(source.stem, racy, "wrong" if wrong else "note" if lines else "none", "\n".join(lines))
+    return Row(source.stem, racy, "wrong" if wrong else "note" if lines else "none", "\n".join(lines),
+               "out of bounds" in said)
 
 
 def check_all(suite: Path, sources: Sequence[Path], jobs: int) -> list[Row]:
@@ -139,6 +143,9 @@ def main(arguments: Sequence[str]) -> int:
         grades = Counter(row.grade for row in rows if row.racy == racy)
         total, found = sum(grades.values()), grades["wrong"] + grades["note"]
         print(f"{'racy' if racy else 'others'}: {total}, {'found' if racy else 'accused'}: {found} ({dict(grades)})")
+    planted = [row for row in rows if OUTSIDE in row.name]
+    accused = sum(row.outside for row in rows) - sum(row.outside for row in planted)
+    print(f"out of bounds: {len(planted)}, found: {sum(row.outside for row in planted)}, others accused: {accused}")
     return 0
 
 

@@ -21,8 +21,8 @@ INCLUDE_DIR = _HERE / "include"
 
 _RUNTIME = _HERE / "runtime"
 _RUNTIME_NAMES = ("fibre", "memory", "worker", "arrays", "faults", "grid", "async_copies", "tensor_cores",
-                  "cooperative", "shadow", "clocks", "races", "copy_races", "streams", "stream_races", "race_hooks",
-                  "race_report")
+                  "cooperative", "interleaving", "shadow", "clocks", "races", "copy_races", "streams", "stream_races",
+                  "race_hooks", "race_report")
 RUNTIME_SOURCES: tuple[Path, ...] = tuple(_RUNTIME / f"{name}.cpp" for name in _RUNTIME_NAMES)
 """The sources of `runtime_library`. They do not use torch's headers."""
 

@@ -62,16 +62,11 @@ _LIBCUXX = set(
         "std",
         "pipeline",
         "barrier",
-        "atomic",
-        "atomic_ref",
         "ptx",
         "memcpy_async",
         "make_pipeline",
         "aligned_size_t",
         "pipeline_shared_state",
-        "thread_scope",
-        "thread_scope_device",
-        "thread_scope_block",
         "device",
         "annotated_ptr",
         "counting_semaphore",
@@ -82,7 +77,8 @@ _LIBCUXX = set(
     ]
 )
 
-_LIBCUXX_OPERATORS = {"plus"}
+_CUDA_STD = {"plus", "memory_order", *(f"memory_order_{order}" for order in
+                                       ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"))}
 """The names of cuda::std that are supported."""
 
 _FENCES = {"__nanosleep", "__threadfence", "__threadfence_block", "__threadfence_system", "__syncwarp"}
@@ -164,7 +160,7 @@ def _is_libcuxx(code: Code, position: int) -> bool:
     joint, before = code.after(position), code.before(position)
     outermost = code.text(joint) == "::" and (code.text(before) != "::" or not code.is_word(code.before(before)))
     name = code.after(joint)
-    if code.text(name) == "std" and code.text(code.after(code.after(name))) in _LIBCUXX_OPERATORS:
+    if code.text(name) == "std" and code.text(code.after(code.after(name))) in _CUDA_STD:
         return False
     return outermost and code.text(name) in _LIBCUXX
 
@@ -249,7 +245,12 @@ def _only_waits(code: Code, function: Function, condition: range, body: range) -
     if not idle:
         return False
     volatile = {"volatile", "__ldcv", "__ldcg", "atomicAdd", "ld_acquire"} | _volatile_names(code, function)
-    return any(code.text(here) in volatile for here in condition)
+    return any(code.text(here) in volatile or _loads(code, here) for here in condition)
+
+
+def _loads(code: Code, position: int) -> bool:
+    """Whether a word calls the load of a cuda::atomic."""
+    return code.text(position) == "load" and code.text(code.before(position)) in (".", "->")
 
 
 def _polls_by_ptx(code: Code, loop: Sequence[int]) -> bool:

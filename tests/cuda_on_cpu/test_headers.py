@@ -12,8 +12,8 @@ from inlinebench.compile import toolchain
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
-_HEADERS = sorted(str(path.relative_to(INCLUDE_DIR)) for path in INCLUDE_DIR.rglob("*.*")
-                  if path.relative_to(INCLUDE_DIR).parts[0] != "cuda_on_cpu")
+_HEADERS = sorted(str(path.relative_to(INCLUDE_DIR)) for path in INCLUDE_DIR.rglob("*")
+                  if path.is_file() and path.relative_to(INCLUDE_DIR).parts[0] != "cuda_on_cpu")
 _TEXT = "#include <{0}>\n#include <cuda_runtime.h>\n#include <{0}>\nint main() {{ return cudaSuccess; }}\n"
 
 

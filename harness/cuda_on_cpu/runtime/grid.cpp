@@ -15,6 +15,7 @@
 
 #include "cooperative.h"
 #include "faults.h"
+#include "interleaving.h"
 #include "cuda_on_cpu/runtime.h"
 #include "memory.h"
 #include "races.h"
@@ -30,6 +31,7 @@ constexpr int launch_failure = 719;        // cudaErrorLaunchFailure
 constexpr int too_many_blocks = 720;       // cudaErrorCooperativeLaunchTooLarge
 constexpr unsigned most_workers = 16;      // each may keep 1024 stacks of two mappings; a process has 65530
 constexpr std::uint64_t largest_chunk = 16;
+constexpr std::uint64_t most_in_turns = 8;  // blocks that interleave
 constexpr std::size_t default_dynamic_limit = 48 * 1024;
 constexpr std::size_t largest_dynamic_limit = 227 * 1024;
 
@@ -102,6 +104,13 @@ class Grid {
       if (failed_) break;
     }
     worker.end();
+  }
+
+  // The same by several OS threads of which one runs at a time.
+  void work_in_turns() {
+    chunk_ = 1;
+    Interleaving turns;
+    turns.run(static_cast<unsigned>(std::min<std::uint64_t>(blocks_, most_in_turns)), [this] { work(); });
   }
 
   void work_together() {
@@ -271,6 +280,8 @@ void launch(const LaunchInfo& info, Body body, const void* closure) {
     Grid grid(info, body, closure, order_seed(), worker_count(), races);
     if (info.cooperative)
       grid.work_together();
+    else if (races && order_seed() != 0 && RaceDetector::instance().uses_atomics(info))
+      grid.work_in_turns();
     else
       pool().run(grid);
     error = grid.error();

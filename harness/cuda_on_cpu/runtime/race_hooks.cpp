@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "interleaving.h"
 #include "races.h"
 
 namespace cuda_on_cpu {
@@ -33,6 +34,7 @@ struct Update {
 void on_atomic(const volatile void* data, std::size_t bytes, Kind kind, int order, Update update, void* pc) {
   ThreadClock* thread = race_thread;
   if (!thread) return;
+  if (kind == Kind::update) Interleaving::yield();
   Access access{};
   access.pc = reinterpret_cast<std::uint64_t>(pc);
   access.kind = kind;

@@ -70,7 +70,7 @@ RaceDetector& RaceDetector::instance() {
 
 void RaceDetector::begin_launch(const LaunchInfo& info) {
   info_ = &info;
-  keeps_all_ = false;
+  keeps_all_ = updates_global_ = false;
   if (info.stream != no_stream) {
     known_ = Streams::instance().known(info.stream);
     moment_ = Streams::instance().begin_launch(info.stream);
@@ -91,6 +91,7 @@ std::string RaceDetector::end_launch() {
     std::string unordered = compare_streams(accessed());
     if (text.empty()) text = std::move(unordered);
   }
+  if (updates_global_) atomic_kernels_.insert(info_->kernel);
   info_ = nullptr;
   findings_.clear();
   filters_.clear();
@@ -158,6 +159,7 @@ void RaceDetector::check(ThreadClock& thread, Page& page, Cell& cell, std::uintp
       cell = {};
     }
   }
+  updates_global_ |= access.kind == Kind::update && page.memory == Memory::global;
   bool reads = access.kind != Kind::write && access.kind != Kind::atomic_write;
   if (reads && !is_written(cell)) check_initialised(thread, page, address, access);
 

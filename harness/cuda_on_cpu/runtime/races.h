@@ -10,12 +10,13 @@
 // blocks. That is enough for every race as long as barriers alone order threads. From the first fence or arrival of a
 // launch on, all are kept (most_kept), because a write may be ordered after some of them and not after others.
 //
-// The detector is used by one OS thread at a time: blocks run one after the other while it is on.
+// The detector is used by one OS thread at a time: blocks run one after the other while it is on, or take turns.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,8 @@ class RaceDetector {
   void begin_launch(const LaunchInfo& info);
   // The launch that writes these bytes on a stream for which the default stream, where results are read, does not wait; or "".
   std::string find_unordered(const char* data, std::size_t bytes);
+  // Whether an earlier launch of this kernel in the process updated global memory atomically.
+  bool uses_atomics(const LaunchInfo& info) const { return atomic_kernels_.count(info.kernel) != 0; }
   // Ends the launch. Gives what makes it wrong, or "", and appends what does not to the notes.
   std::string end_launch();
   std::string take_notes();
@@ -151,6 +154,8 @@ class RaceDetector {
   std::vector<std::uint64_t> filters_;  // plain reads that a thread follows up with an atomic on the same address
   RecentReads plain_reads_, atomic_reads_;
   bool keeps_all_ = false;
+  bool updates_global_ = false;           // whether the launch does so atomically
+  std::set<std::string> atomic_kernels_;  // the names of those that did
   std::string notes_;
   LaunchTimes known_;  // what the launch is ordered after
   LaunchMoment moment_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cuda_on_cpu/poison.h"
+#include "interleaving.h"
 #include "races.h"
 
 extern "C" {
@@ -258,6 +259,7 @@ void Worker::release_barrier() {
   at_barrier_.clear();
   barrier_.arrived = 0;
   progress_ = true;
+  if (job_->races) Interleaving::yield();
 }
 
 void Worker::named_barrier(unsigned number, unsigned count, bool waits, int line) {
