@@ -13,14 +13,14 @@ import torch
 from accuracy_bars import DIFFER_BY, Differing, Evaluated, Repeated, SelfCompared
 from accuracy_gpu import SPIN_KERNEL, Bench, Failed, Work, calibrate
 
+from inlinebench import catalog
 from inlinebench.cli import arguments as command_line
+from inlinebench.options import ROOT, Options
 from inlinebench.problem import problem_file
-from inlinebench.records import catalog
-from inlinebench.records.library import counted
-from inlinebench.records.options import ROOT, Options
-from inlinebench.records.result import Result
-from inlinebench.records.result_json import from_json
 from inlinebench.report.terminal.progress import Progress
+from inlinebench.results.library import counted
+from inlinebench.results.result import Result
+from inlinebench.results.result_json import from_json
 from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.plan import Choice, choose
 from inlinebench.scheduler.session import Session

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "harness"), str(ROOT)]
 
 from inlinebench.foreign import message, one_line, quotation  # noqa: E402
-from inlinebench.records.result import Result  # noqa: E402
+from inlinebench.results.result import Result  # noqa: E402
 from tests.planted import Planted, evaluate_all, read_all  # noqa: E402
 
 CHEATS, HONEST = "cheats", "honest"

@@ -23,9 +23,9 @@ from tabulate import tabulate
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "harness"), str(ROOT)]
 
+from inlinebench import catalog  # noqa: E402
 from inlinebench.cli import arguments as command_line  # noqa: E402
-from inlinebench.records import catalog  # noqa: E402
-from inlinebench.records.result import Verdict  # noqa: E402
+from inlinebench.results.result import Verdict  # noqa: E402
 from inlinebench.scheduler.executor import LocalExecutor  # noqa: E402
 from inlinebench.scheduler.plan import choose  # noqa: E402
 from inlinebench.scheduler.session import Session  # noqa: E402

@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "harness"))
 
 from inlinebench.foreign import first_line  # noqa: E402
-from inlinebench.records.jsonl import read  # noqa: E402
-from inlinebench.records.result import Result, Verdict  # noqa: E402
+from inlinebench.results.jsonl import read  # noqa: E402
+from inlinebench.results.result import Result, Verdict  # noqa: E402
 
 LEVELS = (1, 2, 3)
 EXCEPTIONS: dict[str, str] = {}

@@ -52,11 +52,11 @@ from real_code_check import check  # noqa: E402
 from real_code_check import report as check_report  # noqa: E402
 from real_code_rows import Maker, Record, bars, report  # noqa: E402
 
+from inlinebench import catalog  # noqa: E402
 from inlinebench.compile import toolchain  # noqa: E402
 from inlinebench.compile.service import default_jobs  # noqa: E402
 from inlinebench.devices.cuda import driver  # noqa: E402
-from inlinebench.records import catalog  # noqa: E402
-from inlinebench.records.errors import NoDevice, NoSandbox, UsageError  # noqa: E402
+from inlinebench.errors import NoDevice, NoSandbox, UsageError  # noqa: E402
 
 STOCK = 60
 BUILD_TIMEOUT_S = 300.0

@@ -20,13 +20,13 @@ from unittest.mock import patch
 from real_code_rows import Build, End, Maker
 from throughput_processes import stock_environment
 
+from inlinebench import catalog
+from inlinebench.builds.report import BuildReport
+from inlinebench.builds.request import BuildOutcome, BuildRequest
 from inlinebench.cli import arguments as command_line
 from inlinebench.compile.log import errors as errors_in
 from inlinebench.compile.log import last_words
 from inlinebench.compile.service import BuildService
-from inlinebench.records import catalog
-from inlinebench.records.build_report import BuildReport
-from inlinebench.records.build_request import BuildOutcome, BuildRequest
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.scheduler import build_only
 from inlinebench.scheduler.build_only import BuildOnly

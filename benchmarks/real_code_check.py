@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from inlinebench.foreign import first_line
-from inlinebench.records import jsonl
-from inlinebench.records.result import Result, Verdict
+from inlinebench.results import jsonl
+from inlinebench.results.result import Result, Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 SHOWN = 400

@@ -42,7 +42,7 @@ from throughput_processes import Failed, Machine  # noqa: E402
 from throughput_rows import PARTS, Record, head, read_record, status_of  # noqa: E402
 
 from inlinebench.compile.toolchain import MissingTool  # noqa: E402
-from inlinebench.records.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
+from inlinebench.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
 
 BESIDE = ("next", "large")
 """Parts during which one stock build runs, if `suite` follows."""

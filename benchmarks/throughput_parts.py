@@ -32,9 +32,9 @@ from throughput_processes import (
 )
 from throughput_rows import Built, Further, Large, Shared, Suite, Undisturbed, Warm
 
+from inlinebench.catalog import FULL, Solution
 from inlinebench.compile import toolchain
-from inlinebench.records.catalog import FULL, Solution
-from inlinebench.records.options import Options
+from inlinebench.options import Options
 
 Note = Callable[[Row], None]
 """Called with an unfinished row, so that its figures are kept."""

@@ -7,11 +7,11 @@ import re
 import shutil
 from pathlib import Path
 
-from inlinebench.records import catalog
-from inlinebench.records.build_request import BuildRequest
-from inlinebench.records.catalog import Solution
-from inlinebench.records.library import LIBRARY
-from inlinebench.records.options import Options
+from inlinebench import catalog
+from inlinebench.builds.request import BuildRequest
+from inlinebench.catalog import Solution
+from inlinebench.options import Options
+from inlinebench.results.library import LIBRARY
 
 PROBLEM, SOLUTION = "matmul_diag", "naive"
 """The bundled solution that is evaluated repeatedly."""

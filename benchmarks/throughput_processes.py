@@ -21,17 +21,17 @@ from typing import Any
 
 from throughput_planted import numbered_request, problem_of
 
+from inlinebench import catalog
+from inlinebench.builds.request import BuildRequest
+from inlinebench.catalog import Solution
 from inlinebench.cli import arguments as command_line
 from inlinebench.compile import toolchain
 from inlinebench.compile.service import BuildService, BuildSettings
+from inlinebench.device_kinds import kind_of
 from inlinebench.devices.registry import target_for
-from inlinebench.records import catalog
-from inlinebench.records.build_request import BuildRequest
-from inlinebench.records.catalog import Solution
-from inlinebench.records.device_kinds import kind_of
-from inlinebench.records.options import ROOT
-from inlinebench.records.result import Result, Verdict
+from inlinebench.options import ROOT
 from inlinebench.report.terminal.progress import Progress
+from inlinebench.results.result import Result, Verdict
 from inlinebench.sandbox.policy import Sandbox
 from inlinebench.sandbox.self_test import available
 from inlinebench.scheduler.executor import LocalExecutor
@@ -52,7 +52,7 @@ from dataclasses import asdict
 import torch
 from inlinebench.devices.base import UnusableDevice
 from inlinebench.devices.registry import of, resolve
-from inlinebench.records.result import Environment
+from inlinebench.results.result import Environment
 from inlinebench.version import __version__
 try:
     device = of(resolve(sys.argv[1]))

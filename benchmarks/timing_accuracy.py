@@ -48,14 +48,14 @@ from accuracy_gpu import Bench, Failed, flush, spin, trace  # noqa: E402
 from accuracy_plot import plot  # noqa: E402
 from accuracy_runs import against_itself, differ, repeat  # noqa: E402
 
+from inlinebench.builds.request import NoRuntimeLibraries  # noqa: E402
 from inlinebench.compile.toolchain import MissingTool  # noqa: E402
 from inlinebench.devices.base import UnusableDevice  # noqa: E402
 from inlinebench.devices.registry import of, resolve  # noqa: E402
+from inlinebench.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
+from inlinebench.options import Options  # noqa: E402
 from inlinebench.problem.problem_file import ProblemError  # noqa: E402
-from inlinebench.records.build_request import NoRuntimeLibraries  # noqa: E402
-from inlinebench.records.errors import JudgeDied, NoDevice, NoSandbox, UsageError  # noqa: E402
-from inlinebench.records.options import Options  # noqa: E402
-from inlinebench.records.result import Environment  # noqa: E402
+from inlinebench.results.result import Environment  # noqa: E402
 from inlinebench.version import __version__  # noqa: E402
 
 OTHERS = "others"

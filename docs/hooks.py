@@ -17,9 +17,9 @@ from typing import Any
 from inlinebench.cli import arguments
 from inlinebench.cli.main import COMMANDS
 from inlinebench.cli.parsing.parser import Parser
-from inlinebench.records.options import OPTIONS
-from inlinebench.records.result import Verdict
-from inlinebench.records.result_schema import result_schema
+from inlinebench.options import OPTIONS
+from inlinebench.results.result import Verdict
+from inlinebench.results.result_schema import result_schema
 
 MARK = "<!-- generated: "
 SCHEMA_FILE = "result.schema.json"

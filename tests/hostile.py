@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from inlinebench.records.result import Build, Element, Environment, Kernels, KernelShare, Result, Verdict
-from inlinebench.records.times import Baseline, GpuState, Roofline, Spread, Timing
+from inlinebench.results.result import Build, Element, Environment, Kernels, KernelShare, Result, Verdict
+from inlinebench.results.times import Baseline, GpuState, Roofline, Spread, Timing
 
 from .report.samples import check, mismatch
 

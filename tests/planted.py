@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inlinebench.records import catalog
-from inlinebench.records.result import Result
+from inlinebench import catalog
+from inlinebench.results.result import Result
 
 from .running import ROOT, TESTS, run_eval
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inlinebench.records.result import Result
-from inlinebench.records.result_json import from_json
+from inlinebench.results.result import Result
+from inlinebench.results.result_json import from_json
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"

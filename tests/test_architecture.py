@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.device_kinds import KINDS
+from inlinebench.device_kinds import KINDS
 
 from .running import ROOT
 
@@ -18,32 +18,39 @@ HARNESS = ROOT / "harness"
 PACKAGES = ("inlinebench", "cuda_on_cpu")
 
 MAY_USE = {
+    "errors": "",
+    "device_kinds": "",
     "version": "",
     "foreign": "",
+    "builds": "",
     "problem.shapes": "",
-    "records": "foreign problem.shapes",
     "wire": "",
     "response": "",
+    "results": "device_kinds errors foreign",
+    "catalog": "errors problem.shapes results",
+    "options": "catalog device_kinds errors",
     "sandbox": "wire",
-    "timing": "records",
-    "compare": "records",
-    "report": "foreign records",
-    "messages": "records sandbox timing",
+    "timing": "results",
+    "compare": "results",
+    "report": "builds catalog device_kinds errors foreign options results",
+    "messages": "builds options results sandbox timing",
+    "compile": "builds errors sandbox wire",
+    "devices": "builds compile device_kinds errors options results sandbox timing wire",
     "candidate": "devices sandbox timing wire",
-    "process": "candidate devices records sandbox timing wire",
-    "compile": "records sandbox wire",
-    "devices": "compile records sandbox timing wire",
-    "problem": "compare devices messages problem.shapes process records sandbox timing wire",
-    "evaluation": "compare devices messages problem process records timing wire",
-    "judge": "compare compile devices evaluation messages problem problem.shapes process records timing version wire",
-    "audit": "compare devices evaluation foreign judge messages problem records sandbox wire",
-    "profiling": "candidate compile devices messages problem records wire",
-    "scheduler": "compile devices messages process profiling records sandbox wire",
-    "ray": "messages records sandbox scheduler version",
-    "serve": "foreign messages records scheduler version wire",
-    "api": "records serve",
-    "cli": "audit compile foreign ray records report response scheduler version wire",
-    "": "api records version",
+    "process": "builds candidate devices errors sandbox timing wire",
+    "problem": "catalog compare devices messages problem.shapes process sandbox timing wire",
+    "evaluation": "builds catalog compare devices messages problem process results timing wire",
+    "judge": "builds compare compile devices evaluation messages problem problem.shapes process results timing "
+             "version wire",
+    "audit": "compare devices errors evaluation foreign judge messages problem sandbox wire",
+    "profiling": "builds candidate compile devices messages options problem results wire",
+    "scheduler": "builds catalog compile device_kinds devices errors messages options process profiling results "
+                 "sandbox wire",
+    "ray": "device_kinds errors messages options results sandbox scheduler version",
+    "serve": "catalog device_kinds errors foreign messages options results scheduler version wire",
+    "api": "catalog errors options results serve",
+    "cli": "audit catalog compile errors foreign options ray report response results scheduler version wire",
+    "": "api results version",
 }
 """The subpackages of `inlinebench` that each subpackage may import. Top-level modules count as well, and "" is the
 package itself."""
@@ -107,7 +114,7 @@ def crossings(graph: Mapping[str, Collection[str]]) -> set[tuple[str, str]]:
 
 
 def test_the_graph_is_read_from_the_sources() -> None:
-    assert "inlinebench.records.result" in GRAPH["inlinebench.evaluation.calls"]
+    assert "inlinebench.results.result" in GRAPH["inlinebench.evaluation.calls"]
     assert "cuda_on_cpu.tokens" in GRAPH["cuda_on_cpu.launches"]  # a relative import
 
 
@@ -172,7 +179,7 @@ def test_no_function_has_too_many_parameters() -> None:
 
 
 DEVICE_NAMES = {kind.name for kind in KINDS}
-NAMES_DEVICES = ("devices", "records/options", "records/device_kinds.py")
+NAMES_DEVICES = ("devices", "options", "device_kinds.py")
 """Where the names of devices may be compared: in the devices' own code, and where options are parsed."""
 
 

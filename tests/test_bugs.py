@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 from .planted import Planted
 from .running import TESTS, Run, run_eval

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.library import LIBRARY
-from inlinebench.records.result import Verdict
 from inlinebench.report.terminal.table import NO_SPEEDUP
+from inlinebench.results.library import LIBRARY
+from inlinebench.results.result import Verdict
 
 from .running import ROOT, Run, run_eval
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Result
+from inlinebench.results.result import Result
 from inlinebench.sandbox.policy import REQUIRED
 from inlinebench.sandbox.self_test import available
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 from .running import Run, run_eval
 

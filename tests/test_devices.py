@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Result, Verdict
+from inlinebench.results.result import Result, Verdict
 
 from .running import TESTS, run_eval
 

@@ -18,7 +18,7 @@ from types import ModuleType
 import pytest
 
 from inlinebench.cli.main import COMMANDS
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 from .running import ROOT
 
@@ -130,7 +130,7 @@ def test_every_exception_that_a_docstring_raises_exists() -> None:
 
 
 def test_a_missing_file_and_module_are_found() -> None:
-    text = "`harness/inlinebench/no.py`, tests/test_doc*.py, `inlinebench.no.name`, `inlinebench.records.result.Result`"
+    text = "`harness/inlinebench/no.py`, tests/test_doc*.py, `inlinebench.no.name`, `inlinebench.results.result.Result`"
     assert list(missing(text)) == ["harness/inlinebench/no.py", "inlinebench.no.name"]
 
 

@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 
 from inlinebench.audit.records import Audit, Flaw
 from inlinebench.audit.text import summary, text_of
+from inlinebench.builds.report import BuildReport, State
+from inlinebench.catalog import Catalog, Problem, Solution
 from inlinebench.cli.exits import say
 from inlinebench.cli.github import annotation
 from inlinebench.foreign import BAR, block, first_line, inert_json, lines, message, one_line, quotation
-from inlinebench.records.build_report import BuildReport, State
-from inlinebench.records.catalog import Catalog, Problem, Solution
-from inlinebench.records.options import Options
-from inlinebench.records.result import Result, Verdict
-from inlinebench.records.result_json import from_json, to_json
+from inlinebench.options import Options
 from inlinebench.report import changes
 from inlinebench.report.comparison import compare
 from inlinebench.report.formats import csv_file, html, junit, markdown
@@ -33,6 +31,8 @@ from inlinebench.report.terminal.head_to_head import head_to_head
 from inlinebench.report.terminal.listing import listing
 from inlinebench.report.terminal.outputs import report
 from inlinebench.report.terminal.progress import Progress
+from inlinebench.results.result import Result, Verdict
+from inlinebench.results.result_json import from_json, to_json
 
 from .hostile import TEXTS, faults, results
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Result
+from inlinebench.results.result import Result
 
 from .planted import Planted, evaluate_all, read_all
 

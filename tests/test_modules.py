@@ -38,7 +38,7 @@ TESTED_IN = {
     "process.packing": "process/test_replies.py",
     "profiling.one_call": "profiling/test_ncu.py",
     "ray.executor": "ray/test_ray.py", "ray.worker": "ray/test_ray.py",
-    "records.options.declaration": "records/test_options.py", "records.options.kinds": "records/test_options.py",
+    "options.declaration": "options/test_options.py", "options.kinds": "options/test_options.py",
     "report.mismatches": "report/test_feedback.py", "report.page.details": "report/test_page_parts.py",
     "report.page.svg": "report/test_page_parts.py",
     "response.fences": "response/test_rules.py",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 from inlinebench.sandbox.policy import REQUIRED
 from inlinebench.sandbox.self_test import available
 

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft202012Validator
 
-from inlinebench.records.result import Verdict
-from inlinebench.records.result_schema import result_schema
+from inlinebench.results.result import Verdict
+from inlinebench.results.result_schema import result_schema
 
 from .running import TESTS, Run, run_eval
 

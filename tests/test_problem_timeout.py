@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 from .hanging import SOLUTION, times_hung, write_problem
 from .running import Run, run_eval

@@ -14,13 +14,13 @@ from inlinebench.version import __version__
 
 if TYPE_CHECKING:
     from inlinebench.api import evaluate
-    from inlinebench.records.result import Result, Verdict
+    from inlinebench.results.result import Result, Verdict
 
 # The harness does not use NumPy, and torch warns at each import if NumPy is missing.
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
 
 __all__ = ["Result", "Verdict", "__version__", "evaluate"]
-_RESULT = "inlinebench.records.result"
+_RESULT = "inlinebench.results.result"
 _HOMES = {"evaluate": "inlinebench.api", "Result": _RESULT, "Verdict": _RESULT}
 
 

@@ -10,18 +10,18 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-from inlinebench.records import catalog
-from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
-from inlinebench.records.options import OLD_NAMES, OPTIONS, Options, rules
-from inlinebench.records.options.kinds import PATHS
-from inlinebench.records.result import Result
+from inlinebench import catalog
+from inlinebench.errors import NoDevice, NoSandbox, UsageError
+from inlinebench.options import OLD_NAMES, OPTIONS, Options, rules
+from inlinebench.options.kinds import PATHS
+from inlinebench.results.result import Result
 
 
 def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Result:
     """Evaluates one solution against one problem and returns the result.
 
     `problem` is a name or the path of a problem file. `solution` is the path of a solution file or its source text.
-    `settings` are fields of `inlinebench.records.options.Options`, for example `device="cuda:0"`, `check=True` or
+    `settings` are fields of `inlinebench.options.Options`, for example `device="cuda:0"`, `check=True` or
     `shapes=("small",)`. The default shape is `full`. Times and speedups measured on the CPU do not predict a GPU's.
 
     The function may be called from any number of threads and processes at the same time. All calls of a user with the
@@ -66,7 +66,7 @@ def _check_names(settings: Mapping[str, Any]) -> None:
     for name in settings:
         if name not in _SETTINGS:
             nearest = difflib.get_close_matches(name, _SETTINGS, n=1)
-            hint = f"did you mean {nearest[0]!r}?" if nearest else "see inlinebench.records.options"
+            hint = f"did you mean {nearest[0]!r}?" if nearest else "see inlinebench.options"
             raise TypeError(f"evaluate() has no setting {name!r}; "
                             + ("it is an option of `inlinebench run`" if name in OPTIONS else hint))
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inlinebench.records.build_request import BuildOutcome, BuildRequest
-from inlinebench.records.library import LIBRARY
-from inlinebench.records.options.judge import JudgeOptions
-from inlinebench.records.result import Environment, Result
+from inlinebench.builds.request import BuildOutcome, BuildRequest
+from inlinebench.options.judge import JudgeOptions
+from inlinebench.results.library import LIBRARY
+from inlinebench.results.result import Environment, Result
 from inlinebench.sandbox.given import readable_for
 from inlinebench.sandbox.policy import Sandbox
 from inlinebench.sandbox.watchdog import Limits

@@ -14,8 +14,8 @@ import pytest
 from inlinebench.audit.process import Auditor
 from inlinebench.audit.records import Audit, Flaw
 from inlinebench.audit.text import summary, text_of
+from inlinebench.errors import NoDevice
 from inlinebench.messages import ProblemAt
-from inlinebench.records.errors import NoDevice
 
 from ..running import ROOT
 from .examples import HONEST, PLANTED, Example

@@ -17,8 +17,8 @@ import real_code
 import real_code_builds as builds
 from real_code_rows import Build, End, Maker, Pair, Record, bars, report
 
-from inlinebench.records.build_report import BuildReport, State
-from inlinebench.records.build_request import BuildOutcome
+from inlinebench.builds.report import BuildReport, State
+from inlinebench.builds.request import BuildOutcome
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))  # s
 import real_code
 from real_code_check import report
 
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 from ..report.samples import check, result
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from inlinebench.records.build_request import BuildOutcome, BuildRequest
-from inlinebench.records.catalog import Solution
+from inlinebench.builds.request import BuildOutcome, BuildRequest
+from inlinebench.catalog import Solution
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))  # scripts, not a package
 

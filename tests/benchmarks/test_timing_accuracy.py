@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Check, Result, Verdict
-from inlinebench.records.times import Spread, Timing
+from inlinebench.results.result import Check, Result, Verdict
+from inlinebench.results.times import Spread, Timing
 from inlinebench.timing.trace import Activity
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))  # scripts, not a package

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import LARGEST_HEADER, OWN, for_build
-from inlinebench.records.build_request import BuildRequest
 
 FOLDER = Path("/home/me/p")
 

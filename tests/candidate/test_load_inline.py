@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch.utils.cpp_extension
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.candidate import load_inline, solution
-from inlinebench.records.build_request import BuildRequest
 
 
 class NotBuilt(Exception):

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Verdict
-from inlinebench.records.result_json import SCHEMA, from_json
+from inlinebench.results.result import Verdict
+from inlinebench.results.result_json import SCHEMA, from_json
 from inlinebench.sandbox.policy import REQUIRED
 from inlinebench.sandbox.self_test import available
 from inlinebench.wire.processes import descendants, kill_tree

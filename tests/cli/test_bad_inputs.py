@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Result, Verdict
-from inlinebench.records.result_json import from_json, to_json
+from inlinebench.results.result import Result, Verdict
+from inlinebench.results.result_json import from_json, to_json
 
 from ..report.samples import result
 from ..running import PYTHONPATH, ROOT

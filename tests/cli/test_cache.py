@@ -15,8 +15,8 @@ from inlinebench.cli.cache import main, size_text
 from inlinebench.cli.exits import ended
 from inlinebench.compile.cache import Cache
 from inlinebench.compile.cache.prune import IN_USE_S
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import CACHE_LIMIT_GIB, Options
+from inlinebench.errors import UsageError
+from inlinebench.options import CACHE_LIMIT_GIB, Options
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MIB = 2**20

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.cli.arguments import BUILD, CHECK, RUN, parse
-from inlinebench.records.errors import UsageError
+from inlinebench.errors import UsageError
 
 from ..running import PYTHONPATH, ROOT
 

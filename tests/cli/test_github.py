@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.cli.github import annotation, line_of
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 from ..report.samples import result
 from .test_bad_inputs import FAST, SOLUTION, here, inlinebench, write

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from inlinebench.cli.main import COMMANDS
-from inlinebench.records.jsonl import read
-from inlinebench.records.result import Environment, Result, Shard, Verdict
-from inlinebench.records.result_json import to_json
+from inlinebench.results.jsonl import read
+from inlinebench.results.result import Environment, Result, Shard, Verdict
+from inlinebench.results.result_json import to_json
 
 from ..report.samples import result
 from ..running import ROOT

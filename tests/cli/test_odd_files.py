@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 from ..hostile import faults
 from .test_bad_inputs import FAST, PROBLEM, SOLUTION, inlinebench, line, results, write

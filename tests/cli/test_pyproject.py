@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.cli.arguments import CHECK, LIST, parse
-from inlinebench.records.errors import UsageError
+from inlinebench.errors import UsageError
 
 from .test_bad_inputs import here, inlinebench, last_line, write
 

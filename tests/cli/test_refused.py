@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.cli.main import main
-from inlinebench.records.result_json import SCHEMA, to_json
+from inlinebench.results.result_json import SCHEMA, to_json
 
 from ..report.samples import result
 from .test_bad_inputs import PROBLEM, SOLUTION, write

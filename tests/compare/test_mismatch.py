@@ -31,8 +31,8 @@ from inlinebench.evaluation.correctness.checks import Checker
 from inlinebench.problem.forward import InputForm, Output
 from inlinebench.problem.reference_copy import ReferenceCopy
 from inlinebench.problem.workload import Received
-from inlinebench.records.result import Element, Mismatch, Result, Verdict
 from inlinebench.report.terminal.feedback import feedback
+from inlinebench.results.result import Element, Mismatch, Result, Verdict
 from inlinebench.wire.tree import flatten
 
 from ..running import TESTS, Run, run_eval

@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from inlinebench.compile.cache import FACTS, Cache
-from inlinebench.records.errors import UsageError
+from inlinebench.errors import UsageError
 
 KEY = "ab" * 32
 

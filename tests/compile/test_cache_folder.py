@@ -12,7 +12,7 @@ import pytest
 
 from inlinebench.compile.cache import FACTS, Cache
 from inlinebench.compile.cache.folder import is_closed, is_own
-from inlinebench.records.errors import UsageError
+from inlinebench.errors import UsageError
 
 KEY, OTHER_KEY = "ab" * 32, "cd" * 32
 USER, STRANGER = 12345, 54321

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile.cache import Cache
 from inlinebench.compile.cache.prune import IN_USE_S, prune
 from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.devices.cpu.target import CpuTarget
-from inlinebench.records.build_request import BuildRequest
 
 
 def request(answer: int) -> BuildRequest:

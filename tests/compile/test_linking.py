@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.devices.cpu.target import CpuTarget
-from inlinebench.records.build_request import BuildRequest
 
 TORCH = "#include <ATen/ATen.h>\nauto f() { return at::empty({1}); }"
 OPEN = 'extern "C" int nobody_has_this(); extern "C" int run() { return nobody_has_this(); }'

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile import toolchain
 from inlinebench.compile.precompiled import PRECOMPILED_DIR
 from inlinebench.compile.recipe import NVCC_FLAGS
 from inlinebench.compile.slim import SLIM_DIR
 from inlinebench.devices.cuda.recipe import recipe
-from inlinebench.records.build_request import BuildRequest
 
 from .nvcc_sources import FIRST, REST, Case
 

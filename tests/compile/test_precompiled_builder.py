@@ -15,12 +15,12 @@ from threading import Event
 
 import pytest
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile.cache import CPU_LIBRARIES, Cache
 from inlinebench.compile.precompiled import BINDING, KERNEL, PRECOMPILED_DIR, WORTH_IT
 from inlinebench.compile.precompiled.builder import PrecompiledHeaders
 from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.devices.cpu.target import CpuTarget
-from inlinebench.records.build_request import BuildRequest
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile import toolchain
 from inlinebench.compile.precompiled import HOST_COMPILER, PRECOMPILED_DIR
 from inlinebench.compile.slim import needs_thrust
 from inlinebench.devices.cuda.recipe import recipe
-from inlinebench.records.build_request import BuildRequest
 
 pytestmark = [pytest.mark.nvcc, pytest.mark.slow]
 nightly = pytest.mark.nightly

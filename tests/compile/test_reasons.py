@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile import toolchain
 from inlinebench.compile.reasons import reason
 from inlinebench.compile.recipe import Recipe, cuda_source
 from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.devices.cpu.recipe import cpu_recipe
 from inlinebench.devices.cpu.target import CpuTarget
-from inlinebench.records.build_request import BuildRequest
 
 with_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 PYBIND = '#include <pybind11/pybind11.h>\n#line 1 "cpp_sources"\n'

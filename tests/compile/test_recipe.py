@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cuda_on_cpu
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile import recipe as recipes
 from inlinebench.compile import toolchain
 from inlinebench.compile.ninja_syntax import PLACES, Steps
 from inlinebench.compile.toolchain import MissingTool
 from inlinebench.devices.cpu.recipe import cpu_recipe
 from inlinebench.devices.cuda.recipe import clock_recipe, recipe
-from inlinebench.records.build_request import BuildRequest
 
 REQUEST = BuildRequest("extension", ("int f();",), functions={"f": "doc"})
 

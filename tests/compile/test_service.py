@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
+from inlinebench.builds.request import BuildOutcome, BuildRequest
 from inlinebench.compile import toolchain
 from inlinebench.compile.service import LOG_BYTES, BuildService, BuildSettings, _is_library
 from inlinebench.devices.cpu.target import CpuTarget
 from inlinebench.devices.cuda.target import GpuTarget
-from inlinebench.records.build_request import BuildOutcome, BuildRequest
 from inlinebench.sandbox.policy import REQUIRED, Sandbox
 from inlinebench.sandbox.self_test import available
 

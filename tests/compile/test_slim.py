@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.candidate.load_inline import _Loader
 from inlinebench.compile import toolchain
 from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.compile.slim import SLIM_DIR, further_headers
+from inlinebench.device_kinds import kind_of
 from inlinebench.devices.cpu.target import CpuTarget
 from inlinebench.devices.cuda import driver
 from inlinebench.devices.registry import target_for
-from inlinebench.records.build_request import BuildRequest
-from inlinebench.records.device_kinds import kind_of
-from inlinebench.records.library import LIBRARY
+from inlinebench.results.library import LIBRARY
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.devices.cpu.target import CpuTarget
-from inlinebench.records.build_request import BuildRequest
 
 pytestmark = pytest.mark.slow
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile import toolchain
 from inlinebench.compile.recipe import Recipe
 from inlinebench.devices.cpu.recipe import cpu_recipe
 from inlinebench.devices.cuda.recipe import recipe
-from inlinebench.records.build_request import BuildRequest
 
 from .expressions import ACCEPTED, PARAMETERS, REFUSED
 

@@ -6,7 +6,7 @@ import pytest
 
 from inlinebench.cli.arguments import parse
 from inlinebench.devices.chosen import JudgeDevice, chosen
-from inlinebench.records.errors import NoDevice, UsageError
+from inlinebench.errors import NoDevice, UsageError
 
 
 @pytest.fixture

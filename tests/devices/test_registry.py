@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from inlinebench import devices
+from inlinebench import device_kinds, devices
+from inlinebench.device_kinds import KINDS, DeviceKind, kind_of
 from inlinebench.devices import registry
 from inlinebench.devices.base import UnusableDevice
 from inlinebench.devices.cpu.device import CpuDevice
 from inlinebench.devices.cpu.target import CpuTarget
 from inlinebench.devices.cuda.target import GpuTarget
-from inlinebench.records import device_kinds
-from inlinebench.records.device_kinds import KINDS, DeviceKind, kind_of
 
 PLANTED = DeviceKind("planted", times_are_comparable=True, runs_full_sizes=False, emulates_cuda=False, numbered=True)
 DEVICE = """

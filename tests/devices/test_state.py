@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inlinebench.devices.cuda import state as gpu_state
 from inlinebench.devices.cuda.state import SLOWDOWNS, GpuSample, GpuWatch, NoGpuState, dropped, drops, flags, summarize
-from inlinebench.records.times import GpuState, Spread
+from inlinebench.results.times import GpuState, Spread
 
 UUID = "0f3c2a10-1111-2222-3333-444455556666"
 OURS = os.getpid()

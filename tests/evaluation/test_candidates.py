@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from inlinebench.builds.request import BuildOutcome, BuildRequest, RuntimeLibraries
 from inlinebench.devices.cpu.device import CpuDevice
 from inlinebench.evaluation.candidates import Candidates, NoCandidate, Waiting
 from inlinebench.messages import Settings
+from inlinebench.options import Options
 from inlinebench.process.launcher import Launcher
-from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
-from inlinebench.records.options import Options
 from inlinebench.sandbox.given import readable_for
 from inlinebench.scheduler.executor import settings_for
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from inlinebench.evaluation.failures import CPU_FINDINGS, FAILURES, verdict_of
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 CLAIM = "RuntimeError: inlinebench: unsupported on the CPU (run with a CUDA device): CUDA graphs"

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from inlinebench.builds.request import BuildOutcome
 from inlinebench.evaluation.evaluation import _failure, _prefer_build_failure
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity.own_kernels import NONE_OF_ITS_OWN
-from inlinebench.records.build_request import BuildOutcome
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 
 @pytest.mark.parametrize("error", [MemoryError, torch.OutOfMemoryError])

@@ -13,7 +13,7 @@ from inlinebench.evaluation.integrity.attribution import LIBRARY, OWN, TRITON
 from inlinebench.evaluation.integrity.context import Context
 from inlinebench.evaluation.integrity.own_kernels import CHECKS, leaves_work_to_library
 from inlinebench.process.replies import ProvenanceReply
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 from inlinebench.timing.trace import Activity, Launch, Traced
 
 REFERENCE = {"gemm": 2.68, "scale": 0.02, "normalise": 0.02}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 from ..running import run_eval
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Verdict
-from inlinebench.records.result_json import from_json
+from inlinebench.results.result import Verdict
+from inlinebench.results.result_json import from_json
 from inlinebench.wire.processes import descendants
 from tests.running import PYTHONPATH, command
 

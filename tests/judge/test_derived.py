@@ -6,7 +6,7 @@ import pytest
 
 from inlinebench.judge.derived import at_derived, confirmed, last_of, smaller_ones
 from inlinebench.problem.probe.records import CannotRun
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 from ..report.samples import result
 

@@ -9,7 +9,7 @@ import pytest
 
 from inlinebench.evaluation.failures import Failed
 from inlinebench.judge.skips import NO_GRAPHS, skipped
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 from inlinebench.wire.lacking_triton import LACKS_TRITON
 
 from ..running import TESTS, run_eval

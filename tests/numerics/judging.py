@@ -25,7 +25,7 @@ from inlinebench.problem.probe.probe import run_probe
 from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Received, Workload, snapshot
-from inlinebench.records.result import Errors
+from inlinebench.results.result import Errors
 from inlinebench.wire.arithmetic import exact_arithmetic
 
 from .arithmetic import Unavailable

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 from tests.running import run_eval
 
 PROBLEM = """

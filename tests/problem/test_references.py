@@ -12,7 +12,7 @@ from inlinebench.problem.probe import float64
 from inlinebench.problem.probe.probe import run_probe
 from inlinebench.problem.probe.records import ProbeResult
 from inlinebench.problem.variants import CHANGING, Variant
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 from ..running import Run, run_eval
 

@@ -10,9 +10,9 @@ import pytest
 
 from inlinebench.cli.arguments import parse
 from inlinebench.messages import Evaluate, ProblemAt
+from inlinebench.options import Options
 from inlinebench.profiling import ncu
-from inlinebench.records.options import Options
-from inlinebench.records.result import Check, Result, Verdict
+from inlinebench.results.result import Check, Result, Verdict
 
 JOB = Evaluate("p", "s", ProblemAt(Path("/p.py"), "full", {"N": 3}), Path("/s.py"), "full")
 RESULT = Result("p", "s", "full", "cuda:0", Verdict.PASSED, check=Check(1, 1e-4, "float64", "by name"))

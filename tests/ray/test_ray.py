@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.jsonl import read
-from inlinebench.records.result import Result, Verdict
+from inlinebench.results.jsonl import read
+from inlinebench.results.result import Result, Verdict
 
 from ..running import LONGEST_S, command, run_eval
 
@@ -91,7 +91,7 @@ def test_a_worker_without_the_source_files_gets_copies(folder: Path, cache: Path
 import sys
 from pathlib import Path
 from inlinebench.messages import Evaluate, ProblemAt
-from inlinebench.records.options import Options
+from inlinebench.options import Options
 from inlinebench.scheduler.identity import sources
 from inlinebench.ray.sources import of_solution
 from inlinebench.ray.worker import Worker

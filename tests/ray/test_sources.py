@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from inlinebench.messages import Evaluate, ProblemAt
+from inlinebench.options import Options
 from inlinebench.ray import sources
 from inlinebench.ray.sources import of_solution
-from inlinebench.records.options import Options
 
 
 @pytest.fixture

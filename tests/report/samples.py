@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from inlinebench.records.result import (
+from inlinebench.results.result import (
     MOST_FIRST,
     Build,
     Check,
@@ -19,7 +19,7 @@ from inlinebench.records.result import (
     Result,
     Verdict,
 )
-from inlinebench.records.times import Spread, Timing
+from inlinebench.results.times import Spread, Timing
 
 FAILURES = tuple(verdict for verdict in Verdict if verdict is not Verdict.PASSED)
 

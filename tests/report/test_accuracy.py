@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from inlinebench.records.result import Accuracy, Errors
 from inlinebench.report.accuracy import beside_reference, ulp_shares
+from inlinebench.results.result import Accuracy, Errors
 
 
 @pytest.mark.parametrize(("solution", "reference", "words"), [

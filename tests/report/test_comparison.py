@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.errors import UsageError
-from inlinebench.records.result import Environment, Result, Verdict
-from inlinebench.records.times import Spread, Timing
+from inlinebench.errors import UsageError
 from inlinebench.report import changes
 from inlinebench.report.comparison import WORSE, Change, ComparedRow, compare, latest
 from inlinebench.report.formats.markdown import code
+from inlinebench.results.result import Environment, Result, Verdict
+from inlinebench.results.times import Spread, Timing
 
 from .samples import any_result, result
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.foreign import one_line
-from inlinebench.records.result import Check, Environment, Result, Verdict
-from inlinebench.records.times import Baseline, Spread, Timing
 from inlinebench.report.formats.csv_file import LONGEST, guarded, table
+from inlinebench.results.result import Check, Environment, Result, Verdict
+from inlinebench.results.times import Baseline, Spread, Timing
 
 from .samples import any_result, result
 from .thirty import thirty

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from inlinebench.records.result import Check, Element, Kernels, KernelShare, Result, Verdict
-from inlinebench.records.times import Baseline, Roofline, Spread
 from inlinebench.report.terminal.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
 from inlinebench.report.terminal.log_end import end_of_log
+from inlinebench.results.result import Check, Element, Kernels, KernelShare, Result, Verdict
+from inlinebench.results.times import Baseline, Roofline, Spread
 
 from ..hostile import faults
 from .samples import FAILURES, any_result, check, mismatch, result, timing

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from inlinebench.records.result import Result, Verdict
 from inlinebench.report.terminal.head_to_head import head_to_head
+from inlinebench.results.result import Result, Verdict
 
 from .samples import result
 

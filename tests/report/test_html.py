@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inlinebench.foreign import block
-from inlinebench.records.result import Build, Environment, Kernels, KernelShare, Result, Verdict
-from inlinebench.records.times import Baseline, Roofline, Spread, Timing
 from inlinebench.report.comparison import compare
 from inlinebench.report.formats.html import page
 from inlinebench.report.page.charts import Charts
 from inlinebench.report.page.render import render
 from inlinebench.report.rows import arrange
+from inlinebench.results.result import Build, Environment, Kernels, KernelShare, Result, Verdict
+from inlinebench.results.times import Baseline, Roofline, Spread, Timing
 
 from .samples import FAILURES, any_result, check, result
 from .thirty import HOSTILE, thirty
@@ -241,7 +241,7 @@ def test_a_page_of_thirty_results_is_small() -> None:
 def test_the_error_for_a_missing_package_says_what_to_install(package: str) -> None:
     script = (
         f"import sys; sys.modules[{package!r}] = None\n"
-        "from inlinebench.records.errors import UsageError\nfrom inlinebench.report.formats.html import page\n"
+        "from inlinebench.errors import UsageError\nfrom inlinebench.report.formats.html import page\n"
         "try:\n    page([], 't')\nexcept UsageError as error:\n    print(error)\n"
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout

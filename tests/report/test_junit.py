@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.errors import CannotWrite, UsageError
-from inlinebench.records.result import Result, Verdict
+from inlinebench.errors import CannotWrite, UsageError
 from inlinebench.report.formats.junit import check_place, write
+from inlinebench.results.result import Result, Verdict
 
 from .samples import FAILURES, any_result, result
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.result import Result, Verdict
 from inlinebench.report.terminal.samples import pass_at, render, summary
+from inlinebench.results.result import Result, Verdict
 
 from .samples import result
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.foreign import one_line
-from inlinebench.records.result import Environment, Result, Verdict
-from inlinebench.records.times import Baseline, Spread, Timing
 from inlinebench.report.formats.markdown import ROOM, code, document, table
+from inlinebench.results.result import Environment, Result, Verdict
+from inlinebench.results.times import Baseline, Spread, Timing
 
 from .samples import FAILURES, any_result, check, result
 from .thirty import HOSTILE, thirty

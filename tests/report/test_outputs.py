@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from inlinebench.records.result import Kernels, KernelShare
 from inlinebench.report.terminal.outputs import Outputs, kernel_tables
+from inlinebench.results.result import Kernels, KernelShare
 
 from .samples import result
 

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inlinebench.records.result import Environment, Result, Verdict
-from inlinebench.records.times import Roofline, Spread, Timing
 from inlinebench.report import replay
 from inlinebench.report.page import bars, curves, roofline, shares, source
 from inlinebench.report.page.axes import FEWEST, MARKS, drawable, log_axis
@@ -22,6 +20,8 @@ from inlinebench.report.page.entries import columns_of
 from inlinebench.report.page.matrix import MatrixLine, matrix
 from inlinebench.report.rows import Row, arrange
 from inlinebench.report.terminal.summary import summary
+from inlinebench.results.result import Environment, Result, Verdict
+from inlinebench.results.times import Roofline, Spread, Timing
 
 from .samples import any_result, result
 from .thirty import thirty

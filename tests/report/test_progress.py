@@ -7,8 +7,8 @@ from queue import Queue
 
 import pytest
 
-from inlinebench.records.result import Verdict
 from inlinebench.report.terminal.progress import Progress
+from inlinebench.results.result import Verdict
 
 from .samples import result
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.result import Kernels, Verdict
-from inlinebench.records.result_json import to_json
-from inlinebench.records.times import Baseline, Roofline, Spread
 from inlinebench.report.terminal.outputs import report
 from inlinebench.report.terminal.screen import Screen
 from inlinebench.report.text import visible_length
+from inlinebench.results.result import Kernels, Verdict
+from inlinebench.results.result_json import to_json
+from inlinebench.results.times import Baseline, Roofline, Spread
 
 from .samples import result, timing
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.result import Result, Verdict
 from inlinebench.report.terminal.summary import THRESHOLDS, SolutionSummary, render, summary
+from inlinebench.results.result import Result, Verdict
 
 from .samples import FAILURES, any_result, result
 

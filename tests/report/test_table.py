@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.result import Kernels, Result, Verdict
-from inlinebench.records.times import Baseline, Roofline, Spread, Timing
 from inlinebench.report.terminal.table import NO_SPEEDUP, remarks_on, table
+from inlinebench.results.result import Kernels, Result, Verdict
+from inlinebench.results.times import Baseline, Roofline, Spread, Timing
 
 from ..hostile import faults
 from .samples import FAILURES, any_result, check, result

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inlinebench.records.result import Build, Check, Environment, Kernels, KernelShare, Result, Verdict
-from inlinebench.records.times import Baseline, GpuState, Roofline, Spread, Timing, binding
+from inlinebench.results.result import Build, Check, Environment, Kernels, KernelShare, Result, Verdict
+from inlinebench.results.times import Baseline, GpuState, Roofline, Spread, Timing, binding
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 COPY_BYTES_S = 2.98e12

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.errors import UsageError
+from inlinebench.errors import UsageError
 from inlinebench.response import NoSolution, blocks, choose, solutions
 
 FOLDER = Path(__file__).resolve().parent.parent / "responses"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from inlinebench.errors import UsageError
 from inlinebench.messages import Hello
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import Options
-from inlinebench.records.result import Environment
+from inlinebench.options import Options
+from inlinebench.results.result import Environment
 from inlinebench.scheduler.executor import _architectures
 
 

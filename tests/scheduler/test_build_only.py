@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile import toolchain
 from inlinebench.compile.service import BuildService, BuildSettings
 from inlinebench.devices.cuda import driver
 from inlinebench.devices.cuda.target import GpuTarget
-from inlinebench.records.build_request import BuildRequest
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 from ..compile.test_driver import fake_driver
 from ..running import Run, run_eval

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.build_report import BuildReport, State
-from inlinebench.records.build_request import BuildOutcome
+from inlinebench.builds.report import BuildReport, State
+from inlinebench.builds.request import BuildOutcome
 from inlinebench.report.terminal.builds import exit_status, table
 from inlinebench.scheduler.build_report import LATER, NOTHING, summed_up
 from inlinebench.scheduler.prebuild import Prebuilt

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.catalog import read
 from inlinebench.messages import Evaluate, ProblemAt
-from inlinebench.records.catalog import read
-from inlinebench.records.options import Options
-from inlinebench.records.result import Environment
+from inlinebench.options import Options
+from inlinebench.results.result import Environment
 from inlinebench.sandbox import given
 from inlinebench.scheduler.identity import identity
 from inlinebench.scheduler.plan import choose, plan

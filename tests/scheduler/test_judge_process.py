@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import RAY, Options
+from inlinebench.errors import UsageError
+from inlinebench.options import RAY, Options
 from inlinebench.scheduler.judge_process import Scratch, head_start
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.catalog import Catalog, Problem, Solution
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import Options
-from inlinebench.records.result import Verdict
+from inlinebench.catalog import Catalog, Problem, Solution
+from inlinebench.errors import UsageError
+from inlinebench.options import Options
+from inlinebench.results.result import Verdict
 from inlinebench.scheduler.plan import choose, names_of, not_applied, plan, shapes
 from inlinebench.scheduler.session import exit_status
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from inlinebench.cli.merge import merge, missing
-from inlinebench.records.jsonl import read
-from inlinebench.records.result import Result, Verdict
+from inlinebench.results.jsonl import read
+from inlinebench.results.result import Result, Verdict
 
 from ..running import LONGEST_S, TESTS, command, run_eval
 

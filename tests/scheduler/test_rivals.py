@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.catalog import Catalog, Problem, Solution
+from inlinebench.errors import UsageError
 from inlinebench.messages import Evaluate, ProblemAt
-from inlinebench.records.catalog import Catalog, Problem, Solution
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import Options
-from inlinebench.records.result import Check, Result, Verdict
-from inlinebench.records.times import Spread, Timing
+from inlinebench.options import Options
+from inlinebench.results.result import Check, Result, Verdict
+from inlinebench.results.times import Spread, Timing
 from inlinebench.scheduler.plan import Plan, choose, plan, rivals_of
 from inlinebench.scheduler.rivals import Rivals, over, rival_names
 

@@ -10,13 +10,13 @@ from types import TracebackType
 
 import pytest
 
+from inlinebench.catalog import Catalog, Problem, Solution
 from inlinebench.cli.merge import merge, missing
 from inlinebench.messages import Evaluate
-from inlinebench.records.catalog import Catalog, Problem, Solution
-from inlinebench.records.jsonl import JsonLines
-from inlinebench.records.options import Options
-from inlinebench.records.result import Environment, Result
+from inlinebench.options import Options
 from inlinebench.report.terminal.progress import Progress
+from inlinebench.results.jsonl import JsonLines
+from inlinebench.results.result import Environment, Result
 from inlinebench.scheduler.identity import identity
 from inlinebench.scheduler.plan import choose, rivals_of
 from inlinebench.scheduler.session import Session

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from inlinebench import evaluate
-from inlinebench.records.errors import NoDevice, ServerDied, UsageError
-from inlinebench.records.result import Result, Verdict
+from inlinebench.errors import NoDevice, ServerDied, UsageError
+from inlinebench.results.result import Result, Verdict
 from inlinebench.serve.endpoint import endpoint
 from inlinebench.wire.processes import descendants
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from inlinebench.records.times import COMPUTE, MEMORY, Roofline
+from inlinebench.results.times import COMPUTE, MEMORY, Roofline
 from inlinebench.timing.peaks import METHODS, Peaks
 from inlinebench.timing.roofline import Work, roofline
 

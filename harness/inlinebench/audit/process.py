@@ -10,8 +10,8 @@ import time
 from multiprocessing.connection import Pipe
 
 from inlinebench.audit.records import Audit, Audited, AuditReady, Checking, Flaw
+from inlinebench.errors import NoDevice
 from inlinebench.messages import ProblemAt
-from inlinebench.records.errors import NoDevice
 from inlinebench.sandbox.policy import clean_environment
 from inlinebench.wire.own_python import own_python
 from inlinebench.wire.processes import become_subreaper, kill_tree, reap

@@ -12,10 +12,10 @@ from typing import Any
 from inlinebench.cli.exits import say
 from inlinebench.cli.parsing import pyproject
 from inlinebench.cli.parsing.parser import Parser
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import OLD_NAMES, OPTIONS, Options, rules
-from inlinebench.records.options.declaration import Option
-from inlinebench.records.options.judge import SANITIZED_CALLS
+from inlinebench.errors import UsageError
+from inlinebench.options import OLD_NAMES, OPTIONS, Options, rules
+from inlinebench.options.declaration import Option
+from inlinebench.options.judge import SANITIZED_CALLS
 
 
 @dataclass(frozen=True)

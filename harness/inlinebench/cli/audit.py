@@ -6,19 +6,19 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 
+from inlinebench import catalog
 from inlinebench.audit.process import Auditor
 from inlinebench.audit.records import Audit, Flaw
 from inlinebench.audit.text import summary, text_of
+from inlinebench.catalog import FULL, Problem, selection
+from inlinebench.catalog.natural_sort import natural
 from inlinebench.cli import arguments as command_line
 from inlinebench.cli.arguments import AUDIT
 from inlinebench.cli.exits import NOT_PASSED, OK, show
 from inlinebench.cli.parsing.parser import Parser
+from inlinebench.errors import UsageError
 from inlinebench.foreign import inert_json
-from inlinebench.records import catalog, selection
-from inlinebench.records.catalog import FULL, Problem
-from inlinebench.records.errors import UsageError
-from inlinebench.records.natural_sort import natural
-from inlinebench.records.options import Options
+from inlinebench.options import Options
 from inlinebench.scheduler.plan import check_replacements, problem_at, shape_name, shapes
 
 PROGRAM = "inlinebench audit"

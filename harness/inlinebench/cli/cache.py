@@ -16,10 +16,10 @@ from inlinebench.compile.cache import contents
 from inlinebench.compile.cache.contents import Item
 from inlinebench.compile.cache.folder import cache_folder
 from inlinebench.compile.cache.prune import Removed, clear, prune
+from inlinebench.errors import UsageError
 from inlinebench.foreign import one_line
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import CACHE_LIMIT_GIB, OPTIONS
-from inlinebench.records.options.kinds import CACHE, SIZE
+from inlinebench.options import CACHE_LIMIT_GIB, OPTIONS
+from inlinebench.options.kinds import CACHE, SIZE
 
 PROGRAM = "inlinebench cache"
 COMMANDS = ("show", "prune", "clear")

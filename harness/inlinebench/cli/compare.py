@@ -8,10 +8,10 @@ from pathlib import Path
 from inlinebench.cli.exits import show
 from inlinebench.cli.files import check_apart, read, write
 from inlinebench.cli.parsing.parser import Parser
-from inlinebench.records.errors import UsageError
-from inlinebench.records.library import LIBRARY
+from inlinebench.errors import UsageError
 from inlinebench.report import changes
 from inlinebench.report.comparison import WORSE, Change, compare
+from inlinebench.results.library import LIBRARY
 
 END = """\
 A row is slower or faster if the intervals of its speedups do not overlap. Exit status: 0 if nothing got worse; 1 if a

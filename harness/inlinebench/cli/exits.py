@@ -9,8 +9,8 @@ from collections.abc import Callable
 from io import TextIOWrapper
 from typing import TextIO
 
+from inlinebench.errors import CannotWrite, NoDevice, NoSandbox, UsageError
 from inlinebench.foreign import message
-from inlinebench.records.errors import CannotWrite, NoDevice, NoSandbox, UsageError
 
 OK, NOT_PASSED, UNUSABLE, NO_DEVICE, INTERRUPTED = 0, 1, 2, 3, 130
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from inlinebench.cli.exits import say
-from inlinebench.records import jsonl
-from inlinebench.records.errors import UsageError
-from inlinebench.records.result import Result
+from inlinebench.errors import UsageError
+from inlinebench.results import jsonl
+from inlinebench.results.result import Result
 
 
 def read(path: Path) -> list[Result]:

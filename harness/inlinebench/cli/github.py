@@ -10,9 +10,9 @@ from pathlib import Path
 
 from inlinebench.cli.exits import say
 from inlinebench.foreign import LONGEST, message, one_line
-from inlinebench.records.library import LIBRARY
-from inlinebench.records.result import Result
 from inlinebench.report.formats import markdown
+from inlinebench.results.library import LIBRARY
+from inlinebench.results.result import Result
 
 MOST = 50
 """Annotations of a run. GitHub shows even fewer."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inlinebench.cli.exits import show
 from inlinebench.cli.parsing.parser import Parser
-from inlinebench.records.errors import UsageError
+from inlinebench.errors import UsageError
 
 PROBLEM = '''"""Doubles each element, then adds one."""
 

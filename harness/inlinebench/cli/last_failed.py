@@ -11,9 +11,9 @@ from pathlib import Path
 from inlinebench.cli.exits import say
 from inlinebench.compile.cache.contents import FAILED
 from inlinebench.compile.cache.folder import make_cache_folder
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import Options
-from inlinebench.records.result import Result
+from inlinebench.errors import UsageError
+from inlinebench.options import Options
+from inlinebench.results.result import Result
 from inlinebench.scheduler.plan import Choice
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from inlinebench.catalog.natural_sort import natural
 from inlinebench.cli.exits import say, show
 from inlinebench.cli.files import read_all, write
 from inlinebench.cli.parsing.parser import Parser
-from inlinebench.records.errors import UsageError
-from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Result, Shard
-from inlinebench.records.result_json import to_json
+from inlinebench.errors import UsageError
+from inlinebench.results.result import Result, Shard
+from inlinebench.results.result_json import to_json
 
 
 def main(arguments: Sequence[str]) -> int:

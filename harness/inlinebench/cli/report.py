@@ -11,12 +11,12 @@ from inlinebench.cli.compare import add_permissions
 from inlinebench.cli.exits import show
 from inlinebench.cli.files import check_apart, read, read_all, write
 from inlinebench.cli.parsing.parser import Parser
-from inlinebench.records.errors import UsageError
-from inlinebench.records.result import Result
+from inlinebench.errors import UsageError
 from inlinebench.report.comparison import ComparedRow, compare, latest
 from inlinebench.report.formats import csv_file, html, junit, markdown
 from inlinebench.report.terminal.outputs import report as as_text
 from inlinebench.report.terminal.screen import Screen
+from inlinebench.results.result import Result
 
 TITLE = "inlinebench"
 EXAMPLES = """\

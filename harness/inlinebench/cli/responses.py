@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inlinebench.catalog import Solution
 from inlinebench.cli.exits import say
-from inlinebench.records.catalog import Solution
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import STANDARD_INPUT, Options
+from inlinebench.errors import UsageError
+from inlinebench.options import STANDARD_INPUT, Options
 
 if TYPE_CHECKING:
     from inlinebench.response import Block

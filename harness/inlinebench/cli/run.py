@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inlinebench import catalog, options
 from inlinebench.cli import arguments as command_line
 from inlinebench.cli.arguments import RUN, Command
 from inlinebench.cli.exits import ended, say, show
 from inlinebench.cli.responses import with_responses
-from inlinebench.records import catalog, options
-from inlinebench.records.errors import CannotWrite, NoDevice
-from inlinebench.records.library import LIBRARY
-from inlinebench.records.options import rules
+from inlinebench.errors import CannotWrite, NoDevice
+from inlinebench.options import rules
+from inlinebench.results.library import LIBRARY
 
 if TYPE_CHECKING:
     from inlinebench.scheduler.judge_process import Scratch

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from inlinebench.cli.exits import show
 from inlinebench.cli.parsing.parser import Parser
-from inlinebench.records.result_schema import result_schema
+from inlinebench.results.result_schema import result_schema
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from inlinebench.compare.tolerance import LARGEST, ULPS, Limit
-from inlinebench.records.result import MOST_ULPS, Accuracy, Errors
+from inlinebench.results.result import MOST_ULPS, Accuracy, Errors
 
 
 def accuracy(

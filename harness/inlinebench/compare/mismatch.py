@@ -14,7 +14,7 @@ from inlinebench.compare.elements import comparable, text_of, unravel
 from inlinebench.compare.patterns import ComparedValues, what_values
 from inlinebench.compare.regions import where
 from inlinebench.compare.tolerance import Limit
-from inlinebench.records.result import MOST_FIRST, Element, Mismatch
+from inlinebench.results.result import MOST_FIRST, Element, Mismatch
 
 
 def find_mismatch(

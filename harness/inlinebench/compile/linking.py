@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile.ninja_syntax import CXX, IN, OUT, Expanded, Steps, command, split
-from inlinebench.records.build_request import BuildRequest
 
 
 def add_link(

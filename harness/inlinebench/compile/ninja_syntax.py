@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from inlinebench.records.build_request import BadRequest
+from inlinebench.builds.request import BadRequest
 
 PLACES = "places.ninja"
 """The only file of a recipe that is not part of its key."""

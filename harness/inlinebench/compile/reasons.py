@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile.log import Error, LogLocation, errors, last_words
 from inlinebench.compile.recipe import FUNCTIONS, Recipe, labelled
-from inlinebench.records.build_request import BuildRequest
 
 SHOWN = 3
 WIDEST = 160

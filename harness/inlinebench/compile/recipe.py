@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile import toolchain
 from inlinebench.compile.ninja_syntax import PLACES, Expanded, Steps, places_file, split
 from inlinebench.compile.slim import SLIM_DIR, further_headers
-from inlinebench.records.build_request import BuildRequest
 
 RECIPE = 4
 """Version of the recipes, part of every key. Raise it if the commands below produce other libraries."""

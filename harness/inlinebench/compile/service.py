@@ -18,6 +18,13 @@ from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import IO
 
+from inlinebench.builds.request import (
+    BadRequest,
+    BuildOutcome,
+    BuildRequest,
+    NoRuntimeLibraries,
+    RuntimeLibraries,
+)
 from inlinebench.compile import toolchain
 from inlinebench.compile.cache import Cache
 from inlinebench.compile.precompiled import PRECOMPILED_DIR
@@ -26,13 +33,6 @@ from inlinebench.compile.reasons import reason
 from inlinebench.compile.recipe import Recipe
 from inlinebench.compile.slim.fallback import needs_full_headers
 from inlinebench.compile.target import CannotTranslate, Target
-from inlinebench.records.build_request import (
-    BadRequest,
-    BuildOutcome,
-    BuildRequest,
-    NoRuntimeLibraries,
-    RuntimeLibraries,
-)
 from inlinebench.sandbox.given import digest
 from inlinebench.sandbox.policy import Sandbox, clean_environment
 from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes

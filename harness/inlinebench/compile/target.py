@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from inlinebench.builds.request import BuildOutcome, BuildRequest, RuntimeLibraries
 from inlinebench.compile.cache import Cache
 from inlinebench.compile.recipe import Recipe
-from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
 
 Build = Callable[[Callable[[], Recipe]], BuildOutcome]
 """Builds a recipe, or finds its library in the cache. A recipe that raises MissingTool or BadRequest is a failure."""

@@ -2,7 +2,7 @@
 
 `inlinebench.devices.registry.of` returns the implementation for one of PyTorch's devices. To add a kind of device, add
 a folder with the modules `device` (`DEVICE` is a class with this interface) and `target` (`target`, `installed`), and
-an entry in `inlinebench.records.device_kinds`.
+an entry in `inlinebench.device_kinds`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from inlinebench.records.build_request import RuntimeLibraries
-from inlinebench.records.device_kinds import DeviceKind
-from inlinebench.records.result import Environment
+from inlinebench.builds.request import RuntimeLibraries
+from inlinebench.device_kinds import DeviceKind
+from inlinebench.results.result import Environment
 from inlinebench.sandbox.gpu import Gpu
 from inlinebench.timing.call import Clock
 from inlinebench.timing.peaks import Peaks

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from inlinebench.records.errors import NoDevice, UsageError
-from inlinebench.records.options import Options
-from inlinebench.records.options.kinds import ALL_DEVICES
+from inlinebench.errors import NoDevice, UsageError
+from inlinebench.options import Options
+from inlinebench.options.kinds import ALL_DEVICES
 from inlinebench.sandbox.gpu import DRIVER
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"

@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from inlinebench.compile.target import Target
-from inlinebench.records.device_kinds import KINDS, DeviceKind, kind_of
-from inlinebench.records.options.kinds import DEVICE, DEVICES_TEXT
+from inlinebench.device_kinds import KINDS, DeviceKind, kind_of
+from inlinebench.options.kinds import DEVICE, DEVICES_TEXT
 
 if TYPE_CHECKING:
     import torch

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from inlinebench.builds.request import RuntimeLibraries
 from inlinebench.devices.cuda.state import GpuWatch, NoGpuState
 from inlinebench.evaluation.baselines import Baselines
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.failures import Failed
 from inlinebench.messages import Settings
-from inlinebench.records.build_request import RuntimeLibraries
-from inlinebench.records.result import Build, Check, Kernels
-from inlinebench.records.times import Timing
+from inlinebench.results.result import Build, Check, Kernels
+from inlinebench.results.times import Timing
 from inlinebench.timing.call import Clock
 from inlinebench.timing.peaks import Peaks
 from inlinebench.timing.trace import Tracer

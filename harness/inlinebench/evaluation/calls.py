@@ -25,7 +25,7 @@ from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import Called
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 from inlinebench.timing.call import Sample
 from inlinebench.timing.trace import Activity, Traced
 

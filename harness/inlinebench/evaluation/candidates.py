@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from inlinebench.builds.request import RuntimeLibraries
 from inlinebench.devices.base import Device
 from inlinebench.evaluation.failures import Failed, raise_failure
 from inlinebench.messages import Settings
@@ -29,8 +30,7 @@ from inlinebench.process.candidate_process import (
 )
 from inlinebench.process.launcher import Launcher
 from inlinebench.process.replies import read_clocked
-from inlinebench.records.build_request import RuntimeLibraries
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 START_PATIENCE_S = 300.0
 """The time that torch and CUDA may take to start, in seconds. It does not count against the solution's time limit."""

@@ -12,7 +12,7 @@ from inlinebench.evaluation.correctness.checks import Checker
 from inlinebench.evaluation.draws import Drawn
 from inlinebench.evaluation.reference import Reference
 from inlinebench.problem.workload import Received, Workload
-from inlinebench.records.result import Mismatch
+from inlinebench.results.result import Mismatch
 from inlinebench.timing.call import Sample
 
 

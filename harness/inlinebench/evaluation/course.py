@@ -25,8 +25,8 @@ from inlinebench.evaluation.timings import Timings
 from inlinebench.messages import Evaluate
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
-from inlinebench.records.result import Verdict
-from inlinebench.records.times import Timing
+from inlinebench.results.result import Verdict
+from inlinebench.results.times import Timing
 from inlinebench.timing.overhead import overhead
 from inlinebench.timing.roofline import roofline
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from inlinebench.builds.request import BuildOutcome
 from inlinebench.evaluation.attempt import Attempt, Tools
 from inlinebench.evaluation.course import Course
 from inlinebench.evaluation.failures import Failed, verdict_of
@@ -23,9 +24,8 @@ from inlinebench.process.candidate_process import (
     CandidateProcess,
     CandidateTimedOut,
 )
-from inlinebench.records.build_request import BuildOutcome
-from inlinebench.records.result import Build as BuildRecord
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Build as BuildRecord
+from inlinebench.results.result import Verdict
 from inlinebench.wire.channel import FrameTooLarge
 
 FIRST = "with the reference's weights in place of the solution's own, the solution was wrong: {}"

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from inlinebench.devices.registry import of
-from inlinebench.records.result import Mismatch, Verdict
+from inlinebench.results.result import Mismatch, Verdict
 
 LONGEST_MESSAGE = 4000
 """Characters of a candidate's message that are kept."""

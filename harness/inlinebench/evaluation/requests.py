@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inlinebench.builds.request import RuntimeLibraries
+from inlinebench.catalog import FULL
 from inlinebench.evaluation.failures import raise_failure
 from inlinebench.messages import CONSTRUCTION_SEED, Evaluate
 from inlinebench.problem import problem_file
@@ -16,8 +18,6 @@ from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.packing import pack
 from inlinebench.process.replies import Called, ProvenanceReply, read_called, read_launches, read_provenance, read_ready
-from inlinebench.records.build_request import RuntimeLibraries
-from inlinebench.records.catalog import FULL
 from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.trace import Traced
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from inlinebench.devices.cuda.state import GpuSample, busy, dropped, summarize
 from inlinebench.devices.cuda.state import flags as gpu_flags
-from inlinebench.records.times import Baseline, GpuState, InputKind, Roofline, Spread, Timing
+from inlinebench.results.times import Baseline, GpuState, InputKind, Roofline, Spread, Timing
 from inlinebench.timing.call import Sample
 from inlinebench.timing.overhead import Overhead
 from inlinebench.timing.statistics import (

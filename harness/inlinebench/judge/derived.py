@@ -8,7 +8,7 @@ from typing import Any
 
 from inlinebench.problem.probe.records import CannotRun
 from inlinebench.problem.shapes.constants import is_no_larger
-from inlinebench.records.result import Result, Verdict
+from inlinebench.results.result import Result, Verdict
 
 NEW_LINE = "\n"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from inlinebench.builds.request import RuntimeLibraries
 from inlinebench.compile.cache.contents import PEAKS
 from inlinebench.compile.cache.folder import cache_folder
 from inlinebench.devices.base import Device
 from inlinebench.messages import Settings
-from inlinebench.records.build_request import RuntimeLibraries
-from inlinebench.records.result import Environment
+from inlinebench.results.result import Environment
 from inlinebench.timing.call import Clock
 from inlinebench.timing.peaks import Peaks
 from inlinebench.timing.trace import Tracer

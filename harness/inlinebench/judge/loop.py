@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from inlinebench.builds.request import BuildOutcome, BuildRequest, RuntimeLibraries
 from inlinebench.devices.base import UnusableDevice
 from inlinebench.devices.registry import of, resolve
 from inlinebench.evaluation.attempt import Attempt, Tools
@@ -43,8 +44,7 @@ from inlinebench.problem.probe.records import CannotRun
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
 from inlinebench.process.launcher import Launcher
-from inlinebench.records.build_request import BuildOutcome, BuildRequest, RuntimeLibraries
-from inlinebench.records.result import Environment, Result, Verdict
+from inlinebench.results.result import Environment, Result, Verdict
 from inlinebench.version import __version__
 from inlinebench.wire.arithmetic import exact_arithmetic
 from inlinebench.wire.lacking_triton import LACKS_TRITON, lacks_triton

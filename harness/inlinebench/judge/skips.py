@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from inlinebench.evaluation.failures import Failed
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 from inlinebench.wire.lacking_triton import LACKS_TRITON, lacks_triton
 
 NO_GRAPHS = "unsupported on the CPU (run with a CUDA device): CUDA graphs"

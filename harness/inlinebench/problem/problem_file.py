@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from torch.nn.parameter import is_lazy
 
+from inlinebench.catalog import FULL, assigned_names, describe_syntax_error
 from inlinebench.messages import CONSTRUCTION_SEED, ProblemAt
 from inlinebench.problem import own_code
 from inlinebench.problem.shapes import literals
-from inlinebench.records.catalog import FULL, assigned_names, describe_syntax_error
 from inlinebench.wire.arithmetic import cast, seed_all
 from inlinebench.wire.tree import flatten, unflatten
 

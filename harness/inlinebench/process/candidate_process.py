@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from inlinebench.builds.request import BadRequest, BuildOutcome, BuildRequest
 from inlinebench.candidate import FILES
 from inlinebench.devices.cuda.flags import FlagPage
 from inlinebench.process.launcher import Launcher, Start
-from inlinebench.records.build_request import BadRequest, BuildOutcome, BuildRequest
 from inlinebench.sandbox.gpu import Gpu
 from inlinebench.sandbox.policy import Sandbox, clean_environment
 from inlinebench.sandbox.removal import remove

@@ -11,7 +11,7 @@ import re
 import shutil
 from pathlib import Path
 
-from inlinebench.records.errors import UsageError
+from inlinebench.errors import UsageError
 
 PROGRAM = "compute-sanitizer"
 LOG = "sanitizer.log"

@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 from inlinebench.messages import Evaluate
-from inlinebench.records.options import Options
-from inlinebench.records.result import Result
+from inlinebench.options import Options
+from inlinebench.results.result import Result
 from inlinebench.wire.own_python import own_python
 
 PROGRAM = "ncu"

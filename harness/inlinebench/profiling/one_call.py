@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.candidate import load_inline, solution
 from inlinebench.candidate.files import Files
 from inlinebench.candidate.includes import for_build
@@ -24,7 +25,6 @@ from inlinebench.devices.registry import of, target_for
 from inlinebench.messages import CONSTRUCTION_SEED, ProblemAt
 from inlinebench.problem import problem_file
 from inlinebench.problem.inputs import Draw, draw
-from inlinebench.records.build_request import BuildRequest
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
 from inlinebench.wire.tree import merge, unflatten
 

@@ -18,14 +18,14 @@ from threading import Lock
 from types import TracebackType
 from typing import Any
 
+from inlinebench.device_kinds import KINDS, DeviceKind, kind_of
+from inlinebench.errors import NoDevice, UsageError, WorkerLost
 from inlinebench.messages import Evaluate
+from inlinebench.options import Options
+from inlinebench.options.kinds import ALL_DEVICES
 from inlinebench.ray.sources import of_solution
 from inlinebench.ray.worker import Sources, Worker, WorkerReady
-from inlinebench.records.device_kinds import KINDS, DeviceKind, kind_of
-from inlinebench.records.errors import NoDevice, UsageError, WorkerLost
-from inlinebench.records.options import Options
-from inlinebench.records.options.kinds import ALL_DEVICES
-from inlinebench.records.result import Environment, Result, Verdict
+from inlinebench.results.result import Environment, Result, Verdict
 from inlinebench.scheduler.identity import identity, sources
 from inlinebench.scheduler.observer import Observer
 from inlinebench.version import __version__

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from inlinebench.messages import Evaluate
-from inlinebench.records.options import Options
+from inlinebench.options import Options
 from inlinebench.sandbox.given import files
 from inlinebench.scheduler.identity import written
 

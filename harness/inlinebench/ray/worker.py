@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from inlinebench.errors import NoDevice, NoSandbox, UsageError
 from inlinebench.messages import Evaluate
-from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
-from inlinebench.records.options import Options
-from inlinebench.records.result import Environment, Result
+from inlinebench.options import Options
+from inlinebench.results.result import Environment, Result
 from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.observer import Silent
 from inlinebench.version import __version__

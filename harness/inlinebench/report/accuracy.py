@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inlinebench.records.result import Accuracy, Errors
+from inlinebench.results.result import Accuracy, Errors
 
 ALIKE = 1.5
 """Two relative errors within this factor of each other count as equal."""

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from inlinebench.foreign import first_line, one_line
-from inlinebench.records.result import Result, Verdict
 from inlinebench.report.comparison import Change, ComparedRow
 from inlinebench.report.formats.markdown import code
 from inlinebench.report.text import ABSENT, grid, interval
+from inlinebench.results.result import Result, Verdict
 
 HEADERS = ["problem", "solution", "shape", "change", "before", "after", "after / before"]
 QUIET = frozenset({Change.SAME, Change.STILL_FAILING})

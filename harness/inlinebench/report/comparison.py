@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from inlinebench.records.errors import UsageError
-from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Result, Verdict
-from inlinebench.records.times import Spread, ratio_of
+from inlinebench.catalog.natural_sort import natural
+from inlinebench.errors import UsageError
+from inlinebench.results.result import Result, Verdict
+from inlinebench.results.times import Spread, ratio_of
 
 Row = tuple[str, str, str]
 """Problem, solution, shape."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inlinebench.foreign import one_line
-from inlinebench.records.result import Mismatch
+from inlinebench.results.result import Mismatch
 
 LONGEST_VALUE, LONGEST_NAME = 40, 80
 PATTERNS = 6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 
+from inlinebench.device_kinds import KINDS, known_kind
 from inlinebench.foreign import one_line
-from inlinebench.records.device_kinds import KINDS, known_kind
-from inlinebench.records.result import Result
+from inlinebench.results.result import Result
 
 
 def command(result: Result) -> str:

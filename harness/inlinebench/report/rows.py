@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from inlinebench.catalog.natural_sort import natural
 from inlinebench.foreign import one_line
-from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Result
-from inlinebench.records.times import Timing
 from inlinebench.report.terminal.summary import SolutionSummary
 from inlinebench.report.terminal.table import cells_of, columns_of, over  # the same figures in every report
 from inlinebench.report.text import ABSENT
+from inlinebench.results.result import Result
+from inlinebench.results.times import Timing
 
 _TEXTS = ("problem", "solution", "shape", "device", "verdict")
 LONGEST_NAME = 120

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from inlinebench.foreign import BAR, LONGEST, message
-from inlinebench.records.times import Spread
+from inlinebench.results.times import Spread
 
 ABSENT = "—"
 QUOTED = 4

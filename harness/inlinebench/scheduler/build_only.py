@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
+from inlinebench.builds.report import BuildReport, State
 from inlinebench.compile import toolchain
 from inlinebench.compile.architecture import in_order
 from inlinebench.compile.service import BuildService
+from inlinebench.device_kinds import kind_of
 from inlinebench.devices.cuda.driver import NoGpu
 from inlinebench.devices.registry import installed, target_for
+from inlinebench.errors import UsageError
 from inlinebench.messages import Evaluate, Init, ProblemAt
-from inlinebench.records.build_report import BuildReport, State
-from inlinebench.records.device_kinds import kind_of
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import Options
-from inlinebench.records.options.kinds import DEVICE, DEVICES_TEXT
+from inlinebench.options import Options
+from inlinebench.options.kinds import DEVICE, DEVICES_TEXT
 from inlinebench.scheduler.build_report import summed_up
 from inlinebench.scheduler.device_worker import DeviceWorker
 from inlinebench.scheduler.executor import settings_for

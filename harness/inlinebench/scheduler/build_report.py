@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from inlinebench.records.build_report import BuildReport, State
+from inlinebench.builds.report import BuildReport, State
 from inlinebench.scheduler.prebuild import Prebuilt
 
 LATER = "its constructor needs a GPU; it is built when it is evaluated"

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from inlinebench.errors import JudgeDied, NoDevice
 from inlinebench.messages import Evaluate, Hello, Init, ProblemAt, Settings
 from inlinebench.process.steps import FORWARD_IN_FLOAT64, StepTimedOut
-from inlinebench.records.errors import JudgeDied, NoDevice
-from inlinebench.records.result import Result, Verdict
+from inlinebench.results.result import Result, Verdict
 from inlinebench.scheduler.judge_client import JudgeClient
 from inlinebench.scheduler.judge_process import Scratch
 

@@ -12,17 +12,17 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 
+from inlinebench.catalog import has_samples
 from inlinebench.compile.architecture import runs_on
+from inlinebench.device_kinds import kind_of
 from inlinebench.devices.chosen import chosen, device_of
+from inlinebench.errors import NoSandbox, UsageError
 from inlinebench.messages import Evaluate, Hello, Init, Settings
+from inlinebench.options import ROOT, Options
+from inlinebench.options.judge import HOST_MEMORY_SHARE
 from inlinebench.process import sanitizer
 from inlinebench.profiling import ncu
-from inlinebench.records.catalog import has_samples
-from inlinebench.records.device_kinds import kind_of
-from inlinebench.records.errors import NoSandbox, UsageError
-from inlinebench.records.options import ROOT, Options
-from inlinebench.records.options.judge import HOST_MEMORY_SHARE
-from inlinebench.records.result import Result, Verdict
+from inlinebench.results.result import Result, Verdict
 from inlinebench.sandbox.policy import REQUIRED, Sandbox
 from inlinebench.sandbox.self_test import available
 from inlinebench.sandbox.watchdog import Limits, available_bytes

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from inlinebench.messages import Evaluate
-from inlinebench.records.options import OPTIONS, Options
-from inlinebench.records.result import Environment
+from inlinebench.options import OPTIONS, Options
+from inlinebench.results.result import Environment
 from inlinebench.sandbox.given import digest
 
 DIGITS = 32

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from inlinebench.builds.request import NoRuntimeLibraries, RuntimeLibraries
+from inlinebench.errors import JudgeDied, NoDevice
 from inlinebench.messages import (
     Done,
     Evaluate,
@@ -20,9 +22,7 @@ from inlinebench.messages import (
     Status,
 )
 from inlinebench.process.steps import Receiver
-from inlinebench.records.build_request import NoRuntimeLibraries, RuntimeLibraries
-from inlinebench.records.errors import JudgeDied, NoDevice
-from inlinebench.records.result import Result
+from inlinebench.results.result import Result
 from inlinebench.scheduler.judge_process import Scratch, environment
 
 if TYPE_CHECKING:

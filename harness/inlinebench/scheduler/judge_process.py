@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Pipe
 from pathlib import Path
 
-from inlinebench.records.options import RAY, Options
+from inlinebench.options import RAY, Options
 from inlinebench.sandbox.policy import clean_environment
 from inlinebench.wire.own_python import own_python
 from inlinebench.wire.processes import become_subreaper, kill_tree, reap

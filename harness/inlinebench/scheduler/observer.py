@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from inlinebench.records.result import Result
+from inlinebench.results.result import Result
 
 
 class Observer(Protocol):

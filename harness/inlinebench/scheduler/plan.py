@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from inlinebench.catalog import DERIVED, FULL, REFERENCE, Catalog, Problem, Solution, selection
+from inlinebench.catalog.natural_sort import natural
+from inlinebench.device_kinds import kind_of
+from inlinebench.errors import UsageError
 from inlinebench.messages import Evaluate, ProblemAt
-from inlinebench.records import selection
-from inlinebench.records.catalog import DERIVED, FULL, REFERENCE, Catalog, Problem, Solution
-from inlinebench.records.device_kinds import kind_of
-from inlinebench.records.errors import UsageError
-from inlinebench.records.library import LIBRARY
-from inlinebench.records.natural_sort import natural
-from inlinebench.records.options import Options
-from inlinebench.records.options.kinds import SOLUTION_BASELINE
-from inlinebench.records.result import Result, Shard, Verdict
+from inlinebench.options import Options
+from inlinebench.options.kinds import SOLUTION_BASELINE
+from inlinebench.results.library import LIBRARY
+from inlinebench.results.result import Result, Shard, Verdict
 from inlinebench.scheduler.identity import digest_of
 from inlinebench.scheduler.rivals import rival_names
 

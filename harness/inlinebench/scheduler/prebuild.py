@@ -14,8 +14,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from inlinebench.builds.request import BuildOutcome, BuildRequest, NoRuntimeLibraries
 from inlinebench.compile.service import BuildService, BuildSettings, default_jobs
 from inlinebench.messages import CONSTRUCTION_SEED, Evaluate, Settings
+from inlinebench.options import Options
 from inlinebench.process.candidate_process import (
     CandidateCheated,
     CandidateDied,
@@ -25,8 +27,6 @@ from inlinebench.process.candidate_process import (
     CandidateTimedOut,
 )
 from inlinebench.process.launcher import Launcher
-from inlinebench.records.build_request import BuildOutcome, BuildRequest, NoRuntimeLibraries
-from inlinebench.records.options import Options
 from inlinebench.sandbox.policy import Sandbox
 from inlinebench.scheduler.identity import written
 from inlinebench.wire.channel import FrameTooLarge

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from inlinebench.errors import UsageError
 from inlinebench.messages import Evaluate
-from inlinebench.records import jsonl
-from inlinebench.records.errors import UsageError
-from inlinebench.records.result import Result, Verdict
+from inlinebench.results import jsonl
+from inlinebench.results.result import Result, Verdict
 
 
 class EarlierResults:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from inlinebench.messages import Evaluate
-from inlinebench.records.library import LIBRARY
-from inlinebench.records.options.kinds import SOLUTION_BASELINE
-from inlinebench.records.result import Result
-from inlinebench.records.times import Baseline, ratio_of
+from inlinebench.options.kinds import SOLUTION_BASELINE
+from inlinebench.results.library import LIBRARY
+from inlinebench.results.result import Result
+from inlinebench.results.times import Baseline, ratio_of
 
 Key = tuple[str, str, str]
 """Problem, shape, solution."""

@@ -12,12 +12,12 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Protocol
 
+from inlinebench.catalog import Solution
+from inlinebench.errors import NoDevice, WorkerLost
 from inlinebench.messages import Evaluate
-from inlinebench.records.catalog import Solution
-from inlinebench.records.errors import NoDevice, WorkerLost
-from inlinebench.records.library import counted
-from inlinebench.records.options import Options
-from inlinebench.records.result import Result, Verdict
+from inlinebench.options import Options
+from inlinebench.results.library import counted
+from inlinebench.results.result import Result, Verdict
 from inlinebench.scheduler.observer import Observer
 from inlinebench.scheduler.plan import Choice, plan
 from inlinebench.scheduler.resume import EarlierResults

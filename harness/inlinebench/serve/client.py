@@ -10,9 +10,9 @@ import time
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection
 
+from inlinebench.errors import ServerDied
 from inlinebench.foreign import quotation
-from inlinebench.records.errors import ServerDied
-from inlinebench.records.result import Result
+from inlinebench.results.result import Result
 from inlinebench.serve.endpoint import Endpoint, endpoint
 from inlinebench.serve.messages import Reply, Request
 from inlinebench.wire.own_python import PACKAGE, own_python

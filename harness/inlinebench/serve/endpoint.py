@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from inlinebench.records.errors import UsageError
+from inlinebench.errors import UsageError
 from inlinebench.version import __version__
 from inlinebench.wire.own_python import PACKAGE
 

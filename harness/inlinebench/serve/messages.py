@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inlinebench.records.options import Options
-from inlinebench.records.result import Result
+from inlinebench.options import Options
+from inlinebench.results.result import Result
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,6 @@ class Reply:
     result: Result | None = None
     """The result of the evaluation."""
     error: Exception | None = None
-    """An error of `inlinebench.records.errors`, which the client raises."""
+    """An error of `inlinebench.errors`, which the client raises."""
     traceback: str = ""
     """The traceback of any other exception."""

@@ -10,12 +10,12 @@ from dataclasses import fields
 from threading import Condition, Lock
 from typing import Any
 
+from inlinebench import catalog
+from inlinebench.device_kinds import kind_of
+from inlinebench.errors import UsageError
 from inlinebench.messages import Evaluate
-from inlinebench.records import catalog
-from inlinebench.records.device_kinds import kind_of
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import Options
-from inlinebench.records.result import Result
+from inlinebench.options import Options
+from inlinebench.results.result import Result
 from inlinebench.scheduler.device_worker import DeviceWorker
 from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.observer import Silent

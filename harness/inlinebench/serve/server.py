@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from threading import Condition, Thread
 
-from inlinebench.records.errors import NoDevice, NoSandbox, UsageError
+from inlinebench.errors import NoDevice, NoSandbox, UsageError
 from inlinebench.serve.endpoint import Endpoint
 from inlinebench.serve.messages import Reply, Request, Taken
 from inlinebench.serve.pool import Pool

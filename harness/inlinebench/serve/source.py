@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from inlinebench.records.options import Options
+from inlinebench.options import Options
 
 NAME = "solution"
 

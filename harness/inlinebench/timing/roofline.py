@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inlinebench.records.times import Roofline, binding
+from inlinebench.results.times import Roofline, binding
 
 if TYPE_CHECKING:
     from inlinebench.timing.peaks import Peaks

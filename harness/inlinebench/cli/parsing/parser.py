@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Collection
 from typing import NoReturn
 
-from inlinebench.records.errors import UsageError
+from inlinebench.errors import UsageError
 from inlinebench.version import __version__
 
 _UNKNOWN = "unrecognized arguments: "

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options.kinds import PATHS
+from inlinebench.errors import UsageError
+from inlinebench.options.kinds import PATHS
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -18,7 +18,7 @@ import os
 import stat
 from pathlib import Path
 
-from inlinebench.records.errors import UsageError
+from inlinebench.errors import UsageError
 
 PRIVATE = 0o700
 """The mode of created folders, independent of the umask."""

@@ -15,7 +15,7 @@ from threading import Lock
 from inlinebench.compile.cache.contents import BUILDING, ENTRY, FACTS, NOTES, item_of, noted
 from inlinebench.compile.cache.folder import PRIVATE, is_closed, is_own, make_cache_folder
 from inlinebench.compile.cache.prune import TRIES, hold, mark_used, prune, take_away
-from inlinebench.records.errors import UsageError
+from inlinebench.errors import UsageError
 from inlinebench.sandbox.removal import remove
 
 _CHUNK = 1 << 20

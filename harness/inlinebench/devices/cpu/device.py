@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
+from inlinebench.builds.request import RuntimeLibraries
+from inlinebench.device_kinds import kind_of
 from inlinebench.devices.base import Instruments
 from inlinebench.devices.cpu.arena import CpuArena, open_arena
 from inlinebench.devices.cpu.clock import CpuClock
-from inlinebench.records.build_request import RuntimeLibraries
-from inlinebench.records.device_kinds import kind_of
-from inlinebench.records.result import Environment
+from inlinebench.results.result import Environment
 from inlinebench.sandbox.watchdog import available_bytes
 from inlinebench.timing.call import Clock
 from inlinebench.timing.peaks import Peaks

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import cuda_on_cpu
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile import toolchain
 from inlinebench.compile.linking import add_link
 from inlinebench.compile.ninja_syntax import (
@@ -36,7 +37,6 @@ from inlinebench.compile.recipe import (
 )
 from inlinebench.compile.slim import SLIM_DIR
 from inlinebench.compile.target import CannotTranslate
-from inlinebench.records.build_request import BuildRequest
 
 _BINDING_FLAGS = ["-O0"]
 _HEADERS = (SLIM_DIR, cuda_on_cpu.INCLUDE_DIR, PRECOMPILED_DIR)

@@ -7,12 +7,12 @@ from pathlib import Path
 from threading import Lock
 
 from cuda_on_cpu import allocator_library, runtime_library
+from inlinebench.builds.request import BuildRequest, NoRuntimeLibraries, RuntimeLibraries
 from inlinebench.compile import toolchain
 from inlinebench.compile.cache import CPU_LIBRARIES, Cache
 from inlinebench.compile.recipe import Recipe
 from inlinebench.compile.target import Build
 from inlinebench.devices.cpu.recipe import cpu_recipe, precompiled_recipe
-from inlinebench.records.build_request import BuildRequest, NoRuntimeLibraries, RuntimeLibraries
 
 
 class CpuTarget:

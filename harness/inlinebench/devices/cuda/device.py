@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from inlinebench.builds.request import RuntimeLibraries
+from inlinebench.device_kinds import kind_of
 from inlinebench.devices.base import Instruments, UnusableDevice
 from inlinebench.devices.cuda import peaks
 from inlinebench.devices.cuda.arena import CudaArena, close_arena, open_arena
@@ -22,9 +24,7 @@ from inlinebench.devices.cuda.launch_errors import PendingError
 from inlinebench.devices.cuda.state import GpuWatch, NoGpuState
 from inlinebench.devices.cuda.tracer import CuptiTracer, open_tracer
 from inlinebench.devices.cuda.wake import wake
-from inlinebench.records.build_request import RuntimeLibraries
-from inlinebench.records.device_kinds import kind_of
-from inlinebench.records.result import Environment
+from inlinebench.results.result import Environment
 from inlinebench.sandbox import gpu
 from inlinebench.sandbox.gpu import Gpu
 from inlinebench.timing.call import Clock

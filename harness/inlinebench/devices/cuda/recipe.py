@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from inlinebench.builds.request import BuildRequest
 from inlinebench.compile import architecture, toolchain
 from inlinebench.compile.linking import add_link
 from inlinebench.compile.ninja_syntax import (
@@ -39,7 +40,6 @@ from inlinebench.compile.recipe import (
     folder_flags,
 )
 from inlinebench.compile.slim import SLIM_DIR, THRUST_DIR, needs_thrust
-from inlinebench.records.build_request import BuildRequest
 
 _HEADERS = (SLIM_DIR, THRUST_DIR, PRECOMPILED_DIR)
 _NOTHING = "int inlinebench_nothing;"

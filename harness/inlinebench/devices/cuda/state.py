@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from inlinebench.records.times import GpuState, Spread
+from inlinebench.results.times import GpuState, Spread
 from inlinebench.timing.statistics import quantile
 
 STABLE_CLOCK = 0.95

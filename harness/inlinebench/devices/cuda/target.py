@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from inlinebench.builds.request import BuildRequest, NoRuntimeLibraries, RuntimeLibraries
 from inlinebench.compile import architecture
 from inlinebench.compile.cache import Cache
 from inlinebench.compile.recipe import Recipe
 from inlinebench.compile.target import Build
 from inlinebench.devices.cuda import driver
 from inlinebench.devices.cuda.recipe import clock_recipe, precompiled_kernel_recipe, recipe, trace_recipe
-from inlinebench.records.build_request import BuildRequest, NoRuntimeLibraries, RuntimeLibraries
 
 _HERE = Path(__file__).resolve().parent
 CLOCK_SOURCE, TRACE_SOURCE = _HERE / "gpu_clock.cu", _HERE / "gpu_trace.cpp"

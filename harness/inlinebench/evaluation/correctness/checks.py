@@ -18,7 +18,7 @@ from inlinebench.evaluation.correctness.sensitivity import Sensitivity, Suspect
 from inlinebench.evaluation.correctness.states import STRICTNESS, StateChecks
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
-from inlinebench.records.result import Accuracy, Check, Mismatch
+from inlinebench.results.result import Accuracy, Check, Mismatch
 
 NO_MEMORY_LEFT = "no details of the mismatch: the device did not have enough memory to locate the wrong values"
 BY_SIZE_ONLY = ("some tensors were compared only by the size of the output: the reference does not run on perturbed "

@@ -8,7 +8,7 @@ import torch
 
 from inlinebench.compare.mismatch import find_mismatch
 from inlinebench.compare.tolerance import Comparison, Limit, by_size, compare, default_tolerance
-from inlinebench.records.result import Mismatch
+from inlinebench.results.result import Mismatch
 
 
 @dataclass(frozen=True)

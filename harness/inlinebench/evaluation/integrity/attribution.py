@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inlinebench.process.replies import ProvenanceReply
-from inlinebench.records.result import KernelShare
+from inlinebench.results.result import KernelShare
 from inlinebench.timing.trace import HARNESS, LONGEST_NAME, Activity
 
 OWN, TRITON, LIBRARY, COPY = "own", "triton", "library", "copy"

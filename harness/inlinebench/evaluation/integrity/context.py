@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
 from inlinebench.problem.workload import Workload
-from inlinebench.records.result import Kernels, Verdict
+from inlinebench.results.result import Kernels, Verdict
 from inlinebench.timing.trace import Activity, Traced, Tracer
 
 

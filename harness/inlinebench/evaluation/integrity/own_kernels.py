@@ -14,7 +14,7 @@ from inlinebench.evaluation.integrity.attribution import (
     read_profile,
 )
 from inlinebench.evaluation.integrity.context import Context, Finding
-from inlinebench.records.result import Kernels, Verdict
+from inlinebench.results.result import Kernels, Verdict
 from inlinebench.timing.trace import Activity
 
 REPEATED_CALLS = 2

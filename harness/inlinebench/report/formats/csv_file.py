@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from inlinebench.foreign import one_line
-from inlinebench.records.result import Check, Environment, Result, Verdict
-from inlinebench.records.times import Roofline, Spread, Timing
+from inlinebench.results.result import Check, Environment, Result, Verdict
+from inlinebench.results.times import Roofline, Spread, Timing
 
 LONGEST = 2000
 """The most characters of a text."""

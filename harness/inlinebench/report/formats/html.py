@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from inlinebench.records.errors import UsageError
-from inlinebench.records.result import Result
+from inlinebench.errors import UsageError
 from inlinebench.report.comparison import ComparedRow
+from inlinebench.results.result import Result
 
 NO_SOURCES: Mapping[str, str] = MappingProxyType({})
 _PACKAGES = ("jinja2", "markupsafe", "pygments")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
+from inlinebench.errors import CannotWrite, UsageError
 from inlinebench.foreign import first_line, message, one_line, quotation
-from inlinebench.records.errors import CannotWrite, UsageError
-from inlinebench.records.result import Result, Verdict
+from inlinebench.results.result import Result, Verdict
 
 
 def check_place(path: Path) -> None:

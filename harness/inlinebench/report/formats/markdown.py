@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 
 from inlinebench.foreign import first_line, one_line
-from inlinebench.records.result import Environment, Result, Verdict
 from inlinebench.report.rows import Row, Table, arrange, summary_label
 from inlinebench.report.terminal.summary import SolutionSummary, summary
 from inlinebench.report.terminal.table import remarks_on
 from inlinebench.report.text import ABSENT, percent, significant
+from inlinebench.results.result import Environment, Result, Verdict
 
 ROOM = 60_000
 """The most characters of a comment. GitHub allows 65536."""

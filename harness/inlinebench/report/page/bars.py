@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from inlinebench.records.times import Spread
 from inlinebench.report.page import svg
 from inlinebench.report.page.axes import LogAxis, drawable, log_axis
 from inlinebench.report.rows import Row
+from inlinebench.results.times import Spread
 
 WIDTH, HEIGHT = 110, 14
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from inlinebench.records.library import LIBRARY
-from inlinebench.records.natural_sort import natural
+from inlinebench.catalog.natural_sort import natural
 from inlinebench.report.page import curves, roofline, shares, svg
 from inlinebench.report.rows import Row
+from inlinebench.results.library import LIBRARY
 
 WIDE, NARROW = 640, 350
 """The widths of the drawings in pixels."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inlinebench.records.result import Result
 from inlinebench.report.page import svg
 from inlinebench.report.page.axes import drawable, log_axis
 from inlinebench.report.rows import Row
 from inlinebench.report.terminal.summary import attempt_of
+from inlinebench.results.result import Result
 
 
 @dataclass(frozen=True)

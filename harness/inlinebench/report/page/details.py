@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inlinebench.foreign import block
-from inlinebench.records.result import Accuracy, Check, Environment, Kernels, Result, Verdict
-from inlinebench.records.times import GpuState, Roofline, Spread, Timing
 from inlinebench.report import accuracy, mismatches
 from inlinebench.report.page.source import SourceLine, excerpt
 from inlinebench.report.page.source import lines as numbered
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.text import ABSENT, significant
+from inlinebench.results.result import Accuracy, Check, Environment, Kernels, Result, Verdict
+from inlinebench.results.times import GpuState, Roofline, Spread, Timing
 
 LOG_LINES, LOG_LINE = 20, 240
 """The part of a log that is shown before the rest."""

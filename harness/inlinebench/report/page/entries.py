@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from inlinebench.records.result import Result, Verdict
 from inlinebench.report import mismatches, replay
 from inlinebench.report.changes import QUIET, state
 from inlinebench.report.comparison import Change, ComparedRow
@@ -17,6 +16,7 @@ from inlinebench.report.page.details import Details, details, short_reason
 from inlinebench.report.rows import Cell, Row, Table
 from inlinebench.report.terminal.table import remarks_on
 from inlinebench.report.text import interval
+from inlinebench.results.result import Result, Verdict
 
 _FIRST = ("problem", "solution", "shape", "device", "verdict", "speedup")
 _KINDS = {"% of roofline": "roofline", "error / tolerance": "error"}

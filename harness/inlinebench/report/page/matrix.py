@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Verdict
-from inlinebench.records.times import Spread, ratio_of
+from inlinebench.catalog.natural_sort import natural
 from inlinebench.report.comparison import Change, by_interval
 from inlinebench.report.rows import Row
 from inlinebench.report.text import significant
+from inlinebench.results.result import Verdict
+from inlinebench.results.times import Spread, ratio_of
 
 MOST_COLUMNS = 8
 """With more solution names the matrix has no columns: each line lists its solutions, the fastest first."""

@@ -18,7 +18,6 @@ import jinja2
 from markupsafe import Markup, escape
 
 from inlinebench.foreign import block, one_line
-from inlinebench.records.result import Result, Verdict
 from inlinebench.report.changes import QUIET, cells, count
 from inlinebench.report.comparison import Change, ComparedRow
 from inlinebench.report.comparison import Row as RowName
@@ -29,6 +28,7 @@ from inlinebench.report.rows import Row, Table, device_timing, summary_label
 from inlinebench.report.terminal.summary import THRESHOLDS, summary
 from inlinebench.report.terminal.table import NO_SPEEDUP
 from inlinebench.report.text import ABSENT, percent, significant
+from inlinebench.results.result import Result, Verdict
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from inlinebench.builds.report import BuildReport, State
 from inlinebench.foreign import one_line
-from inlinebench.records.build_report import BuildReport, State
 from inlinebench.report.text import ABSENT, brief_reason, grid
 
 _COLUMNS = {"problem": "left", "solution": "left", "build": "left", "seconds": "right", "cached": "left",

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from inlinebench.foreign import BAR, lines, one_line
-from inlinebench.records.result import Kernels, Mismatch, Result, Verdict
-from inlinebench.records.times import Roofline, Spread, Timing
 from inlinebench.report import accuracy, mismatches
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP, lost
 from inlinebench.report.text import interval, significant
+from inlinebench.results.result import Kernels, Mismatch, Result, Verdict
+from inlinebench.results.times import Roofline, Spread, Timing
 
 MOST_LINES, MOST_CHARACTERS = 60, 6000
 LONGEST_LINE, LONGEST_NAME = 240, 80

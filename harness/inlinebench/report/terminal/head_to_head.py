@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inlinebench.foreign import one_line
-from inlinebench.records.result import Result, Verdict
-from inlinebench.records.times import ratio_of
 from inlinebench.report.comparison import Change, by_interval
 from inlinebench.report.text import interval
+from inlinebench.results.result import Result, Verdict
+from inlinebench.results.times import ratio_of
 
 
 def head_to_head(results: Sequence[Result], names: Sequence[str]) -> str:

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 from tabulate import tabulate
 
+from inlinebench.catalog import DERIVED, FULL, Catalog, Problem, selection
+from inlinebench.catalog.natural_sort import natural
 from inlinebench.foreign import one_line
-from inlinebench.records import selection
-from inlinebench.records.catalog import DERIVED, FULL, Catalog, Problem
-from inlinebench.records.natural_sort import natural
-from inlinebench.records.options import Options
+from inlinebench.options import Options
 
 
 def listing(catalog: Catalog, options: Options) -> str:

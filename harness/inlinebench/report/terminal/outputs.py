@@ -8,15 +8,15 @@ from pathlib import Path
 from types import TracebackType
 
 from inlinebench.foreign import one_line
-from inlinebench.records.jsonl import JsonLines
-from inlinebench.records.library import counted
-from inlinebench.records.result import Result
 from inlinebench.report.formats import junit
 from inlinebench.report.terminal import samples
 from inlinebench.report.terminal.screen import PLAIN, Screen
 from inlinebench.report.terminal.summary import render, summary
 from inlinebench.report.terminal.table import table
 from inlinebench.report.text import grid, significant
+from inlinebench.results.jsonl import JsonLines
+from inlinebench.results.library import counted
+from inlinebench.results.result import Result
 
 LONGEST_NAME = 80
 

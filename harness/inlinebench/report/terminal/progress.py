@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, TextIO, final
 
 from inlinebench.foreign import message, one_line
-from inlinebench.records.result import Result
 from inlinebench.report.text import significant
+from inlinebench.results.result import Result
 
 _BAR = "[{n_fmt}/{total_fmt}] {bar:20} {desc}"
 _CLEAR = "\r\x1b[K"

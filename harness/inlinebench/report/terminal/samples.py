@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from math import comb
 from statistics import fmean
 
-from inlinebench.records.result import Result
 from inlinebench.report.terminal.summary import THRESHOLDS, attempt_of
 from inlinebench.report.text import ABSENT, grid, percent
+from inlinebench.results.result import Result
 
 KS = (1, 5, 10, 50, 100)
 """The k of pass@k. A level has only those k for which all its problems have enough samples."""

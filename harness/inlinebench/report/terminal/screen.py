@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 _COLOURS = {"green": "\x1b[32m", "yellow": "\x1b[33m", "red": "\x1b[31m"}
 _PLAIN = "\x1b[0m"

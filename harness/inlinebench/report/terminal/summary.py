@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from statistics import geometric_mean
 
 from inlinebench.foreign import one_line
-from inlinebench.records.library import counted
-from inlinebench.records.result import Result, Verdict
 from inlinebench.report.text import ABSENT, grid, percent, significant
+from inlinebench.results.library import counted
+from inlinebench.results.result import Result, Verdict
 
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0)
 """The p of fast_p."""

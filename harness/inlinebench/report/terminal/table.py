@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from inlinebench.catalog.natural_sort import natural
 from inlinebench.foreign import one_line
-from inlinebench.records.library import over_library
-from inlinebench.records.natural_sort import natural
-from inlinebench.records.result import Check, Result, Verdict
-from inlinebench.records.times import Baseline, Timing
 from inlinebench.report.comparison import Change, by_interval
 from inlinebench.report.terminal.screen import PLAIN, Screen
 from inlinebench.report.text import ABSENT, brief_reason, grid, interval, significant, visible_length
+from inlinebench.results.library import over_library
+from inlinebench.results.result import Check, Result, Verdict
+from inlinebench.results.times import Baseline, Timing
 
 NO_SPEEDUP = "No speedup on the CPU: times on the CPU do not predict a GPU's."
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from inlinebench.records.options import kinds
-from inlinebench.records.options.declaration import option
-from inlinebench.records.options.kinds import COUNT, GIB, SECONDS, SWITCH
+from inlinebench.options import kinds
+from inlinebench.options.declaration import option
+from inlinebench.options.kinds import COUNT, GIB, SECONDS, SWITCH
 
 WARMUP_CALLS = 5
 CALLS = 20

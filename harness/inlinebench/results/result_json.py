@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from inlinebench.foreign import inert_json
-from inlinebench.records.result import Result
+from inlinebench.results.result import Result
 
 SCHEMA = 3
 """The schema that `to_json` writes."""

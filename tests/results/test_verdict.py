@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from inlinebench.records.result import Verdict
+from inlinebench.results.result import Verdict
 
 FACTS = {"meaning", "advice", "is_failure", "is_about_solution", "depends_on_shape", "may_lack_shapes"}
 

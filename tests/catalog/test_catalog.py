@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from inlinebench.records.catalog import Catalog, read, read_problem
-from inlinebench.records.errors import UsageError
-from inlinebench.records.natural_sort import natural
-from inlinebench.records.selection import find_problem, select
+from inlinebench.catalog import Catalog, read, read_problem
+from inlinebench.catalog.natural_sort import natural
+from inlinebench.catalog.selection import find_problem, select
+from inlinebench.errors import UsageError
 
 from ..running import ROOT, TESTS
 

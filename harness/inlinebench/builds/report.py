@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from inlinebench.records.build_request import BuildOutcome
+from inlinebench.builds.request import BuildOutcome
 
 
 class State(str, Enum):

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from inlinebench.records.device_kinds import kind_of
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import OPTIONS, RAY, Options
-from inlinebench.records.options.kinds import ALL_DEVICES, BASELINES
+from inlinebench.device_kinds import kind_of
+from inlinebench.errors import UsageError
+from inlinebench.options import OPTIONS, RAY, Options
+from inlinebench.options.kinds import ALL_DEVICES, BASELINES
 
 Shown = Callable[[str, Any], str]
 """How a message shows a field and its value: `--min-calls many` or `min_calls='many'`."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from inlinebench.records.catalog import Solution
-from inlinebench.records.options import kinds
-from inlinebench.records.options.declaration import declared, option
-from inlinebench.records.options.judge import JudgeOptions
-from inlinebench.records.options.kinds import COUNT, FILE, FOLDER, SWITCH
+from inlinebench.catalog import Solution
+from inlinebench.options import kinds
+from inlinebench.options.declaration import declared, option
+from inlinebench.options.judge import JudgeOptions
+from inlinebench.options.kinds import COUNT, FILE, FOLDER, SWITCH
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[3]
 HOME = ROOT if (ROOT / "problems").is_dir() else Path()
 """The parent of `problems/` and `solutions/`: this checkout, or the current folder for an installed package."""
 PRECISIONS = ("fp32", "fp16", "bf16")

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from inlinebench.catalog.natural_sort import natural
+from inlinebench.catalog.random_draws import random_draws
+from inlinebench.errors import UsageError
 from inlinebench.problem.shapes.derive import Derived, derive
-from inlinebench.records.errors import UsageError
-from inlinebench.records.natural_sort import natural
-from inlinebench.records.random_draws import random_draws
 
 FULL = "full"
 DERIVED = "derived"
@@ -54,7 +54,7 @@ class Problem:
     tags: tuple[str, ...] = ()
     """`TAGS`."""
     draws: tuple[str, ...] = ()
-    """Names of what may draw random numbers in `forward`; see `inlinebench.records.random_draws`."""
+    """Names of what may draw random numbers in `forward`; see `inlinebench.catalog.random_draws`."""
     error: str = ""
     """Why the text cannot be parsed as Python. Such a problem has neither shapes nor constants."""
 

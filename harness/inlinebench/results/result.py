@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from inlinebench.records.device_kinds import known_kind
-from inlinebench.records.times import Timing
+from inlinebench.device_kinds import known_kind
+from inlinebench.results.times import Timing
 
 
 class Verdict(str, Enum):

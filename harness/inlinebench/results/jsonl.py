@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import final
 
-from inlinebench.records.errors import CannotWrite, UsageError
-from inlinebench.records.result import Result
-from inlinebench.records.result_json import from_json, to_json
+from inlinebench.errors import CannotWrite, UsageError
+from inlinebench.results.result import Result
+from inlinebench.results.result_json import from_json, to_json
 
 _START = '{"schema": '
 """The beginning of every line that `to_json` writes."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.build_request import BadRequest, BuildOutcome, BuildRequest
+from inlinebench.builds.request import BadRequest, BuildOutcome, BuildRequest
 
 _texts = st.lists(st.text(), max_size=3).map(tuple)
 requests = st.builds(

@@ -14,10 +14,11 @@ from hypothesis import given
 from jsonschema import Draft202012Validator, ValidationError
 
 from inlinebench.cli.main import main
-from inlinebench.records import result, times
-from inlinebench.records.result import Result
-from inlinebench.records.result_json import SCHEMA, from_json, to_json
-from inlinebench.records.result_schema import result_schema
+from inlinebench.results import result
+from inlinebench.results import times
+from inlinebench.results.result import Result
+from inlinebench.results.result_json import SCHEMA, from_json, to_json
+from inlinebench.results.result_schema import result_schema
 
 from ..report.samples import any_result
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from inlinebench.records.result import Accuracy, Build, Check, Element, Environment, Errors, Mismatch, Result, Verdict
-from inlinebench.records.result_json import SCHEMA, from_json, to_json
-from inlinebench.records.times import Baseline, GpuState, Roofline, Spread, Timing
+from inlinebench.results.result import Accuracy, Build, Check, Element, Environment, Errors, Mismatch, Result, Verdict
+from inlinebench.results.result_json import SCHEMA, from_json, to_json
+from inlinebench.results.times import Baseline, GpuState, Roofline, Spread, Timing
 
 CHECK = Check(calls=55, tolerance=1e-4, oracle="float64", weights="by name")
 SPREAD = Spread(2.0, 1.5, 2.5)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inlinebench.records.errors import UsageError
-from inlinebench.records.jsonl import JsonLines, read
-from inlinebench.records.result import Result, Verdict
-from inlinebench.records.result_json import from_json, to_json
+from inlinebench.errors import UsageError
+from inlinebench.results.jsonl import JsonLines, read
+from inlinebench.results.result import Result, Verdict
+from inlinebench.results.result_json import from_json, to_json
 
 from ..report.samples import any_result, result
 

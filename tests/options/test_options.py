@@ -8,9 +8,9 @@ import pytest
 from inlinebench import __version__
 from inlinebench.cli.arguments import RUN, parse
 from inlinebench.cli.arguments import parser_of as command_line
-from inlinebench.records.errors import UsageError
-from inlinebench.records.options import OPTIONS, Options
-from inlinebench.records.options.judge import CALLS, SANITIZED_CALLS, JudgeOptions
+from inlinebench.errors import UsageError
+from inlinebench.options import OPTIONS, Options
+from inlinebench.options.judge import CALLS, SANITIZED_CALLS, JudgeOptions
 
 
 def test_without_arguments_every_option_has_its_default() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
-from inlinebench.records.options.kinds import Kind
+from inlinebench.options.kinds import Kind
 
 
 @dataclass(frozen=True)

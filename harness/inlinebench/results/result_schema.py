@@ -11,8 +11,8 @@ from dataclasses import MISSING, fields
 from enum import Enum
 from typing import Any
 
-from inlinebench.records.result import Result, Verdict
-from inlinebench.records.result_json import SCHEMA
+from inlinebench.results.result import Result, Verdict
+from inlinebench.results.result_json import SCHEMA
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean"}

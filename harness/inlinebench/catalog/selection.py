@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from inlinebench.records.catalog import REFERENCE, Catalog, Problem, Solution, read_problem
-from inlinebench.records.errors import UsageError
-from inlinebench.records.library import LIBRARY
-from inlinebench.records.natural_sort import natural
+from inlinebench.catalog import REFERENCE, Catalog, Problem, Solution, read_problem
+from inlinebench.catalog.natural_sort import natural
+from inlinebench.errors import UsageError
+from inlinebench.results.library import LIBRARY
 
 _PYTHON = ".py"
 _NUMBERS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")

@@ -11,8 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from inlinebench.records.device_kinds import KINDS
-from inlinebench.records.errors import UsageError
+from inlinebench.device_kinds import KINDS
+from inlinebench.errors import UsageError
 
 ALL_DEVICES = "all"
 DEVICE = "|".join(["auto", *(kind.name + (r"(:\d+)?" if kind.numbered else "") for kind in KINDS)])

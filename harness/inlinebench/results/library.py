@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inlinebench.records.result import Result
-from inlinebench.records.times import Baseline
+from inlinebench.results.result import Result
+from inlinebench.results.times import Baseline
 
 LIBRARY = "library"
 """The reserved name of such a solution, and of the baseline that it is for the other solutions of its problem."""

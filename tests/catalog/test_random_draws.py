@@ -4,9 +4,9 @@ import ast
 
 import pytest
 
-from inlinebench.records.catalog import read
-from inlinebench.records.options import Options
-from inlinebench.records.random_draws import random_draws
+from inlinebench.catalog import read
+from inlinebench.catalog.random_draws import random_draws
+from inlinebench.options import Options
 from inlinebench.report.terminal.listing import listing
 
 from ..running import TESTS

@@ -1,1 +1,0 @@
-"""Records of results and builds, options, and user-facing errors. Does not import torch."""
