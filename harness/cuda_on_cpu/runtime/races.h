@@ -153,6 +153,8 @@ class RaceDetector {
   std::vector<Pending> pending_;
   std::vector<std::uint64_t> filters_;  // plain reads that a thread follows up with an atomic on the same address
   RecentReads plain_reads_, atomic_reads_;
+  Extent recent_arrays_[4];  // of the launch's last accesses; most are in one of them
+  unsigned next_array_ = 0;
   bool keeps_all_ = false;
   bool updates_global_ = false;           // whether the launch does so atomically
   std::set<std::string> atomic_kernels_;  // the names of those that did
