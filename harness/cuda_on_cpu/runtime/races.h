@@ -187,6 +187,9 @@ void RaceDetector::for_each_cell(const void* data, std::size_t bytes, Visit visi
 // The CUDA thread that runs on this OS thread, or null where races are not looked for.
 extern CUDA_ON_CPU_TLS ThreadClock* race_thread;
 
+// The return address of the last access that the runtime made itself, such as an atomic: a fault in it is the source's.
+extern CUDA_ON_CPU_TLS void* runtime_access;
+
 // For accesses that the runtime makes for a thread. `pc` is where the source asked for them.
 void race_access(const void* data, std::size_t bytes, Kind kind, void* pc);
 
