@@ -39,6 +39,7 @@ void write_error(const std::string& text) {
 // kernel's own code.
 void say(const std::string& what, const char* kernel, std::uint64_t pc, const std::string& detail) {
   std::string line = source_lines({pc})[0];
+  if (line == unknown_line) line = source_lines({reinterpret_cast<std::uint64_t>(runtime_access)})[0];
   write_error("\ninlinebench: " + what + " in kernel " + kernel + ", block " + text_of(blockIdx) + ", thread " +
               text_of(threadIdx) + (line == unknown_line ? "" : " at " + line) + (detail.empty() ? "" : ": " + detail) +
               "\n");

@@ -31,7 +31,7 @@ constexpr int launch_failure = 719;        // cudaErrorLaunchFailure
 constexpr int too_many_blocks = 720;       // cudaErrorCooperativeLaunchTooLarge
 constexpr unsigned most_workers = 16;      // each may keep 1024 stacks of two mappings; a process has 65530
 constexpr std::uint64_t largest_chunk = 16;
-constexpr std::uint64_t most_in_turns = 8;  // blocks that interleave
+constexpr std::uint64_t most_in_turns = 4;  // blocks that interleave
 constexpr std::size_t default_dynamic_limit = 48 * 1024;
 constexpr std::size_t largest_dynamic_limit = 227 * 1024;
 

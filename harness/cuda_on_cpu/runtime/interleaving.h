@@ -23,7 +23,7 @@ class Interleaving {
  private:
   void pass_turn(unsigned from);
 
-  static constexpr unsigned most_frequent = 2000, rare = 64;
+  static constexpr unsigned most_frequent = 500, rare = 64;
 
   std::mutex mutex_;
   std::deque<std::condition_variable> has_turn_;  // of each thread

@@ -16,6 +16,8 @@
 
 namespace cuda_on_cpu {
 
+CUDA_ON_CPU_TLS void* runtime_access;
+
 namespace {
 
 struct Module {
@@ -32,6 +34,7 @@ struct Update {
 };
 
 void on_atomic(const volatile void* data, std::size_t bytes, Kind kind, int order, Update update, void* pc) {
+  runtime_access = pc;
   ThreadClock* thread = race_thread;
   if (!thread) return;
   if (kind == Kind::update) Interleaving::yield();
@@ -178,6 +181,7 @@ void __tsan_atomic_signal_fence(int) {}
   }
 #define ATOMICS(BITS, T)                                                                         \
   T __tsan_atomic##BITS##_load(const volatile T* data, int order) {                              \
+    cuda_on_cpu::runtime_access = PC;                                                            \
     if (order != __ATOMIC_ACQUIRE) on_atomic(data, sizeof(T), Kind::atomic_read, order, {}, PC); \
     return __atomic_load_n(data, __ATOMIC_SEQ_CST);                                              \
   }                                                                                              \

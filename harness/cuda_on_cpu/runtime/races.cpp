@@ -35,8 +35,7 @@ bool covers(const Access& newer, const Access& older) {
 
 // Whether both are by the same instruction at the same time, if perhaps by other lanes.
 bool is_repeated(const Access& a, const Access& b) {
-  return a.pc == b.pc && a.warp == b.warp && a.epoch == b.epoch && a.time == b.time && a.kind == b.kind &&
-         a.in_flight == b.in_flight && a.modifies == b.modifies;
+  return a.what() == b.what() && a.warp == b.warp && a.epoch == b.epoch && a.time == b.time;
 }
 
 bool filters_an_update(const Access& read, const Access& update) {
@@ -71,6 +70,7 @@ RaceDetector& RaceDetector::instance() {
 void RaceDetector::begin_launch(const LaunchInfo& info) {
   info_ = &info;
   keeps_all_ = updates_global_ = false;
+  std::fill(std::begin(recent_arrays_), std::end(recent_arrays_), Extent{});
   if (info.stream != no_stream) {
     known_ = Streams::instance().known(info.stream);
     moment_ = Streams::instance().begin_launch(info.stream);
@@ -119,11 +119,17 @@ void RaceDetector::access(ThreadClock& thread, const void* data, std::size_t byt
 }
 
 bool RaceDetector::check_bounds(ThreadClock& thread, const char* data, std::size_t bytes, const Access& access) {
+  for (const Extent& array : recent_arrays_)
+    if (array.holds(data, bytes)) return true;
   const Page& page = shadow_.page(reinterpret_cast<std::uintptr_t>(data), region_at);
   if (page.memory == Memory::ignored) return true;
   const Worker& worker = *Worker::existing();
   Extent array = page.memory == Memory::shared ? worker.shared_array(data) : page.array;
-  if (!array.data || array.holds(data, bytes)) return true;
+  if (!array.data) return true;
+  if (array.holds(data, bytes)) {
+    recent_arrays_[next_array_++ % std::size(recent_arrays_)] = array;
+    return true;
+  }
   Finding finding;
   finding.second = {access.pc, access.kind, thread.block->number, thread.number, access.in_flight != 0};
   finding.outside = worker.describe_outside(array.holds(data, 1) ? array.data + array.bytes : data, array);
@@ -135,6 +141,7 @@ bool RaceDetector::check_bounds(ThreadClock& thread, const char* data, std::size
 // of an update, and an atomic read makes an overwriting access a modification.
 void RaceDetector::follow_reads(ThreadClock& thread, std::uintptr_t address, Access& access) {
   if (access.kind == Kind::read) return plain_reads_.add({&thread, address, access.pc});
+  if (access.kind == Kind::write) return;
   if (access.kind == Kind::update)
     for (const RecentRead& read : plain_reads_.reads)
       if (read.is_by(thread, address) && std::find(filters_.begin(), filters_.end(), read.pc) == filters_.end())

@@ -153,6 +153,8 @@ class RaceDetector {
   std::vector<Pending> pending_;
   std::vector<std::uint64_t> filters_;  // plain reads that a thread follows up with an atomic on the same address
   RecentReads plain_reads_, atomic_reads_;
+  Extent recent_arrays_[4];  // of the launch's last accesses; most are in one of them
+  unsigned next_array_ = 0;
   bool keeps_all_ = false;
   bool updates_global_ = false;           // whether the launch does so atomically
   std::set<std::string> atomic_kernels_;  // the names of those that did
@@ -184,6 +186,9 @@ void RaceDetector::for_each_cell(const void* data, std::size_t bytes, Visit visi
 
 // The CUDA thread that runs on this OS thread, or null where races are not looked for.
 extern CUDA_ON_CPU_TLS ThreadClock* race_thread;
+
+// The return address of the last access that the runtime made itself, such as an atomic: a fault in it is the source's.
+extern CUDA_ON_CPU_TLS void* runtime_access;
 
 // For accesses that the runtime makes for a thread. `pc` is where the source asked for them.
 void race_access(const void* data, std::size_t bytes, Kind kind, void* pc);

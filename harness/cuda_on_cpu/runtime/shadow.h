@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -34,10 +35,17 @@ struct Access {
   std::uint8_t overwrites : 1;     // an atomic write or exchange, which forgets the value before it
   std::uint8_t modifies : 1;       // one that follows a read of the same thread: together they should be one update
   std::uint8_t keeps : 1;          // an update that changes nothing, such as atomicAdd(x, 0): a way to read
+  std::uint8_t unused : 2;         // so that these fields are one word, which can be compared
   std::uint32_t warp = 0;          // counted over the whole grid
   std::uint32_t lanes = 0;
   std::uint32_t epoch = 0;         // how many barriers the block had passed
   std::uint32_t time = 0;          // the thread's own time, which counts what it published
+
+  std::uint64_t what() const {
+    std::uint64_t word;
+    std::memcpy(&word, this, sizeof word);
+    return word;
+  }
 };
 
 struct Node {
