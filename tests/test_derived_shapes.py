@@ -150,7 +150,7 @@ def test_a_failure_at_a_derived_shape_says_so_and_is_counted_apart(everything: R
     first = row.reason.splitlines()[0]
     assert first.startswith("at the derived shape batch_size=256, features=256: ")
     assert first.endswith("; also wrong at batch_size=2")
-    assert "failed derived" in everything.out and "1 failed at a derived shape" in everything.out
+    assert "failed derived" in everything.out and "2 failed at a derived shape" in everything.out
 
 
 def test_a_failure_with_small_sizes_is_tried_again_with_sizes_near_those_of_the_file(everything: Run) -> None:

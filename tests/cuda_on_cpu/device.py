@@ -27,7 +27,9 @@ KERNELS = Path(__file__).parent / "kernels"
 
 def build_for_cpu(source: Path, folder: Path, flags: tuple[str, ...] = ("-std=c++17", "-O1")) -> Path:
     """Builds the translated file as a shared library of the same name, so that races are found in it."""
-    translated, compiled, library = (folder / f"{source.stem}{suffix}" for suffix in (".cpp", ".o", ".so"))
+    own_folder = folder / source.parent.name  # files of different folders may have the same name
+    own_folder.mkdir(exist_ok=True)
+    translated, compiled, library = (own_folder / f"{source.stem}{suffix}" for suffix in (".cpp", ".o", ".so"))
     translated.write_text(f'#line 1 "{source.name}"\n{translate(source.read_text())}')
     own = [*host_flags(flags), *SOURCE_FLAGS, *RACE_FLAGS, f"-I{INCLUDE_DIR}", f"-I{source.parent}"]
     _run(["g++", *own, "-c", str(translated), "-o", str(compiled)])

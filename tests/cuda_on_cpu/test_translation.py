@@ -355,7 +355,7 @@ def test_similar_supported_sources_are_accepted(source: str) -> None:
 
 @pytest.mark.parametrize("header", [
     "cub/device/device_select.cuh", "thrust/device_vector.h", "cutlass/cutlass.h", "cute/tensor.hpp", "cudnn.h",
-    "curand_kernel.h", "cublasLt.h", "cusparse.h", "cufft.h", "nccl.h", "cuda_fp8.h", "cuda/atomic",
+    "curand_kernel.h", "cublasLt.h", "cusparse.h", "cufft.h", "nccl.h", "cuda_fp8.h",
     "nvtx3/nvToolsExt.h", "ATen/cuda/CUDABlas.h",
 ])
 @pytest.mark.parametrize("cuda", [True, False])

@@ -20,18 +20,12 @@ DEVICE = """
 import torch
 
 class PlantedDevice:
-    woken = []
-
     def __init__(self, torch_device):
         self.torch_device = torch_device
 
     @staticmethod
     def find(index):
         return torch.device("meta")
-
-    @classmethod
-    def wake(cls, index):
-        cls.woken.append(index)
 
 DEVICE = PlantedDevice
 """
@@ -41,6 +35,12 @@ def target(architectures):
 
 def installed(index):
     return (f"arch{index}",)
+"""
+WAKE = """
+woken = []
+
+def wake(index):
+    woken.append(index)
 """
 
 
@@ -52,6 +52,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeviceKind:
     (folder / "__init__.py").touch()
     (folder / "device.py").write_text(DEVICE)
     (folder / "target.py").write_text(TARGET)
+    (folder / "wake.py").write_text(WAKE)
     monkeypatch.setattr(devices, "__path__", [*devices.__path__, str(tmp_path)])
     for module in (device_kinds, registry):
         monkeypatch.setattr(module, "KINDS", (PLANTED, *KINDS))
@@ -64,7 +65,7 @@ def test_a_planted_kind_needs_a_folder_and_a_registration(planted: DeviceKind) -
     assert registry.target_for(planted, ["a", "b"]) == "builds for a,b"
     assert registry.installed("planted:2") == ("arch2",)
     registry.wake("planted:1")
-    assert registry._class(planted).woken == [1]
+    assert registry._module(planted, "wake").woken == [1]
 
 
 @pytest.mark.parametrize(("name", "kind"), [("cpu", "cpu"), ("cuda", "cuda"), ("cuda:7", "cuda"), ("auto", "cuda")])

@@ -183,9 +183,9 @@ def test_a_candidate_that_died_while_waiting_is_replaced(candidates: Candidates,
 
 
 def test_a_missing_device_is_not_a_failure_of_the_solution(launcher: Launcher, settings: Settings, room: Room) -> None:
-    absent = torch.device("cuda", 99)
-    candidates = Candidates(launcher, settings, absent, RuntimeLibraries(), no_build, always=(),
-                            protected=lambda: (launcher.pid,), room=room)
+    room.torch_device = torch.device("cuda", 99)
+    candidates = Candidates(launcher, settings, room, runtime_libraries=RuntimeLibraries(), build=no_build, always=(),
+                            protected=lambda: (launcher.pid,))
     with pytest.raises(NoCandidate, match="didn't start"):
         candidates.take([Path(__file__)], {})
 

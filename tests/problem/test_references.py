@@ -181,6 +181,6 @@ def test_constructor_arguments_that_are_too_large_for_a_message_are_a_problem_er
     problem.write_text(text.replace("def __init__(self):", "def __init__(self, table):").replace(
         "return []", "return [torch.zeros(2048, 2048)]"))
     run = run_eval("large/@reference", "--problems", tmp_path, "--device", "cpu", "--check", "--allow-library",
-                   "--cache", cache, out=tmp_path / "out.jsonl")
+                   "--cache", cache, "--shape", "full", out=tmp_path / "out.jsonl")
     (row,) = run.results
     assert row.verdict is Verdict.PROBLEM_ERROR and "pass large data as tensors" in row.reason

@@ -18,7 +18,7 @@ from inlinebench.devices.cuda import driver
 from inlinebench.devices.cuda.target import GpuTarget
 from inlinebench.results.result import Verdict
 
-from ..compile.test_driver import fake_driver
+from ..devices.test_driver import fake_driver
 from ..running import Run, run_eval
 
 pytestmark = pytest.mark.slow

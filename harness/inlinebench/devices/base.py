@@ -1,8 +1,8 @@
 """The interface to a device: what every kind of device has to provide.
 
 `inlinebench.devices.registry.of` returns the implementation for one of PyTorch's devices. To add a kind of device, add
-a folder with the modules `device` (`DEVICE` is a class with this interface) and `target` (`target`, `installed`), and
-an entry in `inlinebench.device_kinds`.
+an entry to `inlinebench.device_kinds`, and a folder with three modules: `device` (`DEVICE` is a class with this
+interface), `target` (`target`, `installed`) and `wake`, which starts the device while a process imports the rest.
 """
 
 from __future__ import annotations
@@ -99,10 +99,6 @@ class Device(Protocol):
     @staticmethod
     def find(index: int) -> torch.device:
         """Returns PyTorch's device with this number. Raises UnusableDevice."""
-
-    @staticmethod
-    def wake(index: int) -> None:
-        """Starts the device's driver in the background, if that saves time. Ignores errors."""
 
     # What it is
 

@@ -8,13 +8,13 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from inlinebench.compile.target import Target
 from inlinebench.device_kinds import KINDS, DeviceKind, kind_of
 from inlinebench.options.kinds import DEVICE, DEVICES_TEXT
 
 if TYPE_CHECKING:
     import torch
 
+    from inlinebench.compile.target import Target
     from inlinebench.devices.base import Device
 
 
@@ -40,7 +40,7 @@ def resolve(wanted: str) -> torch.device:
 def wake(wanted: str) -> None:
     """Starts the driver of a device (`auto`, `cpu`, `cuda`, `cuda:N`) in the background, if that saves time."""
     if re.fullmatch(DEVICE, wanted):  # others are refused by `resolve`
-        _class(kind_of(wanted)).wake(_index(wanted))
+        _module(kind_of(wanted), "wake").wake(_index(wanted))
 
 
 def target_for(kind: DeviceKind, architectures: Sequence[str]) -> Target:

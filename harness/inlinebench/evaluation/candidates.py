@@ -61,7 +61,7 @@ class Candidates:
     ) -> None:
         self._launcher, self._settings, self._device = launcher, settings, device
         self._runtime_libraries, self._build, self._always = runtime_libraries, build, always
-        self._protected = protected
+        self._protected, self._gpu = protected, device.under_test()
         self._waiting: Waiting | None = None
         self._stand_in: Waiting | None = None
 
@@ -169,10 +169,9 @@ class Candidates:
 
     def _start(self, given: Sequence[Path], shared: Mapping[str, int]) -> Waiting:
         settings = self._settings
-        gpu = self._device.under_test()
         spec = CandidateSpec(
             START_PATIENCE_S, settings.limits, (*self._always, *given), shared, self._device.flag_page(),
-            (*self._protected(), *self._own()), gpu,
+            (*self._protected(), *self._own()), self._gpu,
             () if settings.sanitize is None else tuple(sanitizer.command(settings.sanitize)),
         )
         candidate = CandidateProcess.start(self._launcher, spec, self._build)
@@ -181,7 +180,7 @@ class Candidates:
             # compute-sanitizer and CUPTI cannot both attach to a process.
             runtime_libraries = replace(runtime_libraries, trace=None)
         candidate.post(
-            "start", device=gpu.device if gpu else str(self._device.torch_device), tf32=settings.tf32,
+            "start", device=self._gpu.device if self._gpu else str(self._device.torch_device), tf32=settings.tf32,
             runtime_libraries=runtime_libraries.to_json(),
         )
         return Waiting(candidate, given, self._device.torch_device)

@@ -39,10 +39,6 @@ class CpuDevice:
         """Returns PyTorch's device."""
         return torch.device("cpu")
 
-    @staticmethod
-    def wake(index: int) -> None:
-        """Does nothing."""
-
     def environment(self, common: Environment) -> Environment:
         """Adds the processor."""
         return replace(common, cpu=f"{_processor()}, {os.cpu_count()} cores")

@@ -23,7 +23,6 @@ from inlinebench.devices.cuda.flags import FlagPage
 from inlinebench.devices.cuda.launch_errors import PendingError
 from inlinebench.devices.cuda.state import GpuWatch, NoGpuState
 from inlinebench.devices.cuda.tracer import CuptiTracer, open_tracer
-from inlinebench.devices.cuda.wake import wake
 from inlinebench.results.result import Environment
 from inlinebench.sandbox import gpu
 from inlinebench.sandbox.gpu import Gpu
@@ -56,11 +55,6 @@ class CudaDevice:
             count = torch.cuda.device_count()
             raise UnusableDevice(f"--device cuda:{index}: there are {count} CUDA devices, numbered from 0")
         return torch.device("cuda", index)
-
-    @staticmethod
-    def wake(index: int) -> None:
-        """Makes the driver create the context of the GPU in a thread, while the process imports other modules."""
-        wake(index)
 
     def environment(self, common: Environment) -> Environment:
         """Adds the GPU, its driver and PyTorch's CUDA version."""
