@@ -9,6 +9,10 @@
 
 namespace cuda_on_cpu {
 
+namespace {
+constexpr std::uintptr_t never_mapped = 1 << 16;  // Linux keeps the lowest addresses free (vm.mmap_min_addr)
+}
+
 std::string name_global(const char* byte, const LaunchInfo& info) {
   Extent found = find_allocation(byte);
   std::istringstream names(info.argument_names);
@@ -74,7 +78,9 @@ std::string Worker::describe_fault(const void* address) const {
   auto* byte = static_cast<const char*>(address);
   Extent array = in_shared(byte) ? shared_array(byte) : find_allocation(byte);
   if (array.data) return describe_outside(byte, array);
-  if (!address) return "null or misaligned address";
+  auto offset = reinterpret_cast<std::uintptr_t>(address);
+  if (!offset) return "null or misaligned address";
+  if (offset < never_mapped) return std::to_string(offset) + " bytes past a null pointer";
   std::ostringstream text;
   text << "address " << address << " is in no tensor or allocation";
   return text.str();
