@@ -103,6 +103,13 @@ def test_a_solution_that_slows_down_the_stand_in_gains_nothing() -> None:
     assert held(0.06, 1.07, slowed=1.01).contradicted
 
 
+@pytest.mark.parametrize("true", [0.2, 2.0, 10.0])
+@pytest.mark.parametrize("seed", range(40))
+def test_a_true_time_stands_although_the_solution_scatters_by_itself(true: float, seed: int) -> None:
+    source = random.Random(-1 - seed)
+    assert held(true, lambda _: true * (1 + source.gauss(0, 0.05)), seed).judged_ms is None
+
+
 def scattered(reported: float, true: float, more: float, every: int) -> HeldTimes:
     """Makes calls of a solution that takes `more` ms longer in each call with a number that `every` divides."""
     source = random.Random(1)

@@ -28,9 +28,6 @@ IN_THE_END = 1.0
 """The same for the median of all calls when no more are made, and for a kind of inputs that needs no more calls."""
 LEAST_SPREAD_MS = 0.015
 """The least distance of the quartiles in ms, to compute errors with: few calls can be close to each other by chance."""
-OWN_SPREAD = 0.025
-"""The share of the reported time up to which the scatter of a solution's own calls counts. Clock rates vary, but a
-solution that takes longer in every third call must not decide how much is allowed."""
 NORMAL_ERROR = math.sqrt(math.pi / 2) / 1.349
 """The standard error of the median of normal values, as a share of the distance of their quartiles divided by the root
 of their number."""
@@ -53,8 +50,8 @@ class HeldTimes:
     stand-in's own time. Work that a solution leaves running on the GPU slows down the stand-in as well. So a stand-in
     counts at most with the upper quartile of `quiet` ones, which ran when the solution's process had ended.
 
-    The error of a median comes from the scatter of the clock, by how much successive stand-ins differ, and up to a
-    limit from that of the solution's own calls.
+    The error of a median comes from the scatter of the clock, by how much successive stand-ins differ. The solution's
+    own times do not count for it: a solution that takes longer in every third call would decide how much is allowed.
 
     Args:
         reported_ms: the time that the solution's process reported, that of its slowest kind of inputs.
@@ -117,11 +114,9 @@ class HeldTimes:
         stand_ins = [min(stand_in.took_ms, most) for _, _, stand_in in self._calls]
         differences = [took - stand_in for (name, took, _), stand_in in zip(self._calls, stand_ins, strict=True)
                        if kind in (None, name)]
-        of_clock = [after - before for before, after in pairwise(stand_ins)]
-        spread = max(LEAST_SPREAD_MS, _between_quartiles(of_clock),
-                     min(_between_quartiles(differences), OWN_SPREAD * self.reported_ms))
+        low, _, high = quartiles([after - before for before, after in pairwise(stand_ins)])
         own = median(stand_in.own_ms for _, _, stand_in in self._calls)
-        error = NORMAL_ERROR * spread / math.sqrt(len(differences))
+        error = NORMAL_ERROR * max(LEAST_SPREAD_MS, high - low) / math.sqrt(len(differences))
         return max(0.0, median(differences) + own), error
 
     def _made(self, kind: str) -> int:
@@ -131,8 +126,3 @@ class HeldTimes:
         """Returns the times of the kinds of inputs that are beyond the limit by so many standard errors."""
         found = [self.estimate(kind) for kind in self._kinds if self._made(kind) >= FEWEST_OF_A_KIND]
         return [ms for ms, error in found if ms - errors * error > self.limit_ms]
-
-
-def _between_quartiles(values: Sequence[float]) -> float:
-    low, _, high = quartiles(values)
-    return high - low
