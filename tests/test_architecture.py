@@ -31,7 +31,7 @@ MAY_USE = {
     "options": "catalog device_kinds errors",
     "sandbox": "wire",
     "timing": "results",
-    "compare": "results",
+    "compare": "device_kinds results",
     "report": "builds catalog device_kinds errors foreign options results",
     "messages": "builds options results sandbox timing",
     "compile": "builds errors sandbox wire",

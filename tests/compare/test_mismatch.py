@@ -22,6 +22,7 @@ from inlinebench.compare import index_sets
 from inlinebench.compare import tolerance as compare
 from inlinebench.compare.index_sets import IndexSet, SetForm
 from inlinebench.compare.mismatch import find_mismatch
+from inlinebench.compare.patterns import ALLOCATORS_BYTES, JUDGES_BYTES, _poison
 from inlinebench.compare.regions import axes, ordinal, where
 from inlinebench.compare.tolerance import by_size, default_tolerance
 from inlinebench.evaluation.correctness import checks as checking
@@ -440,6 +441,11 @@ def test_one_value_everywhere_is_described(value: float, words: str) -> None:
     output[:16] = value
     assert find(output, reference).patterns == (
         "rows < 16, every column: all elements of these", f"every wrong value {words}")
+
+
+def test_the_nan_of_a_gpu_is_no_uninitialized_memory() -> None:
+    """0x7FFF is what float16 arithmetic of a GPU gives."""
+    assert _poison("cuda") == (JUDGES_BYTES,) and _poison("cpu") == (JUDGES_BYTES, ALLOCATORS_BYTES)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.uint8, torch.bool])
