@@ -108,3 +108,23 @@ def test_processes_outside_are_not_visible(scratch: Path) -> None:
     assert run(code, scratch) == f"[1, 2] {os.getpid()}"
     assert "FileNotFoundError" in run(f"print(open('/proc/{os.getpid()}/statm').read())", scratch)
     assert run(f"import os; print(os.path.exists('/proc/{os.getpid()}/statm'))", scratch, policy=policy(())) == "True"
+
+
+@WITH_IDS
+def test_what_is_mounted_below_proc_stays(tmp_path: Path) -> None:
+    other = tmp_path / "a file"
+    other.write_text("other\n")
+    code = f"""
+import ctypes
+from inlinebench.sandbox import privileges, supervisor
+from inlinebench.sandbox.policy import Policy
+def program(policy):
+    print(open("/proc/version").read(), open("/proc/cpuinfo").read() == "", flush=True)
+    return 0
+privileges.leave_namespaces(network=False, pids=False)
+for point in (b"/proc/version", b"/proc/%d/stat" % privileges.os.getpid()):
+    assert not privileges._libc.mount({str(other).encode()!r}, point, None, ctypes.c_ulong(privileges._MS_BIND), None)
+print(supervisor.run(Policy((), (), (), {IDS!r}), program))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.stdout.split() == ["other", "False", "0"], ran.stderr

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import re
 import resource
 import struct
+from contextlib import suppress
 
 _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 18
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND = 1 << 1, 1 << 2, 1 << 3, 1 << 12
+_MS_REC, _MS_PRIVATE = 1 << 14, 1 << 18
 _PR_CAPBSET_DROP, _PR_SET_SECUREBITS, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 24, 28, 38, 47
 _AMBIENT_CLEAR_ALL = 4
 _CAPABILITY_VERSION = 0x20080522
@@ -44,9 +47,27 @@ def mount_shared_memory(size: int) -> None:
 
 
 def mount_proc() -> None:
-    """Mounts a /proc that shows the processes of this process's PID namespace only. Raises OSError."""
+    """Mounts a /proc that shows the processes of this process's PID namespace only. Raises OSError.
+
+    What is mounted below the old /proc is below the new one as well: with such mounts a container hides files, or
+    changes what they say.
+    """
+    opened = [(point, os.open(point, os.O_PATH | os.O_CLOEXEC)) for point in _mounted_below("/proc/")]
     flags = ctypes.c_ulong(_MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     _checked(_libc.mount(b"proc", b"/proc", b"proc", flags, None), "mount /proc")
+    for point, descriptor in opened:
+        with suppress(FileNotFoundError):  # below the folder of a process that the new /proc does not show
+            source = f"/proc/self/fd/{descriptor}".encode()
+            _checked(_libc.mount(source, os.fsencode(point), None, ctypes.c_ulong(_MS_BIND | _MS_REC), None),
+                     f"mount {point}")
+        os.close(descriptor)
+
+
+def _mounted_below(folder: str) -> list[str]:
+    """Returns the mount points below a folder, each after those above it, but for mounts that others have covered."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        points = [re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), line.split()[4]) for line in file]
+    return list(dict.fromkeys(point for point in points if point.startswith(folder)))
 
 
 def drop_capabilities() -> None:
