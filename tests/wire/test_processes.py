@@ -287,3 +287,18 @@ print(sorted(map(int, os.listdir("/proc/self/fd")))[:-1] == [0, 1, 2, kept])  # 
 def test_all_other_descriptors_are_closed() -> None:
     done = subprocess.run([sys.executable, "-c", CLOSES], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
+
+
+def test_cpu_times_are_read_when_threads_have_left_their_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = [1]
+
+    def leaves(pid: int) -> bool:
+        used.append(1)  # in the microseconds that it takes
+        return True
+
+    monkeypatch.setattr(module, "_leaves_processors", leaves)
+    monkeypatch.setattr(module, "_cpu_ns", lambda pid: sum(used))
+    stopped = module.Stopped([1])
+    assert stopped.ran() == []
+    used.append(1)
+    assert stopped.ran() == [1]

@@ -179,7 +179,7 @@ class Stopped:
     """
 
     def __init__(self, pids: Sequence[int] = ()) -> None:
-        self._used = {pid: _cpu_ns(pid) + (0 if _leaves_processors(pid) else SETTLING_NS) for pid in pids}
+        self._used = {pid: _most_cpu_ns(pid) for pid in pids}
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -213,6 +213,12 @@ def stop_tree(root: int, forks_before: int | None = None) -> Stopped:
         if time.monotonic() > deadline:
             raise TimeoutError(f"cannot stop processes {running}")
         time.sleep(STOP_POLL_S)  # they may need this processor to stop
+
+
+def _most_cpu_ns(pid: int) -> int:
+    """Returns the most CPU time in ns that a process has used if it stays stopped."""
+    settling = 0 if _leaves_processors(pid) else SETTLING_NS  # before its time is read
+    return _cpu_ns(pid) + settling
 
 
 def _cpu_ns(pid: int) -> int:
