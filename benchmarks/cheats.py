@@ -57,20 +57,16 @@ def choose(part: str, cases: Sequence[Planted], given: argparse.Namespace) -> li
     return chosen
 
 
-def as_expected(case: Planted, result: Result) -> bool:
-    return result.verdict.value == case.expected and case.caught_by in result.reason
-
-
 def report(part: str, cases: Sequence[Planted], results: dict[str, Result], seconds: float) -> bool:
     """Prints the table. Returns whether all results were as expected."""
-    wrong = [case for case in cases if not as_expected(case, results[case.name])]
+    wrong = [case for case in cases if not case.is_caught(results[case.name])]
     what = "passed, or failed for another reason" if part == CHEATS else "failed"
     families = len({case.path.parent for case in cases})
     print(f"\n### {part}: {len(cases)} in {families} folders, {len(wrong)} {what}, {seconds:.0f} s\n")
     print("| file | verdict | reason |\n| --- | --- | --- |")
     for case in cases:
         result = results[case.name]
-        mark = "" if as_expected(case, result) else f" **(expected {case.expected}: {case.caught_by})**"
+        mark = "" if case.is_caught(result) else f" **(expected {case.expected}: {case.caught_by})**"
         reason = one_line(result.reason.replace("\n", " "), None).replace("|", "\\|")[:LONGEST_REASON]
         print(f"| {case.path.parent.name}/{case.path.stem} | {result.verdict}{mark} | {reason} |")
     for case in wrong:

@@ -1,11 +1,11 @@
 """Counts what a candidate can open of other processes' GPU memory by guessing.
 
-    python benchmarks/guessed_handles.py [--guesses N]    print a table; status 1 if anything but the arena opens
+    python benchmarks/guessed_handles.py [--guesses N]    print a table; status 1 if foreign memory opens
 
-A solution takes the handles of CUDA IPC that it has, of the arena and of an allocation of its own, and opens handles
-near them. What opens is the arena, which it was granted, if it holds a mark that the solution has written there;
-otherwise it is foreign memory. The solution also imports every small number as a descriptor of shared memory of CUDA's
-virtual memory API. It needs a GPU.
+A solution takes the handle of CUDA IPC of an allocation of its own, and opens handles near it. What opens is this
+allocation, since parts of a handle do not count, if it has the contents that the solution wrote. Otherwise it is
+foreign. The solution also imports every small number as a descriptor of shared memory of CUDA's virtual memory API. It
+needs a GPU.
 """
 
 from __future__ import annotations
@@ -27,37 +27,24 @@ from tests.running import run_eval  # noqa: E402
 
 PROBLEM = "matmul_diag"
 SOLUTION = """
-import ctypes, json, os, secrets
-import torch
+import ctypes, json
 from torch import nn
 from tests.cheats import handles
 
-MARK, DESCRIPTORS, POSIX_DESCRIPTOR = secrets.token_bytes(32), 1 << 16, 1
+MARK, READ_BYTES, DESCRIPTORS, POSIX_DESCRIPTOR = 0xA7, 32, 1 << 16, 1
 
 
 class ModelNew(nn.Module):
     def forward(self, diagonal, matrix):
-        arena = diagonal.untyped_storage()
-        mark = torch.frombuffer(bytearray(MARK), dtype=torch.uint8).to(diagonal.device)
-        torch.empty(0, dtype=torch.uint8, device=diagonal.device).set_(arena, 0, (arena.nbytes(),))[: len(MARK)] = mark
-        torch.cuda.synchronize()
-        found = {"handles of the arena": self.guess(handles.arena_handles),
-                 "handles of its own": self.guess([handles.own_handle(diagonal.device)]),
+        found = {"handles of CUDA IPC": self.guess(handles.own_handle(diagonal.device, MARK)),
                  "descriptors": self.import_descriptors()}
         raise RuntimeError("FOUND" + json.dumps(found) + "END")
 
     def guess(self, known):
-        counts = {"tried": 0, "opened": 0, "granted": 0, "foreign": 0, "contents": 0}
-        contents = set()
-        for handle in known:
-            for other in handles.guesses(handle, GUESSES):
-                counts["tried"] += 1
-                memory = handles.beginning(other, len(MARK))
-                if memory is not None:
-                    counts["opened"] += 1
-                    counts["granted" if memory == MARK else "foreign"] += 1
-                    contents |= {memory} - {MARK}
-        return {**counts, "contents": len(contents)}
+        found = [handles.beginning(handle, READ_BYTES) for handle in handles.guesses(known, GUESSES)]
+        opened = [memory for memory in found if memory is not None]
+        foreign = [memory for memory in opened if memory != bytes([MARK]) * READ_BYTES]
+        return {"tried": len(found), "opened": len(opened), "foreign": len(foreign), "contents": len(set(foreign))}
 
     def import_descriptors(self):
         driver, opened = ctypes.CDLL("libcuda.so.1"), 0
@@ -67,9 +54,9 @@ class ModelNew(nn.Module):
                     ctypes.byref(handle), ctypes.c_void_p(descriptor), POSIX_DESCRIPTOR) == 0:
                 opened += 1
                 driver.cuMemRelease(handle)
-        return {"tried": DESCRIPTORS, "opened": opened, "granted": 0, "foreign": opened, "contents": 0}
+        return {"tried": DESCRIPTORS, "opened": opened, "foreign": opened, "contents": 0}
 """
-COLUMNS = ("tried", "opened", "granted", "foreign", "contents")
+COLUMNS = ("tried", "opened", "foreign", "contents")
 
 
 def measure(guesses: int, device: str) -> dict[str, dict[str, int]]:

@@ -16,6 +16,9 @@ from inlinebench.results.result import Result
 from .running import ROOT, TESTS, run_eval
 
 MOST_OF_A_LOG = 3000
+OR = " or "
+SHARE, SLACK_MS = 0.05, 0.005
+"""How much shorter than the true time a reported one may be: the larger of a share and ms."""
 HANG_S, PATIENCE_S = 8, 60
 """Time limits of one evaluation in seconds: for files that are expected to hang, and for all others."""
 CANARY = {"INLINEBENCH_CANARY_TOKEN": "worthless"}
@@ -32,9 +35,11 @@ class Planted:
     problem: str
     """PROBLEM: the name of its problem."""
     expected: str = "passed"
-    """EXPECTED: the verdict."""
+    """EXPECTED: the verdict, or several with " or " between them, if chance decides."""
     caught_by: str = ""
-    """CAUGHT_BY: a part of the reason."""
+    """CAUGHT_BY: a part of the reason, or several as in EXPECTED."""
+    true_ms: float = 0.0
+    """TRUE_MS: how long a call takes at least, in ms. A cheat gains nothing if it passes with this time."""
     shape: str = "small"
     """SHAPE: the shape to evaluate, or `full` if the problem does not have this shape."""
     needs_gpu: bool = False
@@ -59,10 +64,16 @@ class Planted:
         """The names of its folder and of the file."""
         return f"{self.path.parent.name}-{self.path.stem}"
 
+    def is_caught(self, row: Result) -> bool:
+        """Whether a result has the expected verdict and reason, or the true time."""
+        if row.timing is not None and self.true_ms:
+            return row.timing.solution_ms.median >= self.true_ms - max(SHARE * self.true_ms, SLACK_MS)
+        reasons = self.caught_by.split(OR)
+        return row.verdict.value in self.expected.split(OR) and any(reason in row.reason for reason in reasons)
+
     def assert_caught(self, row: Result) -> None:
-        """Asserts the expected verdict and reason."""
-        assert (row.verdict.value, row.reason) == (self.expected, row.reason), (row.log or "")[-MOST_OF_A_LOG:]
-        assert self.caught_by in row.reason
+        """Asserts what `is_caught` returns."""
+        assert self.is_caught(row), f"{row.verdict}: {row.reason}\n{(row.log or '')[-MOST_OF_A_LOG:]}"
 
 
 def read_all(pattern: str) -> list[Planted]:

@@ -115,19 +115,26 @@ def test_a_call_reads_and_writes_the_set_with_its_number() -> None:
     assert values([view(arena, buffers.outputs[0]) for buffers in sets]) == [10.0, 0.0, 30.0]
 
 
-@pytest.mark.parametrize("on_host", [False, True])
-def test_a_held_call_says_where_its_outputs_are_and_copies_none(on_host: bool) -> None:
+def test_a_held_call_says_where_its_outputs_are_and_copies_none() -> None:
     result = torch.empty(4)
     caller, arena, sets = made(lambda x: torch.mul(x, 10, out=result))
     caller._locator = Exporter()
     told: list[object] = []
-    held = caller.hold((), 0, 1, on_host, told.append)
-    place = Location("", result.data_ptr())
-    assert list(held.places) == [place] and told == [None if on_host else [place]]
+    caller.hold((), 0, 1, False, told.append)
+    assert told == [[Location("", result.data_ptr())]]
     assert not view(arena, sets[1].outputs[0]).any() and not caller.notes and values([result]) == [20.0]
     clock = caller._clock
     assert isinstance(clock, Clock)
-    assert clock.steps == (["released", "synchronize"] if on_host else ["hold", "done", "synchronize"])
+    assert clock.steps == ["hold", "done", "synchronize"]
+
+
+def test_a_call_that_is_held_on_the_host_copies_its_outputs_before_it_is_done() -> None:
+    caller, arena, sets = made(lambda x: x * 10)
+    told: list[object] = []
+    caller.hold((), 0, 1, True, told.append)
+    assert told == [None] and values([view(arena, sets[1].outputs[0])]) == [20.0]
+    clock = caller._clock
+    assert isinstance(clock, Clock) and clock.steps == ["released", "done", "synchronize"]
 
 
 def test_a_held_call_copies_what_cannot_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,16 +142,19 @@ def test_a_held_call_copies_what_cannot_be_shared(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Exporter, "unshareable", result.data_ptr())
     caller, arena, sets = made(lambda x: torch.mul(x, 10, out=result))
     caller._locator = Exporter()
-    assert list(caller.hold((), 0, 1, False, lambda places: None).places) == [None]
+    told: list[object] = []
+    caller.hold((), 0, 1, False, told.append)
+    assert told == [[None]]
     assert values([view(arena, sets[1].outputs[0])]) == [20.0] and caller.notes == {COPIED}
 
 
-def test_a_held_call_that_raises_releases_itself() -> None:
+@pytest.mark.parametrize(("on_host", "steps"), [(False, ["hold", "release"]), (True, ["released", "done", "release"])])
+def test_a_held_call_that_raises_keeps_nobody_waiting(on_host: bool, steps: list[str]) -> None:
     caller, _, _ = made(lambda x: x[:2])
     with pytest.raises(OutputMismatch, match="shape"):
-        caller.hold((), 0, 0, False, lambda places: None)
+        caller.hold((), 0, 0, on_host, lambda places: None)
     clock = caller._clock
-    assert isinstance(clock, Clock) and clock.steps == ["hold", "release"]
+    assert isinstance(clock, Clock) and clock.steps == steps
 
 
 def test_buffer_sets_survive_the_conversion_to_json() -> None:

@@ -5,33 +5,19 @@ from collections.abc import Iterator
 
 import torch
 
-from inlinebench.candidate import candidate as harness
 from inlinebench.devices.cuda.runtime import IpcHandle, cuda_runtime
 
 HANDLE_BYTES, WORD_BYTES = 64, 4
 TO_HOST = 2
 """cudaMemcpyDeviceToHost."""
 
-arena_handles: list[bytes] = []
-"""The handle of the arena, once it is open, if it was exported by one."""
-plain_open = harness.Candidate._open_arena
 
-
-def open_arena(self: harness.Candidate, exported: dict[str, object]) -> torch.Tensor:
-    """As the harness's. Keeps the handle."""
-    handle = bytes.fromhex(str(exported.get("handle", "")))
-    arena_handles.extend([handle] * (len(handle) == HANDLE_BYTES))
-    return plain_open(self, exported)
-
-
-harness.Candidate._open_arena = open_arena  # type: ignore[method-assign]
-
-
-def own_handle(device: torch.device) -> bytes:
-    """The handle of an allocation of this process, which stays allocated."""
-    pointer, handle = ctypes.c_void_p(), IpcHandle()
+def own_handle(device: torch.device, content: int = 0) -> bytes:
+    """The handle of an allocation of this process, which stays allocated. All its bytes are `content`."""
+    pointer, handle, size = ctypes.c_void_p(), IpcHandle(), ctypes.c_size_t(2 << 20)
     torch.cuda.set_device(device)
-    cuda_runtime().cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(2 << 20))
+    cuda_runtime().cudaMalloc(ctypes.byref(pointer), size)
+    cuda_runtime().cudaMemset(pointer, content, size)
     cuda_runtime().cudaIpcGetMemHandle(ctypes.byref(handle), pointer)
     return bytes(handle)
 

@@ -40,15 +40,14 @@ def get_init_inputs():
     return []
 """
 SOLUTION = """
-import fcntl, os, signal, subprocess, sys, time
+import os, signal, subprocess, sys, time
 from torch import nn
 
 def forge(data):
     for name in os.listdir("/proc/self/fd"):
         link = f"/proc/self/fd/{name}"
-        if os.path.exists(link) and os.readlink(link).startswith("pipe"):
-            if fcntl.fcntl(int(name), fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY:
-                os.write(int(name), data)
+        if os.path.exists(link) and os.readlink(link).startswith("socket"):
+            os.write(int(name), data)
 
 class ModelNew(nn.Module):
     def forward(self, x):

@@ -13,8 +13,9 @@ import pytest
 import torch
 
 from inlinebench.builds.request import BuildOutcome, BuildRequest, RuntimeLibraries
+from inlinebench.devices.cpu.arena import CpuArena
 from inlinebench.devices.cpu.device import CpuDevice
-from inlinebench.evaluation.candidates import Candidates, NoCandidate, Waiting
+from inlinebench.evaluation.candidates import Candidates, NoCandidate, Waiting, open_arena
 from inlinebench.messages import Settings
 from inlinebench.options import Options
 from inlinebench.process.launcher import Launcher
@@ -111,7 +112,7 @@ def test_the_waiting_candidate_is_taken(candidates: Candidates, tmp_path: Path) 
     given = solution(tmp_path / "a", "one")
     candidates.prepare(given)
     pid = waiting_pid(candidates)
-    with candidates.take(given, {}) as candidate:
+    with candidates.take(given) as candidate:
         assert candidate.pid == pid
         assert candidate.budget == TIMEOUT_S  # starting does not count
         assert candidate.ask("report")["launches"] == 0
@@ -122,7 +123,7 @@ def test_a_waiting_candidate_serves_solutions_in_the_same_folder(candidates: Can
     one, other = solution(tmp_path / "a", "one"), solution(tmp_path / "a", "other")
     candidates.prepare(one)
     pid = waiting_pid(candidates)
-    with candidates.take(other, {}) as candidate:
+    with candidates.take(other) as candidate:
         assert candidate.pid == pid
 
 
@@ -132,7 +133,7 @@ def test_a_waiting_candidate_does_not_serve_a_solution_that_may_read_less(
     outer, inner = solution(tmp_path / "a", "one"), solution(tmp_path / "a" / "inner", "two")
     candidates.prepare(outer)
     pid = waiting_pid(candidates)
-    with candidates.take(inner, {}) as candidate:
+    with candidates.take(inner) as candidate:
         assert candidate.pid != pid
 
 
@@ -142,7 +143,7 @@ def test_a_waiting_candidate_does_not_serve_a_solution_without_its_folder(
     given = solution(tmp_path / "a", "one")
     candidates.prepare(given)
     pid = waiting_pid(candidates)
-    with candidates.take(given[:1], {}) as candidate:
+    with candidates.take(given[:1]) as candidate:
         assert candidate.pid != pid
 
 
@@ -150,7 +151,7 @@ def test_a_solution_in_another_folder_gets_a_fresh_candidate(candidates: Candida
     one, elsewhere = solution(tmp_path / "a", "one"), solution(tmp_path / "b", "two")
     candidates.prepare(one)
     pid = waiting_pid(candidates)
-    with candidates.take(elsewhere, {}) as candidate:
+    with candidates.take(elsewhere) as candidate:
         assert candidate.pid != pid
         assert not is_alive(pid)
 
@@ -177,7 +178,7 @@ def test_a_candidate_that_died_while_waiting_is_replaced(candidates: Candidates,
     while state(pid) not in "Z":
         time.sleep(0.001)
     candidates.wait_for_starts()  # must not raise
-    with candidates.take(given, {}) as candidate:
+    with candidates.take(given) as candidate:
         assert candidate.pid != pid
         assert candidate.ask("report")["launches"] == 0
 
@@ -187,29 +188,39 @@ def test_a_missing_device_is_not_a_failure_of_the_solution(launcher: Launcher, s
     candidates = Candidates(launcher, settings, room, runtime_libraries=RuntimeLibraries(), build=no_build, always=(),
                             protected=lambda: (launcher.pid,))
     with pytest.raises(NoCandidate, match="didn't start"):
-        candidates.take([Path(__file__)], {})
+        candidates.take([Path(__file__)])
 
 
 def test_the_waiting_candidate_survives_the_end_of_the_running_one(candidates: Candidates, tmp_path: Path) -> None:
     given = solution(tmp_path / "a", "one")
-    with candidates.take(given, {}):
+    with candidates.take(given):
         candidates.prepare(given)
         pid = waiting_pid(candidates)
-    with candidates.take(given, {}) as candidate:
+    with candidates.take(given) as candidate:
         assert candidate.pid == pid
         assert candidate.ask("report")["launches"] == 0
 
 
-def test_file_descriptors_to_inherit_need_a_fresh_candidate(candidates: Candidates, tmp_path: Path) -> None:
-    given = solution(tmp_path / "a", "one")
+def test_a_waiting_candidate_opens_shared_memory(candidates: Candidates, tmp_path: Path) -> None:
+    given, arena = solution(tmp_path / "a", "one"), CpuArena(100)
     candidates.prepare(given)
     pid = waiting_pid(candidates)
-    memory = os.memfd_create("arena")
-    try:
-        with candidates.take(given, {"arena": memory}) as candidate:
-            assert candidate.pid != pid
-    finally:
-        os.close(memory)
+    with candidates.take(given) as candidate:
+        assert candidate.pid == pid
+        for _ in range(3):
+            open_arena(candidate, arena)
+    arena.close()
+
+
+def test_a_candidate_that_cannot_open_the_shared_memory_is_no_solutions_fault(
+    candidates: Candidates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arena = CpuArena(100)
+    monkeypatch.setattr(arena, "export", lambda: {"in_host_memory": True})  # no size
+    with (candidates.take(solution(tmp_path / "a", "one")) as candidate,
+          pytest.raises(NoCandidate, match="cannot open the shared memory")):
+        open_arena(candidate, arena)
+    arena.close()
 
 
 def test_without_room_no_candidate_waits(candidates: Candidates, room: Room, tmp_path: Path) -> None:
@@ -217,7 +228,7 @@ def test_without_room_no_candidate_waits(candidates: Candidates, room: Room, tmp
     given = solution(tmp_path / "a", "one")
     candidates.prepare(given)
     assert candidates._waiting is None
-    with candidates.take(given, {}) as candidate:
+    with candidates.take(given) as candidate:
         assert candidate.ask("report")["launches"] == 0
 
 
@@ -233,13 +244,13 @@ def test_the_clock_is_measured_before_a_candidate_is_taken(clocked: Candidates, 
     given = solution(tmp_path / "a", "one")
     if waited:
         clocked.prepare(given)
-    with clocked.take(given, {}) as candidate:
+    with clocked.take(given) as candidate:
         assert candidate.shown_ms is not None and candidate.shown_ms > 0
         assert candidate.budget == TIMEOUT_S
 
 
 def test_the_clock_is_not_measured_without_timing(candidates: Candidates, tmp_path: Path) -> None:
-    with candidates.take(solution(tmp_path / "a", "one"), {}) as candidate:
+    with candidates.take(solution(tmp_path / "a", "one")) as candidate:
         assert candidate.shown_ms is None
 
 
@@ -256,7 +267,7 @@ def test_a_waiting_candidate_whose_clock_fails_is_replaced(
         measure_clock(waiting)
 
     monkeypatch.setattr(Waiting, "measure_clock", fail_once)
-    with clocked.take(given, {}) as candidate:
+    with clocked.take(given) as candidate:
         assert candidate.pid != pid and candidate.shown_ms is not None
     assert not is_alive(pid)
 
@@ -274,5 +285,5 @@ def test_a_clock_that_always_fails_is_not_a_failure_of_the_solution(
     measure_clock = Waiting.measure_clock
     monkeypatch.setattr(Waiting, "measure_clock", fail)
     with pytest.raises(NoCandidate, match="SIGKILL"):
-        clocked.take(solution(tmp_path / "a", "one"), {})
+        clocked.take(solution(tmp_path / "a", "one"))
     assert not is_alive(seen[0])

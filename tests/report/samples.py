@@ -100,6 +100,7 @@ _timings = st.builds(
     solution_ms=_spreads(_numbers),
     speedup=_spreads(st.floats(1e-6, 1e6)),
     wall_ms=_maybe(_spreads(_numbers)),
+    judge_ms=_maybe(_spreads(_numbers)),
     flags=_tuples,
 )
 _kernels = st.builds(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from inlinebench.wire.channel import (
     HEADER_BYTES,
     MAX_FRAME_BYTES,
+    READ_BYTES,
     BadFrame,
     Channel,
     ChannelClosed,
@@ -29,9 +31,8 @@ Pair = tuple[Channel, Channel]
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    one_in, other_out = os.pipe()
-    other_in, one_out = os.pipe()
-    one, other = Channel(one_in, one_out), Channel(other_in, other_out)
+    first, second = socket.socketpair()
+    one, other = Channel(first), Channel(second, takes_descriptors=True)
     yield one, other
     one.close()
     other.close()
@@ -116,7 +117,7 @@ def test_receiving_nothing_or_half_a_frame_ends_at_the_deadline(pair: Pair) -> N
     begin = time.monotonic()
     with pytest.raises(DeadlinePassed):
         one.receive(0.1)
-    os.write(other._write_fd, header(100) + b"{")
+    other._socket.send(header(100) + b"{")
     with pytest.raises(DeadlinePassed):
         one.receive(0.1)
     assert time.monotonic() - begin < 2
@@ -127,9 +128,9 @@ def test_slowly_arriving_bytes_do_not_extend_the_deadline(pair: Pair) -> None:
     ended = threading.Event()
 
     def trickle() -> None:
-        os.write(other._write_fd, header(10_000))
+        other._socket.send(header(10_000))
         while not ended.wait(0.02):
-            os.write(other._write_fd, b" ")
+            other._socket.send(b" ")
 
     thread = threading.Thread(target=trickle)
     thread.start()
@@ -139,6 +140,29 @@ def test_slowly_arriving_bytes_do_not_extend_the_deadline(pair: Pair) -> None:
     ended.set()
     thread.join()
     assert time.monotonic() - begin < 2
+
+
+def test_a_descriptor_comes_with_its_frame(pair: Pair) -> None:
+    one, other = pair
+    memory = os.memfd_create("memory")
+    os.write(memory, b"data")
+    one.send({"number": 1})
+    one.send({"text": "x" * READ_BYTES}, 1, memory)
+    os.close(memory)
+    assert other.receive(1) == {"number": 1}
+    other.receive(1)
+    [descriptor] = other.descriptors
+    assert os.pread(descriptor, 4, 0) == b"data"
+    os.close(descriptor)
+
+
+def test_the_judge_takes_no_descriptors(pair: Pair) -> None:
+    one, other = pair
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        other.send({}, 1, 0)
+        assert one.receive(1) == {} and not one.descriptors
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_sending_ends_at_the_deadline_if_nobody_reads(pair: Pair) -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import torch
 
-from inlinebench.candidate.held_call import HeldOutput, HoldingClock, hold
+from inlinebench.candidate.held_call import HoldingClock, hold
 from inlinebench.devices.registry import of
 from inlinebench.timing.call import Clock, Sample, timed_call
 from inlinebench.wire.arena import BufferSet, TensorSpec, view
@@ -116,16 +116,19 @@ class Caller:
     def hold(
         self, non_tensors: Sequence[Any], random_seed: int, number: int, on_host: bool,
         on_held: Callable[[Places | None], None],
-    ) -> HeldOutput[Handed]:
-        """Makes a call that the judge releases and times, and whose outputs it copies itself.
+    ) -> list[Any]:
+        """Makes a call that the judge releases and times, and whose outputs it copies itself. Returns the non-tensor
+        outputs.
 
-        `on_host` and `on_held` are those of `inlinebench.candidate.held_call.hold`. Raises as `call` does.
+        `on_host` and `on_held` are those of `inlinebench.candidate.held_call.hold`. Where the results of a call on the
+        host are is not known when it is announced, so they are copied to the judge's buffers. Raises as `call` does.
         """
         buffers = self._form.sets[number]
         arguments = self._arguments(buffers, non_tensors)
         seed_all(random_seed)
         with torch.no_grad():
-            return hold(self._holding, partial(self._forward, buffers, arguments), self._share, on_host, on_held)
+            work, share = partial(self._forward, buffers, arguments), self._copy_all if on_host else self._share
+            return hold(self._holding, work, share, on_host, on_held).plain
 
     @property
     def _holding(self) -> HoldingClock:
@@ -246,6 +249,10 @@ class Caller:
         if self._copied_to is not None:  # so that the judge sees changes of the copies
             for tensor, spec in zip(self._given, self._form.sets[0].inputs, strict=True):
                 view(self._arena, spec).copy_(tensor)
+
+    def _copy_all(self, handed: Handed) -> Places:
+        self._hand_in(handed)
+        return ()
 
     def _share(self, handed: Handed) -> Places:
         """Returns where outputs and states are. What CUDA cannot share is copied to the judge's buffers."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import gc
+import os
 import pickle
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -52,13 +53,12 @@ class Candidate:
         policy: the policy of the sandbox that this process is in.
         files: the private copies of the solution's files.
         page_fd: the descriptor of the flags of the blocking kernel. None on the CPU.
-        arena_fd: the descriptor of the arena. None if it has none, on a GPU.
     """
 
     def __init__(
-        self, channel: Channel, policy: Policy, files: Files, page_fd: int | None, arena_fd: int | None
+        self, channel: Channel, policy: Policy, files: Files, page_fd: int | None
     ) -> None:
-        self._channel, self._page_fd, self._arena_fd = channel, page_fd, arena_fd
+        self._channel, self._page_fd = channel, page_fd
         self._policy, self._files, self._provenance = policy, files, Provenance(files)
         self._path = Path()
         self._model: torch.nn.Module | None = None
@@ -73,9 +73,9 @@ class Candidate:
     def serve(self) -> None:
         """Serves requests until the judge closes the channel."""
         operations = {"prebuild": self._prebuild, "start": self._start, "clock": self._measure_clock,
-                      "load": self._load, "map": self._map, "call": self._call, "hold": self._hold,
-                      "loop": self._loop, "rehearse": self._rehearse, "unmap": self._unmap, "report": self._report,
-                      "provenance": self._report_provenance}
+                      "open": self._open_arena, "load": self._load, "map": self._map, "call": self._call,
+                      "hold": self._hold, "loop": self._loop, "rehearse": self._rehearse, "unmap": self._unmap,
+                      "report": self._report, "provenance": self._report_provenance}
         while True:
             try:
                 request = self._channel.receive()
@@ -168,22 +168,31 @@ class Candidate:
             may_alias=request["may_alias"],
         )
         self._launched_before = self._runtime.launches() if self._runtime else 0
-        arena = self._open_arena(request["arena"])
+        arena = self._opened
         copied_to = None if of(arena.device).candidates_share_inputs else self._device
         self._caller = Caller(self._model, self._of_device.clock, arena, form, copied_to,
                               on_result=self._require_ordered)
         return {"op": "mapped"}
 
-    def _open_arena(self, exported: dict[str, Any]) -> torch.Tensor:
-        """Opens the judge's arena. A process has one, which a rehearsal may have opened."""
-        if self._arena is None:
-            device = torch.device("cpu") if exported["in_host_memory"] else self._device
-            self._arena = of(device).open_arena(exported, self._arena_fd)
+    def _open_arena(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Opens the judge's arena, whose descriptor comes with the request, unless it is open."""
+        descriptor = self._channel.descriptors.pop()
+        try:
+            if self._arena is None:
+                device = torch.device("cpu") if request["arena"]["in_host_memory"] else self._device
+                self._arena = of(device).open_arena(request["arena"], descriptor)
+        finally:
+            os.close(descriptor)
+        return {"op": "opened"}
+
+    @property
+    def _opened(self) -> torch.Tensor:
+        assert self._arena is not None
         return self._arena
 
     def _rehearse(self, request: dict[str, Any]) -> dict[str, Any]:
         """Makes one call of a stand-in and holds another. This process never loads a solution."""
-        clock, arena = self._of_device.clock, self._open_arena(request["arena"])
+        clock, arena = self._of_device.clock, self._opened
         locator = of(arena.device).locator(arena)
         assert isinstance(clock, GpuClock) and locator is not None
         buffers, states = BufferSet.from_json(request["buffers"]), map(TensorSpec.from_json, request["states"])
@@ -191,9 +200,8 @@ class Candidate:
             self._stand_in = StandIn(clock, arena, locator, buffers, tuple(states))
         self._stand_in.buffers = buffers
         alone = self._stand_in.alone()
-        held = self._stand_in.hold(request["on_host"], partial(self._report_held, request["nonce"]))
-        return {"op": "rehearsed", "places": _to_json(held.places),
-                "alone_ms": alone.device_ms, "alone_blocked": alone.blocked}
+        self._stand_in.hold(request["on_host"], partial(self._report_held, request["nonce"]))
+        return {"op": "rehearsed", "alone_ms": alone.device_ms, "alone_blocked": alone.blocked}
 
     def _unmap(self, _: dict[str, Any]) -> dict[str, Any]:
         """Closes the judge's arena, which a stand-in has used."""
@@ -252,11 +260,10 @@ class Candidate:
         """Makes one call that the judge releases and times."""
         assert self._caller is not None
         gc.collect()  # of what the last call left; after this one, the judge may still be timing
-        held = self._caller.hold(
+        plain = self._caller.hold(
             _unpack(request["non_tensors"]), request["random_seed"], request["set"], request["on_host"],
             partial(self._report_held, request["nonce"]))
-        return {"op": "held call", "places": _to_json(held.places),
-                "non_tensors": [repr(value) for value in held.output.plain], "notes": sorted(self._caller.notes)}
+        return {"op": "held call", "non_tensors": [repr(value) for value in plain], "notes": sorted(self._caller.notes)}
 
     def _loop(self, request: dict[str, Any]) -> dict[str, Any]:
         """Makes several calls in a loop, which the judge releases and times."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from inlinebench.wire.locations import Places
 
@@ -22,24 +21,15 @@ class HoldingClock(Protocol):
     def synchronize(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class HeldOutput(Generic[Output]):
-    """A held call that is finished."""
-
-    output: Output
-    """What the call returned."""
-    places: Places
-    """Where its outputs and states are."""
-
-
 def hold(
     clock: HoldingClock, work: Callable[[], Output], share: Callable[[Output], Places], on_host: bool,
     on_held: Callable[[Places | None], None],
-) -> HeldOutput[Output]:
-    """Makes a call that another process releases after `on_held`, and waits for its end.
+) -> Output:
+    """Makes a call that another process releases after `on_held`, and waits for its end. Returns its output.
 
     The call is queued behind a kernel that waits for the release, and `on_held` gets the locations of its results. With
     `on_host` the call begins on the host at its release, and `on_held` gets None: for calls that wait for the device.
+    In both cases a flag tells the other process that the work and the copies are done.
 
     Args:
         clock: waits for the release, and signals the end of the work.
@@ -51,18 +41,18 @@ def hold(
     clock.flush()
     if on_host:
         clock.wait_for_release(lambda: on_held(None))
-        output = work()
-        places = share(output)
-        clock.synchronize()
-        return HeldOutput(output, places)
-    clock.hold()
+    else:
+        clock.hold()
     try:
         output = work()
         places = share(output)
         clock.done()
-        on_held(places)
+        if not on_host:
+            on_held(places)
     except BaseException:
+        if on_host:
+            clock.done()  # the other process waits for it
         clock.release()
         raise
     clock.synchronize()
-    return HeldOutput(output, places)
+    return output

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import torch
 
-from inlinebench.candidate.held_call import HeldOutput, hold
+from inlinebench.candidate.held_call import hold
 from inlinebench.devices.base import Locator
 from inlinebench.devices.cuda.clock import GpuClock
 from inlinebench.timing.call import Sample, timed_call
@@ -48,9 +48,9 @@ class StandIn:
             self._clock.touch(self._base + spec.offset, spec.bytes)
         return timed_call(self._clock, self._call, lambda _: None, ALONE_BLOCKING_MS)[1]
 
-    def hold(self, on_host: bool, on_held: Callable[[Places | None], None]) -> HeldOutput[None]:
-        """Makes one call that the judge releases and times, with the steps of a solution's."""
-        return hold(self._clock, self._call, lambda _: self._places(), on_host, on_held)
+    def hold(self, on_host: bool, on_held: Callable[[Places | None], None]) -> None:
+        """Makes one call that the judge releases and times, with the steps of a solution's but for copies."""
+        hold(self._clock, self._call, lambda _: self._places(), on_host, on_held)
 
     def _call(self) -> None:
         inputs = self.buffers.inputs

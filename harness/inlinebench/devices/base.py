@@ -41,11 +41,12 @@ class Arena(Protocol):
 
     bytes: torch.Tensor
     """All of it (uint8, 1-d)."""
-    fd: int | None
-    """The descriptor that a candidate inherits to open it, if it needs one."""
 
     def export(self) -> dict[str, Any]:
-        """Returns what the candidate needs to open the arena."""
+        """Returns what the candidate needs to open the arena, besides a descriptor."""
+
+    def descriptor(self) -> int:
+        """Returns a new descriptor by which a candidate opens the arena. The caller closes it."""
 
     def close(self) -> None:
         """Frees the memory."""
@@ -140,8 +141,8 @@ class Device(Protocol):
     def create_arena(self, size: int) -> Arena:
         """Creates the shared memory, of `size` bytes. Raises torch.OutOfMemoryError."""
 
-    def open_arena(self, exported: Mapping[str, Any], fd: int | None) -> torch.Tensor:
-        """Opens the judge's arena in the candidate and returns its bytes (uint8, 1-d). `fd` is the arena's."""
+    def open_arena(self, exported: Mapping[str, Any], descriptor: int) -> torch.Tensor:
+        """Opens the judge's arena in the candidate and returns its bytes (uint8, 1-d)."""
 
     def close_arena(self, opened: torch.Tensor) -> None:
         """Closes an arena that `open_arena` opened. Its memory is not freed before."""

@@ -7,7 +7,8 @@ that is evaluated as a solution is one here: its folder is the problem's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import torch
 
 from inlinebench.builds.request import RuntimeLibraries
-from inlinebench.devices.base import Device
+from inlinebench.devices.base import Arena, Device
 from inlinebench.evaluation.failures import Failed, raise_failure
 from inlinebench.messages import Settings
 from inlinebench.process import sanitizer
@@ -65,29 +66,28 @@ class Candidates:
         self._waiting: Waiting | None = None
         self._stand_in: Waiting | None = None
 
-    def take(self, given: Sequence[Path], shared: Mapping[str, int]) -> CandidateProcess:
+    def take(self, given: Sequence[Path]) -> CandidateProcess:
         """Returns a started candidate for a solution that is given these paths; the waiting one if it can serve.
 
-        A fresh candidate inherits the file descriptors `shared`, given by name; the waiting candidate cannot serve if
-        there are any. Raises Failed if the device has too little memory, and NoCandidate if a candidate does not start.
+        Raises Failed if the device has too little memory, and NoCandidate if a candidate does not start.
         """
-        waiting = self._take_waiting(given, shared)
+        waiting = self._take_waiting(given)
         if waiting is not None:
             return waiting
-        fresh = self._start(given, shared)
+        fresh = self._start(given)
         try:
             return self._get_ready(fresh)
         except BaseException:
             fresh.candidate.kill()
             raise
 
-    def _take_waiting(self, given: Sequence[Path], shared: Mapping[str, int]) -> CandidateProcess | None:
+    def _take_waiting(self, given: Sequence[Path]) -> CandidateProcess | None:
         """Returns the waiting candidate if it can serve this solution. Ends it otherwise."""
         waiting, self._waiting = self._waiting, None
         if waiting is None:
             return None
         try:
-            if waiting.serves(given) and waiting.is_up() and not shared:
+            if waiting.serves(given) and waiting.is_up():
                 return self._get_ready(waiting)
         except (Failed, NoCandidate):
             pass  # a fresh candidate fails for the same reason if the reason persists
@@ -114,12 +114,12 @@ class Candidates:
             return
         self.close()
         if self._settings.sanitize is None and self._device.has_room_for_waiting():
-            self._waiting = self._start(given, {})
+            self._waiting = self._start(given)
 
     def prepare_stand_in(self) -> None:
         """Starts the process that runs stand-ins (`inlinebench.evaluation.integrity.stand_ins`), unless it runs."""
         if self._stand_in is None:
-            self._stand_in = self._start((), {})
+            self._stand_in = self._start(())
 
     def stand_in(self) -> CandidateProcess:
         """Returns the process that runs stand-ins and never loads a solution. Raises NoCandidate, and Failed if the
@@ -167,10 +167,10 @@ class Candidates:
     def _own(self) -> tuple[int, ...]:
         return () if self._stand_in is None else (self._stand_in.candidate.pid,)
 
-    def _start(self, given: Sequence[Path], shared: Mapping[str, int]) -> Waiting:
+    def _start(self, given: Sequence[Path]) -> Waiting:
         settings = self._settings
         spec = CandidateSpec(
-            START_PATIENCE_S, settings.limits, (*self._always, *given), shared, self._device.flag_page(),
+            START_PATIENCE_S, settings.limits, (*self._always, *given), self._device.flag_page(),
             (*self._protected(), *self._own()), self._gpu,
             () if settings.sanitize is None else tuple(sanitizer.command(settings.sanitize)),
         )
@@ -229,6 +229,17 @@ class Waiting:
     def serves(self, given: Sequence[Path]) -> bool:
         """Whether it may read exactly what a candidate with these paths may read."""
         return self._given == _outermost(given)
+
+
+def open_arena(process: CandidateProcess, arena: Arena) -> None:
+    """Has a process that has loaded no solution open the shared memory. Raises NoCandidate, and what `ask` does."""
+    descriptor = arena.descriptor()
+    try:
+        reply = process.ask("open", descriptor=descriptor, arena=arena.export())
+    finally:
+        os.close(descriptor)
+    if reply["op"] != "opened":
+        raise NoCandidate(f"a candidate cannot open the shared memory: {reply.get('message')}\n{process.log()}")
 
 
 def _outermost(given: Sequence[Path]) -> set[Path]:

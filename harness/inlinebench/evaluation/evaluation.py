@@ -68,9 +68,8 @@ def _first_line(failure: Failed) -> str:
 def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) -> Attempt:
     attempt = Attempt()
     settings = tools.settings
-    shared = {} if workload.arena.fd is None else {"arena": workload.arena.fd}
     try:
-        candidate = tools.candidates.take(job.given, shared)
+        candidate = tools.candidates.take(job.given)
     except Failed as failure:
         attempt.failure = failure
         return attempt

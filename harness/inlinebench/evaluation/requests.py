@@ -10,6 +10,7 @@ from typing import Any
 
 from inlinebench.builds.request import RuntimeLibraries
 from inlinebench.catalog import FULL
+from inlinebench.evaluation.candidates import open_arena
 from inlinebench.evaluation.failures import raise_failure
 from inlinebench.messages import CONSTRUCTION_SEED, Evaluate
 from inlinebench.problem import problem_file
@@ -53,13 +54,14 @@ class Requests:
         return [outcome.library for outcome in self._candidate.builds if outcome.library is not None]
 
     def load(self, transfer: bool, runtime_libraries: RuntimeLibraries) -> Loaded:
-        """Loads the solution and maps the buffers. With `transfer` the solution gets the reference's weights.
+        """Shares the memory, loads the solution and maps its buffers. With `transfer` it gets the reference's weights.
 
         The candidate is stopped afterwards until the next call, so that it cannot watch the judge write inputs. Raises
         ProblemError if the constructor's arguments cannot be pickled.
         """
         workload = self._workload
         path, is_reference = self._job.file.resolve(), self._job.solution is None
+        open_arena(self._candidate, workload.arena)
         reply = self._candidate.ask(
             "load", solution=str(path), readable=list(map(str, self._job.given)), transfer=transfer,
             text=self._replaced_text() if is_reference else None, class_name="Model" if is_reference else "ModelNew",
@@ -119,8 +121,7 @@ class Requests:
         workload = self._workload
         probed = workload.probed
         reply = self._candidate.ask(
-            "map", arena=workload.arena.export(), sets=[buffers.to_json() for buffers in workload.sets],
-            may_alias=probed.may_alias,
+            "map", sets=[buffers.to_json() for buffers in workload.sets], may_alias=probed.may_alias,
             states={own: workload.state_specs[theirs].to_json() for theirs, own in own_names.items()},
             skeletons=pack((probed.input_form.skeleton, probed.input_form.is_tensor,
                             probed.output_skeleton, probed.output_is_tensor)),

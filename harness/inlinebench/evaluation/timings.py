@@ -69,6 +69,8 @@ class Timings:
         """The roofline time of the problem."""
         self.least_ms = 0.0
         """The time to move the compulsory bytes, except those that L2 can hold. A shorter time gets a flag."""
+        self.measured: Spread | None = None
+        """The time of a call in ms by the judge's own clock."""
         self.outside_ms: float | None = None
         """The time of a call by the judge's own clock, if it replaces the reported time."""
 
@@ -240,6 +242,7 @@ class Timings:
             solution_ms=solution,
             speedup=speedup,
             wall_ms=wall,
+            judge_ms=self.measured,
             baselines=self._compare(deciding),
             inputs=() if deciding is None else tuple(
                 InputKind(kind, _spread(times), self._speedup(ratios, times))

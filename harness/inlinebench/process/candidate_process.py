@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -76,8 +77,6 @@ class CandidateSpec:
     """Limits on its memory, processes and files."""
     readable: tuple[Path, ...] = ()
     """Files and folders that it may read, in addition to those of every sandbox."""
-    shared: Mapping[str, int] = field(default_factory=dict)
-    """Descriptors of shared memory that it inherits, by name."""
     page: FlagPage | None = None
     """The flags of its blocking kernel. None where the clock needs none."""
     protected: tuple[int, ...] = ()
@@ -86,11 +85,6 @@ class CandidateSpec:
     """The GPU that it may use."""
     under: tuple[str, ...] = ()
     """The command of a tool that starts it."""
-
-    @property
-    def descriptors(self) -> dict[str, int]:
-        """The descriptors that it inherits, by name."""
-        return {**self.shared, **({} if self.page is None else {"page": self.page.fd})}
 
 
 class CandidateProcess:
@@ -127,21 +121,18 @@ class CandidateProcess:
         scratch = Path(tempfile.mkdtemp(prefix="inlinebench-")).resolve()
         # Not in the scratch folder, where the candidate could replace it by a link.
         log = tempfile.TemporaryFile()  # noqa: SIM115
-        ours_in, theirs_out = os.pipe()
-        theirs_in, ours_out = os.pipe()
+        ours, theirs = socket.socketpair()
         # A tool needs sockets to the candidate and access to its memory, which a sandbox forbids.
         sandbox = Sandbox() if spec.under else launcher.sandbox
-        ours = (os.getpid(), os.getppid(), launcher.pid, *spec.protected)
-        policy = sandbox.policy(scratch, spec.readable, ours, spec.gpu)
-        # Opened again, because candidates with the same open file would share its position and flags.
-        opened = {name: os.open(f"/proc/self/fd/{each}", os.O_RDWR) for name, each in spec.descriptors.items()}
-        descriptors = (theirs_in, theirs_out, log.fileno())
+        protected = (os.getpid(), os.getppid(), launcher.pid, *spec.protected)
+        policy = sandbox.policy(scratch, spec.readable, protected, spec.gpu)
         forks_before = forks_so_far()
-        pid = launcher.launch(Start(scratch, _environment(scratch, spec.gpu), policy, descriptors, opened), spec.under)
-        for descriptor in (theirs_in, theirs_out, *opened.values()):
-            os.close(descriptor)
+        with theirs:
+            start = Start(scratch, _environment(scratch, spec.gpu), policy, theirs.fileno(), log.fileno(),
+                          None if spec.page is None else spec.page.fd)
+            pid = launcher.launch(start, spec.under)
         watchdog = Watchdog(pid, scratch, spec.limits, forks_before)
-        return cls(pid, Channel(ours_in, ours_out), scratch, log=log, watchdog=watchdog, spec=spec, build=build)
+        return cls(pid, Channel(ours), scratch, log=log, watchdog=watchdog, spec=spec, build=build)
 
     def __enter__(self) -> CandidateProcess:
         return self
@@ -158,14 +149,17 @@ class CandidateProcess:
         """Whether it has not ended."""
         return self._wait(0.0) is None
 
-    def post(self, operation: str, **facts: Any) -> None:
-        """Sends a request without waiting for the reply, which `collect` returns later. Raises as `ask` does."""
+    def post(self, operation: str, descriptor: int | None = None, **facts: Any) -> None:
+        """Sends a request without waiting for the reply, which `collect` returns later. Raises as `ask` does.
+
+        `descriptor` is a file descriptor that the candidate gets with the request.
+        """
         self._nonce = secrets.token_hex(16)
         with self._channel_errors():
-            self._send({"op": operation, "nonce": self._nonce, **facts})
+            self._send({"op": operation, "nonce": self._nonce, **facts}, descriptor)
 
     def ask(self, operation: str, on_held: OnHeld | None = None, **facts: Any) -> dict[str, Any]:
-        """Sends a request and returns the reply.
+        """Sends a request as `post` does, and returns the reply.
 
         Serves the candidate's own requests in between: it builds extensions, and calls `on_held` with the message that
         a call can be released. Raises CandidateTimedOut, CandidateDied, CandidateCheated or CandidateOverran,
@@ -257,8 +251,8 @@ class CandidateProcess:
         self._log.close()
         remove(self.scratch)
 
-    def _send(self, frame: dict[str, Any]) -> None:
-        self._timed(lambda: self._channel.send(frame, self.budget))
+    def _send(self, frame: dict[str, Any], descriptor: int | None = None) -> None:
+        self._timed(lambda: self._channel.send(frame, self.budget, descriptor))
 
     def _receive(self) -> dict[str, Any]:
         frame = self._timed(lambda: self._channel.receive(self.budget))

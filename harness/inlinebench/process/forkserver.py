@@ -8,6 +8,7 @@ stays readable in all of its forks.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import json
@@ -15,6 +16,7 @@ import os
 import socket
 import sys
 import warnings
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -67,7 +69,17 @@ def prepare_candidates() -> None:
         return
     os.environ[NVML_CHECK] = "1"
     importlib.import_module("inlinebench.candidate.candidate")
+    _end_nvml()
     _settle()
+
+
+def _end_nvml() -> None:
+    """Ends NVML if the check has started it. A fork of a process that uses NVML cannot start it, and there PyTorch's
+    allocator fails an assertion instead of reporting a lack of memory."""
+    with suppress(OSError):  # without a driver there is no library
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        while nvml.nvmlShutdown() == 0:  # once for each start
+            pass
 
 
 def _settle() -> None:
@@ -101,7 +113,7 @@ def _become_candidate(request: dict[str, Any], policy: Policy, descriptors: list
     close_all_but(descriptors)
     os.environ.clear()
     os.environ.update(request["environment"])
-    log = descriptors[2]
+    log = descriptors[1]
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
@@ -114,15 +126,14 @@ def _become_candidate(request: dict[str, Any], policy: Policy, descriptors: list
 def serve_judge(request: dict[str, Any], policy: Policy, descriptors: list[int]) -> None:
     """Serves the judge as a candidate until it closes the channel.
 
-    `descriptors` are the channel's read and write ends, the log, and the shared memory that the request names.
+    `descriptors` are its end of the channel, the log, and on a GPU the flag page.
     """
-    read_fd, write_fd, _, *shared = descriptors
+    channel_fd, _, *page = descriptors
     from inlinebench.candidate.candidate import Candidate
     from inlinebench.candidate.files import Files
 
-    given = dict(zip(request["shared"], shared, strict=True))
-    channel, files = Channel(read_fd, write_fd), Files(Path(request["folder"]))
-    Candidate(channel, policy, files, given.get("page"), given.get("arena")).serve()
+    channel = Channel(socket.socket(fileno=channel_fd), takes_descriptors=True)
+    Candidate(channel, policy, Files(Path(request["folder"])), page[0] if page else None).serve()
 
 
 def run(requests: socket.socket) -> None:

@@ -31,10 +31,12 @@ class Start:
     """Its whole environment."""
     policy: Policy
     """The policy of its sandbox."""
-    descriptors: tuple[int, int, int]
-    """The channel's read end and write end, and the log."""
-    shared: Mapping[str, int]
-    """Descriptors of shared memory, by name: `page`, `arena`."""
+    channel: int
+    """Its end of the channel, a descriptor of a socket."""
+    log: int
+    """The descriptor of the file that it writes its output to."""
+    page: int | None
+    """The descriptor of its flag page, if it has one."""
 
 
 class Launcher:
@@ -73,10 +75,8 @@ class Launcher:
         The candidate enters its sandbox before any code of a solution runs. `under` is the command of a tool that
         starts it; such a candidate imports torch itself, which takes seconds.
         """
-        descriptors = [*start.descriptors, *start.shared.values()]
-        request: dict[str, Any] = {
-            "folder": str(start.folder), "policy": start.policy.to_json(), "shared": list(start.shared),
-        }
+        descriptors = [start.channel, start.log, *([] if start.page is None else [start.page])]
+        request: dict[str, Any] = {"folder": str(start.folder), "policy": start.policy.to_json()}
         if under:
             return self._launch_under(under, request, start.environment, descriptors)
         return self._ask({**request, "environment": dict(start.environment)}, descriptors)
@@ -98,7 +98,7 @@ class Launcher:
         The request contains no environment, because the tool adds variables to it. PyTorch's caching allocator is off,
         so that each tensor is a separate CUDA allocation whose bounds the tool knows.
         """
-        log = descriptors[2]
+        log = descriptors[1]
         own = {NVML_CHECK: "1", "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
         module = "inlinebench.process.candidate_main"
         supervised = [sys.executable, "-m", "inlinebench.sandbox", json.dumps(request["policy"])]

@@ -55,8 +55,6 @@ class Called:
 class Held:
     """A held call is finished."""
 
-    places: Places
-    """Where its results are."""
     non_tensors: tuple[str, ...]
     """The non-tensor outputs, as Python literals."""
     notes: tuple[str, ...]
@@ -67,8 +65,6 @@ class Held:
 class Rehearsed:
     """A held call of the stand-in is finished."""
 
-    places: Places
-    """Where its results are."""
     alone: Sample
     """The time of one call of the stand-in that was not held."""
 
@@ -129,16 +125,16 @@ def read_holding(frame: Mapping[str, Any]) -> Places | None:
 
 def read_held(frame: dict[str, Any]) -> Held:
     """Parses the reply to `hold`. Raises CandidateCheated if it has another form."""
-    _require(frame, "held call", {"op", "nonce", "places", "non_tensors", "notes"})
+    _require(frame, "held call", {"op", "nonce", "non_tensors", "notes"})
     plain, = _plain_outputs([frame["non_tensors"]], 1)
-    return Held(_places(frame["places"]), plain, _notes(frame["notes"]))
+    return Held(plain, _notes(frame["notes"]))
 
 
 def read_rehearsed(frame: dict[str, Any]) -> Rehearsed:
     """Parses the reply to `rehearse`. Raises CandidateCheated if it has another form."""
-    _require(frame, "rehearsed", {"op", "nonce", "places", "alone_ms", "alone_blocked"})
+    _require(frame, "rehearsed", {"op", "nonce", "alone_ms", "alone_blocked"})
     _demand(isinstance(frame["alone_blocked"], bool) and _is_time(frame["alone_ms"]))
-    return Rehearsed(_places(frame["places"]), Sample(float(frame["alone_ms"]), 0.0, frame["alone_blocked"]))
+    return Rehearsed(Sample(float(frame["alone_ms"]), 0.0, frame["alone_blocked"]))
 
 
 def read_looped(frame: dict[str, Any], calls: int) -> Looped:

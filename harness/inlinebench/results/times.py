@@ -152,7 +152,10 @@ class Timing:
     """Median of the paired ratios, reference over solution. If the reference's times from after the solution's process
     count, it is the ratio of the medians, and the interval covers all of these times."""
     wall_ms: Spread | None = None
-    """Wall time of a call in a Python loop that does not wait for the device, in ms, by the candidate's clock."""
+    """Wall time of a call in a Python loop that does not wait for the device, in ms, by the judge's host."""
+    judge_ms: Spread | None = None
+    """Time of a call by the judge's own clock, in ms, with the interval in which it is for certain. It is less precise
+    than `solution_ms`, which it replaces if it is longer for certain. Absent where calls are not held (the CPU)."""
     baselines: tuple[Baseline, ...] = ()
     """The library solution of the problem and the baselines that `--baseline` names, if they have times."""
     inputs: tuple[InputKind, ...] = ()

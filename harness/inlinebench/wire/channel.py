@@ -1,4 +1,4 @@
-"""JSON frames over a pair of file descriptors: four bytes of length, big-endian, then one JSON object in UTF-8.
+"""JSON frames over a socket: four bytes of length, big-endian, then one JSON object in UTF-8.
 
 The judge reads what a hostile process wrote, so frames have a size limit and a deadline, and their content is not
 executed.
@@ -7,12 +7,14 @@ executed.
 from __future__ import annotations
 
 import json
-import os
 import select
+import socket
 import time
+from array import array
 from typing import Any
 
 HEADER_BYTES = 4
+READ_BYTES = 1 << 16
 MAX_FRAME_BYTES = 16 << 20
 """Large enough for the sources of any build request, small enough for memory."""
 
@@ -34,26 +36,36 @@ class DeadlinePassed(Exception):
 
 
 class Channel:
-    """Sends and receives frames. Owns both descriptors."""
+    """Sends and receives frames.
 
-    def __init__(self, read_fd: int, write_fd: int) -> None:
-        self._read_fd, self._write_fd = read_fd, write_fd
+    Args:
+        connection: a stream socket, which the channel owns.
+        takes_descriptors: whether to accept file descriptors from the other side. The kernel closes them otherwise.
+    """
+
+    def __init__(self, connection: socket.socket, *, takes_descriptors: bool = False) -> None:
+        self._socket, self._takes_descriptors = connection, takes_descriptors
         self._buffer = bytearray()
+        self.descriptors: list[int] = []
+        """Descriptors that came with the received frames."""
 
-    def send(self, frame: dict[str, Any], timeout: float | None = None) -> None:
-        """Writes one frame.
+    def send(self, frame: dict[str, Any], timeout: float | None = None, descriptor: int | None = None) -> None:
+        """Writes one frame, and gives a file descriptor along with it.
 
         Raises ChannelClosed if the other side no longer reads, and DeadlinePassed if it does not read the frame within
         `timeout` seconds.
         """
-        data = encode(frame)
+        data = memoryview(encode(frame))
         deadline = None if timeout is None else time.monotonic() + timeout
         while data:
-            _wait(self._write_fd, deadline, write=True)
+            self._wait(deadline, write=True)
             try:
-                data = data[os.write(self._write_fd, data[: select.PIPE_BUF]) :]
+                data = data[self._write(data, descriptor) :]
+            except BlockingIOError:
+                continue
             except OSError as error:
                 raise ChannelClosed(str(error)) from error
+            descriptor = None
 
     def receive(self, timeout: float | None = None) -> dict[str, Any]:
         """Returns the next frame.
@@ -62,9 +74,9 @@ class Channel:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while (frame := decode(self._buffer)) is None:
-            _wait(self._read_fd, deadline, write=False)
+            self._wait(deadline, write=False)
             try:
-                data = os.read(self._read_fd, 1 << 16)
+                data = self._read()
             except OSError as error:
                 raise ChannelClosed(str(error)) from error
             if not data:
@@ -73,10 +85,29 @@ class Channel:
         return frame
 
     def close(self) -> None:
-        """Closes both descriptors. May be called more than once."""
-        for fd in {self._read_fd, self._write_fd} - {-1}:
-            os.close(fd)
-        self._read_fd = self._write_fd = -1
+        """Closes the socket. May be called more than once."""
+        self._socket.close()
+
+    def _write(self, data: memoryview, descriptor: int | None) -> int:
+        # Not `socket.send_fds`, which ignores its flags.
+        given = [] if descriptor is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", [descriptor]))]
+        return self._socket.sendmsg([data], given, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+
+    def _read(self) -> bytes:
+        if not self._takes_descriptors:
+            return self._socket.recv(READ_BYTES)
+        data, descriptors, _, _ = socket.recv_fds(self._socket, READ_BYTES, 1)
+        self.descriptors += descriptors
+        return data
+
+    def _wait(self, deadline: float | None, *, write: bool) -> None:
+        if self._socket.fileno() < 0:
+            raise ChannelClosed("closed")
+        poller = select.poll()
+        poller.register(self._socket, select.POLLOUT if write else select.POLLIN)
+        remaining = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+        if not poller.poll(remaining):
+            raise DeadlinePassed()
 
 
 def encode(frame: dict[str, Any]) -> bytes:
@@ -106,12 +137,3 @@ def decode(buffer: bytearray) -> dict[str, Any] | None:
         raise BadFrame(f"the message is not a JSON object, but of type {type(frame).__name__}")
     return frame
 
-
-def _wait(fd: int, deadline: float | None, *, write: bool) -> None:
-    if fd < 0:
-        raise ChannelClosed("closed")
-    poller = select.poll()
-    poller.register(fd, select.POLLOUT if write else select.POLLIN)
-    remaining = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
-    if not poller.poll(remaining):
-        raise DeadlinePassed()

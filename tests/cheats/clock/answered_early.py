@@ -19,7 +19,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
 EXPECTED = "wrong"
-CAUGHT_BY = "a held call ("
+CAUGHT_BY = "elements differ"
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 1_000_000

@@ -2,7 +2,7 @@
 
 Mechanism: the answer is zeros. The judge's reference or its comparison fails for lack of memory, and a judge that takes
 this for the problem's size says `skipped`, with which a run counts as good. Caught because it is the candidate that
-holds the memory: with its answer in, the judge needs no more than it needed before.
+holds the memory, which the judge finds: that is a failure, or its answer is compared.
 """
 
 import torch
@@ -11,8 +11,8 @@ from torch import nn
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
-EXPECTED = "wrong"
-CAUGHT_BY = "elements differ"
+EXPECTED = "out_of_memory or wrong"
+CAUGHT_BY = "the judge enough memory or elements differ"
 NEEDS_GPU = True
 SHAPE = "full"
 

@@ -14,8 +14,8 @@ from tests.cheats.shared import kernels
 from tests.honest.shared import kernels as honest
 
 PROBLEM = "honest_column_update"
-EXPECTED = "wrong"
-CAUGHT_BY = "a held call ("
+EXPECTED = "wrong or rejected"
+CAUGHT_BY = "a held call ( or its times don't add up"
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 2_000_000

@@ -14,8 +14,8 @@ from tests.cheats.holding import SideStream, holding, in_held_call, report_a_sha
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
-EXPECTED = "rejected"
-CAUGHT_BY = "its times don't add up"
+EXPECTED = "rejected or wrong"
+CAUGHT_BY = "its times don't add up or the solution changed its inputs"
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 2_000_000

@@ -16,8 +16,8 @@ from tests.cheats.holding import SideStream, checked, driver, in_held_call, repo
 from tests.cheats.shared import kernels
 
 PROBLEM = "matmul_diag"
-EXPECTED = "rejected"
-CAUGHT_BY = "its times don't add up"
+EXPECTED = "rejected or timed_out"
+CAUGHT_BY = "its times don't add up or no answer within"
 NEEDS_GPU = True
 SHAPE = "full"
 SLOW_CYCLES = 2_000_000

@@ -13,24 +13,29 @@ from inlinebench.wire.memory_file import sealed_file
 
 
 class CpuArena:
-    """Shared memory of `size` bytes. The judge creates it, and the candidate inherits the descriptor."""
+    """Shared memory of `size` bytes. The judge creates it."""
 
     def __init__(self, size: int) -> None:
-        self.fd = sealed_file("inlinebench-arena", max(size, 1))
-        self.bytes = _map_file(self.fd, max(size, 1))
+        self._file = sealed_file("inlinebench-arena", max(size, 1))
+        self.bytes = _map_file(self._file, max(size, 1))
 
     def export(self) -> dict[str, Any]:
-        """Returns what the candidate needs to open the arena."""
+        """Returns what the candidate needs to open the arena, besides a descriptor."""
         return {"in_host_memory": True, "size": self.bytes.numel()}
 
+    def descriptor(self) -> int:
+        """Returns a new descriptor of the file. The caller closes it."""
+        # Opened again, because candidates with the same open file would share its position and flags.
+        return os.open(f"/proc/self/fd/{self._file}", os.O_RDWR | os.O_CLOEXEC)
+
     def close(self) -> None:
-        os.close(self.fd)
+        os.close(self._file)
 
 
-def open_arena(exported: Mapping[str, Any], fd: int) -> torch.Tensor:
+def open_arena(exported: Mapping[str, Any], descriptor: int) -> torch.Tensor:
     """Maps the judge's arena in the candidate and returns its bytes (uint8, 1-d)."""
-    return _map_file(fd, exported["size"])
+    return _map_file(descriptor, exported["size"])
 
 
-def _map_file(fd: int, size: int) -> torch.Tensor:
-    return torch.frombuffer(mmap.mmap(fd, size), dtype=torch.uint8)
+def _map_file(descriptor: int, size: int) -> torch.Tensor:
+    return torch.frombuffer(mmap.mmap(descriptor, size), dtype=torch.uint8)

@@ -80,10 +80,9 @@ class CpuDevice:
         """Creates the shared memory, of `size` bytes."""
         return CpuArena(size)
 
-    def open_arena(self, exported: Mapping[str, Any], fd: int | None) -> torch.Tensor:
+    def open_arena(self, exported: Mapping[str, Any], descriptor: int) -> torch.Tensor:
         """Maps the arena's file."""
-        assert fd is not None
-        return open_arena(exported, fd)
+        return open_arena(exported, descriptor)
 
     def close_arena(self, opened: torch.Tensor) -> None:
         """Does nothing: the mapping ends with the tensor."""

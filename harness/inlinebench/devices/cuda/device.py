@@ -111,9 +111,9 @@ class CudaDevice:
         """Creates the shared memory, of `size` bytes. Raises torch.OutOfMemoryError."""
         return CudaArena(size, self.torch_device)
 
-    def open_arena(self, exported: Mapping[str, Any], fd: int | None) -> torch.Tensor:
-        """Opens the arena through CUDA IPC. It has no descriptor."""
-        return open_arena(exported, self.torch_device)
+    def open_arena(self, exported: Mapping[str, Any], descriptor: int) -> torch.Tensor:
+        """Maps the judge's arena in the candidate and returns its bytes (uint8, 1-d)."""
+        return open_arena(exported, descriptor, self.torch_device)
 
     def close_arena(self, opened: torch.Tensor) -> None:
         """Closes an arena that `open_arena` opened."""

@@ -8,15 +8,15 @@ from inlinebench.devices.cuda.clock import GpuClock
 from inlinebench.evaluation.attempt import Tools
 from inlinebench.evaluation.comparing import Answer, CompareCall
 from inlinebench.evaluation.draws import Draws
-from inlinebench.evaluation.integrity.held_times import FEWEST, HeldTimes
+from inlinebench.evaluation.integrity.held_times import FEWEST, HeldTimes, StandInTime
 from inlinebench.evaluation.integrity.outside_clock import HeldRequest, OutsideClock
 from inlinebench.evaluation.integrity.stand_ins import StandIns
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import read_held
 
-QUIET = 12
-"""Stand-ins after the candidate has ended."""
+QUIET = 18
+"""The stand-ins before a solution is loaded, and as many after its process has ended."""
 LONGEST_S = 1.0
 """The seconds after which the fewest calls suffice, which include some on each kind of inputs. Calls with a thousand
 outputs take long to copy."""
@@ -50,37 +50,40 @@ class HeldCalls:
         self._times: HeldTimes | None = None
         try:
             self._stand_ins.time(draws.next_set(), on_host=False)  # it allocates its memory before the solution does
+            self._before = self._quiet()
             self._outside = OutsideClock(workload, candidate, clock)
         except BaseException:
             self._stand_ins.close()
             raise
 
     def measure(self, reported_ms: float, states: tuple[str, ...], check: CompareCall) -> set[str]:
-        """Makes calls until it is known whether the reported time is true. Returns notes on conversions of outputs.
+        """Makes calls until the judge knows the time of one. Returns notes on conversions of outputs.
 
         A solution that cannot be held in the device's queue waits for the device, and is held on the host. `states` are
         the names of the states that the candidate gives, and `check` compares what a call wrote. Raises Failed.
         """
         kinds, late, begin = set(map(str, self._workload.source.kinds)), 0, time.monotonic()
         self._times = HeldTimes(reported_ms, kinds)
-        while not self._times.decided and (not self._times.sufficient or time.monotonic() - begin < LONGEST_S):
-            if self._call(self._times, states, check):
+        while not self._times.precise and (not self._times.sufficient or time.monotonic() - begin < LONGEST_S):
+            self._tools.progress(f"held call {len(self._times) + 1}")
+            buffer_set = self._draws.next_set()
+            # Before the inputs are drawn, because it writes to the shared ones.
+            stand_in = self._stand_ins.time(buffer_set, on_host=self._on_host)
+            if stand_in is not None and self._call(buffer_set, stand_in, states, check):
                 continue
             late += 1
             if late > MOST_LATE:
                 raise NoTime(f"the GPU or this machine is too busy: the judge released {late} calls too late to time "
                              "them; try again on an idle one")
-            self._times, self._on_host = HeldTimes(reported_ms, kinds), True
+            if stand_in is not None:  # not the machine, but the solution was late
+                self._times, self._on_host = HeldTimes(reported_ms, kinds), True
         return self._notes
 
     def decide(self) -> HeldTimes | None:
-        """Returns the times, if there are any, with stand-ins from after the candidate has ended.
-
-        Raises NoCandidate.
-        """
+        """Returns the times, if there are any, with quiet stand-ins. The candidate has ended. Raises NoCandidate."""
         if self._times is not None:
-            found = [self._stand_ins.time(self._draws.next_set(), on_host=self._on_host) for _ in range(QUIET)]
-            self._times.quiet = [each for each in found if each is not None]
+            after = self._quiet()
+            self._times.quiet = (after,) if self._on_host else (self._before, after)
         return self._times
 
     @property
@@ -93,15 +96,16 @@ class HeldCalls:
         self._outside.close()
         self._stand_ins.close()
 
-    def _call(self, times: HeldTimes, states: tuple[str, ...], check: CompareCall) -> bool:
+    def _quiet(self) -> list[StandInTime]:
+        found = [self._stand_ins.time(self._draws.next_set(), on_host=self._on_host) for _ in range(QUIET)]
+        return [each for each in found if each is not None]
+
+    def _call(self, buffer_set: int, stand_in: StandInTime, states: tuple[str, ...], check: CompareCall) -> bool:
         """Makes one call after one of the stand-in, compares its outputs, and adds it to the times.
 
         Returns whether it was released in time. Raises Failed.
         """
-        self._tools.progress(f"held call {len(times) + 1}")
-        buffer_set = self._draws.next_set()
-        # Before the inputs are drawn, because it writes to the shared ones.
-        stand_in = self._stand_ins.time(buffer_set, on_host=self._on_host)
+        assert self._times is not None
         call = self._draws.next(buffer_set)
         self._workload.poison([buffer_set])
         self._candidate.resume()
@@ -112,7 +116,6 @@ class HeldCalls:
         if took is None:
             return False
         check(call, Answer(self._outside.received, held.non_tensors), "a held call",
-              thorough=len(times) == self._thorough)
-        if stand_in is not None:
-            times.add(str(call.variant), took, stand_in)
-        return stand_in is not None
+              thorough=len(self._times) == self._thorough)
+        self._times.add(str(call.variant), took, stand_in)
+        return True

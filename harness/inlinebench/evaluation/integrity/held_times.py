@@ -1,4 +1,4 @@
-"""Decides whether a reported time agrees with held calls, which the judge times. Pure functions of times."""
+"""The judge's time of a solution, from held calls, and whether it contradicts the reported time. Computes only."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from inlinebench.results.times import Spread
 from inlinebench.timing.statistics import quartiles
 
-TOLERANCE, SLACK_MS = 0.05, 0.005
-"""How far the judge's time may exceed the reported time, which then stands: the larger of a share and ms."""
+TOLERANCE, SLACK_MS = 0.04, 0.002
+"""By how much the judge's time of a true one may be off in the median: the larger of a share and ms."""
+PRECISION, PRECISE_MS = 0.01, 0.003
+"""How precisely calls measure the judge's time: `CERTAIN` standard errors are at most the larger of a share and ms."""
 FAR_FACTOR, FAR_SLACK_MS = 2.0, 0.1
 """Beyond this factor and so many ms more, no disturbance explains the difference."""
-FEWEST, MOST = 12, 96
-"""The fewest and the most held calls. On an H100 the difference of a solution's and a stand-in's call scatters by about
-10 µs, so the median of 12 is known to 4 µs."""
+FEWEST, MOST = 12, 144
+"""The fewest and the most held calls. On an idle H100 the difference of a solution's and a stand-in's call scatters by
+about 10 µs, so 100 calls measure it as precisely as `PRECISE_MS`."""
 FEWEST_OF_A_KIND = 3
 """The fewest held calls on each kind of inputs."""
-FEWEST_AGAINST = 36
-"""The fewest held calls that can contradict the reported time before all calls are made."""
-PASSING, FAILING = 2.0, 4.0
-"""How many standard errors away from the limit a median must be to agree, and to disagree. A longer time than reported
-takes more evidence, since it is looked for after each call and in each kind of inputs."""
-IN_THE_END = 1.0
-"""The same for the median of all calls when no more are made, and for a kind of inputs that needs no more calls."""
+FEWEST_AGAINST, FEWEST_AGAINST_ON_A_KIND = 64, 6
+"""The fewest held calls, in all and on one kind of inputs, that can replace the reported time. The time of an honest
+solution may scatter by some percent from call to call."""
+DOUBT = 2.0
+"""By how many standard errors a median must be beyond the limit for the judge to make so many calls."""
+CERTAIN, CERTAIN_OF_A_KIND = 3.0, 4.0
+"""How many standard errors a median must be beyond the limit to replace the reported time. A kind of inputs takes more,
+since there are several, with few calls each."""
 LEAST_SPREAD_MS = 0.015
 """The least distance of the quartiles in ms, to compute errors with: few calls can be close to each other by chance."""
 NORMAL_ERROR = math.sqrt(math.pi / 2) / 1.349
@@ -47,8 +51,9 @@ class HeldTimes:
     """The judge's times of a solution, as far as they are known, against the reported one.
 
     The time of a call is by how much its held call takes longer than that of the stand-in right before it, plus the
-    stand-in's own time. Work that a solution leaves running on the GPU slows down the stand-in as well. So a stand-in
-    counts at most with the upper quartile of `quiet` ones, which ran when the solution's process had ended.
+    stand-in's own time. Work that a solution leaves running on the GPU slows down the stand-in as well. So by how much
+    the stand-ins were slower for certain than quiet ones is added, and each counts at most with the slowest of these.
+    Since stand-ins drift, by tens of µs within seconds, those from before and after the solution both count.
 
     The error of a median comes from the scatter of the clock, by how much successive stand-ins differ. The solution's
     own times do not count for it: a solution that takes longer in every third call would decide how much is allowed.
@@ -60,7 +65,9 @@ class HeldTimes:
 
     def __init__(self, reported_ms: float, kinds: Collection[str]) -> None:
         self.reported_ms, self._kinds = reported_ms, kinds
-        self.quiet: Sequence[StandInTime] = ()
+        self.quiet: tuple[Sequence[StandInTime], ...] = ()
+        """Stand-ins from before the solution was loaded, and from after its end. Empty as long as they are not known.
+        """
         self._calls: list[tuple[str, float, StandInTime]] = []
 
     def add(self, kind: str, took_ms: float, stand_in: StandInTime) -> None:
@@ -71,36 +78,34 @@ class HeldTimes:
         return len(self._calls)
 
     @property
-    def limit_ms(self) -> float:
-        """The longest time of the judge's that agrees with the reported one."""
-        return self.reported_ms + max(TOLERANCE * self.reported_ms, SLACK_MS)
-
-    @property
     def sufficient(self) -> bool:
         """Whether there are the fewest calls, and those on each kind of inputs."""
         return len(self) >= FEWEST and all(self._made(kind) >= FEWEST_OF_A_KIND for kind in self._kinds)
 
     @property
-    def decided(self) -> bool:
-        """Whether more calls would change nothing: the times agree or disagree for certain, or there are enough."""
-        if not self.sufficient:
+    def precise(self) -> bool:
+        """Whether more calls would not help: the judge's time is known precisely, or there are enough."""
+        if not self.sufficient or len(self) >= MOST:
+            return self.sufficient
+        if len(self) < FEWEST_AGAINST and self._longer(DOUBT, DOUBT, FEWEST_OF_A_KIND):
             return False
-        if len(self) >= MOST:
-            return True
         ms, error = self.estimate()
-        if ms + PASSING * error <= self.limit_ms:
-            return not self._beyond(IN_THE_END)
-        return len(self) >= FEWEST_AGAINST and ms - FAILING * error > self.limit_ms
+        return CERTAIN * error <= max(PRECISION * ms, PRECISE_MS)
+
+    @property
+    def measured(self) -> Spread:
+        """The judge's time in ms, with an interval of `CERTAIN` standard errors around it."""
+        ms, error = self.estimate()
+        return Spread(ms, max(0.0, ms - CERTAIN * error), ms + CERTAIN * error, len(self))
 
     @property
     def judged_ms(self) -> float | None:
-        """The judge's time if it disagrees with the reported one, which is too short then. None if they agree.
+        """The judge's time if it is longer than the reported one for certain. None if the reported one stands.
 
-        It is that of the slowest kind of inputs, if one alone disagrees for certain.
+        It is that of the slowest kind of inputs, if one alone takes longer for certain.
         """
-        whole, error = self.estimate()
-        slow = self._beyond(FAILING)
-        return max([whole, *slow]) if slow or whole - IN_THE_END * error > self.limit_ms else None
+        longer = self._longer(CERTAIN, CERTAIN_OF_A_KIND, FEWEST_AGAINST_ON_A_KIND)
+        return max(self.estimate()[0], *longer) if longer else None
 
     @property
     def contradicted(self) -> bool:
@@ -110,19 +115,29 @@ class HeldTimes:
 
     def estimate(self, kind: str | None = None) -> tuple[float, float]:
         """Returns the median time of a call in ms and its standard error, on one kind of inputs or on all."""
-        most = quartiles([each.took_ms for each in self.quiet])[2] if self.quiet else math.inf
-        stand_ins = [min(stand_in.took_ms, most) for _, _, stand_in in self._calls]
-        differences = [took - stand_in for (name, took, _), stand_in in zip(self._calls, stand_ins, strict=True)
-                       if kind in (None, name)]
-        low, _, high = quartiles([after - before for before, after in pairwise(stand_ins)])
+        quiet = [[each.took_ms for each in window] for window in self.quiet if window]
+        most = max(map(max, quiet), default=math.inf)
+        stand_ins = [min(each.took_ms, most) for _, _, each in self._calls]
+        usual = max([median(window) + CERTAIN * _error(window, len(window)) for window in quiet], default=math.inf)
+        times = [took - stand_in for (name, took, _), stand_in in zip(self._calls, stand_ins, strict=True)
+                 if kind in (None, name)]
         own = median(stand_in.own_ms for _, _, stand_in in self._calls)
-        error = NORMAL_ERROR * max(LEAST_SPREAD_MS, high - low) / math.sqrt(len(differences))
-        return max(0.0, median(differences) + own), error
+        scatter = [after - before for before, after in pairwise(stand_ins)]
+        return max(0.0, median(times) + max(0.0, median(stand_ins) - usual) + own), _error(scatter, len(times))
 
     def _made(self, kind: str) -> int:
         return sum(name == kind for name, _, _ in self._calls)
 
-    def _beyond(self, errors: float) -> list[float]:
-        """Returns the times of the kinds of inputs that are beyond the limit by so many standard errors."""
-        found = [self.estimate(kind) for kind in self._kinds if self._made(kind) >= FEWEST_OF_A_KIND]
-        return [ms for ms, error in found if ms - errors * error > self.limit_ms]
+    def _longer(self, certain: float, certain_of_a_kind: float, fewest: int) -> list[float]:
+        """Returns the times of all calls and of kinds of inputs with so many calls, if they are beyond the limit by so
+        many standard errors."""
+        limit = max((1 + TOLERANCE) * self.reported_ms, self.reported_ms + SLACK_MS)
+        kinds = [self.estimate(kind) for kind in self._kinds if self._made(kind) >= fewest]
+        found = [(*self.estimate(), certain), *((*kind, certain_of_a_kind) for kind in kinds)]
+        return [ms for ms, error, errors in found if ms - errors * error > limit]
+
+
+def _error(values: Sequence[float], count: int) -> float:
+    """Returns the standard error of the median of so many values that scatter as these ones."""
+    low, _, high = quartiles(values)
+    return NORMAL_ERROR * max(LEAST_SPREAD_MS, high - low) / math.sqrt(count)

@@ -13,6 +13,7 @@ Only then does the judge
 All of it happens on the GPU between two stamps, and what was copied is compared. So the work was done between the
 stamps, whatever the candidate says. No word of it decides whether a call counts: before its release it does not know
 the inputs. Outputs are copied from where the candidate allocated them, so that no copy of its own has to be credited.
+Those of a call that waits on the host are copied to the arena, which counts, as all of its own steps do.
 
 A call of a stand-in of known duration takes the same steps in another process, right before each held call. The
 difference between the two is by how much the solution takes longer than the stand-in (`held_times`).
@@ -23,7 +24,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -41,15 +42,7 @@ LATEST = 0.5
 """The share of `HELD_MS` after which the judge does not release a call, because it could begin by itself meanwhile."""
 
 
-class Answered(Protocol):
-    """A reply to a request that holds a call."""
-
-    @property
-    def places(self) -> Places:
-        """Where the results of the call are."""
-
-
-Reply = TypeVar("Reply", bound=Answered)
+Reply = TypeVar("Reply")
 
 
 @dataclass(frozen=True)
@@ -94,8 +87,6 @@ class OutsideClock:
             request.operation, on_held=call.release, on_host=request.on_host, **request.facts)
         raise_failure(reply, self._workload.device)
         finished = parse(reply)
-        if request.on_host and call.released:
-            call.finish(self.sources(request, finished.places))
         self._importer.tidy()
         return call.took_ms, finished
 
@@ -104,11 +95,15 @@ class OutsideClock:
         self._importer.close()
         self._clock.unmap(self._page)
 
-    def sources(self, request: HeldRequest, places: Places) -> list[tuple[torch.Tensor, int]]:
-        """Returns tensors of `received` with the addresses that they are copied from. Raises CandidateCheated."""
+    def sources(self, request: HeldRequest, places: Places | None) -> list[tuple[torch.Tensor, int]]:
+        """Returns tensors of `received` with the addresses that they are copied from. `places` are None if all are in
+        the arena. Raises CandidateCheated.
+        """
         workload, received = self._workload, self.received
         specs = [*workload.sets[request.number].outputs, *(workload.state_specs[name] for name in request.states)]
         targets = [*received.outputs, *(received.states[name] for name in request.states)]
+        if places is None:
+            places = [None] * len(specs)
         if len(places) != len(specs):
             raise CandidateCheated("malformed message from the solution's process: wrong number of tensor locations")
         try:
@@ -156,28 +151,20 @@ class _HeldCall:
     def __init__(self, clock: OutsideClock, page: FlagPage, request: HeldRequest) -> None:
         self._clock, self._page, self._request = clock, page, request
         self._asked = time.monotonic()
-        self.released = False
         self.took_ms: float | None = None
 
     def release(self, message: Mapping[str, Any]) -> None:
-        """Releases the call, unless it may have begun by itself. If it was queued, waits for its end and copies what it
-        wrote.
+        """Releases the call, unless it may have begun by itself, waits for its end and copies what it wrote.
 
         The flag only says when to look. It may be forged: outputs that are not complete when they are copied are wrong.
         """
         places = read_holding(message)
         on_host = self._request.on_host
-        sources = [] if on_host else self._clock.sources(self._request, () if places is None else places)
+        sources = self._clock.sources(self._request, None if on_host else places or ())
         # A call that waits on the host has just begun to wait. A flag in the candidate's memory says that its blocking
         # kernel ran out, and is not asked: a solution could decline calls by it.
         if not on_host and time.monotonic() - self._asked > LATEST * HELD_MS / 1e3:
             return
         self._clock.begin(self._request)
-        self.released = True
-        if not on_host:
-            self._page.wait_until_done()
-            self.finish(sources)
-
-    def finish(self, sources: Sequence[tuple[torch.Tensor, int]]) -> None:
-        """Copies what the call wrote."""
+        self._page.wait_until_done()
         self.took_ms = self._clock.end(sources)

@@ -8,7 +8,7 @@ addresses, the write-back of dirty L2 lines, the copies of inputs and outputs.
 from __future__ import annotations
 
 from inlinebench.devices.cuda.clock import GpuClock
-from inlinebench.evaluation.candidates import ENDED, Candidates, NoCandidate
+from inlinebench.evaluation.candidates import ENDED, Candidates, NoCandidate, open_arena
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity.held_times import StandInTime
 from inlinebench.evaluation.integrity.outside_clock import HeldRequest, OutsideClock
@@ -22,6 +22,7 @@ class StandIns:
 
     def __init__(self, workload: Workload, candidates: Candidates, clock: GpuClock) -> None:
         self._workload, self._process = workload, candidates.stand_in()
+        open_arena(self._process, workload.arena)
         self._clock = OutsideClock(workload, self._process, clock)
         costs, shown = workload.costs, self._process.shown_ms
         assert costs is not None and shown is not None  # both are measured for every workload with times
@@ -33,7 +34,7 @@ class StandIns:
         Returns None if the call was not released in time. Raises NoCandidate.
         """
         workload = self._workload
-        facts = {"arena": workload.arena.export(), "buffers": workload.sets[number].to_json(),
+        facts = {"buffers": workload.sets[number].to_json(),
                  "states": [spec.to_json() for spec in workload.state_specs.values()]}
         request = HeldRequest("rehearse", number, workload.private(number), tuple(workload.states), on_host, facts)
         try:

@@ -171,6 +171,7 @@ def _timing(timing: Timing, comparable: bool) -> Iterator[Section]:
         "reference ms": timing.reference_ms,
         "solution ms": timing.solution_ms,
         "wall ms": timing.wall_ms,
+        "judge's clock ms": timing.judge_ms,
         "speedup": timing.speedup,
         **{f"{each.name} ms": each.ms for each in timing.baselines},
         **{f"speedup over {each.name}": each.speedup for each in timing.baselines},
