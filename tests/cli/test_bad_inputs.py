@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from inlinebench.results.result import Result, Verdict
 from inlinebench.results.result_json import from_json, to_json
+from inlinebench.wire.processes import descendants
 
 from ..report.samples import result
 from ..running import PYTHONPATH, ROOT
@@ -273,3 +276,67 @@ def test_modules_of_the_user_do_not_replace_those_of_python(here: Path, cache: P
     done = subprocess.run(command, cwd=here, check=False, capture_output=True, text=True, timeout=300,
                           env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_module_that_hides_pytorch_is_named(here: Path) -> None:
+    write(here / "torch.py", "")
+    done = inlinebench(here, "check", "twice/a", "--device", "cpu")
+    assert done.returncode == 3
+    assert last_line(done).endswith(f"{here / 'torch.py'} is imported instead of PyTorch: rename it, or run in another "
+                                    "folder")
+
+
+def test_a_response_from_a_closed_input_is_refused(here: Path) -> None:
+    done = subprocess.run(line("check", "twice", "--response", "-"), cwd=here, check=False, capture_output=True,
+                          text=True, timeout=60, preexec_fn=lambda: os.close(0))
+    assert done.returncode == 2 and "standard input is closed" in last_line(done)
+
+
+def test_two_shapes_of_one_name_are_a_problem_error(here: Path) -> None:
+    write(here / "problems/twice.py", PROBLEM.replace('{"small":', '{"small": {"N": 8}, "small":'))
+    done = inlinebench(here, "list")
+    assert "line 6: SHAPES has two shapes of the name 'small'" in done.stdout
+
+
+def begun(here: Path, cache: Path, solution: str) -> subprocess.Popen[str]:
+    """Starts a check of a solution that runs for a minute, and waits until it runs."""
+    mark = here / "running"
+    write(here / "solutions/twice/a.py", solution.replace("return x * 2", f"open({str(mark)!r}, 'w').close()"
+                                                          "\n        import time; time.sleep(60)"))
+    command = line("check", "twice/b", "twice/a", *FAST, "--trust", "--cache", str(cache))
+    process = subprocess.Popen(command, cwd=here, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               stdin=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while not mark.exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    return process
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "said"), [
+    (signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM"), (signal.SIGHUP, "ended by SIGHUP"),
+])
+def test_a_signal_ends_a_run_with_its_table_and_all_of_its_processes(
+    here: Path, cache: Path, number: signal.Signals, said: str
+) -> None:
+    process = begun(here, cache, SOLUTION)
+    below = descendants(process.pid)
+    assert below
+    begin = time.monotonic()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - begin < 2
+    assert process.returncode == 128 + number and "Traceback" not in err
+    assert err.splitlines()[-1] == f"inlinebench check: {said}; the results written so far are complete"
+    assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
+
+
+@pytest.mark.parametrize("after_s", [0.1, 0.3])
+def test_an_interrupt_while_modules_are_imported_is_one_line(here: Path, after_s: float) -> None:
+    process = subprocess.Popen(line("list"), cwd=here, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(after_s)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0 or (process.returncode == 130 and len(err.splitlines()) == 1)

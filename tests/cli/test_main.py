@@ -111,9 +111,11 @@ def test_compare_fails_if_a_new_row_fails(tmp_path: Path, verdict: Verdict, stat
     assert done.returncode == status and ("1 new, failing" in done.stdout) is bool(status)
 
 
-def test_compare_refuses_two_files_without_results(tmp_path: Path) -> None:
-    empty = write(tmp_path / "empty.jsonl")
-    done = inlinebench("compare", empty, empty)
+@pytest.mark.parametrize("command", [("compare", "empty", "empty"), ("compare", "empty", "some"), ("report", "empty"),
+                                     ("merge", "empty", "-o", "new")])
+def test_a_file_without_results_is_refused(tmp_path: Path, command: tuple[str, ...]) -> None:
+    files = {"empty": write(tmp_path / "empty"), "some": write(tmp_path / "some", result("a/b"))}
+    done = inlinebench(*(files.get(word, word) for word in command))
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "name files written by --out" in done.stderr
 
 
@@ -184,7 +186,8 @@ def test_merging_overwrites_nothing(tmp_path: Path) -> None:
 def test_results_of_other_sources_stand_side_by_side_and_that_is_said(tmp_path: Path) -> None:
     files = [write(tmp_path / key, result("a/b", key=key)) for key in ("1", "2")]
     done = inlinebench("merge", *files, "-o", tmp_path / "all")
-    assert done.returncode == 0 and "a/b full" in done.stderr and len(list(read(tmp_path / "all"))) == 2
+    assert done.returncode == 0 and "a/b full" in done.stderr and "--shard" in done.stderr
+    assert len(list(read(tmp_path / "all"))) == 2
 
 
 @pytest.mark.parametrize(("suffix", "begins"), [(".html", "<!doctype html>"), (".md", ""), (".csv", '"problem",'),

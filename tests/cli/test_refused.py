@@ -20,6 +20,7 @@ from .test_bad_inputs import PROBLEM, SOLUTION, write
 
 ROWS = "".join(to_json(result(f"p{number}/s", speedup=1.5)) + "\n" for number in range(3))
 ROW = json.loads(ROWS.splitlines()[0])
+UNSHARDED = "no result is of a run with --shard, so it is not known whether any are missing\n"
 HUGE = "9" * 5000
 
 
@@ -83,6 +84,8 @@ ARGUMENTS = [
     ("run --executor slurm", "--executor slurm: write one of local, ray"),
     ("run --resume", "--resume needs --out FILE"),
     ("run --all-blocks", "--all-blocks needs --response FILE"),
+    ("run --trust --require-sandbox", "--trust and --require-sandbox exclude each other"),
+    ("run matmul_diag", "/problems, which hides the bundled problems; add --problems /"),
     ("run --strict=1", "ignored explicit argument '1'"),
     ("run twice --response folder.html", "--response folder.html: Is a directory; name a file with a response"),
     ("run --out o --junit ./o", "--out and --junit are the same file"),
@@ -161,7 +164,7 @@ def test_a_file_of_results_may_look_a_little_different(
 ) -> None:
     (here / "odd.jsonl").write_bytes(READABLE[name])
     assert main(["merge", "odd.jsonl", "-o", "new.jsonl"]) == 0
-    assert capsys.readouterr() == ("3 results in new.jsonl\n", "")
+    assert capsys.readouterr() == ("3 results in new.jsonl\n", UNSHARDED)
 
 
 @pytest.mark.parametrize("kept", [20, 60, 200, -3])
@@ -170,7 +173,7 @@ def test_a_half_written_line_is_skipped_with_one_line(
 ) -> None:
     (here / "half.jsonl").write_text(ROWS + ROWS.splitlines()[0][:kept])
     assert main(["merge", "half.jsonl", "-o", "new.jsonl"]) == 0
-    assert capsys.readouterr().err == "half.jsonl, line 4: half-written, skipped\n"
+    assert capsys.readouterr().err == f"half.jsonl, line 4: half-written, skipped\n{UNSHARDED}"
 
 
 @pytest.mark.parametrize("name", ["solutions/twice/a.py", "page.html", "zip"])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,18 @@ def test_levels_and_tags_select_problems(options: Options, expected: list[str]) 
 def test_an_unknown_level_or_tag_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="level 1 and tag attention; there are levels 1, 3 and tags attention, mem"):
         choose(Options(levels=(1,), tags=("attention",)), LEVELS)
+
+
+@pytest.mark.parametrize(("options", "there"), [
+    (Options(levels=(1,)), True), (Options(levels=(2, 1)), True), (Options(levels=(2,)), False),
+    (Options(levels=(1, 2), tags=("x",)), False), (Options(), True),
+])
+def test_a_sample_whose_problem_does_not_exist_counts_for_its_level(options: Options, there: bool) -> None:
+    path = Path("/s/level_1_problem_7_sample_0_kernel.py")
+    lost = Solution("level_1_problem_7", "sample_0", path, alone=True, level=1)
+    problem = replace(BARE, level=2, tags=("x",))
+    known = Catalog({"relu": problem}, (Solution("relu", "naive", Path("/s/relu/naive.py")), lost))
+    chosen = choose(replace(options, levels=options.levels or (1, 2)), known)
+    assert (lost in [solution for _, solution in chosen]) is there
+    rows = plan(chosen, options, "cpu").known
+    assert [(row.verdict, row.level) for row in rows] == [(Verdict.INVALID, 1)] * there

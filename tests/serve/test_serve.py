@@ -137,6 +137,11 @@ def test_a_setting_that_there_is_not_is_an_unexpected_argument(name: str, said: 
         evaluate(PROBLEM, RIGHT.format(body="x"), **{name: 1})
 
 
+def test_a_solution_is_a_path_or_a_text() -> None:
+    with pytest.raises(TypeError, match="solution must be a path or the source text, not NoneType"):
+        evaluate(PROBLEM, None)  # type: ignore[arg-type]
+
+
 @pytest.mark.slow
 def test_constants_replace_those_of_the_problem_and_paths_may_be_text(cache: Path) -> None:
     result = evaluate("axpy", TESTS / "solutions_slow/axpy/stock.py", device="cpu", check=True, min_calls=2,

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,6 +80,8 @@ class Solution:
     """Why the file is not a solution, if that is known without an evaluation."""
     alone: bool = False
     """Whether the files next to it do not belong to it. This is so for KernelBench's samples, which share a folder."""
+    level: int | None = None
+    """The level of a sample of KernelBench's, whose problem may not exist."""
 
     def __str__(self) -> str:
         return f"{self.problem}/{self.name}"
@@ -135,7 +138,7 @@ def _samples(folder: Path, problems: Collection[Problem]) -> list[Solution]:
         match = _SAMPLE.fullmatch(path.name)
         if match and int(match[1]) in levels:
             problem = names.get((int(match[1]), int(match[2])), f"level_{match[1]}_problem_{match[2]}")
-            found.append(replace(_solution(problem, f"sample_{match[3]}", path), alone=True))
+            found.append(replace(_solution(problem, f"sample_{match[3]}", path), alone=True, level=int(match[1])))
     return found
 
 
@@ -195,6 +198,8 @@ def _shapes(declared: ast.expr | None) -> tuple[str, ...]:
     keys = declared.keys if isinstance(declared, ast.Dict) else [None]
     names = [key.value if isinstance(key, ast.Constant) else None for key in keys]
     if all(isinstance(name, str) for name in names):
+        if doubles := [str(name) for name, count in Counter(names).items() if count > 1]:
+            raise ValueError(f"line {declared.lineno}: SHAPES has two shapes of the name {doubles[0]!r}")
         return tuple(map(str, names))
     raise ValueError(f"line {declared.lineno}: SHAPES must be a dictionary of the constants of each shape by its name, "
                      'such as SHAPES = {"small": {"N": 16}}')

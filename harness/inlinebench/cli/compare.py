@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inlinebench.cli.exits import show
-from inlinebench.cli.files import check_apart, read, write
+from inlinebench.cli.files import check_apart, read, read_all, write
 from inlinebench.cli.parsing.parser import Parser
-from inlinebench.errors import UsageError
 from inlinebench.report import changes
 from inlinebench.report.comparison import WORSE, Change, compare
 from inlinebench.results.library import LIBRARY
@@ -38,9 +37,8 @@ def main(arguments: Sequence[str]) -> int:
     given = parser().parse_args(arguments)
     if given.markdown:
         check_apart(given.markdown, given.before, given.after)
-    found = compare(read(given.before), read(given.after), any_gpu=given.any_gpu, any_version=given.any_version)
-    if not found:
-        raise UsageError(f"neither {given.before} nor {given.after} has results; name files written by --out")
+    before = read_all([given.before])  # nothing gets worse than an empty baseline, so it is an error
+    found = compare(before, read(given.after), any_gpu=given.any_gpu, any_version=given.any_version)
     if given.markdown:
         write(given.markdown, changes.markdown(found, everything=given.all))
     show(changes.text(found, everything=given.all))

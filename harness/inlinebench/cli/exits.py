@@ -4,32 +4,50 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TextIO
 
 from inlinebench.errors import CannotWrite, NoDevice, NoSandbox, UsageError
 from inlinebench.foreign import message
 
-OK, NOT_PASSED, UNUSABLE, NO_DEVICE, INTERRUPTED = 0, 1, 2, 3, 130
+OK, NOT_PASSED, UNUSABLE, NO_DEVICE = 0, 1, 2, 3
+SIGNALLED = 128
+"""Added to the number of the signal that ended a command, as shells do."""
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a command as Ctrl-C does: a CI system or a cluster sends the first, a closed terminal the second."""
+
+
+class Terminated(KeyboardInterrupt):
+    """A signal asks the command to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def ended(prog: str, command: Callable[[], int]) -> int:
     """Runs a command and returns its exit status.
 
-    0: everything passed; 1: something did not; 2: unusable arguments or files; 3: no device or no sandbox; 130:
-    interrupted. An error is one line on stderr, after the name of the program.
+    0: everything passed; 1: something did not; 2: unusable arguments or files; 3: no device or no sandbox; 130, 143 and
+    129: interrupted, terminated and hung up. An error is one line on stderr, after the name of the program.
     """
     _prepare_streams()
     try:
-        return command()
+        with _ending_signals():
+            return command()
     except (UsageError, CannotWrite) as error:
         return _complain(prog, str(error), UNUSABLE)
     except (NoDevice, NoSandbox) as error:
         return _complain(prog, str(error), NO_DEVICE)
-    except KeyboardInterrupt:
-        return _complain(prog, "interrupted; the results written so far are complete", INTERRUPTED)
+    except KeyboardInterrupt as error:
+        number = error.number if isinstance(error, Terminated) else signal.SIGINT
+        what = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+        return _complain(prog, f"{what}; the results written so far are complete", SIGNALLED + number)
     except BrokenPipeError:  # the reader is gone, so nobody waits for the rest
         for stream in (sys.stdout, sys.stderr):
             _discard(stream)
@@ -38,6 +56,27 @@ def ended(prog: str, command: Callable[[], int]) -> int:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         return _complain(prog, f"{error.filename or 'an output'}: {error.strerror}; free some space there", UNUSABLE)
+
+
+@contextmanager
+def _ending_signals() -> Iterator[None]:
+    """Raises Terminated for signals that end a command, unless they are ignored (`nohup`) or another thread runs it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _: object) -> None:
+        raise Terminated(number)
+
+    before = {number: signal.getsignal(number) for number in ENDING}
+    handled = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    for number in handled:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, before[number])
 
 
 def show(text: str) -> None:

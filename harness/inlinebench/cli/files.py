@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from inlinebench.cli.exits import say
@@ -32,9 +32,12 @@ def read(path: Path) -> list[Result]:
     return found
 
 
-def read_all(paths: Iterable[Path]) -> list[Result]:
-    """The results of several files, one after the other. Raises UsageError."""
-    return [result for path in paths for result in read(path)]
+def read_all(paths: Sequence[Path]) -> list[Result]:
+    """The results of several files, one after the other. Raises UsageError, also if none of them has any."""
+    found = [result for path in paths for result in read(path)]
+    if not found:
+        raise UsageError(f"no results in {', '.join(map(str, paths))}; name files written by --out")
+    return found
 
 
 def check_apart(out: Path, *read: Path) -> None:

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 
-from inlinebench.cli.arguments import EVALUATING
 from inlinebench.cli.exits import UNUSABLE, ended, say
-from inlinebench.cli.run import run
 from inlinebench.version import __version__
 
 COMMANDS = {
@@ -25,7 +23,8 @@ COMMANDS = {
     "schema": "print the JSON schema of results",
     "cache": "show, prune or clear built libraries",
 }
-"""A command is one of `EVALUATING`, or a module of this package with a function `main`, which takes its arguments."""
+"""A command is one of `inlinebench.cli.arguments.EVALUATING`, or a module of this package with a function `main`, which
+takes its arguments."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,6 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(name: str) -> Callable[[Sequence[str]], int]:
+    # Imported here, where Ctrl-C is no traceback.
+    from inlinebench.cli.arguments import EVALUATING
+    from inlinebench.cli.run import run
+
     if name in EVALUATING:
         return lambda arguments: run(arguments, EVALUATING[name], f"inlinebench {name}")
     command: Callable[[Sequence[str]], int] = import_module(f"inlinebench.cli.{name}").main

@@ -22,7 +22,10 @@ def main(arguments: Sequence[str]) -> int:
     given = parser().parse_args(arguments)
     if given.out.exists():
         raise UsageError(f"{given.out} already exists: name another file, or remove it")
-    merged = merge(read_all(given.files))
+    found = read_all(given.files)
+    if not any(result.shard for result in found):
+        say("no result is of a run with --shard, so it is not known whether any are missing")
+    merged = merge(found)
     write(given.out, "".join(to_json(result) + "\n" for result in merged))
     show(f"{len(merged)} results in {given.out}")
     if doubles := several(merged):

@@ -64,6 +64,8 @@ def _file(folder: Path, name: str, block: Block) -> Solution:
 
 
 def _read(path: Path) -> str:
+    if str(path) == STANDARD_INPUT and sys.stdin is None:  # closed by the shell (`<&-`)
+        raise UsageError("--response -: standard input is closed; pipe a response in, or name a file")
     try:
         with sys.stdin.buffer if str(path) == STANDARD_INPUT else path.open("rb") as file:
             data = file.read(LONGEST_BYTES + 1)

@@ -13,7 +13,7 @@ from inlinebench.cli import arguments as command_line
 from inlinebench.cli.arguments import RUN, Command
 from inlinebench.cli.exits import ended, say, show
 from inlinebench.cli.responses import with_responses
-from inlinebench.errors import CannotWrite, NoDevice
+from inlinebench.errors import CannotWrite, NoDevice, UsageError
 from inlinebench.options import rules
 from inlinebench.results.library import LIBRARY
 
@@ -39,8 +39,18 @@ def _run(arguments: Sequence[str], command: Command, prog: str) -> int:
     if wanted.list_only:
         return show_list(known, wanted)
     _say_folders(wanted)
+    _check_hidden(wanted, known)
     with with_responses(wanted) as wanted:
         return build(wanted, known) if wanted.build_only else start(wanted, known)
+
+
+def _check_hidden(wanted: options.Options, known: catalog.Catalog) -> None:
+    """Raises UsageError for a bundled problem that is not in the folder of problems, such as `./problems`."""
+    bundled = options.HOME / "problems"
+    for name in (name.partition("/")[0] for name in wanted.names):
+        if name not in known.problems and (bundled / f"{name}.py").is_file():
+            raise UsageError(f"no problem {name!r} in {wanted.problems}, which hides the bundled problems; add "
+                             f"--problems {bundled}")
 
 
 def show_list(known: catalog.Catalog, wanted: options.Options) -> int:

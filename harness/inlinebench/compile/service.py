@@ -68,6 +68,10 @@ class BuildSettings:
     """The files and folders that the run writes, which no build depends on."""
 
 
+CLOSED = "the run has ended"
+"""The reason of a build that is asked for, or waits, when the run ends."""
+
+
 class BuildService:
     """Builds libraries for a run. Thread-safe.
 
@@ -85,6 +89,8 @@ class BuildService:
 
     def build(self, request: BuildRequest) -> BuildOutcome:
         """Builds a request, or finds its library in the cache, and returns the outcome. Failures do not raise."""
+        if self._closed:
+            return BuildOutcome(None, CLOSED)
         if self._settings.full_headers:
             return self._build(request, slim=False)
         if self._is_cached(request, slim=False) and not self._is_cached(request, slim=True):
@@ -193,6 +199,8 @@ class BuildService:
         if found := self._cache.find(planned.key):
             return BuildOutcome(found, cached=True)
         with self._slots:
+            if self._closed:
+                return BuildOutcome(None, CLOSED)
             if again is not None and self._precompiled.ask():
                 planned = again()  # the same except for the location of the headers
             begin = time.monotonic()

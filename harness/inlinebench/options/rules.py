@@ -92,6 +92,8 @@ def _check_ray(options: Options) -> None:
 
 
 def _check_builds(options: Options) -> None:
+    if options.trust and options.require_sandbox:
+        raise UsageError("--trust and --require-sandbox exclude each other: --trust runs solutions without a sandbox")
     if options.architectures and (options.device == "cpu" or "cpu" in options.devices):
         raise UsageError("--arch is for GPUs: leave out --arch or the CPU")
     if not options.build_only:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inlinebench.errors import JudgeDied, NoDevice
@@ -41,7 +42,7 @@ class DeviceWorker:
             hello = self._judge.hello(self._settings)
         except JudgeDied as error:
             last = self._judge.log().rpartition("\n")[2] or "it printed nothing"
-            raise NoDevice(f"the judge could not start: {last}; check the installation of PyTorch") from error
+            raise NoDevice(f"the judge could not start: {last}; {_why_no_torch()}") from error
         self.device, self.environment = self._label or hello.device, hello.environment
         return replace(hello, device=self.device)
 
@@ -116,3 +117,11 @@ class DeviceWorker:
         self._judge.hello(self._settings)
         self._judge.use(self._service)
         return log
+
+
+def _why_no_torch() -> str:
+    """Says what to do if the judge cannot import PyTorch."""
+    hiding = [path for path in (Path("torch.py"), Path("torch", "__init__.py")) if path.exists()]
+    if hiding:
+        return f"{hiding[0].absolute()} is imported instead of PyTorch: rename it, or run in another folder"
+    return "check the installation of PyTorch"

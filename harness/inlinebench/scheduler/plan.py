@@ -45,8 +45,7 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
     given = _given(options)
     chosen = _against_one(options, known, given) if given else selection.select(known, options.names)
     if options.levels or options.tags:
-        chosen = tuple(choice for choice in chosen if choice[0] is not None
-                       and selection.is_kind(choice[0], options.levels, options.tags))
+        chosen = tuple(choice for choice in chosen if _is_kind(*choice, options))
         if not chosen:
             raise UsageError(f"nothing to evaluate: {selection.no_such_kind(known, options.levels, options.tags)}")
     if not chosen:
@@ -54,6 +53,12 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
                          f"folder, or '*/{REFERENCE}' to evaluate the references")
     check_replacements([problem for problem, _ in chosen if problem is not None], options)
     return chosen
+
+
+def _is_kind(problem: Problem | None, solution: Solution, options: Options) -> bool:
+    if problem is None:
+        return solution.level in options.levels and not options.tags
+    return selection.is_kind(problem, options.levels, options.tags)
 
 
 def check_replacements(problems: Sequence[Problem], options: Options) -> None:
@@ -248,8 +253,9 @@ def _check_shapes(problem: Problem, options: Options) -> None:
 
 
 def _without_problem(solution: Solution, device: str) -> Result:
-    reason = f"{solution.path}: there is no problem {solution.problem!r}; name its folder after its problem"
-    return _row(solution, device, Verdict.INVALID, reason)
+    hint = "add it to the folder of problems" if solution.alone else "name its folder after its problem"
+    reason = f"{solution.path}: there is no problem {solution.problem!r}; {hint}"
+    return replace(_row(solution, device, Verdict.INVALID, reason), level=solution.level)
 
 
 def _row(solution: Solution, device: str, verdict: Verdict, reason: str, shape: str = FULL) -> Result:
