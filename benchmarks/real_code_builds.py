@@ -28,6 +28,7 @@ from inlinebench.compile.log import errors as errors_in
 from inlinebench.compile.log import last_words
 from inlinebench.compile.service import BuildService
 from inlinebench.report.terminal.progress import Progress
+from inlinebench.results.result import Verdict
 from inlinebench.scheduler import build_only
 from inlinebench.scheduler.build_only import BuildOnly
 from inlinebench.scheduler.plan import choose
@@ -116,7 +117,7 @@ def of_harness(built: BuildReport) -> Build:
 
 
 def _end(built: BuildReport) -> End:
-    if any(outcome.timed_out for outcome in built.builds):
+    if any(outcome.verdict is Verdict.TIMED_OUT for outcome in built.builds):
         return End.HUNG
     if any(outcome.library is None for outcome in built.builds):
         return End.FAILED

@@ -22,7 +22,7 @@ MAY_USE = {
     "device_kinds": "",
     "version": "",
     "foreign": "",
-    "builds": "",
+    "builds": "results",
     "problem.shapes": "",
     "wire": "",
     "response": "",
@@ -34,7 +34,7 @@ MAY_USE = {
     "compare": "device_kinds results",
     "report": "builds catalog device_kinds errors foreign options results",
     "messages": "builds options results sandbox timing",
-    "compile": "builds errors sandbox wire",
+    "compile": "builds errors results sandbox wire",
     "devices": "builds compile device_kinds errors options results sandbox timing wire",
     "candidate": "devices sandbox timing wire",
     "process": "builds candidate devices errors sandbox timing wire",
@@ -50,6 +50,7 @@ MAY_USE = {
     "serve": "catalog device_kinds errors foreign messages options results scheduler version wire",
     "api": "catalog errors options results serve",
     "cli": "audit catalog compile errors foreign options ray report response results scheduler version wire",
+    "__main__": "cli",
     "": "api results version",
 }
 """The subpackages of `inlinebench` that each subpackage may import. Top-level modules count as well, and "" is the

@@ -26,6 +26,7 @@ _RUNTIME_NAMES = ("fibre", "memory", "worker", "arrays", "faults", "grid", "asyn
 RUNTIME_SOURCES: tuple[Path, ...] = tuple(_RUNTIME / f"{name}.cpp" for name in _RUNTIME_NAMES)
 """The sources of `runtime_library`. They do not use torch's headers."""
 
+_DIGEST_BYTES = 32
 _ALLOCATOR_SOURCE = _RUNTIME / "torch_allocator.cpp"
 
 SOURCE_FLAGS = (
@@ -182,7 +183,7 @@ def _build(
     for path in sorted([*sources, *_RUNTIME.glob("*.h"), *INCLUDE_DIR.glob("cuda_on_cpu/*")]):
         digest.update(path.read_bytes())
     library = cache / f"lib{name}_{digest.hexdigest()[:16]}.so"
-    if library.exists():
+    if _is_intact(library):
         return library
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
@@ -193,8 +194,25 @@ def _build(
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(_run, commands))
         _run([compiler, "-shared", *objects, *link, "-o", str(made), f"-Wl,-soname,{library.name}"])
+        _seal(made)
         os.replace(made, library)
     return library
+
+
+def _seal(library: Path) -> None:
+    """Appends the digest of a library to it, which loaders ignore."""
+    digest = hashlib.sha256(library.read_bytes()).digest()
+    with library.open("ab") as file:
+        file.write(digest)
+
+
+def _is_intact(library: Path) -> bool:
+    """Whether a library exists and ends with the digest of the rest. A disk or a person may have damaged it."""
+    try:
+        data = library.read_bytes()
+    except FileNotFoundError:
+        return False
+    return hashlib.sha256(data[:-_DIGEST_BYTES]).digest() == data[-_DIGEST_BYTES:]
 
 
 def _run(command: Sequence[str]) -> None:

@@ -19,6 +19,7 @@ from real_code_rows import Build, End, Maker, Pair, Record, bars, report
 
 from inlinebench.builds.report import BuildReport, State
 from inlinebench.builds.request import BuildOutcome
+from inlinebench.results.result import Verdict
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
@@ -145,7 +146,7 @@ def test_solutions_for_stock_are_spread_evenly(
 
 
 @pytest.mark.parametrize("outcomes, state, reason, end", [
-    ([BuildOutcome(None, "took longer", timed_out=True)], State.FAILED, "took longer", End.HUNG),
+    ([BuildOutcome(None, "took longer", verdict=Verdict.TIMED_OUT)], State.FAILED, "took longer", End.HUNG),
     ([BuildOutcome(Path("a.so")), BuildOutcome(None, "wrong")], State.BUILT, "the solution handles that", End.FAILED),
     ([BuildOutcome(Path("a.so"))], State.FAILED, "ImportError: a.so: undefined symbol: f", End.FAILED),
     ([BuildOutcome(Path("a.so"))], State.LATER, "needs a GPU", End.BUILT),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from inlinebench.compile import toolchain
 from inlinebench.compile.service import LOG_BYTES, BuildService, BuildSettings, _is_library
 from inlinebench.devices.cpu.target import CpuTarget
 from inlinebench.devices.cuda.target import GpuTarget
+from inlinebench.results.result import Verdict
 from inlinebench.sandbox.policy import REQUIRED, Sandbox
 from inlinebench.sandbox.self_test import available
 
@@ -166,7 +168,7 @@ def test_a_build_that_exceeds_its_time_is_killed_with_its_compilers(tmp_path: Pa
         patch.setattr(toolchain, "version_of", lambda compiler: "slow")
         begin = time.monotonic()
         outcome = service.build(request())
-    assert outcome.timed_out and "--build-timeout" in outcome.reason
+    assert outcome.verdict is Verdict.TIMED_OUT and "--build-timeout" in outcome.reason
     assert time.monotonic() - begin < 10
     assert_gone(tmp_path / "pids")
     assert [entry for entry in os.listdir(tmp_path / "cache") if entry.startswith("building")] == []
@@ -197,6 +199,60 @@ def test_a_missing_compiler_is_a_reason_with_an_instruction(
     monkeypatch.delenv("CXX", raising=False)
     outcome = service_in(tmp_path).build(request())
     assert outcome.library is None and outcome.reason.startswith("no C++ compiler: install g++")
+    assert outcome.verdict is Verdict.INTERNAL_ERROR
+
+
+def failing_compiler(folder: Path, line: str, times: int) -> Path:
+    """Makes a compiler that fails so many times with a line on stderr."""
+    path, count = folder / "failing-c++", folder / "count"
+    path.write_text(f"#!/bin/sh\necho >> {count}\n[ $(wc -l < {count}) -gt {times} ] && exec c++ \"$@\"\n"
+                    f"echo '{line}' >&2\nexit 1\n")
+    path.chmod(0o755)
+    return path
+
+
+FAULTS = {
+    "killed": ("c++: fatal error: Killed signal terminated program cc1plus", "(cc1plus) was killed"),
+    "nvcc": ("nvcc error   : \'\\\'\'ptxas\'\\\'\' died due to signal 9 (Kill signal)", "(ptxas) was killed"),
+    "full": ("/tmp/ccX.s: fatal error: error writing to main.o: No space left on device", "no space is left on the"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(("times", "library"), [(1, True), (9, False)])
+def test_a_fault_of_the_machine_is_tried_again_and_no_fault_of_the_solution(
+    tmp_path: Path, fault: str, times: int, library: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, said = FAULTS[fault]
+    compiler = failing_compiler(tmp_path, line, times)
+    monkeypatch.setattr(toolchain, "cxx", lambda: str(compiler))
+    monkeypatch.setattr(toolchain, "version_of", lambda compiler: "failing")
+    service = service_in(tmp_path / "cache")
+    outcome = service.build(request())
+    assert (outcome.library is not None) is library
+    if not library:
+        assert outcome.verdict is Verdict.INTERNAL_ERROR and said in outcome.reason
+        (tmp_path / "count").write_text("\n" * 20)
+        assert service.build(request()).library is not None, "it does not stick"
+    service.close()
+
+
+def test_an_error_of_the_source_that_names_a_fault_is_its_own(service: BuildService) -> None:
+    outcome = service.build(request(source="#error Killed signal terminated program cc1plus"))
+    assert outcome.verdict is Verdict.BUILD_FAILED
+
+
+def test_a_cache_that_cannot_be_written_is_no_fault_of_the_solution(
+    service: BuildService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        outcome = service.build(request())
+    assert outcome.verdict is Verdict.INTERNAL_ERROR and "No space left on device" in outcome.reason
+    assert service.build(request()).library is not None
 
 
 def test_a_compiler_that_does_not_run_is_a_reason(
@@ -219,14 +275,14 @@ def test_a_request_that_cannot_be_written_to_files_is_a_reason(service: BuildSer
 def test_cuda_that_cannot_run_on_the_cpu_is_unsupported_with_its_line(service: BuildService) -> None:
     source = '__global__ void f() {\n  asm volatile("wgmma.fence.sync.aligned;");\n}\n'
     outcome = service.build(BuildRequest("small", (), (source,)))
-    assert outcome.library is None and outcome.unsupported
+    assert outcome.library is None and outcome.verdict is Verdict.SKIPPED
     assert outcome.at == (source, 2) and "inline PTX" in outcome.reason
 
 
 @pytest.mark.slow
 def test_a_malformed_launch_is_a_build_failure_and_not_unsupported(service: BuildService) -> None:
     outcome = service.build(BuildRequest("small", (), ("void f() {\n  k<<<1, 2;\n}\n",)))
-    assert outcome.library is None and not outcome.unsupported
+    assert outcome.library is None and outcome.verdict is Verdict.BUILD_FAILED
     assert "lacks `>>>`" in outcome.reason and outcome.at is not None and outcome.at[1] == 2
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cuda_on_cpu import host_flags, host_link_flags, runtime_library
-from cuda_on_cpu.toolchain import RUNTIME_SOURCES
+from cuda_on_cpu.toolchain import RUNTIME_SOURCES, _build
 
 from .device import KERNELS, Library, build_for_cpu
 
@@ -33,6 +35,21 @@ def test_flags_for_gcc_are_taken_from_nvccs(cuda: list[str], host: list[str]) ->
 def test_cudas_libraries_are_not_linked() -> None:
     cuda = ["-lcublas", "-lcublasLt", "-lcudart", "-lcudart_static", "-lcuda", "-lcudnn", "-lcurand", "-lnvrtc"]
     assert host_link_flags(["-L/x", *cuda, "-lcurl", "-lm", "-Wl,-z,now"]) == ["-L/x", "-lcurl", "-lm", "-Wl,-z,now"]
+
+
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-1], lambda data: data[:9] + b"?" + data[10:],
+                                    lambda data: data + b"?"], ids=["emptied", "cut", "changed", "longer"])
+def test_a_damaged_library_is_built_again(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    source = tmp_path / "answer.cpp"
+    source.write_text('extern "C" int answer() { return 42; }')
+
+    def build() -> Path:
+        return _build(tmp_path / "cache", "answer", [source], ["-fPIC"], [], compiler="g++")
+
+    data = build().read_bytes()
+    build().write_bytes(damage(data))
+    assert build().read_bytes() == data
+    assert ctypes.CDLL(str(build())).answer() == 42
 
 
 def test_the_runtime_is_built_once(build_folder: Path) -> None:

@@ -37,10 +37,10 @@ def test_a_failure_keeps_no_tensors_of_the_step_that_failed() -> None:
 
 
 FAILS = BuildOutcome(None, "cuda_sources:3:1: error: no\n    3 | no")
-UNSUPPORTED = BuildOutcome(None, "inline PTX `cp.async` (line 3): cannot run on the CPU", unsupported=True)
+UNSUPPORTED = BuildOutcome(None, "inline PTX `cp.async` (line 3): cannot run on the CPU", verdict=Verdict.SKIPPED)
 
 
-TOO_LONG = BuildOutcome(None, "the build took longer than 600 s", timed_out=True)
+TOO_LONG = BuildOutcome(None, "the build took longer than 600 s", verdict=Verdict.TIMED_OUT)
 
 
 def preferred(verdict: Verdict, reason: str, *builds: BuildOutcome) -> tuple[Verdict, str]:

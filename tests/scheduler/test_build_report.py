@@ -9,13 +9,14 @@ import pytest
 from inlinebench.builds.report import BuildReport, State
 from inlinebench.builds.request import BuildOutcome
 from inlinebench.report.terminal.builds import exit_status, table
+from inlinebench.results.result import Verdict
 from inlinebench.scheduler.build_report import LATER, NOTHING, summed_up
 from inlinebench.scheduler.prebuild import Prebuilt
 
 LIBRARY = BuildOutcome(Path("/cache/a.so"), seconds=2.0, headers="slim")
 CACHED = BuildOutcome(Path("/cache/b.so"), cached=True, headers="full, because with slim ones: x")
 BROKEN = BuildOutcome(None, "cpp_sources:3: error: no such thing", log="...")
-UNSUPPORTED = BuildOutcome(None, "inline PTX cannot run here", unsupported=True)
+UNSUPPORTED = BuildOutcome(None, "inline PTX cannot run here", verdict=Verdict.SKIPPED)
 
 
 def traced(code: str, file: str = "/home/cuda/solutions/a.py") -> str:

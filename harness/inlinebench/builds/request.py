@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from inlinebench.results.result import Verdict
+
 
 class BadRequest(ValueError):
     """A build request is malformed."""
@@ -111,10 +113,9 @@ class BuildOutcome:
     """Whether the library was in the cache."""
     headers: str = "full"
     """The PyTorch headers that were used: `slim`, or `full` and the reason."""
-    timed_out: bool = False
-    """Whether the build exceeded its time limit."""
-    unsupported: bool = False
-    """Whether the source cannot run on this device at all. The evaluation is then skipped, not failed."""
+    verdict: Verdict = Verdict.BUILD_FAILED
+    """The verdict on a solution that needs the library, if the build failed. It is `timed_out` above the time limit,
+    `skipped` for a source that cannot run on this device at all, and `internal_error` if the machine is at fault."""
     at: tuple[str, int] | None = None
     """The source text, and the line in it (from 1), that the reason is about."""
 

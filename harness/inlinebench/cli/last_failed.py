@@ -62,4 +62,9 @@ def _file(options: Options) -> Path:
 
 
 def _read(file: Path) -> set[str]:
-    return set(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else set()
+    """Returns the names in a file. One that was damaged counts as empty."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return set()
+    return {name for name in found if isinstance(name, str)} if isinstance(found, list) else set()

@@ -27,12 +27,14 @@ from inlinebench.builds.request import (
 )
 from inlinebench.compile import toolchain
 from inlinebench.compile.cache import Cache
+from inlinebench.compile.machine_faults import machine_fault
 from inlinebench.compile.precompiled import PRECOMPILED_DIR
 from inlinebench.compile.precompiled.builder import PrecompiledHeaders
 from inlinebench.compile.reasons import reason
 from inlinebench.compile.recipe import Recipe
 from inlinebench.compile.slim.fallback import needs_full_headers
 from inlinebench.compile.target import CannotTranslate, Target
+from inlinebench.results.result import Verdict
 from inlinebench.sandbox.given import digest
 from inlinebench.sandbox.policy import Sandbox, clean_environment
 from inlinebench.sandbox.watchdog import Breach, Limits, Watchdog, available_bytes
@@ -96,7 +98,8 @@ class BuildService:
         if self._is_cached(request, slim=False) and not self._is_cached(request, slim=True):
             return replace(self._build(request, slim=False), headers="full, as in an earlier run")
         outcome = self._build(request, slim=True)
-        if outcome.library is not None or outcome.timed_out or not needs_full_headers(outcome.log, request.texts):
+        failed = outcome.library is None and outcome.verdict is Verdict.BUILD_FAILED
+        if not failed or not needs_full_headers(outcome.log, request.texts):
             return replace(outcome, headers="slim")
         full = self._build(request, slim=False)
         lacking = outcome.reason.partition("\n")[0]
@@ -137,9 +140,10 @@ class BuildService:
         try:
             return self._outcome(lambda: self._recipe(request, slim), precompiled=slim and request.uses_cuda)
         except CannotTranslate as error:
-            return BuildOutcome(None, str(error), unsupported=not error.malformed, at=(error.source, error.line))
+            verdict = Verdict.BUILD_FAILED if error.malformed else Verdict.SKIPPED
+            return BuildOutcome(None, str(error), verdict=verdict, at=(error.source, error.line))
         except NoRuntimeLibraries as error:
-            return BuildOutcome(None, str(error))
+            return BuildOutcome(None, str(error), verdict=Verdict.INTERNAL_ERROR)
 
     def runtime_libraries(self) -> RuntimeLibraries:
         """Returns the runtime libraries for the device, and builds them if necessary. They stay in the cache until
@@ -173,8 +177,10 @@ class BuildService:
         """Returns the outcome of a recipe, which is made again after headers are precompiled if `precompiled`."""
         try:
             planned = make()
-        except (toolchain.MissingTool, BadRequest) as error:
+        except BadRequest as error:
             return BuildOutcome(None, str(error))
+        except toolchain.MissingTool as error:
+            return BuildOutcome(None, str(error), verdict=Verdict.INTERNAL_ERROR)
         while True:
             with self._lock:
                 future = self._started.get(planned.key)
@@ -192,6 +198,9 @@ class BuildService:
         except BaseException as error:
             future.set_exception(error)
             raise
+        if outcome.library is None and outcome.verdict is Verdict.INTERNAL_ERROR:
+            with self._lock:  # the next request tries again
+                del self._started[planned.key]
         future.set_result(outcome)
         return outcome
 
@@ -204,11 +213,18 @@ class BuildService:
             if again is not None and self._precompiled.ask():
                 planned = again()  # the same except for the location of the headers
             begin = time.monotonic()
-            try:
-                outcome = self._run(planned)
-            except (OSError, UnicodeEncodeError) as error:
-                outcome = BuildOutcome(None, f"could not write or start the build: {error}")
+            outcome = self._try(planned)
+            if outcome.library is None and outcome.verdict is Verdict.INTERNAL_ERROR:
+                outcome = self._try(planned)  # other builds may have needed the memory or the disk
             return replace(outcome, seconds=time.monotonic() - begin)
+
+    def _try(self, planned: Recipe) -> BuildOutcome:
+        try:
+            return self._run(planned)
+        except UnicodeEncodeError as error:
+            return BuildOutcome(None, f"the source cannot be written as UTF-8: {error}")
+        except OSError as error:
+            return BuildOutcome(None, f"could not write or start the build: {error}", verdict=Verdict.INTERNAL_ERROR)
 
     def _run(self, planned: Recipe) -> BuildOutcome:
         with self._cache.workshop() as folder:
@@ -222,7 +238,9 @@ class BuildService:
             if status is None:
                 limit = f"{self._settings.timeout:g} s"
                 return BuildOutcome(None, f"the build took longer than {limit}; raise the limit with --build-timeout",
-                                    log, timed_out=True)
+                                    log, verdict=Verdict.TIMED_OUT)
+            if status and (fault := machine_fault(log)):
+                return BuildOutcome(None, fault, log, verdict=Verdict.INTERNAL_ERROR)
             if status:
                 return BuildOutcome(None, reason(log, planned), log)
             if not _is_library(folder / planned.library):

@@ -151,19 +151,19 @@ def _prefer_build_failure(failure: Failed, candidate: CandidateProcess, solution
     """Replaces a failure that follows a failed build by the compiler's error, which explains it better.
 
     A solution may catch the exception of a failed build and leave the work to PyTorch. Then it was not its own kernel
-    that was judged. That says nothing if the source cannot run on the CPU, or if its build took too long.
+    that was judged. That says nothing if the source cannot run on the CPU, if its build took too long, or if the
+    machine is at fault.
     """
     broken = [outcome for outcome in candidate.builds if outcome.library is None]
     if broken and failure.reason == NONE_OF_ITS_OWN:
         reason = _with_line_in_file(broken[0], solution)
-        if broken[0].unsupported or broken[0].timed_out:
-            return Failed(Verdict.SKIPPED if broken[0].unsupported else Verdict.TIMED_OUT, reason)
+        if broken[0].verdict is not Verdict.BUILD_FAILED:
+            return Failed(broken[0].verdict, reason)
         cause = reason.partition("\n")[0]
         return Failed(failure.verdict, f"{failure.reason}; one of its builds failed: {cause}")
     if not broken or failure.verdict not in (Verdict.INVALID, Verdict.CRASHED):
         return failure
-    verdict = Verdict.TIMED_OUT if broken[0].timed_out else Verdict.BUILD_FAILED
-    return Failed(Verdict.SKIPPED if broken[0].unsupported else verdict, _with_line_in_file(broken[0], solution))
+    return Failed(broken[0].verdict, _with_line_in_file(broken[0], solution))
 
 
 def _cpu_runtime_message(candidate: CandidateProcess) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from inlinebench.builds.report import BuildReport, State
+from inlinebench.results.result import Verdict
 from inlinebench.scheduler.prebuild import Prebuilt
 
 LATER = "its constructor needs a GPU; it is built when it is evaluated"
@@ -32,7 +33,7 @@ def _state(part: Prebuilt, for_gpu: bool) -> tuple[State, str]:
         # The solution handled the failed build, and may do so in its evaluation too.
         return State.BUILT, f"a library was not built, but the solution handles that: {broken.reason}" if broken else ""
     if broken:
-        return State.SKIPPED if broken.unsupported else State.FAILED, broken.reason
+        return State.SKIPPED if broken.verdict is Verdict.SKIPPED else State.FAILED, broken.reason
     if for_gpu and _needs_gpu(part):
         return State.LATER, LATER
     return State.FAILED, part.failure
