@@ -22,7 +22,7 @@ INCLUDE_DIR = _HERE / "include"
 _RUNTIME = _HERE / "runtime"
 _RUNTIME_NAMES = ("fibre", "memory", "worker", "arrays", "faults", "grid", "async_copies", "tensor_cores",
                   "cooperative", "interleaving", "shadow", "clocks", "races", "copy_races", "streams", "stream_races",
-                  "race_hooks", "race_report")
+                  "race_hooks", "race_report", "xorwow")
 RUNTIME_SOURCES: tuple[Path, ...] = tuple(_RUNTIME / f"{name}.cpp" for name in _RUNTIME_NAMES)
 """The sources of `runtime_library`. They do not use torch's headers."""
 

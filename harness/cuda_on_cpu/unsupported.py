@@ -43,7 +43,15 @@ _WORDS = [
     (r"cusparse[A-Z]\w*|getCurrentCUDASparseHandle", "cuSPARSE"),
     (r"cusolver\w*", "cuSOLVER"),
     (r"cufft[A-Z]\w*", "cuFFT"),
-    (r"curand\w*|CUDAGeneratorImpl|PhiloxCudaState|getDefaultCUDAGenerator", "cuRAND"),
+    # Not every word that begins with curand, because solutions have names such as curand_states.
+    (r"curandState(Test|MRG32k3a|Mtgp32|Sobol|ScrambledSobol)\w*|curandMakeMTGP32\w*|curand_(mtgp32|MRG)\w*|"
+     r"curandDirectionVector\w*|curandGet(Direction|Scramble)\w*", "this generator of cuRAND"),
+    (r"curand_(poisson|_?discrete|box_muller|binary_search|M2)\w*|curand(Distribution|Discrete|Histogram|Method)\w*",
+     "this distribution of cuRAND"),
+    (r"curand(Create|Destroy|GetVersion|GetProperty|SetStream|SetPseudo|SetQuasi|SetGenerator)\w*|"
+     r"curand(Status|RngType|Ordering|Generator)(_\w+)?|curandGenerate|"
+     r"curandGenerate(Seeds|LongLong|Uniform|Normal|LogNormal|Poisson|Binomial)\w*", "cuRAND's interface for the host"),
+    (r"CUDAGeneratorImpl|PhiloxCudaState|getDefaultCUDAGenerator", "PyTorch's generator for CUDA"),
     (r"nvtx[A-Z]\w*", "NVTX"),
     (r"nvrtc[A-Z]\w*", "NVRTC"),
     (r"nccl[A-Z]\w*", "NCCL"),

@@ -14,7 +14,7 @@ import pytest
 from cuda_on_cpu import Runtime, runtime_library
 from inlinebench.compile.recipe import NVCC_FLAGS
 
-from . import cub_cases, ptx_cases, ptx_warp_cases  # noqa: F401  they register their cases
+from . import cub_cases, curand_cases, ptx_cases, ptx_warp_cases  # noqa: F401  they register their cases
 from .cases import CASES, Case
 from .device import KERNELS, Library, build_for_cpu, build_for_gpu, looking_for_races
 
@@ -68,6 +68,8 @@ def test_kernels_compile_with_torchs_flags(file: str, tmp_path: Path) -> None:
 def test_a_kernel_gives_the_expected_result_on_a_gpu(case: Case, build_folder: Path) -> None:
     if not _has_gpu():
         pytest.skip("no NVIDIA GPU, or no nvcc")
+    if case.file == "curand" and not _has_curand(build_folder):
+        pytest.skip("the CUDA toolkit comes without cuRAND's headers")
     _check(case, _gpu(case.file, build_folder))
 
 
@@ -76,6 +78,13 @@ def _has_gpu() -> bool:
     if not (shutil.which("nvcc") and shutil.which("nvidia-smi")):
         return False
     return subprocess.run(["nvidia-smi", "-L"], capture_output=True, check=False).returncode == 0
+
+
+@cache
+def _has_curand(folder: Path) -> bool:
+    source = folder / "curand.cu"
+    source.write_text("#include <curand_kernel.h>\n")
+    return subprocess.run(["nvcc", "-E", str(source)], capture_output=True, check=False).returncode == 0
 
 
 def test_every_launcher_has_a_case() -> None:

@@ -313,6 +313,12 @@ def test_devices_are_rewritten(source: str, expected: str) -> None:
         ("cuda::std::array<int, 3> p;", "cuda::std", 1),
         ("__cluster_dims__(2) __global__ void k();", "__cluster_dims__", 1),
         ("thrust::sort(a, b);", "thrust", 1),
+        ("__global__ void k(curandStateSobol32_t* states) {}", "curandStateSobol32_t", 1),
+        ("curandStateMRG32k3a s;", "curandStateMRG32k3a", 1),
+        ("curandStateMtgp32_t s;", "curandStateMtgp32_t", 1),
+        ("\nint n = curand_poisson(&state, 3.0);", "curand_poisson", 2),
+        ("curandGenerator_t g;", "curandGenerator_t", 1),
+        ("curandGenerateUniform(g, x, n);", "curandGenerateUniform", 1),
         ("cudaGraphLaunch(g, s);", "cudaGraphLaunch", 1),
         ("k<<<1, 2;", "<<<", 1),
     ],
@@ -342,6 +348,7 @@ def test_unsupported_constructs_are_refused_with_their_line(source: str, constru
         "int cub = 1, texture = 2; f(cub, texture); x.cub();",
         "#include <cublas_v2.h>\ncublasHandle_t h; cublasCreate(&h); cublasSgemmStridedBatched(h); cublasSetStream(h);",
         "auto h = at::cuda::getCurrentCUDABlasHandle(); CUBLAS_CHECK(cublasGemmEx(h, CUDA_R_16F, CUBLAS_COMPUTE_32F));",
+        "#include <curand_kernel.h>\ncurandState* curandStates; curand_setup(curandStates); curand_normal4(philox);",
         "__global__ void k(int* lock) { while (atomicCAS(lock, 0, 1) != 0); }",
         "__global__ void k(int* x, int n) { while (n > 0) { n -= x[n]; } while (x[--n]) ; }",
         "__global__ void k() { auto g = cg::this_grid(); auto b = cg::this_thread_block(); b.sync(); g.sync(); }",
@@ -355,7 +362,7 @@ def test_similar_supported_sources_are_accepted(source: str) -> None:
 
 @pytest.mark.parametrize("header", [
     "cub/device/device_select.cuh", "thrust/device_vector.h", "cutlass/cutlass.h", "cute/tensor.hpp", "cudnn.h",
-    "curand_kernel.h", "cublasLt.h", "cusparse.h", "cufft.h", "nccl.h", "cuda_fp8.h",
+    "curand.h", "curand_uniform.h", "cublasLt.h", "cusparse.h", "cufft.h", "nccl.h", "cuda_fp8.h",
     "nvtx3/nvToolsExt.h", "ATen/cuda/CUDABlas.h",
 ])
 @pytest.mark.parametrize("cuda", [True, False])
@@ -363,8 +370,9 @@ def test_a_librarys_header_is_dropped_if_nothing_of_it_is_used(header: str, cuda
     assert translate(f"#include <{header}>\nint x;", cuda=cuda) == "\nint x;"
 
 
-def test_a_header_with_a_stand_in_is_included() -> None:
-    assert translate("#include <cublas_v2.h>\n") == "#include <cublas_v2.h>\n"
+@pytest.mark.parametrize("header", ["cublas_v2.h", "curand_kernel.h"])
+def test_a_header_with_a_stand_in_is_included(header: str) -> None:
+    assert translate(f"#include <{header}>\n") == f"#include <{header}>\n"
 
 
 def test_cpp_sources_may_contain_assembly() -> None:

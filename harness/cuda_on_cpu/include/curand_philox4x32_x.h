@@ -1,0 +1,3 @@
+#pragma once
+
+#include "cuda_on_cpu/curand_generators.h"
