@@ -116,6 +116,10 @@ def fits_precompiled(flags: Sequence[str]) -> bool:
     return all(word in _HARMLESS for word in words if word.startswith("-f"))
 
 
+FEWER_ERRORS = "-fmax-errors=50"
+"""A flag of the C++ compiler, because describing 10,000 errors takes minutes. nvcc stops after 100 by itself."""
+
+
 def common_flags(request: BuildRequest, folders: Sequence[str]) -> list[str]:
     """Returns the macros of torch's own builds and the include paths: the request's, `folders`, and Python's."""
     own = [f"-I{folder}" for folder in request.extra_include_paths]

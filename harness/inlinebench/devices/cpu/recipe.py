@@ -25,6 +25,7 @@ from inlinebench.compile.ninja_syntax import (
 )
 from inlinebench.compile.precompiled import BINDING, KERNEL, PRECOMPILED_DIR
 from inlinebench.compile.recipe import (
+    FEWER_ERRORS,
     NVCC_FLAGS,
     Recipe,
     common_flags,
@@ -74,7 +75,7 @@ def precompiled_recipe() -> Recipe:
     """Returns the recipe for the precompiled headers, with the flags of `cpu_recipe`. `library` is the last of its
     files. Raises MissingTool."""
     common = [CXX, *folder_flags([Expanded("$cuda_on_cpu"), SLIM, *TORCH_INCLUDES]), "-fPIC",
-              toolchain.torch().cxx_standard]
+              FEWER_ERRORS, toolchain.torch().cxx_standard]
     own = {BINDING: _BINDING_FLAGS, KERNEL: _kernel_flags([])}
     steps = Steps()
     for number, (name, flags) in enumerate(own.items()):
@@ -111,7 +112,7 @@ def _steps(
     *, slim: bool,
 ) -> Steps:
     precompiled = slim and request.uses_cuda and not request.no_implicit_headers
-    common = [CXX, *common_flags(request, folders), "-fPIC", toolchain.torch().cxx_standard]
+    common = [CXX, *common_flags(request, folders), "-fPIC", FEWER_ERRORS, toolchain.torch().cxx_standard]
     given = {"main.cpp": request.extra_cflags, "cuda.cpp": request.extra_cuda_cflags}
     headers = {"main.cpp": BINDING, "cuda.cpp": KERNEL}
     first = {name: [*PRECOMPILED_INCLUDE, headers[name]] for name, flags in given.items()

@@ -28,6 +28,7 @@ from inlinebench.compile.ninja_syntax import (
 )
 from inlinebench.compile.precompiled import BINDING, HOST_COMPILER, PRECOMPILED_DIR
 from inlinebench.compile.recipe import (
+    FEWER_ERRORS,
     FLAG_VARIABLES,
     NVCC_FLAGS,
     Recipe,
@@ -109,7 +110,7 @@ def _steps(request: BuildRequest, library: str, architectures: Sequence[str], sl
     common = common_flags(request, folders)
     precompiled = slim and request.uses_cuda and not request.no_implicit_headers
     first = [*PRECOMPILED_INCLUDE, BINDING] if precompiled and fits_precompiled(request.extra_cflags) else []
-    compile_cxx = command([CXX, *common, *first, "-fPIC", toolchain.torch().cxx_standard,
+    compile_cxx = command([CXX, *common, *first, "-fPIC", FEWER_ERRORS, toolchain.torch().cxx_standard,
                            *split(request.extra_cflags), "-c", IN, "-o", OUT])
     steps, objects = Steps(), ["main.o"]
     steps.add("cxx", compile_cxx, "main.o", "main.cpp")
