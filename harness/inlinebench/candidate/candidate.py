@@ -55,9 +55,7 @@ class Candidate:
         page_fd: the descriptor of the flags of the blocking kernel. None on the CPU.
     """
 
-    def __init__(
-        self, channel: Channel, policy: Policy, files: Files, page_fd: int | None
-    ) -> None:
+    def __init__(self, channel: Channel, policy: Policy, files: Files, page_fd: int | None) -> None:
         self._channel, self._page_fd = channel, page_fd
         self._policy, self._files, self._provenance = policy, files, Provenance(files)
         self._path = Path()

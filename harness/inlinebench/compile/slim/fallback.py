@@ -15,6 +15,8 @@ from inlinebench.compile.slim import SLIM_DIR
 
 _Q = "[\"'\u2018\u2019]"
 """A quotation mark of nvcc, of GCC in a C locale, or of GCC in a UTF-8 locale."""
+_ERROR = re.compile(r"\berror\b")
+"""The word in a message, but not in a command, which may have -fmax-errors."""
 _LOOKUP = re.compile("declared|undefined|member|not name a|not a template|no operator|no match|no instance|ambiguous|"
                      "no suitable constructor")
 """Errors about a name, an overload or a conversion that was not found."""
@@ -36,7 +38,7 @@ def needs_full_headers(log: str, sources: Sequence[str]) -> bool:
     """
     source, lines = "\n".join(sources), log.splitlines()
     return any(_may_lack_headers(line, " ".join(lines[number : number + 1 + _DETAILS]), source)
-               for number, line in enumerate(lines) if "error" in line)
+               for number, line in enumerate(lines) if _ERROR.search(line))
 
 
 def _may_lack_headers(line: str, details: str, source: str) -> bool:
