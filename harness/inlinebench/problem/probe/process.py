@@ -28,6 +28,9 @@ class ProbeProcess:
         self._launcher = launcher
         self._setup: list[object] = []
         self._request: tuple[ProblemAt, bool, int | None] | None = None
+        self._trying: Trial | None = None
+        self._is_fresh = True
+        """Whether the current process has not probed a problem yet."""
         self._start()
 
     @property
@@ -81,20 +84,24 @@ class ProbeProcess:
         from inlinebench.problem.probe.records import CannotRun, ProbeDone
 
         excluded: set[Trial] = set()
-        died_before_trials = False
+        fresh, repeated = self._is_fresh, False
         while True:
+            hangs = False
             try:
                 found = self._await(limit, show)
             except StepTimedOut as error:
-                self._restart()
-                return CannotRun(f"{problem.path}: {error}", beyond_limits=True)
+                if self._trying is None:
+                    self._restart()
+                    return CannotRun(f"{problem.path}: {error}", beyond_limits=True)
+                found, hangs = self._trying, True
             if isinstance(found, ProbeDone):
+                self._is_fresh = False
                 if not found.healthy:
                     self._restart()
                 return found.outcome
             self._restart()
-            if found is None and not died_before_trials:
-                died_before_trials = True  # the previous problem may be the cause, so it gets a second chance
+            if not hangs and not repeated and (found is None or not fresh):
+                repeated = True  # the previous problem may be the cause, so it gets a second chance
             elif found is None or found in excluded:
                 return CannotRun(f"{problem.path}: the reference crashes or hangs on its own inputs")
             else:
@@ -121,26 +128,22 @@ class ProbeProcess:
             self._connection.send(request)
 
     def _await(self, limit: float, show: Callable[[str], None]) -> ProbeDone | Trial | None:
-        """Returns the outcome, or the trial that crashed or hung (None: the process died before the trials).
+        """Returns the outcome, or the trial that crashed (None: the process died before the trials).
 
-        Raises StepTimedOut if the problem's code exceeds the limit before the trials.
+        Raises StepTimedOut if the problem's code exceeds the limit, in a trial if `_trying` is one.
         """
         from inlinebench.problem.probe.records import ProbeDone, Trying
 
-        last: Trial | None = None
+        self._trying = None
         while True:
             try:
                 message = self._receiver.receive(limit, show, LONGEST_S)
             except (EOFError, OSError):
-                return last
-            except StepTimedOut:
-                if last is None:
-                    raise
-                return last
+                return self._trying
             if not isinstance(message, Trying):
                 assert isinstance(message, ProbeDone)
                 return message
-            last = message.trial
+            self._trying = message.trial
 
     def _start(self) -> None:
         ours, theirs = make_pipe()
@@ -151,6 +154,7 @@ class ProbeProcess:
 
     def _restart(self) -> None:
         self.close()
+        self._is_fresh = True
         self._start()
         for facts in self._setup:
             self._connection.send(facts)
