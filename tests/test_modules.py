@@ -34,7 +34,7 @@ TESTED_IN = {
     "judge.problem_cache": "test_pipeline.py",
     "problem.probe.admission": "problem/test_probe.py",
     "problem.shapes.cost": "problem/shapes/test_derive.py", "problem.shapes.literals": "problem/shapes/test_derive.py",
-    "process.candidate_main": "process/test_sanitizer.py", "process.forkserver": "process/test_launcher.py",
+    "process.candidate_main": "process/test_sanitizer.py",
     "process.packing": "process/test_replies.py",
     "profiling.one_call": "profiling/test_ncu.py",
     "ray.executor": "ray/test_ray.py", "ray.worker": "ray/test_ray.py",

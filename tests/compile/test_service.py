@@ -192,6 +192,19 @@ def test_closing_kills_running_builds(tmp_path: Path) -> None:
     assert_gone(tmp_path / "pids")
 
 
+def test_a_closed_service_builds_nothing_and_blames_nobody(tmp_path: Path) -> None:
+    service = service_in(tmp_path)
+    service.close()
+    assert service.build(request()).verdict is Verdict.INTERNAL_ERROR
+    assert [name for name in os.listdir(tmp_path) if name.startswith("building")] == []
+
+
+def test_the_compiler_stops_after_some_errors(service: BuildService) -> None:
+    source = "\n".join(f"int f{number}() {{ return unknown_{number}; }}" for number in range(500))
+    log = service.build(request(source=source)).log
+    assert 10 < log.count("error: ") < 100
+
+
 def test_a_missing_compiler_is_a_reason_with_an_instruction(
     tmp_path: Path, fresh_tools: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

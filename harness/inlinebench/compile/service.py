@@ -70,8 +70,8 @@ class BuildSettings:
     """The files and folders that the run writes, which no build depends on."""
 
 
-CLOSED = "the run has ended"
-"""The reason of a build that is asked for, or waits, when the run ends."""
+CLOSED = BuildOutcome(None, "the run has ended", verdict=Verdict.INTERNAL_ERROR)
+"""The outcome of a build that is asked for, or waits, when the run ends."""
 
 
 class BuildService:
@@ -92,7 +92,7 @@ class BuildService:
     def build(self, request: BuildRequest) -> BuildOutcome:
         """Builds a request, or finds its library in the cache, and returns the outcome. Failures do not raise."""
         if self._closed:
-            return BuildOutcome(None, CLOSED)
+            return CLOSED
         if self._settings.full_headers:
             return self._build(request, slim=False)
         if self._is_cached(request, slim=False) and not self._is_cached(request, slim=True):
@@ -209,7 +209,7 @@ class BuildService:
             return BuildOutcome(found, cached=True)
         with self._slots:
             if self._closed:
-                return BuildOutcome(None, CLOSED)
+                return CLOSED
             if again is not None and self._precompiled.ask():
                 planned = again()  # the same except for the location of the headers
             begin = time.monotonic()

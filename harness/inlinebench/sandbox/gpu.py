@@ -1,7 +1,7 @@
 """The GPU under test, as a candidate sees it: the only one of the machine.
 
-The device files of the others stay accessible, since NVML does not start if it cannot open one of them, and PyTorch's
-allocator needs NVML when memory runs out.
+The device files of the others stay accessible. NVML did not start when they were closed, but it did not start in
+candidates at all then, for another reason.
 """
 
 from __future__ import annotations
