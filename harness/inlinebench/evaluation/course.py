@@ -133,8 +133,8 @@ class Course:
         times = None if self._held is None else self._held.decide()
         if times is None or self._held is None:
             return ""
-        self._timings.measured, self._timings.outside_ms = times.measured, times.judged_ms
         judged = times.judged_ms
+        self._timings.measured, self._timings.outside_ms = times.measured, judged
         if judged is None or not times.contradicted or self._held.on_host:
             return ""
         return self._timings.in_doubt(f"its times don't add up: a call takes {judged:.4g} ms by the judge's clock, but "

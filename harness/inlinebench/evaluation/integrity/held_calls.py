@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
 from inlinebench.devices.cuda.clock import GpuClock
 from inlinebench.evaluation.attempt import Tools
@@ -15,9 +16,9 @@ from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import read_held
 
-QUIET = 18
+QUIET = 8
 """The stand-ins before a solution is loaded, and as many after its process has ended."""
-LONGEST_S = 1.0
+LONGEST_S = 5.0
 """The seconds after which the fewest calls suffice, which include some on each kind of inputs. Calls with a thousand
 outputs take long to copy."""
 MOST_LATE = 8
@@ -57,19 +58,19 @@ class HeldCalls:
             raise
 
     def measure(self, reported_ms: float, states: tuple[str, ...], check: CompareCall) -> set[str]:
-        """Makes calls until the judge knows the time of one. Returns notes on conversions of outputs.
+        """Makes calls until the judge knows whether the reported time stands. Returns notes on conversions of outputs.
 
         A solution that cannot be held in the device's queue waits for the device, and is held on the host. `states` are
         the names of the states that the candidate gives, and `check` compares what a call wrote. Raises Failed.
         """
         kinds, late, begin = set(map(str, self._workload.source.kinds)), 0, time.monotonic()
         self._times = HeldTimes(reported_ms, kinds)
-        while not self._times.precise and (not self._times.sufficient or time.monotonic() - begin < LONGEST_S):
+        while (wanted := self._times.wanted) and (not self._times.sufficient or time.monotonic() - begin < LONGEST_S):
             self._tools.progress(f"held call {len(self._times) + 1}")
             buffer_set = self._draws.next_set()
             # Before the inputs are drawn, because it writes to the shared ones.
             stand_in = self._stand_ins.time(buffer_set, on_host=self._on_host)
-            if stand_in is not None and self._call(buffer_set, stand_in, states, check):
+            if stand_in is not None and self._call(buffer_set, wanted, stand_in, states, check):
                 continue
             late += 1
             if late > MOST_LATE:
@@ -83,7 +84,7 @@ class HeldCalls:
         """Returns the times, if there are any, with quiet stand-ins. The candidate has ended. Raises NoCandidate."""
         if self._times is not None:
             after = self._quiet()
-            self._times.quiet = (after,) if self._on_host else (self._before, after)
+            self._times.quiet = after if self._on_host else [*self._before, *after]
         return self._times
 
     @property
@@ -100,13 +101,17 @@ class HeldCalls:
         found = [self._stand_ins.time(self._draws.next_set(), on_host=self._on_host) for _ in range(QUIET)]
         return [each for each in found if each is not None]
 
-    def _call(self, buffer_set: int, stand_in: StandInTime, states: tuple[str, ...], check: CompareCall) -> bool:
-        """Makes one call after one of the stand-in, compares its outputs, and adds it to the times.
+    def _call(
+        self, buffer_set: int, wanted: Collection[str], stand_in: StandInTime, states: tuple[str, ...],
+        check: CompareCall,
+    ) -> bool:
+        """Makes one call on a wanted kind of inputs after one of the stand-in, compares its outputs, and adds it to the
+        times.
 
         Returns whether it was released in time. Raises Failed.
         """
         assert self._times is not None
-        call = self._draws.next(buffer_set)
+        call = self._draws.next(buffer_set, next(kind for kind in self._draws.variants if str(kind) in wanted))
         self._workload.poison([buffer_set])
         self._candidate.resume()
         took, held = self._outside.time(

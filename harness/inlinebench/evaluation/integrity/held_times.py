@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import median
+from statistics import fmean, median
 
 from inlinebench.results.times import Spread
-from inlinebench.timing.statistics import quartiles
+from inlinebench.timing.statistics import quantile
 
-TOLERANCE, SLACK_MS = 0.04, 0.002
-"""By how much the judge's time of a true one may be off in the median: the larger of a share and ms."""
-PRECISION, PRECISE_MS = 0.01, 0.003
-"""How precisely calls measure the judge's time: `CERTAIN` standard errors are at most the larger of a share and ms."""
+TOLERANCE, SLACK_MS = 0.04, 0.01
+"""By how much the judge's time may be longer than the reported one: the larger of a share and ms."""
 FAR_FACTOR, FAR_SLACK_MS = 2.0, 0.1
 """Beyond this factor and so many ms more, no disturbance explains the difference."""
-FEWEST, MOST = 12, 144
-"""The fewest and the most held calls. On an idle H100 the difference of a solution's and a stand-in's call scatters by
-about 10 µs, so 100 calls measure it as precisely as `PRECISE_MS`."""
-FEWEST_OF_A_KIND = 3
+FEWEST, MOST = 12, 64
+"""The fewest and the most held calls."""
+FEWEST_OF_A_KIND = 2
 """The fewest held calls on each kind of inputs."""
-FEWEST_AGAINST, FEWEST_AGAINST_ON_A_KIND = 64, 6
-"""The fewest held calls, in all and on one kind of inputs, that can replace the reported time. The time of an honest
-solution may scatter by some percent from call to call."""
-DOUBT = 2.0
-"""By how many standard errors a median must be beyond the limit for the judge to make so many calls."""
-CERTAIN, CERTAIN_OF_A_KIND = 3.0, 4.0
-"""How many standard errors a median must be beyond the limit to replace the reported time. A kind of inputs takes more,
-since there are several, with few calls each."""
-LEAST_SPREAD_MS = 0.015
-"""The least distance of the quartiles in ms, to compute errors with: few calls can be close to each other by chance."""
-NORMAL_ERROR = math.sqrt(math.pi / 2) / 1.349
-"""The standard error of the median of normal values, as a share of the distance of their quartiles divided by the root
-of their number."""
+FASTEST = 0.25
+"""The share of all calls that counts. Of the few calls on one kind of inputs, only the fastest counts."""
+QUIET_SHARE = 0.9
+"""A stand-in takes at most as long as this share of the quiet ones."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +36,14 @@ class StandInTime:
 class HeldTimes:
     """The judge's times of a solution, as far as they are known, against the reported one.
 
-    The time of a call is by how much its held call takes longer than that of the stand-in right before it, plus the
-    stand-in's own time. Work that a solution leaves running on the GPU slows down the stand-in as well. So by how much
-    the stand-ins were slower for certain than quiet ones is added, and each counts at most with the slowest of these.
-    Since stand-ins drift, by tens of µs within seconds, those from before and after the solution both count.
+    The judge's time is by how much held calls take longer than those of a stand-in, which alternate with them, plus the
+    stand-in's own time. Other work on the machine and changes between processes make some calls longer, by tens of µs,
+    and none shorter than its work. So only the fastest calls of both count. A solution cannot make a call shorter than
+    its work either. So the judge makes further calls as long as the reported time is too short for them: more calls
+    clear an honest solution, and help no other.
 
-    The error of a median comes from the scatter of the clock, by how much successive stand-ins differ. The solution's
-    own times do not count for it: a solution that takes longer in every third call would decide how much is allowed.
+    Work that a solution leaves running on the GPU slows down the stand-in. So a stand-in counts at most as long as
+    quiet ones take.
 
     Args:
         reported_ms: the time that the solution's process reported, that of its slowest kind of inputs.
@@ -64,48 +51,49 @@ class HeldTimes:
     """
 
     def __init__(self, reported_ms: float, kinds: Collection[str]) -> None:
-        self.reported_ms, self._kinds = reported_ms, kinds
-        self.quiet: tuple[Sequence[StandInTime], ...] = ()
+        self.reported_ms = reported_ms
+        self.quiet: Sequence[StandInTime] = ()
         """Stand-ins from before the solution was loaded, and from after its end. Empty as long as they are not known.
         """
-        self._calls: list[tuple[str, float, StandInTime]] = []
+        self._took: dict[str, list[float]] = {kind: [] for kind in kinds}
+        self._stand_ins: list[StandInTime] = []
 
     def add(self, kind: str, took_ms: float, stand_in: StandInTime) -> None:
         """Adds a held call on a kind of inputs, and the stand-in before it."""
-        self._calls.append((kind, took_ms, stand_in))
+        self._took[kind].append(took_ms)
+        self._stand_ins.append(stand_in)
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return len(self._stand_ins)
 
     @property
     def sufficient(self) -> bool:
         """Whether there are the fewest calls, and those on each kind of inputs."""
-        return len(self) >= FEWEST and all(self._made(kind) >= FEWEST_OF_A_KIND for kind in self._kinds)
+        return len(self) >= FEWEST and min(map(len, self._took.values())) >= FEWEST_OF_A_KIND
 
     @property
-    def precise(self) -> bool:
-        """Whether more calls would not help: the judge's time is known precisely, or there are enough."""
-        if not self.sufficient or len(self) >= MOST:
-            return self.sufficient
-        if len(self) < FEWEST_AGAINST and self._longer(DOUBT, DOUBT, FEWEST_OF_A_KIND):
-            return False
-        ms, error = self.estimate()
-        return CERTAIN * error <= max(PRECISION * ms, PRECISE_MS)
+    def wanted(self) -> Collection[str]:
+        """The kinds of inputs of which a call would help: it is missing, or may clear the reported time. Empty if the
+        reported time stands, or if there are enough calls against it."""
+        few = [kind for kind, took in self._took.items() if len(took) < FEWEST_OF_A_KIND]
+        if few or len(self) < FEWEST:
+            return few or list(self._took)
+        if len(self) >= MOST:
+            return ()
+        ms, kinds = self._estimate()
+        return [kind for kind in kinds if self._too_long(kinds[kind])] or (list(kinds) if self._too_long(ms) else ())
 
     @property
     def measured(self) -> Spread:
-        """The judge's time in ms, with an interval of `CERTAIN` standard errors around it."""
-        ms, error = self.estimate()
-        return Spread(ms, max(0.0, ms - CERTAIN * error), ms + CERTAIN * error, len(self))
+        """The judge's time in ms, from the fastest to the slowest kind of inputs around that of all calls."""
+        ms, kinds = self._estimate()
+        return Spread(ms, min(ms, *kinds.values()), max(ms, *kinds.values()), len(self))
 
     @property
     def judged_ms(self) -> float | None:
-        """The judge's time if it is longer than the reported one for certain. None if the reported one stands.
-
-        It is that of the slowest kind of inputs, if one alone takes longer for certain.
-        """
-        longer = self._longer(CERTAIN, CERTAIN_OF_A_KIND, FEWEST_AGAINST_ON_A_KIND)
-        return max(self.estimate()[0], *longer) if longer else None
+        """The judge's time on the slowest kind of inputs, if it is too long for the reported one. None if not."""
+        slowest = self.measured.high
+        return slowest if self._too_long(slowest) else None
 
     @property
     def contradicted(self) -> bool:
@@ -113,31 +101,19 @@ class HeldTimes:
         ms = self.judged_ms
         return ms is not None and ms > FAR_FACTOR * self.reported_ms + FAR_SLACK_MS
 
-    def estimate(self, kind: str | None = None) -> tuple[float, float]:
-        """Returns the median time of a call in ms and its standard error, on one kind of inputs or on all."""
-        quiet = [[each.took_ms for each in window] for window in self.quiet if window]
-        most = max(map(max, quiet), default=math.inf)
-        stand_ins = [min(each.took_ms, most) for _, _, each in self._calls]
-        usual = max([median(window) + CERTAIN * _error(window, len(window)) for window in quiet], default=math.inf)
-        times = [took - stand_in for (name, took, _), stand_in in zip(self._calls, stand_ins, strict=True)
-                 if kind in (None, name)]
-        own = median(stand_in.own_ms for _, _, stand_in in self._calls)
-        scatter = [after - before for before, after in pairwise(stand_ins)]
-        return max(0.0, median(times) + max(0.0, median(stand_ins) - usual) + own), _error(scatter, len(times))
+    def _too_long(self, ms: float) -> bool:
+        return ms > max((1 + TOLERANCE) * self.reported_ms, self.reported_ms + SLACK_MS)
 
-    def _made(self, kind: str) -> int:
-        return sum(name == kind for name, _, _ in self._calls)
-
-    def _longer(self, certain: float, certain_of_a_kind: float, fewest: int) -> list[float]:
-        """Returns the times of all calls and of kinds of inputs with so many calls, if they are beyond the limit by so
-        many standard errors."""
-        limit = max((1 + TOLERANCE) * self.reported_ms, self.reported_ms + SLACK_MS)
-        kinds = [self.estimate(kind) for kind in self._kinds if self._made(kind) >= fewest]
-        found = [(*self.estimate(), certain), *((*kind, certain_of_a_kind) for kind in kinds)]
-        return [ms for ms, error, errors in found if ms - errors * error > limit]
+    def _estimate(self) -> tuple[float, dict[str, float]]:
+        """Returns the time of a call in ms, by the fastest of all calls, and by the fastest on each kind of inputs."""
+        stand_in = _fastest([each.took_ms for each in self._stand_ins])
+        if self.quiet:
+            stand_in = min(stand_in, quantile([each.took_ms for each in self.quiet], QUIET_SHARE))
+        beyond = median(each.own_ms for each in self._stand_ins) - stand_in
+        all_calls = _fastest([took for each in self._took.values() for took in each])
+        return max(0.0, all_calls + beyond), {kind: max(0.0, min(took) + beyond) for kind, took in self._took.items()}
 
 
-def _error(values: Sequence[float], count: int) -> float:
-    """Returns the standard error of the median of so many values that scatter as these ones."""
-    low, _, high = quartiles(values)
-    return NORMAL_ERROR * max(LEAST_SPREAD_MS, high - low) / math.sqrt(count)
+def _fastest(values: Sequence[float]) -> float:
+    """Returns the mean of the smallest values."""
+    return fmean(sorted(values)[: max(1, round(FASTEST * len(values)))])
