@@ -14,7 +14,7 @@ from inlinebench.evaluation.comparing import Answer
 from inlinebench.evaluation.draws import Drawn, Draws
 from inlinebench.evaluation.integrity import held_calls as module
 from inlinebench.evaluation.integrity.held_calls import MOST_LATE, QUIET, HeldCalls, NoTime
-from inlinebench.evaluation.integrity.held_times import FEWEST, FEWEST_OF_A_KIND, StandInTime
+from inlinebench.evaluation.integrity.held_times import FEWEST, FEWEST_OF_A_KIND, HeldTimes, StandInTime
 from inlinebench.evaluation.integrity.outside_clock import HeldRequest
 from inlinebench.problem.workload import Received, Workload
 
@@ -104,6 +104,15 @@ def test_each_kind_of_inputs_is_called_however_long_it_takes(
     session.measure()
     made = Counter(call.variant for call in session.checked)
     assert set(made) == set(session.kinds) and min(made.values()) >= FEWEST_OF_A_KIND
+
+
+def test_calls_are_made_on_the_kinds_of_inputs_that_are_wanted(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = str(session.kinds[-1])
+    monkeypatch.setattr(HeldTimes, "wanted", property(lambda times: [kind] if len(times) < 5 else []))
+    session.measure()
+    assert [str(call.variant) for call in session.checked] == [kind] * 5
 
 
 def test_a_secret_call_is_judged_in_all_elements(tmp_path: Path, session: Session) -> None:

@@ -177,6 +177,25 @@ def test_a_solution_that_is_slow_in_most_calls_is_not_judged_by_its_few_fast_one
     assert found.judged_ms == pytest.approx(1.0, abs=0.3) and found.judged_ms > 0.6
 
 
+@pytest.mark.parametrize(("slow_ms", "rejected"), [(10.0, True), (1.0, False)])
+def test_a_solution_that_is_fast_in_a_third_of_its_calls_gains_no_more_than_disturbances_explain(
+    slow_ms: float, rejected: bool
+) -> None:
+    count = iter(range(MOST))
+    found = held(0.5, lambda _: 0.5 if next(count) % 3 == 0 else slow_ms)
+    assert found.contradicted is rejected
+    assert not rejected or found.judged_ms == pytest.approx(slow_ms, abs=0.3)
+
+
+def test_half_of_the_calls_may_be_disturbed() -> None:
+    source, found = random.Random(1), HeldTimes(0.5, KINDS)
+    while wanted := found.wanted:
+        kind = source.choice(list(wanted))
+        took = PROTOCOL_MS + 0.5 + (0.3 if len(found) % 2 else 0.0)
+        found.add(kind, took, StandInTime(PROTOCOL_MS + OWN_MS, OWN_MS))
+    assert found.judged_ms is None
+
+
 def test_machines_that_change_their_state_say_nothing_against_a_true_time() -> None:
     slow, fast = Machine(1, slow_share=1.0), Machine(2, slow_share=0.0)
     found = HeldTimes(0.002, KINDS)

@@ -2,7 +2,8 @@
 
 Mechanism: the answer is zeros. The judge's reference or its comparison fails for lack of memory, and a judge that takes
 this for the problem's size says `skipped`, with which a run counts as good. Caught because it is the candidate that
-holds the memory, which the judge finds: that is a failure, or its answer is compared.
+holds the memory, which the judge finds: that is a failure, or its answer is compared. With little memory left, its own
+next call may fail for the lack of it.
 """
 
 import torch

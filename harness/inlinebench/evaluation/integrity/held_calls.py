@@ -1,4 +1,5 @@
-"""Makes the held calls of a candidate: pairs of a stand-in and a call of the solution, until its time is known."""
+"""Makes the held calls of a candidate: pairs of a stand-in and a call of the solution, until it is known
+whether its reported time stands."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ class HeldTimes:
     stand-in's own time. Other work on the machine and changes between processes make some calls longer, by tens of µs,
     and none shorter than its work. So only the fastest calls of both count. A solution cannot make a call shorter than
     its work either. So the judge makes further calls as long as the reported time is too short for them: more calls
-    clear an honest solution, and help no other.
+    clear an honest solution, and help no other. A solution whose work depends on the values may be fast in some calls
+    only, so half of the calls may not be so long that no disturbance explains it.
 
     Work that a solution leaves running on the GPU slows down the stand-in. So a stand-in counts at most as long as
     quiet ones take.
@@ -75,43 +76,54 @@ class HeldTimes:
     def wanted(self) -> Collection[str]:
         """The kinds of inputs of which a call would help: it is missing, or may clear the reported time. Empty if the
         reported time stands, or if there are enough calls against it."""
-        few = [kind for kind, took in self._took.items() if len(took) < FEWEST_OF_A_KIND]
-        if few or len(self) < FEWEST:
-            return few or list(self._took)
-        if len(self) >= MOST:
+        if not self.sufficient:
+            return [kind for kind, took in self._took.items() if len(took) < FEWEST_OF_A_KIND] or list(self._took)
+        if len(self) >= MOST or self.judged_ms is None:
             return ()
-        ms, kinds = self._estimate()
-        return [kind for kind in kinds if self._too_long(kinds[kind])] or (list(kinds) if self._too_long(ms) else ())
+        return [kind for kind, ms in self._by_kind().items() if self._too_long(ms)] or list(self._took)
 
     @property
     def measured(self) -> Spread:
         """The judge's time in ms, from the fastest to the slowest kind of inputs around that of all calls."""
-        ms, kinds = self._estimate()
-        return Spread(ms, min(ms, *kinds.values()), max(ms, *kinds.values()), len(self))
+        ms, kinds = self._time(_fastest(self._all)), self._by_kind().values()
+        return Spread(ms, min(ms, *kinds), max(ms, *kinds), len(self))
 
     @property
     def judged_ms(self) -> float | None:
-        """The judge's time on the slowest kind of inputs, if it is too long for the reported one. None if not."""
-        slowest = self.measured.high
+        """The judge's time if it is too long for the reported one, and None if not.
+
+        It is that on the slowest kind of inputs, or of half of the calls if no disturbance explains that.
+        """
+        slowest, half = self.measured.high, self._time(median(self._all))
+        if self._far(half):
+            return max(slowest, half)
         return slowest if self._too_long(slowest) else None
 
     @property
     def contradicted(self) -> bool:
         """Whether the judge's time is so far from the reported one that no disturbance explains it."""
         ms = self.judged_ms
-        return ms is not None and ms > FAR_FACTOR * self.reported_ms + FAR_SLACK_MS
+        return ms is not None and self._far(ms)
+
+    def _far(self, ms: float) -> bool:
+        return ms > FAR_FACTOR * self.reported_ms + FAR_SLACK_MS
 
     def _too_long(self, ms: float) -> bool:
         return ms > max((1 + TOLERANCE) * self.reported_ms, self.reported_ms + SLACK_MS)
 
-    def _estimate(self) -> tuple[float, dict[str, float]]:
-        """Returns the time of a call in ms, by the fastest of all calls, and by the fastest on each kind of inputs."""
+    @property
+    def _all(self) -> list[float]:
+        return [took for each in self._took.values() for took in each]
+
+    def _by_kind(self) -> dict[str, float]:
+        return {kind: self._time(min(took)) for kind, took in self._took.items()}
+
+    def _time(self, took_ms: float) -> float:
+        """Returns the time in ms of the solution in held calls that took so long."""
         stand_in = _fastest([each.took_ms for each in self._stand_ins])
         if self.quiet:
             stand_in = min(stand_in, quantile([each.took_ms for each in self.quiet], QUIET_SHARE))
-        beyond = median(each.own_ms for each in self._stand_ins) - stand_in
-        all_calls = _fastest([took for each in self._took.values() for took in each])
-        return max(0.0, all_calls + beyond), {kind: max(0.0, min(took) + beyond) for kind, took in self._took.items()}
+        return max(0.0, took_ms - stand_in + median(each.own_ms for each in self._stand_ins))
 
 
 def _fastest(values: Sequence[float]) -> float:
