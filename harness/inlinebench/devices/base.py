@@ -120,6 +120,9 @@ class Device(Protocol):
     def is_healthy(self) -> bool:
         """Frees the memory that PyTorch caches. Returns whether the device still works."""
 
+    def release_cached_memory(self) -> None:
+        """Frees the memory that PyTorch caches in this process, so that other processes can allocate it."""
+
     def free_bytes(self) -> int:
         """Returns the bytes that any process can still allocate. Frees what PyTorch caches first."""
 

@@ -116,4 +116,5 @@ class ProblemCache:
             self._candidates.unmap()
             self._workload.close()
             self._workload = self.baselines = None
+            self._context.device.release_cached_memory()  # the probe of the next problem needs it
         self._torch_settings.restore()  # what the problem set

@@ -57,6 +57,9 @@ class CpuDevice:
         """Returns True: an error of the CPU ends its process."""
         return True
 
+    def release_cached_memory(self) -> None:
+        """Does nothing: PyTorch caches no memory of the CPU."""
+
     def free_bytes(self) -> int:
         """Returns the bytes that any process can still allocate."""
         return available_bytes()

@@ -83,9 +83,13 @@ class CudaDevice:
             return False
         return True
 
+    def release_cached_memory(self) -> None:
+        """Frees the memory that PyTorch caches in this process."""
+        torch.cuda.empty_cache()
+
     def free_bytes(self) -> int:
         """Returns the bytes that any process can still allocate. Frees what PyTorch caches first."""
-        torch.cuda.empty_cache()
+        self.release_cached_memory()
         return int(torch.cuda.mem_get_info(self.torch_device)[0])
 
     def allocatable_bytes(self) -> int:

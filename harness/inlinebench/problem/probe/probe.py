@@ -172,9 +172,9 @@ def _survives_perturbation(model: torch.nn.Module, form: InputForm, drawn: Draw,
     """Runs the reference on perturbed inputs. Returns True unless that kills the process, as a device assert does."""
     values = [Values(tensor) for tensor in drawn.tensors]
     for seed in range(2):
-        changed = Perturbation(LARGEST_PERTURBATION, seed).of(values)
-        given = [new.to(old.dtype) for new, old in zip(changed, drawn.tensors, strict=True)]
         try:
+            changed = Perturbation(LARGEST_PERTURBATION, seed).of(values)
+            given = [new.to(old.dtype) for new, old in zip(changed, drawn.tensors, strict=True)]
             run(model, form.arguments(given, drawn.non_tensors), FORWARD_SEED)
             of(device).synchronize()
         except torch.OutOfMemoryError:
