@@ -31,7 +31,6 @@ TESTED_IN = {
     "evaluation.reference": "test_pipeline.py", "evaluation.requests": "test_pipeline.py",
     "evaluation.sampling": "evaluation/test_timings.py",
     "judge.device_context": "test_pipeline.py", "judge.loop": "test_pipeline.py",
-    "judge.problem_cache": "test_pipeline.py",
     "problem.probe.admission": "problem/test_probe.py",
     "problem.shapes.cost": "problem/shapes/test_derive.py", "problem.shapes.literals": "problem/shapes/test_derive.py",
     "process.candidate_main": "process/test_sanitizer.py",

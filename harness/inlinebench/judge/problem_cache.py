@@ -116,5 +116,5 @@ class ProblemCache:
             self._candidates.unmap()
             self._workload.close()
             self._workload = self.baselines = None
-            self._context.device.release_cached_memory()  # the probe of the next problem needs it
+        self._context.device.release_cached_memory()  # a probe needs it, also after a problem that did not fit
         self._torch_settings.restore()  # what the problem set

@@ -78,7 +78,7 @@ class CudaDevice:
         """Frees the memory that PyTorch caches. Returns whether the GPU still works in this process."""
         try:
             torch.cuda.synchronize(self.torch_device)
-            torch.cuda.empty_cache()
+            self.release_cached_memory()
         except RuntimeError:  # a kernel's error may be reported only now, and persists
             return False
         return True
