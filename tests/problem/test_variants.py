@@ -61,8 +61,18 @@ def test_a_few_values_become_4_to_16_times_as_large_as_the_largest(seed: int, dt
     assert bool((new >= 4 * top).all()) and bool((new <= 16 * top).all())
 
 
-def test_one_large_value_is_one() -> None:
-    tensor = torch.randn(100_000, generator=torch.Generator().manual_seed(0))
+@given(st.integers(0, 2**32), st.floats(0.2, 0.5))
+def test_one_value_of_each_sign_becomes_large(seed: int, zeros: float) -> None:
+    tensor = torch.randn(10_000, generator=torch.Generator().manual_seed(seed))
+    tensor[: int(zeros * tensor.numel())] = 0
+    result = changed(Variant.ONE_LARGE, tensor, seed)
+    new = result[result != tensor]
+    assert sorted(new.sign().tolist()) == [-1, 1]
+    assert bool((new.abs() >= 4 * tensor.abs().max()).all())
+
+
+def test_one_value_becomes_large_where_all_have_the_same_sign() -> None:
+    tensor = torch.rand(1000, generator=torch.Generator().manual_seed(0))
     assert int((changed(Variant.ONE_LARGE, tensor) != tensor).sum()) == 1
 
 

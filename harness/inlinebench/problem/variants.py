@@ -18,6 +18,8 @@ FEWEST_DISTINCT = 16
 """A sample with fewer distinct values than this is a mask, a constant or a code, not a continuous quantity."""
 LARGE_EVERY = 4096
 """LARGE enlarges one of this many values, and at least one."""
+ONE_LARGE_OF = 64
+"""ONE_LARGE enlarges a positive and a negative one of this many values."""
 LARGER = 3
 """The power of two by which LARGE and ONE_LARGE move values above the largest one, so that they are 4 to 16 times as
 large."""
@@ -32,7 +34,7 @@ class Variant(str, Enum):
     SCALED_UP = "scaled up by a power of two"
     SIGNS = "random signs"
     LARGE = "with a few large values"
-    ONE_LARGE = "with one large value"
+    ONE_LARGE = "with one large value of each sign"
 
     def __str__(self) -> str:
         return self.value
@@ -104,7 +106,7 @@ def apply_variant(
         choice = int(torch.randint(len(powers), (), generator=generator, device=generator.device))
         return tensor.mul_(2.0 ** (powers[choice] if power is None else power))
     if variant.enlarges:
-        return _enlarge(tensor, generator, 1 if variant is Variant.ONE_LARGE else -(-tensor.numel() // LARGE_EVERY))
+        return _enlarge(tensor, generator, one_of_each_sign=variant is Variant.ONE_LARGE)
     if variant is Variant.SIGNS:
         if _is_symmetric(tensor):
             signs = _signs(tensor.shape[-1:], tensor, generator)
@@ -113,14 +115,19 @@ def apply_variant(
     return tensor
 
 
-def _enlarge(tensor: torch.Tensor, generator: torch.Generator, count: int) -> torch.Tensor:
+def _enlarge(tensor: torch.Tensor, generator: torch.Generator, *, one_of_each_sign: bool) -> torch.Tensor:
     """Multiplies values at random positions by powers of two, so that they exceed all others.
 
     A sum over a sample of the values is wrong with many of them, and a sample does not show that there is a single one.
+    A single one has both signs, since a maximum or an exponential hides what becomes very negative.
     """
+    count = ONE_LARGE_OF if one_of_each_sign else -(-tensor.numel() // LARGE_EVERY)
     flat = torch.randint(tensor.numel(), (count,), generator=generator, device=generator.device).to(tensor.device)
     positions = torch.unravel_index(flat, tensor.shape)
     values = tensor[positions].double()
+    if one_of_each_sign:  # where a sign is missing, argmax gives the first value
+        chosen = torch.stack([(values > 0).byte().argmax(), (values < 0).byte().argmax()])
+        positions, values = tuple(position[chosen] for position in positions), values[chosen]
     exponents = torch.frexp(tensor.abs().amax().double()).exponent - torch.frexp(values).exponent + LARGER
     enlarged = (values * torch.exp2(exponents.double())).to(tensor.dtype)
     symmetric = _is_symmetric(tensor)
