@@ -145,6 +145,21 @@ def test_a_batch_size_stays_a_multiple_of_32_unless_that_is_too_large() -> None:
     assert shapes[0] == {"batch_size": 256, "N": 256} and shapes[1] == {"batch_size": 2, "N": 32}
 
 
+VOLUME = """
+batch_size, channels, features, kernel_size, depth, height, width = 16, 32, 64, 7, 16, 32, 64
+model = torch.nn.Conv{}d(channels, features, kernel_size)
+"""
+
+
+@pytest.mark.parametrize(("dimensions", "lengths"), [("2", (16, 32, 32)), ("3", (8, 16, 16))])
+def test_lengths_become_smaller_where_windows_slide_in_volumes(dimensions: str, lengths: tuple[int, ...]) -> None:
+    names = ("depth", "height", "width")
+    shape = derived(VOLUME.format(dimensions), "batch_size, channels, depth, height, width")[0]
+    written = dict(zip(names, (16, 32, 64), strict=True))
+    assert tuple({**written, **shape}[name] for name in names) == lengths
+    assert "channels" not in shape
+
+
 @given(FILES)
 def test_multiples_of_32_stay_multiples_and_other_sizes_do_not_become_them(constants: dict[str, Any]) -> None:
     for shape in derived("\n".join(f"{name} = {value}" for name, value in constants.items()), ", ".join(constants)):

@@ -89,12 +89,21 @@ def _written_out(tree: ast.Module) -> Iterator[int]:
     yield from most.elements()
 
 
+def slides_in_volumes(tree: ast.Module) -> bool:
+    """Whether a file has windows that slide in three dimensions."""
+    return any(_SLIDES.search(name) and name.lower().endswith("3d") for name in _operators(tree))
+
+
 def _multiplies(tree: ast.Module) -> bool:
     """Whether a file multiplies matrices and has no sliding windows."""
-    nodes = list(ast.walk(tree))
-    operators = [node.attr for node in nodes if isinstance(node, ast.Attribute)]
-    multiplies = any(isinstance(node, ast.MatMult) for node in nodes) or any(map(_MULTIPLIES.search, operators))
-    return multiplies and not any(map(_SLIDES.search, operators))
+    operators = _operators(tree)
+    if any(map(_SLIDES.search, operators)):
+        return False
+    return any(isinstance(node, ast.MatMult) for node in ast.walk(tree)) or any(map(_MULTIPLIES.search, operators))
+
+
+def _operators(tree: ast.Module) -> list[str]:
+    return [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
 
 
 def _threads(numbers: Collection[int], row: int) -> int:

@@ -4,7 +4,8 @@ A derived shape replaces whole numbers, and tuples and lists of them: those that
 those in `get_inputs` and `get_init_inputs`. Relations between them are kept, because references and kernels rely on
 them: a number that divides another still does, a multiple of 32 stays one, any other number keeps its remainder by 32
 (or by 8, in the smallest shape) and becomes no multiple of 32, and a smaller number stays the smaller one. Batch sizes
-are only kept as divisors: what else they have in common with other sizes is a coincidence.
+are only kept as divisors: what else they have in common with other sizes is a coincidence. Windows that slide in three
+dimensions make lengths smaller still, at the expense of these relations.
 
 What is divided into heads or groups keeps the size of a head or a group, as far as the work allows, because these
 decide how accurate a result is and how a kernel divides its work. Their number becomes smaller instead.
@@ -21,7 +22,7 @@ from typing import Any
 
 from inlinebench.problem.shapes import constants, literals
 from inlinebench.problem.shapes.constants import Constants, SizeKind, leaves, resolved
-from inlinebench.problem.shapes.cost import Cost, cost_of
+from inlinebench.problem.shapes.cost import Cost, cost_of, slides_in_volumes
 from inlinebench.problem.shapes.steps import (
     CONFIRMING_LIMITS,
     CONFIRMING_STEPS,
@@ -30,6 +31,7 @@ from inlinebench.problem.shapes.steps import (
     ONLY_BATCH,
     SMALL,
     STEPS,
+    VOLUME_STEPS,
     WARP,
     Reduction,
 )
@@ -111,7 +113,7 @@ class _File:
                  if number > SMALL or self.kind(name) is SizeKind.BATCH}
         if not sizes or self._is_within(LIMITS, {}):
             return []
-        shapes = _different(self.at(step) for step in STEPS)
+        shapes = _different(self.at(step) for step in (VOLUME_STEPS if slides_in_volumes(self.tree) else STEPS))
         if not shapes:
             return []
         fitting = (index for index, shape in enumerate(shapes) if self._is_within(LIMITS, shape))
@@ -210,9 +212,12 @@ class _Relations:
         self, number: int, reduced: Mapping[Number, int], step: Reduction, *, in_grid: bool, apart: bool, largest: int
     ) -> int | None:
         factor = math.lcm(*(reduced[each] for each in self._divisors_of(number, in_grid, apart)))
-        if in_grid:
-            return _size(number, factor, {}, step if step.grid is None else replace(step, floor=step.grid), largest)
-        return _size(number, factor, {part: reduced[part] for part in self.divided.get(number, ())}, step, largest)
+        if not in_grid:
+            return _size(number, factor, {part: reduced[part] for part in self.divided.get(number, ())}, step, largest)
+        if step.grid is None:
+            return _size(number, factor, {}, step, largest)
+        return _size(number, factor, {}, replace(step, floor=step.grid), largest, small=int(min(SMALL, step.grid)),
+                     warp=WARP if step.grid >= WARP else 1)
 
     def _divisors_of(self, number: int, in_grid: bool, apart: bool) -> list[Number]:
         """Returns the smaller numbers that divide one. If lengths are apart from other sizes, what the two have in
@@ -222,12 +227,16 @@ class _Relations:
                 and (not apart or each <= SMALL or kind is SizeKind.BATCH or (kind is SizeKind.GRID) == in_grid)]
 
 
-def _size(number: int, factor: int, parts: Mapping[Number, int], step: Reduction, largest: int) -> int | None:
+def _size(
+    number: int, factor: int, parts: Mapping[Number, int], step: Reduction, largest: int, *, small: int = SMALL,
+    warp: int = WARP,
+) -> int | None:
     """Returns the smallest size at a step that is a multiple of `factor` and not below the `largest` so far. None if
     there is none.
 
     `parts` are the numbers of heads or groups into which it is divided, with what replaces them. It keeps the size of a
-    head or group, or at least `step.group` elements of a group.
+    head or group, or at least `step.group` elements of a group. Numbers up to `small` are kept, and multiples of `warp`
+    stay multiples.
     """
     kept, floor = set(), step.floor
     for (part, kind), fewer in parts.items():
@@ -236,7 +245,7 @@ def _size(number: int, factor: int, parts: Mapping[Number, int], step: Reduction
             kept.add(fewer * size)
         else:
             floor = max(floor, fewer * step.group)
-    if number <= max(SMALL, floor):
+    if number <= max(small, floor):
         return number if kept <= {number} else None
     least = max(int(floor), largest + 1 if largest < step.distinct else largest)
     first = -(-least // factor) * factor
@@ -244,7 +253,7 @@ def _size(number: int, factor: int, parts: Mapping[Number, int], step: Reduction
     if kept:
         fitting = [size for size in kept if len(kept) == 1 and size >= least and size % factor == 0]
     return next((size for size in fitting if (size - number) % step.remainder == 0
-                 and (size % WARP == 0) == (number % WARP == 0)), None)
+                 and (size % warp == 0) == (number % warp == 0)), None)
 
 
 def _batch(number: int, step: Reduction) -> int:

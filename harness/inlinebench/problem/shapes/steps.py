@@ -14,7 +14,7 @@ nine barriers for each output. The last figure is the elapsed time of a third-pa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inlinebench.problem.shapes.cost import Cost
 
@@ -46,7 +46,8 @@ class Reduction:
     group: float = math.inf
     """The sizes of groups up to this are kept, and larger ones are not reduced below it. Those of heads always are."""
     grid: float | None = None
-    """Lengths of images and sequences are not reduced below this. None: as other sizes."""
+    """Lengths of images and sequences are not reduced below this; below 32, their multiples of 32 need not stay
+    multiples. None: as other sizes."""
 
 
 FEWEST_PER_GROUP = 16
@@ -59,8 +60,17 @@ _SIZES = (
     Reduction(32, 128, 4), Reduction(32, 64, 2), Reduction(32, 32, 2), Reduction(SMALL, SMALL, 2),
     Reduction(SMALL, SMALL, 2, remainder=8),
 )
-STEPS = tuple(Reduction(**{**vars(step), "group": group}) for step in _SIZES for group in (math.inf, FEWEST_PER_GROUP))
+_VOLUMES = (Reduction(SMALL, SMALL, 2, remainder=8, grid=SMALL), Reduction(SMALL, SMALL, 2, remainder=8, grid=8))
+
+
+def _with_groups(steps: tuple[Reduction, ...]) -> tuple[Reduction, ...]:
+    return tuple(replace(step, group=group) for step in steps for group in (math.inf, FEWEST_PER_GROUP))
+
+
+STEPS = _with_groups(_SIZES)
 """From large shapes to small ones."""
+VOLUME_STEPS = STEPS + _with_groups(_VOLUMES)
+"""The same for windows that slide in three dimensions: 32 x 32 x 32 outputs of each channel are too much work."""
 LARGER = 2
 """The number of larger steps to try if the reference does not run at the chosen one."""
 ONLY_BATCH = Reduction(math.inf, 0, 2, 1 << 30)
