@@ -72,12 +72,16 @@ def _check_names(settings: Mapping[str, Any]) -> None:
 
 
 def _source(solution: str | Path) -> str | None:
-    """Returns the source text, or None if `solution` is a path. A text may be empty or a single line. Raises TypeError.
-    """
+    """Returns the source text, or None if `solution` is a path. A text may be empty or a single line. Raises TypeError
+    and UsageError."""
     if not isinstance(solution, str | Path):
         raise TypeError(f"evaluate(): solution must be a path or the source text, not {type(solution).__name__}")
     if isinstance(solution, Path) or ("\n" not in solution and (solution.endswith(".py") or isfile(solution))):
         return None
+    try:
+        solution.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"evaluate(): the source is not text: {error.reason} at character {error.start}") from None
     return solution
 
 

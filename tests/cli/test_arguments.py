@@ -141,7 +141,7 @@ BAD_PROBLEMS = {
     "raises_in_constructor": (PROBLEM.replace("    def forward", "    def __init__(self): 1 / 0\n    def forward"),
                               "Model(...) raises ZeroDivisionError"),
     "no_list": (PROBLEM.replace("[torch.rand(N)]", "torch.rand(N)"), "get_inputs() returns Tensor"),
-    "leaves": ("import os\nos._exit(0)", "crashes or hangs"),
+    "leaves": ("import os\nos._exit(0)", "loading the file ends the process"),
 }
 BAD_SOLUTIONS = {
     "syntax_error": ("def f(:", Verdict.INVALID, "line 1"),

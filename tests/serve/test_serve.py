@@ -142,6 +142,11 @@ def test_a_solution_is_a_path_or_a_text() -> None:
         evaluate(PROBLEM, None)  # type: ignore[arg-type]
 
 
+def test_a_text_that_cannot_be_encoded_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="the source is not text: surrogates not allowed at character 2"):
+        evaluate(PROBLEM, "# \ud800\nclass ModelNew: pass\n")
+
+
 @pytest.mark.slow
 def test_constants_replace_those_of_the_problem_and_paths_may_be_text(cache: Path) -> None:
     result = evaluate("axpy", TESTS / "solutions_slow/axpy/stock.py", device="cpu", check=True, min_calls=2,

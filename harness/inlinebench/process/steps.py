@@ -42,6 +42,11 @@ class Receiver:
         self._step, self._began = Step(""), 0.0
         self._unread: list[Any] = []
 
+    @property
+    def step(self) -> str:
+        """The name of the step that runs, or "" between steps."""
+        return self._step.name
+
     def has_message(self) -> bool:
         """Whether a message other than a step is there. Raises EOFError or OSError if the process has ended."""
         while not self._unread and self._connection.poll():

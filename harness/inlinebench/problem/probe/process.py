@@ -99,11 +99,13 @@ class ProbeProcess:
                 if not found.healthy:
                     self._restart()
                 return found.outcome
+            step = self._receiver.step or "the reference"
             self._restart()
             if not hangs and not repeated and (found is None or not fresh):
                 repeated = True  # the previous problem may be the cause, so it gets a second chance
             elif found is None or found in excluded:
-                return CannotRun(f"{problem.path}: the reference crashes or hangs on its own inputs")
+                ends = "hangs" if hangs else "ends the process"
+                return CannotRun(f"{problem.path}: {step} {ends}; run the file by itself to see why")
             else:
                 excluded.add(found)
             self._ask(problem, variants, excluded, most)
