@@ -133,6 +133,18 @@ def test_without_a_terminal_a_long_silence_ends_with_the_current_activity() -> N
     assert stream.getvalue() == before
 
 
+def test_an_evaluation_is_not_named_after_its_result() -> None:
+    stream = Waited()
+    with Progress(stream=stream, silence=0.05) as progress:
+        progress.start(2)
+        progress.update("p/s full warm-up call 1")
+        progress.finished(result("p/s"))
+        stream.wait_for("waiting for the next build (for 0 s)\n")
+        progress.update("p/other full call 1")
+        progress.finished(result("p/s"))
+        stream.wait_for("p/other full call 1 (for 0 s)\n")
+
+
 def test_on_a_terminal_there_is_a_line_at_once_which_the_bar_replaces() -> None:
     stream = Terminal()
     with Progress(stream=stream) as progress:

@@ -20,6 +20,8 @@ _BAR = "[{n_fmt}/{total_fmt}] {bar:20} {desc}"
 _CLEAR = "\r\x1b[K"
 """Erases a line of a terminal."""
 STARTING = "starting PyTorch"
+BETWEEN = "waiting for the next build"
+"""What goes on after an evaluation until another one begins."""
 SILENCE_S = 15.0
 """Seconds without a line after which one says what goes on."""
 
@@ -90,6 +92,8 @@ class Progress:
                 self._bar.update()
             else:
                 self.line(f"[{self._done}/{self._total}] {_brief(result)}")
+            if _name(result) in self._activity:
+                self.update(BETWEEN)
 
     def line(self, text: str) -> None:
         """Prints a message, above the bar if there is one. Its lines stay together. The first one begins with the
@@ -136,8 +140,13 @@ def _bar(total: int, stream: TextIO) -> Any:
 
 def _brief(result: Result) -> str:
     """`matmul_diag/naive full: passed, 26.8x`."""
-    problem, solution, shape = map(one_line, (result.problem, result.solution, result.shape))
-    text = f"{problem}/{solution} {shape}: {result.verdict}"
+    text = f"{_name(result)}: {result.verdict}"
     if result.timing is not None and result.times_are_comparable:
         text += f", {significant(result.timing.speedup.median)}x"
     return text
+
+
+def _name(result: Result) -> str:
+    """`matmul_diag/naive full`."""
+    problem, solution, shape = map(one_line, (result.problem, result.solution, result.shape))
+    return f"{problem}/{solution} {shape}"
