@@ -183,29 +183,45 @@ class Runs:
 
     def perturbed(self, by: Perturbation) -> dict[str, torch.Tensor] | None:
         """Returns the results for perturbed values, or None if the reference raises for them."""
-        return self._run(self._oracle or self._own, by)
+        return self._run(self._oracle or self._own, self._changed(by))
 
     def pair(self, by: Perturbation) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]] | None:
         """Returns the results of the oracle and of the reference for the same perturbed values."""
-        exact = self._run(self._oracle or self._own, by)
-        own = exact if self._oracle is None else self._run(self._own, by)
+        changed = self._changed(by)
+        exact = self._run(self._oracle or self._own, changed)
+        own = exact if self._oracle is None else self._run(self._own, changed)
         return None if exact is None or own is None else (exact, own)
 
-    def _run(self, copy: ReferenceCopy, by: Perturbation) -> dict[str, torch.Tensor] | None:
-        call, values = self._call, [*self._inputs, *self._weights.values(), *self._states.values()]
-        changed = by.of(values)
+    def _changed(self, by: Perturbation) -> _Changed:
+        """Returns perturbed values in float64."""
+        changed = by.of([*self._inputs, *self._weights.values(), *self._states.values()])
         inputs, rest = changed[: len(self._inputs)], changed[len(self._inputs):]
         weights = dict(zip(self._weights, rest, strict=False))
-        states = dict(zip(self._states, rest[len(weights):], strict=True))
+        return _Changed(inputs, weights, dict(zip(self._states, rest[len(weights):], strict=True)))
+
+    def _run(self, copy: ReferenceCopy, changed: _Changed) -> dict[str, torch.Tensor] | None:
+        call, inputs = self._call, changed.inputs
         if copy is self._own:
             inputs = [new.to(old.dtype) for new, old in zip(inputs, call.inputs, strict=True)]
         try:
-            found = copy.run(states, inputs, call.non_tensors, call.random_seed, weights)
+            found = copy.run(changed.states, inputs, call.non_tensors, call.random_seed, changed.weights)
         except Exception as error:  # the reference's own code, which may reject the perturbed values
             if is_sticky(error):
                 raise
             return None
         return None if found is None else tensors_of(found)
+
+
+@dataclass(frozen=True)
+class _Changed:
+    """Perturbed values of a call. No run changes them."""
+
+    inputs: list[torch.Tensor]
+    """The inputs."""
+    weights: Tensors
+    """The parameters, by name."""
+    states: Tensors
+    """The states before the call, by name."""
 
 
 def tensors_of(effects: Effects) -> dict[str, torch.Tensor]:
