@@ -25,7 +25,6 @@ TESTED_IN = {
     "devices.cuda.device": "test_gpu.py", "devices.cuda.launch_errors": "test_gpu.py",
     "devices.cuda.runtime": "devices/test_device_memory.py",
     "evaluation.attempt": "test_pipeline.py", "evaluation.baselines": "test_gpu.py",
-    "evaluation.correctness.sensitivity": "evaluation/test_thorough.py",
     "evaluation.correctness.states": "test_pipeline.py", "evaluation.course": "test_pipeline.py",
     "evaluation.integrity.stand_ins": "evaluation/test_held_calls.py", "evaluation.loops": "test_gpu.py",
     "evaluation.reference": "test_pipeline.py", "evaluation.requests": "test_pipeline.py",

@@ -182,11 +182,17 @@ class Runs:
         return None if found is None else tensors_of(found)
 
     def perturbed(self, by: Perturbation) -> dict[str, torch.Tensor] | None:
-        """Returns the results for perturbed values, or None if the reference raises for them."""
+        """Returns the results for perturbed values, or None if the reference raises for them.
+
+        Raises torch.OutOfMemoryError, since without these runs no element can be called wrong.
+        """
         return self._run(self._oracle or self._own, self._changed(by))
 
-    def pair(self, by: Perturbation) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]] | None:
-        """Returns the results of the oracle and of the reference for the same perturbed values."""
+    def pair(self, by: Perturbation) -> _Pair | None:
+        """Returns the results of the oracle and of the reference for the same perturbed values.
+
+        Returns None, or raises, as `perturbed` does.
+        """
         changed = self._changed(by)
         exact = self._run(self._oracle or self._own, changed)
         own = exact if self._oracle is None else self._run(self._own, changed)
@@ -209,7 +215,9 @@ class Runs:
             if is_sticky(error):
                 raise
             return None
-        return None if found is None else tensors_of(found)
+        if found is None:
+            raise torch.OutOfMemoryError("no memory for a run of the reference on perturbed values")
+        return tensors_of(found)
 
 
 @dataclass(frozen=True)
@@ -222,6 +230,10 @@ class _Changed:
     """The parameters, by name."""
     states: Tensors
     """The states before the call, by name."""
+
+
+_Pair = tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]
+"""The results of the oracle and of the reference for the same values, by name."""
 
 
 def tensors_of(effects: Effects) -> dict[str, torch.Tensor]:
@@ -242,8 +254,9 @@ def tensors_of(effects: Effects) -> dict[str, torch.Tensor]:
 def _perturb(runs: Runs, measured: Sequence[_Measured]) -> None:
     """Makes perturbed runs, as many as are needed to pass all elements or to call some wrong.
 
-    In further runs, inputs change by the full `c * delta`, so that clamps and other kinks are crossed. The reference
-    runs on the same inputs, so that its own error is known for each element.
+    In further runs, inputs change by the full `c * delta`, so that clamps and other kinks are crossed, or by `delta`
+    where the reference raises or is not finite for the full change. The reference runs on the same inputs, so that its
+    own error is known for each element.
     """
     for number in range(1, RUNS + 1):
         measured = [each for each in measured if each.needs_more]
@@ -254,9 +267,10 @@ def _perturb(runs: Runs, measured: Sequence[_Measured]) -> None:
     for number in range(RUNS + 1, MOST_RUNS + 1):
         measured = [each for each in measured if each.needs_further(number)]
         for size, group in _by_size(measured).items():
-            pair = runs.pair(Perturbation(FACTOR * size, number, rounded=True))
-            for each in group:
-                each.add_pair(pair)
+            left = group
+            for factor in (FACTOR, 1.0):
+                pair = runs.pair(Perturbation(factor * size, number, rounded=True)) if left else None
+                left = [each for each in left if not each.add_pair(pair, FACTOR / factor)]
 
 
 def _by_size(measured: Iterable[_Measured]) -> dict[float, list[_Measured]]:
@@ -311,15 +325,21 @@ class _Measured:
             self._squares += _squared_distance(_take(result, self._tracked), self._exact_at)
             self._runs += 1
 
-    def add_pair(self, found: tuple[Mapping[str, torch.Tensor], Mapping[str, torch.Tensor]] | None) -> None:
-        """Adds the changes of a run of the oracle, and the reference's errors in it."""
+    def add_pair(self, found: _Pair | None, factor: float) -> bool:
+        """Adds the changes of a run of the oracle, times `factor`, and the reference's errors in it.
+
+        Returns False, and adds nothing, if there is no result or it is not finite where the exact one is.
+        """
         exact, own = (None, None) if found is None else (each.get(self.suspect.name) for each in found)
         if exact is None or own is None or not exact.shape == own.shape == self._exact.shape:
-            return
-        exact, own = _take(exact, self._at), _take(own, self._at)
-        self._reach += _squared_distance(exact, self._exact_at[: self._at.numel()])
+            return False
+        exact, own, before = _take(exact, self._at), _take(own, self._at), self._exact_at[: self._at.numel()]
+        if bool((torch.isfinite(before) & ~torch.isfinite(exact)).any()):
+            return False
+        self._reach += factor * factor * _squared_distance(exact, before)
         self._own_errors = torch.maximum(self._own_errors, _squared_distance(own, exact))
         self._pairs += 1
+        return True
 
     def finish(self) -> None:
         """Sets the suspect's limit and sample, if enough runs succeeded."""
