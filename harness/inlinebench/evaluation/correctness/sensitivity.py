@@ -38,6 +38,9 @@ MOST_RUNS = 64
 CLEARLY_WRONG = 30.0
 """An element this many times beyond the limit after `2 * RUNS` runs is wrong. That its standard deviation is so much
 larger than that of 12 samples has a probability below 1e-12."""
+WIDE = 2.0**-6
+"""The relative change of values for which the reference's own error is measured as well. Changes by the tolerance can
+be too small to change a rounding: `1 + erf(x)` in float32 near -1 keeps its value, and with it its error."""
 SAMPLE = 1 << 20
 """About how many elements of a tensor are in a sample."""
 FEWEST_RUNS = 6
@@ -256,7 +259,7 @@ def _perturb(runs: Runs, measured: Sequence[_Measured]) -> None:
 
     In further runs, inputs change by the full `c * delta`, so that clamps and other kinks are crossed, or by `delta`
     where the reference raises or is not finite for the full change. The reference runs on the same inputs, so that its
-    own error is known for each element.
+    own error is known for each element. Every other of these runs changes inputs by `WIDE`, for this error alone.
     """
     for number in range(1, RUNS + 1):
         measured = [each for each in measured if each.needs_more]
@@ -267,6 +270,11 @@ def _perturb(runs: Runs, measured: Sequence[_Measured]) -> None:
     for number in range(RUNS + 1, MOST_RUNS + 1):
         measured = [each for each in measured if each.needs_further(number)]
         for size, group in _by_size(measured).items():
+            if number % 2 == 0 and FACTOR * size < WIDE:
+                pair = runs.pair(Perturbation(WIDE, number, rounded=True))
+                for each in group:
+                    each.add_own_errors(pair)
+                continue
             left = group
             for factor in (FACTOR, 1.0):
                 pair = runs.pair(Perturbation(factor * size, number, rounded=True)) if left else None
@@ -330,16 +338,34 @@ class _Measured:
 
         Returns False, and adds nothing, if there is no result or it is not finite where the exact one is.
         """
-        exact, own = (None, None) if found is None else (each.get(self.suspect.name) for each in found)
-        if exact is None or own is None or not exact.shape == own.shape == self._exact.shape:
+        pair = self._pair_of(found)
+        before = self._exact_at[: self._at.numel()]
+        if pair is None or bool((torch.isfinite(before) & ~torch.isfinite(pair[0])).any()):
             return False
-        exact, own, before = _take(exact, self._at), _take(own, self._at), self._exact_at[: self._at.numel()]
-        if bool((torch.isfinite(before) & ~torch.isfinite(exact)).any()):
-            return False
+        exact, own = pair
         self._reach += factor * factor * _squared_distance(exact, before)
         self._own_errors = torch.maximum(self._own_errors, _squared_distance(own, exact))
         self._pairs += 1
         return True
+
+    def add_own_errors(self, found: _Pair | None) -> None:
+        """Adds the reference's errors in a run whose values changed by `WIDE`.
+
+        Those of elements that more than doubled do not count, since larger results have larger errors.
+        """
+        pair = self._pair_of(found)
+        if pair is not None:
+            exact, own = pair
+            errors = _squared_distance(own, exact)
+            errors[exact.abs() > 2 * self._exact_at[: self._at.numel()].abs()] = 0.0
+            self._own_errors = torch.maximum(self._own_errors, errors)
+
+    def _pair_of(self, found: _Pair | None) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Returns the elements of this tensor out of the results of the oracle and the reference."""
+        exact, own = (None, None) if found is None else (each.get(self.suspect.name) for each in found)
+        if exact is None or own is None or not exact.shape == own.shape == self._exact.shape:
+            return None
+        return _take(exact, self._at), _take(own, self._at)
 
     def finish(self) -> None:
         """Sets the suspect's limit and sample, if enough runs succeeded."""
