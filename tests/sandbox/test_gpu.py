@@ -23,7 +23,7 @@ def listed(folder: Path, *uuids: str) -> Path:
 
 @pytest.mark.parametrize("uuid", [TWO, TWO.removeprefix("GPU-")])
 def test_a_gpu_is_found_by_its_uuid_and_is_the_first_one_of_a_candidate(tmp_path: Path, uuid: str) -> None:
-    assert only("cuda:1", uuid, listed(tmp_path, ONE, TWO)) == Gpu("cuda:0", TWO)
+    assert only("cuda:1", uuid, listed(tmp_path, ONE, TWO)) == Gpu("cuda:0", TWO, ("/dev/nvidia0",))
 
 
 @pytest.mark.parametrize("uuid", ["MIG-5f0c0b6c-aaaa", "GPU-5f0c"])

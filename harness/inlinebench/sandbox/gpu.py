@@ -1,8 +1,4 @@
-"""The GPU under test, as a candidate sees it: the only one of the machine.
-
-The device files of the others stay accessible. NVML did not start when they were closed, but it did not start in
-candidates at all then, for another reason.
-"""
+"""The GPU under test, as a candidate sees it: the only one of the machine."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from pathlib import Path
 DRIVER = Path("/proc/driver/nvidia/gpus")
 """NVIDIA's driver has a folder for each GPU of the machine here."""
 _UUID = re.compile(r"^GPU UUID:\s*(\S+)", re.MULTILINE)
+_MINOR = re.compile(r"^Device Minor:\s*(\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -23,6 +20,8 @@ class Gpu:
     """PyTorch's name of it in the candidate's process."""
     visible: str | None = None
     """The value of CUDA_VISIBLE_DEVICES there. None: as in this process."""
+    closed: tuple[str, ...] = ()
+    """The device files of the machine's other GPUs, which the candidate cannot open."""
 
 
 def only(device: str, uuid: str, driver: Path = DRIVER) -> Gpu:
@@ -33,5 +32,8 @@ def only(device: str, uuid: str, driver: Path = DRIVER) -> Gpu:
     """
     name = uuid if uuid.startswith("GPU-") else f"GPU-{uuid}"
     listed = [path.read_text(encoding="utf-8", errors="replace") for path in driver.glob("*/information")]
-    found = [uuid for text in listed for uuid in _UUID.findall(text)]
-    return Gpu("cuda:0", name) if name in found and len(found) > 1 else Gpu(device)
+    others = [text for text in listed if name not in _UUID.findall(text)]
+    if not others or len(others) == len(listed):
+        return Gpu(device)
+    closed = tuple(f"/dev/nvidia{minor}" for text in others for minor in _MINOR.findall(text))
+    return Gpu("cuda:0", name, closed)

@@ -156,9 +156,11 @@ def is_narrow(path: Path) -> bool:
 
 
 def devices(gpu: Gpu | None = None) -> tuple[str, ...]:
-    """Returns the devices that foreign code may open: harmless ones, shared memory, and GPUs if it may use one."""
-    harmless = (Path("/dev") / name for name in _DEVICES)
-    return tuple(map(str, (*harmless, *(Path("/dev").glob("nvidia*") if gpu else ()))))
+    """Returns the devices that foreign code may open: harmless ones, shared memory, and the GPU if it may use one."""
+    harmless = tuple(f"/dev/{name}" for name in _DEVICES)
+    if gpu is None:
+        return harmless
+    return (*harmless, *(str(path) for path in Path("/dev").glob("nvidia*") if str(path) not in gpu.closed))
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:

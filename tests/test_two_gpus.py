@@ -1,0 +1,78 @@
+"""Runs on a machine with two GPUs: each judge and its candidates have one of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from inlinebench.results.result import Verdict
+
+from .running import run_eval
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(torch.cuda.is_available() and torch.cuda.device_count() < 2, reason="needs two GPUs"),
+]
+
+PROBLEM = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+
+def get_inputs():
+    return [torch.rand(1024)]
+
+def get_init_inputs():
+    return []
+"""
+SOLUTION = """
+import os, subprocess, sys
+from pathlib import Path
+import torch
+
+COUNT = '''
+import ctypes
+driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+print(driver.cuInit(0), driver.cuDeviceGetCount(ctypes.byref(count)), count.value)
+'''
+
+def opened():
+    names = []
+    for path in Path("/dev").glob("nvidia[0-9]*"):
+        try:
+            os.close(os.open(path, os.O_RDWR))
+            names.append(path.name)
+        except OSError:
+            pass
+    return names
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        held = [os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if
+                os.path.exists(f"/proc/self/fd/{name}")]
+        assert len({name for name in held if name[:11] == "/dev/nvidia" and name[11:].isdigit()}) <= 1, held
+        assert len(opened()) == 1, opened()
+        others = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+        found = subprocess.run([sys.executable, "-c", COUNT], env=others, capture_output=True, text=True)
+        assert found.stdout.split() == ["0", "0", "1"], found.stdout + found.stderr
+        torch.cuda.utilization()  # NVML starts
+
+    def forward(self, x):
+        return x + 1
+"""
+
+
+def test_a_candidate_can_open_no_other_gpu(cache: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / "solutions" / name).mkdir(parents=True)
+        (tmp_path / "solutions" / name / "tries.py").write_text(SOLUTION)
+        (tmp_path / f"{name}.py").write_text(PROBLEM)
+    run = run_eval("one", "two", "--problems", tmp_path, "--solutions", tmp_path / "solutions", "--allow-library",
+                   "--devices", "all", "--cache", cache, out=tmp_path / "out.jsonl")
+    assert [row.verdict for row in run.results] == [Verdict.PASSED] * 2, run.out + run.err
+    assert {row.device for row in run.results} == {"cuda:0", "cuda:1"}
