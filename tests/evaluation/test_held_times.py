@@ -61,12 +61,13 @@ def held(
 
     `slowed` is by how many ms work of the solution's slows down the stand-in.
     """
-    machine, found = Machine(seed, noise=noise), HeldTimes(reported, KINDS)
+    machine, idle = Machine(seed, noise=noise), Machine(-1 - seed, noise=noise)
+    found = HeldTimes(reported, KINDS, idle.quiet()[:QUIET] if quiet else ())
     while wanted := found.wanted:
         kind = machine.kind(wanted)
         ms = true if isinstance(true, float) else true(kind)
         found.add(kind, machine.protocol() + ms, machine.stand_in(slowed))
-    found.quiet = machine.quiet() if quiet else ()
+    found.quiet = [*found.quiet, *idle.quiet()[:QUIET]] if quiet else ()
     return found
 
 
@@ -202,4 +203,16 @@ def test_machines_that_change_their_state_say_nothing_against_a_true_time() -> N
     while wanted := found.wanted:
         found.add(slow.kind(wanted), slow.protocol() + 0.002, slow.stand_in())
     found.quiet = [*fast.quiet()[:QUIET], *slow.quiet()[:QUIET]]
+    assert found.judged_ms is None
+
+
+def test_calls_are_made_until_the_time_stands_against_stand_ins_from_before_as_well() -> None:
+    """A machine that was fast before the solution was loaded is slow for a while."""
+    quiet = [StandInTime(PROTOCOL_MS + OWN_MS, OWN_MS)] * QUIET
+    found = HeldTimes(0.02, KINDS, quiet)
+    while wanted := found.wanted:
+        slow = PROCESSES_MS if len(found) < 2 * FEWEST else 0.0
+        found.add(min(wanted), PROTOCOL_MS + 0.02 + slow, StandInTime(PROTOCOL_MS + OWN_MS + PROCESSES_MS, OWN_MS))
+    assert 2 * FEWEST < len(found) < MOST
+    found.quiet = 2 * quiet
     assert found.judged_ms is None

@@ -65,7 +65,7 @@ class HeldCalls:
         the names of the states that the candidate gives, and `check` compares what a call wrote. Raises Failed.
         """
         kinds, late, begin = set(map(str, self._workload.source.kinds)), 0, time.monotonic()
-        self._times = HeldTimes(reported_ms, kinds)
+        self._times = HeldTimes(reported_ms, kinds, self._before)
         while (wanted := self._times.wanted) and (not self._times.sufficient or time.monotonic() - begin < LONGEST_S):
             self._tools.progress(f"held call {len(self._times) + 1}")
             buffer_set = self._draws.next_set()

@@ -49,13 +49,14 @@ class HeldTimes:
     Args:
         reported_ms: the time that the solution's process reported, that of its slowest kind of inputs.
         kinds: all kinds of inputs.
+        quiet: stand-ins from before the solution was loaded. Empty if there are none.
     """
 
-    def __init__(self, reported_ms: float, kinds: Collection[str]) -> None:
+    def __init__(self, reported_ms: float, kinds: Collection[str], quiet: Sequence[StandInTime] = ()) -> None:
         self.reported_ms = reported_ms
-        self.quiet: Sequence[StandInTime] = ()
-        """Stand-ins from before the solution was loaded, and from after its end. Empty as long as they are not known.
-        """
+        self.quiet: Sequence[StandInTime] = quiet
+        """Stand-ins from before the solution was loaded, and from after its end as soon as they are known. They count
+        from the start, so that further calls are made while these could clear the reported time."""
         self._took: dict[str, list[float]] = {kind: [] for kind in kinds}
         self._stand_ins: list[StandInTime] = []
 
