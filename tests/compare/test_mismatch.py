@@ -681,7 +681,7 @@ def test_a_wrong_call_fails_even_without_memory_to_describe_the_mismatch(monkeyp
     workload = FakeWorkload()
     checker = Checker(workload, {"mean": "mean"}, None)  # type: ignore[arg-type]
     monkeypatch.setattr(compared, "find_mismatch", full)
-    assert "4 of 4 elements differ" in check_call(checker, workload)
+    assert "all 4 elements differ" in check_call(checker, workload)
     assert checker.mismatch("call 1", "as drawn") is None
     assert checking.NO_MEMORY_LEFT in checker.summary("by name", []).notes
 

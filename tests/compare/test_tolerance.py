@@ -181,7 +181,7 @@ def test_a_single_value_has_no_index(dtype: torch.dtype) -> None:
     assert judge(one.clone(), one).passed
     found = judge(zero, one)
     assert found.first_failure == ((), 1.0, 0.0)
-    assert found.describe().endswith("of all); expected 1, got 0")
+    assert found.describe() == "its one element differs; expected 1, got 0"
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.bool, torch.complex64])

@@ -28,6 +28,7 @@ from functools import reduce
 import torch
 
 from inlinebench.compare.elements import comparable, unravel
+from inlinebench.results.result import elements_differ
 
 CHUNK = 1 << 24
 """The number of elements that are compared at a time. float64 copies of three chunks take 400 MB."""
@@ -193,8 +194,7 @@ class Comparison:
         assert self.first_failure is not None
         index, expected, got = self.first_failure
         where = f"first at {list(index)}: " if index else ""
-        return (f"{self.failed} of {self.count} elements differ ({self.failed / self.count:.3g} of all); "
-                f"{where}expected {expected:.9g}, got {got:.9g}")
+        return f"{elements_differ(self.failed, self.count)}; {where}expected {expected:.9g}, got {got:.9g}"
 
 
 @dataclass(frozen=True)

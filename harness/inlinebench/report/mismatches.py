@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inlinebench.foreign import one_line
-from inlinebench.results.result import Mismatch
+from inlinebench.results.result import Mismatch, elements_differ
 
 LONGEST_VALUE, LONGEST_NAME = 40, 80
 PATTERNS = 6
@@ -31,7 +31,7 @@ def heading(found: Mismatch) -> str:
     inputs = f" (inputs: {one_line(found.variant, LONGEST_NAME)})" if found.variant else ""
     at = f"{one_line(found.call, LONGEST_NAME)}{inputs}: " if found.call else ""
     tensor = f"{one_line(found.what, LONGEST_NAME)}, {one_line(found.dtype, LONGEST_NAME)} {list(found.shape)}"
-    return f"{at}{tensor}: {_how_many(found.failed, found.count)}"
+    return f"{at}{tensor}: {elements_differ(found.failed, found.count)}"
 
 
 def largest(found: Mismatch) -> str:
@@ -54,11 +54,3 @@ def elements(found: Mismatch) -> list[ElementRow]:
     several = found.failed > 1 and found.worst_error is not None and found.dtype != "bool"
     return [ElementRow(str(list(each.index)), one_line(each.expected, LONGEST_VALUE), one_line(each.got, LONGEST_VALUE),
                        several and each == found.worst) for each in shown]
-
-
-def _how_many(part: int, whole: int) -> str:
-    if whole == 1:
-        return "its one element differs"
-    if part == whole:
-        return f"all {whole} elements differ"
-    return f"{part} of {whole} elements differ ({100 * part / whole:.3g} %)"

@@ -240,6 +240,15 @@ class Element:
     """The value of the solution."""
 
 
+def elements_differ(failed: int, count: int) -> str:
+    """Says how many of a tensor's elements are wrong."""
+    if count == 1:
+        return "its one element differs"
+    if failed == count:
+        return f"all {count} elements differ"
+    return f"{failed} of {count} elements differ ({100 * failed / count:.3g} %)"
+
+
 @dataclass(frozen=True)
 class Mismatch:
     """Where and how one tensor of one call differs from the expected values. Raises ValueError for contradictions."""

@@ -14,7 +14,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "cross_entropy"
 EXPECTED = "wrong"
-CAUGHT_BY = "elements differ"
+CAUGHT_BY = "its one element differs"
 
 PART = 16
 USUAL = 1.2

@@ -13,7 +13,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "half_loss"
 EXPECTED = "wrong"
-CAUGHT_BY = "elements differ"
+CAUGHT_BY = "its one element differs"
 NEEDS_GPU = True
 SHAPE = "full"
 

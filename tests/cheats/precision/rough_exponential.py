@@ -14,7 +14,7 @@ from tests.cheats.shared import kernels
 
 PROBLEM = "integer_targets"
 EXPECTED = "wrong"
-CAUGHT_BY = "elements differ"
+CAUGHT_BY = "its one element differs"
 
 ONE = 1 << 23
 BIAS = 127 * ONE - 366_000  # so that errors are as often above as below
