@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from inlinebench.report.terminal.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
 from inlinebench.report.terminal.log_end import end_of_log
@@ -50,6 +51,18 @@ def test_any_result_gives_a_few_printable_lines(found: Result) -> None:
     assert len(text) <= MOST_CHARACTERS and len(text.splitlines()) <= MOST_LINES
     assert all(line.strip() for line in text.split("\n")) and faults(text) == []
     text.encode()
+
+
+@given(any_result(), st.integers(20, 120))
+def test_on_a_terminal_lines_are_wrapped_between_words(found: Result, width: int) -> None:
+    plain, wrapped = feedback(found), feedback(found, width)
+    assert wrapped.split() == plain.split() and faults(wrapped) == []
+    assert all(line.strip() for line in wrapped.split("\n"))
+
+
+def test_a_wrapped_pattern_goes_on_below_its_text() -> None:
+    found = result("p/s", Verdict.WRONG, mismatch=mismatch(patterns=("every element of the row is off by one",)))
+    assert "  - every element of the\n    row is off by one" in feedback(found, 26)
 
 
 @pytest.mark.parametrize("verdict", FAILURES)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from inlinebench.report.terminal.outputs import Outputs, kernel_tables
+from inlinebench.report.terminal.screen import PLAIN
 from inlinebench.results.result import Kernels, KernelShare
 
 from .samples import result
@@ -16,12 +17,27 @@ def test_each_result_with_kernels_has_a_table_of_them() -> None:
     assert "unknown" not in text
 
 
+def test_feedback_is_told_once_for_each_result_as_soon_as_it_is_there() -> None:
+    with Outputs(None, None) as outputs:
+        outputs.recall(result("p/old"))
+        outputs.add(result("p/one"))
+        old, one = outputs.feedback(PLAIN).split("\n\n")
+        assert old.startswith("p/old ") and one.startswith("p/one ")
+        assert outputs.feedback(PLAIN) == ""
+        outputs.add(result("p/two"))
+        assert outputs.feedback(PLAIN).startswith("\np/two ")
+        assert outputs.feedback(PLAIN, ended=True) == ""
+
+
 def test_feedback_leaves_library_solutions_out_unless_there_is_nothing_else() -> None:
     with Outputs(None, None) as outputs:
         outputs.add(result("p/library"))
-        assert outputs.feedback().startswith("p/library ")
+        assert outputs.feedback(PLAIN) == ""
+        assert outputs.feedback(PLAIN, ended=True).startswith("p/library ")
+    with Outputs(None, None) as outputs:
+        outputs.add(result("p/library"))
         outputs.add(result("p/fast"))
-        assert outputs.feedback().startswith("p/fast ") and "p/library" not in outputs.feedback()
+        assert outputs.feedback(PLAIN, ended=True).startswith("p/fast ")
 
 
 def test_without_kernels_there_is_no_table() -> None:

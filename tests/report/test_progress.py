@@ -65,6 +65,18 @@ def test_on_a_terminal_there_is_a_bar_that_is_removed_at_the_end() -> None:
     assert shown.split("\r")[-1].strip() == ""
 
 
+def test_the_bar_makes_room_for_other_text() -> None:
+    stream = Terminal()
+    with Progress(stream=stream) as progress:
+        progress.start(2)
+        before = len(stream.getvalue())
+        with progress.hidden():
+            assert stream.getvalue()[before:].strip() == ""
+            stream.write("other text\n")
+        after = stream.getvalue().partition("other text\n")[2]
+        assert "[0/2]" in after
+
+
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
 def test_quiet_prints_nothing(stream: io.StringIO) -> None:
     run(Progress(quiet=True, stream=stream))

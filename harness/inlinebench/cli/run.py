@@ -18,6 +18,8 @@ from inlinebench.options import rules
 from inlinebench.results.library import LIBRARY
 
 if TYPE_CHECKING:
+    from inlinebench.report.terminal.outputs import Outputs
+    from inlinebench.report.terminal.screen import Screen
     from inlinebench.scheduler.judge_process import Scratch
     from inlinebench.scheduler.observer import Observer
     from inlinebench.scheduler.session import Executor
@@ -97,6 +99,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
     chosen = choose(wanted, known)
     others = rivals_of(wanted, known, chosen)
     choices = only_failed(chosen, wanted) if wanted.last_failed else chosen
+    screen = Screen.of(sys.stdout)
     with Outputs(wanted.out, wanted.junit, verbose=wanted.verbose, kernels=wanted.profile is not None) as outputs:
         try:
             with (
@@ -112,21 +115,31 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
                 for result in session.results():
                     outputs.add(result)
                     progress.finished(result)
+                    if wanted.feedback and (text := outputs.feedback(screen)):
+                        with progress.hidden():
+                            show(text)
                     if wanted.fail_fast and result.solution != LIBRARY and exit_status([result], wanted.strict):
                         progress.line("stopped after the first failure (--fail-fast)")
                         break
         except (KeyboardInterrupt, CannotWrite, NoDevice):
             if outputs.results:
-                show(outputs.feedback() if wanted.feedback else outputs.report(Screen.of(sys.stdout)))
+                _show_all(outputs, wanted, screen)
             raise
         finally:
             remember(outputs.results, wanted)
             files = (*others, *(solution for _, solution in choices))
             github.report(outputs.results, {str(solution): solution.path for solution in files})
-        show(outputs.feedback() if wanted.feedback else outputs.report(Screen.of(sys.stdout)))
+        _show_all(outputs, wanted, screen)
         if len(wanted.solution_files) > 1:
             show("\n" + head_to_head(outputs.results, names_of(wanted.solution_files)))
     return exit_status(outputs.results, wanted.strict)
+
+
+def _show_all(outputs: Outputs, wanted: options.Options, screen: Screen) -> None:
+    """Shows the table, or the feedback that was not shown yet."""
+    text = outputs.feedback(screen, ended=True) if wanted.feedback else outputs.report(screen)
+    if text:
+        show(text)
 
 
 def executor(wanted: options.Options, progress: Observer, scratch: Scratch | None) -> Executor:

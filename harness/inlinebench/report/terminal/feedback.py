@@ -5,6 +5,7 @@ All its facts are in the result. Foreign text is quoted.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -23,8 +24,11 @@ LOG_LINES, REASON_LINES, LITTLE_LOG = 15, 20, 6
 CUT = "… (cut)"
 
 
-def feedback(result: Result) -> str:
-    """Returns at most 60 lines and 6,000 characters, the most important first, without a newline at the end."""
+def feedback(result: Result, width: int | None = None) -> str:
+    """Returns at most 60 lines and 6,000 characters, the most important first, without a newline at the end.
+
+    With `width`, the columns of a terminal, longer lines are wrapped, except for quoted ones.
+    """
     name = f"{one_line(result.problem, LONGEST_NAME)}/{one_line(result.solution, LONGEST_NAME)}"
     where = f"shape {one_line(result.shape, LONGEST_NAME)}, on {one_line(result.device, LONGEST_NAME)}"
     lines = [f"{name} ({where}): {result.verdict}"]
@@ -36,7 +40,8 @@ def feedback(result: Result) -> str:
         lines += _wrong(result, result.mismatch)
     else:
         lines += _failed(result)
-    return _fit(lines)
+    text = _fit(lines)
+    return text if width is None else "\n".join(_wrapped(line, width) for line in text.split("\n"))
 
 
 def _fit(lines: Iterable[str]) -> str:
@@ -49,6 +54,16 @@ def _fit(lines: Iterable[str]) -> str:
         kept.append(text)
         room -= len(text) + 1
     return "\n".join(kept)
+
+
+def _wrapped(line: str, width: int) -> str:
+    """Wraps a line between words, with continuations below its text. CI services take an indented `::` for a command
+    as well, so a line with a word that begins with it stays as it is."""
+    if line.startswith(BAR) or " ::" in line or len(line) <= width:
+        return line
+    text = line.removeprefix("  - ").lstrip()
+    return textwrap.fill(line, max(width, 20), subsequent_indent=(len(line) - len(text)) * " " or "  ",
+                         break_long_words=False, break_on_hyphens=False)
 
 
 def _wrong(result: Result, found: Mismatch) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Writes the results of a run: to a JSON Lines file one by one, to a JUnit file and the terminal at the end."""
+"""Writes the results of a run: JSON Lines and feedback one by one, a JUnit file and a table at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inlinebench.report.terminal.summary import render, summary
 from inlinebench.report.terminal.table import table
 from inlinebench.report.text import grid, significant
 from inlinebench.results.jsonl import JsonLines
-from inlinebench.results.library import counted
+from inlinebench.results.library import LIBRARY
 from inlinebench.results.result import Result
 
 LONGEST_NAME = 80
@@ -33,6 +33,7 @@ class Outputs:
         self.results: list[Result] = []
         self._out, self._junit, self._verbose, self._kernels = out, junit_path, verbose, kernels
         self._lines: JsonLines | None = None
+        self._told = 0
         self._stack = ExitStack()
 
     def __enter__(self) -> Outputs:
@@ -63,11 +64,20 @@ class Outputs:
         """Returns the text for the terminal at the end of the run."""
         return report(self.results, screen, verbose=self._verbose, kernels=self._kernels)
 
-    def feedback(self) -> str:
-        """Returns the feedback on each result that counts."""
+    def feedback(self, screen: Screen, *, ended: bool = False) -> str:
+        """Returns the feedback on results that it was not asked for before, "" if there are none.
+
+        At the end of a run it includes library solutions if there was nothing else.
+        """
         from inlinebench.report.terminal.feedback import feedback
 
-        return "\n\n".join(feedback(result) for result in counted(self.results))
+        left = [each for each in self.results if each.solution != LIBRARY][self._told:]
+        if ended and not left and not self._told:
+            left = self.results
+        texts = [feedback(each, screen.width) for each in left]
+        separate = "\n" if self._told and texts else ""
+        self._told += len(left)
+        return separate + "\n\n".join(texts)
 
 
 def report(results: Sequence[Result], screen: Screen = PLAIN, *, verbose: bool = False, kernels: bool = False) -> str:

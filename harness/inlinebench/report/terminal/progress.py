@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, TextIO, final
 
@@ -109,6 +110,20 @@ class Progress:
             else:
                 self._stream.write(f"{_CLEAR if self._terminal else ''}{text}\n")
                 self._stream.flush()
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Removes the bar while something else prints on the terminal."""
+        with self._lock:
+            if self._bar is not None:
+                self._bar.clear()
+            elif self._terminal:
+                self._stream.write(_CLEAR)
+                self._stream.flush()
+            yield
+            self._last = time.monotonic()
+            if self._bar is not None:
+                self._bar.refresh()
 
     def _watch(self) -> None:
         """Prints a line after each long silence, until the display is closed."""
