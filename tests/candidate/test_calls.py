@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -134,7 +135,27 @@ def test_a_call_that_is_held_on_the_host_copies_its_outputs_before_it_is_done() 
     caller.hold((), 0, 1, True, told.append)
     assert told == [None] and values([view(arena, sets[1].outputs[0])]) == [20.0]
     clock = caller._clock
-    assert isinstance(clock, Clock) and clock.steps == ["released", "done", "synchronize"]
+    assert isinstance(clock, Clock) and clock.steps == ["synchronize", "released", "done", "synchronize"]
+
+
+@pytest.mark.parametrize(("on_host", "states", "seen"), [
+    (True, (), [2.0, 5.0]), (True, ("count",), [5.0]), (False, (), [2.0]),
+])
+def test_a_call_is_made_before_one_that_is_held_on_the_host_unless_it_would_change_states(
+    on_host: bool, states: tuple[str, ...], seen: list[float]
+) -> None:
+    given: list[float] = []
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        given.append(float(x[0]))
+        return x * 10
+
+    caller, arena, sets = made(forward)
+    caller._locator = Exporter()
+    caller._model.register_buffer("count", torch.zeros(4))
+    caller._form = replace(caller._form, states=dict.fromkeys(states, sets[0].outputs[0]))
+    caller.hold((), 0, 1, on_host, lambda places: view(arena, sets[1].inputs[0]).fill_(5.0))  # as the judge does
+    assert given == seen
 
 
 def test_a_held_call_copies_what_cannot_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +169,9 @@ def test_a_held_call_copies_what_cannot_be_shared(monkeypatch: pytest.MonkeyPatc
     assert values([view(arena, sets[1].outputs[0])]) == [20.0] and caller.notes == {COPIED}
 
 
-@pytest.mark.parametrize(("on_host", "steps"), [(False, ["hold", "release"]), (True, ["released", "done", "release"])])
+@pytest.mark.parametrize(("on_host", "steps"), [
+    (False, ["hold", "release"]), (True, ["synchronize", "released", "done", "release"]),
+])
 def test_a_held_call_that_raises_keeps_nobody_waiting(on_host: bool, steps: list[str]) -> None:
     caller, _, _ = made(lambda x: x[:2])
     with pytest.raises(OutputMismatch, match="shape"):

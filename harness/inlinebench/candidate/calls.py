@@ -122,8 +122,15 @@ class Caller:
 
         `on_host` and `on_held` are those of `inlinebench.candidate.held_call.hold`. Where the results of a call on the
         host are is not known when it is announced, so they are copied to the judge's buffers. Raises as `call` does.
+
+        A call on the host begins with cold caches, so one on the previous inputs is made before, as the stand-in's
+        process makes one. It would change states, so where there are some it is left out.
         """
         buffers = self._form.sets[number]
+        if on_host and not self._form.states:
+            with torch.no_grad():
+                self._model(*self._arguments(buffers, non_tensors))
+            self._holding.synchronize()
         arguments = self._arguments(buffers, non_tensors)
         seed_all(random_seed)
         with torch.no_grad():
