@@ -30,22 +30,16 @@ def get_init_inputs():
     return []
 """
 SOLUTION = """
-import os, re, subprocess, sys
+import os, re
 from pathlib import Path
 import torch
 
-COUNT = '''
-import ctypes
-driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
-print(driver.cuInit(0), driver.cuDeviceGetCount(ctypes.byref(count)), count.value)
-'''
-
 def opened():
     names = []
-    for path in Path("/dev").glob("nvidia[0-9]*"):
+    for number in range(16):  # a candidate cannot list /dev
         try:
-            os.close(os.open(path, os.O_RDWR))
-            names.append(path.name)
+            os.close(os.open(f"/dev/nvidia{number}", os.O_RDWR))
+            names.append(f"nvidia{number}")
         except OSError:
             pass
     return names
@@ -53,13 +47,11 @@ def opened():
 class ModelNew(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        held = [path.resolve().name for path in Path("/proc/self/fd").iterdir()]
-        others = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
-        count = subprocess.run([sys.executable, "-c", COUNT], env=others, capture_output=True, text=True)
-        facts = {"opened": opened(), "held": sorted({name for name in held if re.fullmatch("nvidia[0-9]+", name)}),
-                 "count": count.stdout.strip() + count.stderr[-200:], "utilization": torch.cuda.utilization()}
+        held = {path.resolve().name for path in Path("/proc/self/fd").iterdir()}
+        facts = {"opened": opened(), "held": sorted(name for name in held if re.fullmatch("nvidia[0-9]+", name)),
+                 "count": torch.cuda.device_count(), "utilization": torch.cuda.utilization()}
         print(facts)
-        assert len(facts["opened"]) == 1 and facts["held"] == facts["opened"] and facts["count"] == "0 0 1", facts
+        assert len(facts["opened"]) == facts["count"] == 1 and facts["held"] == facts["opened"], facts
 
     def forward(self, x):
         return x + 1
