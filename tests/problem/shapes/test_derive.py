@@ -252,3 +252,13 @@ def test_a_block_of_threads_for_each_output_of_a_matrix_product_is_affordable(op
 
 def test_outputs_of_other_operators_are_not_limited_by_threads() -> None:
     assert derive(matrix_product("torch.relu(x)")).shapes[0] == {"batch_size": 256, "K": 256, "N": 256}
+
+
+@pytest.mark.parametrize(("operator", "length"), [
+    ("torch.cumsum(x, dim=1)", 256), ("torch.logcumsumexp(x, dim=1)", 256), ("torch.sum(x, dim=1)", 4000),
+])
+def test_a_sum_of_all_before_each_element_is_affordable_for_scans(operator: str, length: int) -> None:
+    """Both files have half a million elements, which other operators may have on the CPU."""
+    text = f"batch_size, length = 128, 4000\ndef forward(self, x):\n    return {operator}"
+    shapes = derived(text, "batch_size, length")
+    assert (shapes[0] if shapes else {"length": 4000})["length"] == length

@@ -20,6 +20,8 @@ _SLIDES = re.compile("conv|pool|unfold", re.IGNORECASE)
 """Operators for which solutions use one thread for each output, because it needs few products."""
 _MULTIPLIES = re.compile("matmul|[bm]mm?$|einsum|linear|tensordot|attention|cdist", re.IGNORECASE)
 """Operators for which a solution may use a block of threads for each output."""
+_SCANS = re.compile("cum(sum|prod|max|min)", re.IGNORECASE)
+"""Operators for which a solution may add up everything before each output anew."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Cost:
     """The largest size."""
     work: int
     """An estimate of the multiplications: the product of all sizes, those in the calls of `get_inputs` and
-    `get_init_inputs` included. If a file has a single size to multiply matrices with, the elements times that size."""
+    `get_init_inputs` included. If a file has a single size to multiply matrices with, the elements times that size. For
+    scans, the elements times the largest size."""
     threads: int
     """The threads of a kernel with one block for each output of a matrix product; 0 for other problems."""
 
@@ -60,12 +63,15 @@ def cost_of(tree: ast.Module, constants: Constants) -> Cost:
         rows += [_last(call[-1], known) for call in made if _product(call, known) > 1]
     numbers = [*_numbers(named), *_written_out(replaced)]
     work = math.prod(filter(None, numbers))
+    largest = max(numbers, default=0)
+    if any(map(_SCANS.search, _operators(tree))):
+        work = max(work, elements * largest)
     if not _multiplies(tree):
-        return Cost(elements, max(numbers, default=0), work, 0)
+        return Cost(elements, largest, work, 0)
     widths = {number for name, value in named.items() if SizeKind.of(name) is SizeKind.SIZE for number in leaves(value)}
     if len(large := [width for width in widths if width > _SMALL]) == 1:
         work = max(work, elements * large[0])
-    return Cost(elements, max(numbers, default=0), work, _threads(numbers, rows[0] if rows else 1))
+    return Cost(elements, largest, work, _threads(numbers, rows[0] if rows else 1))
 
 
 def _numbers(constants: Mapping[str, Any]) -> Iterator[int]:
