@@ -42,8 +42,10 @@ NAN = math.nan
 SEEDS = st.integers(0, 2**32)
 
 
-def find(output: Tensor, reference: Tensor, oracle: Tensor | None = None) -> Mismatch:
-    limit = by_size(reference, default_tolerance(reference.dtype))
+def find(
+    output: Tensor, reference: Tensor, oracle: Tensor | None = None, *, tolerance: float | None = None
+) -> Mismatch:
+    limit = by_size(reference, default_tolerance(reference.dtype) if tolerance is None else tolerance)
     found = find_mismatch("output", output, reference, oracle, limit=limit)
     assert found is not None
     return found
@@ -282,8 +284,11 @@ def test_the_names_of_dimensions() -> None:
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 
 
-def value_sentence(output: Tensor, reference: Tensor, oracle: Tensor | None = None) -> str | None:
-    found = [text for text in find(output, reference, oracle).patterns if "every wrong value" in text]
+def value_sentence(
+    output: Tensor, reference: Tensor, oracle: Tensor | None = None, *, tolerance: float | None = None
+) -> str | None:
+    patterns = find(output, reference, oracle, tolerance=tolerance).patterns
+    found = [text for text in patterns if "every wrong value" in text]
     assert len(found) <= 1
     return found[0] if found else None
 
@@ -482,6 +487,24 @@ def test_values_of_a_coarser_dtype_are_described() -> None:
         assert value_sentence(reference.to(dtype).float(), reference) == f"every wrong value {words}"
     integers = torch.arange(4096.0)
     assert value_sentence(integers.flip(0) * drawn(1, 4096).round(), integers) is None
+
+
+@pytest.mark.parametrize(("right", "near", "share"), [
+    (torch.nn.functional.gelu, lambda x: torch.nn.functional.gelu(x, approximate="tanh"), "0.001"),
+    (torch.expm1, lambda x: torch.exp(x) - 1, "0.0001"),
+    (lambda x: x, lambda x: x * (1 + 1e-3 * drawn(2, 64, 64)), "0.01"),
+])
+def test_values_that_are_nearly_right_are_told_from_wrong_indices(
+    right: Callable[[Tensor], Tensor], near: Callable[[Tensor], Tensor], share: str
+) -> None:
+    x = drawn(1, 64, 64)
+    sentence = value_sentence(near(x), right(x), tolerance=1e-9)
+    assert sentence is not None and f"is near the expected value, within {share} of the standard deviation" in sentence
+
+
+def test_wrong_indices_of_values_that_hardly_differ_are_not_near() -> None:
+    reference = 1000 + 0.01 * drawn(1, 64, 64)
+    assert value_sentence(reference[torch.randperm(64)][:, torch.randperm(64)], reference, tolerance=1e-9) is None
 
 
 @pytest.mark.parametrize(("change", "words"), [

@@ -45,6 +45,18 @@ def test_the_first_judge_process_starts_with_the_scratch_folder(tmp_path: Path) 
     assert not judges_below(scratch.path) and not scratch.path.exists()
 
 
+@pytest.mark.parametrize("policy", ["PASSIVE", "ACTIVE"])
+def test_idle_threads_sleep_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch, policy: str) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if policy != "PASSIVE":
+        monkeypatch.setenv("OMP_WAIT_POLICY", policy)
+    scratch = Scratch()
+    (judge,) = begun_judges(scratch.path)
+    environment = Path(f"/proc/{judge}/environ").read_bytes().split(b"\0")
+    scratch.close()
+    assert f"OMP_WAIT_POLICY={policy}".encode() in environment
+
+
 def test_an_unused_judge_process_ends_with_the_run() -> None:
     with pytest.raises(UsageError), head_start(Options()) as scratch:
         assert scratch is not None and begun_judges(scratch.path)

@@ -38,11 +38,8 @@ void on_atomic(const volatile void* data, std::size_t bytes, Kind kind, int orde
   ThreadClock* thread = race_thread;
   if (!thread) return;
   if (kind == Kind::update) Interleaving::yield();
-  Access access{};
-  access.pc = reinterpret_cast<std::uint64_t>(pc);
-  access.kind = kind;
+  Access access(pc, kind, __builtin_ctzll(bytes));
   access.block_scope = order == __ATOMIC_ACQ_REL || order == __ATOMIC_RELAXED;
-  access.size = static_cast<std::uint8_t>(__builtin_ctzll(bytes));
   access.accumulates = update.accumulates && !update.keeps;
   access.overwrites = update.overwrites;
   access.keeps = update.keeps;
@@ -51,22 +48,17 @@ void on_atomic(const volatile void* data, std::size_t bytes, Kind kind, int orde
 
 }  // namespace
 
-void race_access(const void* data, std::size_t bytes, Kind kind, void* pc) {
-  ThreadClock* thread = race_thread;
-  if (!thread) return;
-  Access access{};
-  access.pc = reinterpret_cast<std::uint64_t>(pc);
-  access.kind = kind;
-  access.size = static_cast<std::uint8_t>(bytes ? __builtin_ctzll(bytes) : 0);
-  access.overwrites = kind == Kind::atomic_write;
-  RaceDetector::instance().access(*thread, data, bytes, access);
+// Apart from race_access, which is inlined into the instrumentation's calls: outside of race calls they only return.
+__attribute__((noinline)) void remember_access(ThreadClock& thread, const void* data, std::size_t bytes, Kind kind, void* pc) {
+  Access access(pc, kind, is_atomic(kind) ? __builtin_ctzll(bytes) : 0);
+  if (kind == Kind::atomic_write) access.overwrites = 1;
+  RaceDetector::instance().access(thread, data, bytes, access);
 }
 
 void race_read_only(const void* data, std::size_t bytes) {
   ThreadClock* thread = race_thread;
   if (!thread) return;
-  Access access{};
-  access.pc = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
+  Access access(__builtin_return_address(0), Kind::read);
   access.read_only = 1;
   RaceDetector::instance().access(*thread, data, bytes, access);
 }

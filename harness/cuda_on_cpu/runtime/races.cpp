@@ -35,7 +35,7 @@ bool covers(const Access& newer, const Access& older) {
 
 // Whether both are by the same instruction at the same time, if perhaps by other lanes.
 bool is_repeated(const Access& a, const Access& b) {
-  return a.what() == b.what() && a.warp == b.warp && a.epoch == b.epoch && a.time == b.time;
+  return a.word == b.word && a.warp == b.warp && a.epoch == b.epoch && a.time == b.time;
 }
 
 bool filters_an_update(const Access& read, const Access& update) {
@@ -100,7 +100,7 @@ std::string RaceDetector::end_launch() {
 
 std::string RaceDetector::take_notes() { return std::exchange(notes_, std::string()); }
 
-void RaceDetector::access(ThreadClock& thread, const void* data, std::size_t bytes, Access access) {
+void RaceDetector::access(ThreadClock& thread, const void* data, std::size_t bytes, Access& access) {
   if (!pending_.empty()) settle();
   if (left_ == 0) return;
   if (--left_ == 0) notes_ += "data races: only the first accesses of a call were looked at, because it has too many\n";

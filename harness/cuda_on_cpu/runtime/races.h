@@ -81,7 +81,8 @@ class RaceDetector {
   std::string findings_so_far();
 
   void grid_barrier();
-  void access(ThreadClock& thread, const void* data, std::size_t bytes, Access access);
+  // Checks and remembers an access; adds to it who makes it and when.
+  void access(ThreadClock& thread, const void* data, std::size_t bytes, Access& access);
   void fence(ThreadClock& thread, bool block_scope, bool acquires, bool releases);
   // From here on, threads order others one by one in this launch.
   void orders_threads() { keeps_all_ = true; }
@@ -191,7 +192,10 @@ extern CUDA_ON_CPU_TLS ThreadClock* race_thread;
 extern CUDA_ON_CPU_TLS void* runtime_access;
 
 // For accesses that the runtime makes for a thread. `pc` is where the source asked for them.
-void race_access(const void* data, std::size_t bytes, Kind kind, void* pc);
+void remember_access(ThreadClock& thread, const void* data, std::size_t bytes, Kind kind, void* pc);
+inline void race_access(const void* data, std::size_t bytes, Kind kind, void* pc) {
+  if (race_thread) remember_access(*race_thread, data, bytes, kind, pc);
+}
 
 // Copies by threads of the running block. They read and write at some time between their start and their end.
 void race_copy_starts(std::uint32_t thread, const AsyncCopy& copy);

@@ -23,29 +23,35 @@ constexpr bool is_atomic(Kind kind) { return kind >= Kind::atomic_read; }
 constexpr bool writes(Kind kind) { return kind != Kind::read && kind != Kind::atomic_read; }
 
 // One access, or several by lanes of a warp at the same line and time.
+//
+// The order of the fields and `word` are for speed: what is written in parts and read at once stalls, and accesses are
+// copied right after they are made, 16 bytes and then 8 at a time.
 struct Access {
-  std::uint64_t pc : 48;           // the return address of the instrumentation's call; 0 if there was no access
-  Kind kind : 3;
-  std::uint8_t size : 3;           // of an atomic: log2 of its bytes
-  std::uint8_t block_scope : 1;    // an atomic that is one for its own block only
-  std::uint8_t accumulates : 1;    // an update whose result depends on how often it runs, such as atomicAdd
-  std::uint8_t in_flight : 1;      // by an asynchronous copy that was not waited for: no thread knows it, not even its own
-  std::uint8_t replaces : 1;       // by a copy of other bytes than there were
-  std::uint8_t read_only : 1;      // a read of what must not change during the launch, such as __ldg
-  std::uint8_t overwrites : 1;     // an atomic write or exchange, which forgets the value before it
-  std::uint8_t modifies : 1;       // one that follows a read of the same thread: together they should be one update
-  std::uint8_t keeps : 1;          // an update that changes nothing, such as atomicAdd(x, 0): a way to read
-  std::uint8_t unused : 2;         // so that these fields are one word, which can be compared
-  std::uint32_t warp = 0;          // counted over the whole grid
+  std::uint32_t warp = 0;   // counted over the whole grid
   std::uint32_t lanes = 0;
-  std::uint32_t epoch = 0;         // how many barriers the block had passed
-  std::uint32_t time = 0;          // the thread's own time, which counts what it published
+  std::uint32_t epoch = 0;  // how many barriers the block had passed
+  std::uint32_t time = 0;   // the thread's own time, which counts what it published
+  union {
+    std::uint64_t word = 0;
+    struct {
+      std::uint64_t pc : 48;         // the return address of the instrumentation's call; 0 if there was no access
+      Kind kind : 3;
+      std::uint8_t size : 3;         // of an atomic: log2 of its bytes
+      std::uint8_t block_scope : 1;  // an atomic that is one for its own block only
+      std::uint8_t accumulates : 1;  // an update whose result depends on how often it runs, such as atomicAdd
+      std::uint8_t in_flight : 1;    // by an asynchronous copy that was not waited for: no thread knows it, not even its own
+      std::uint8_t replaces : 1;     // by a copy of other bytes than there were
+      std::uint8_t read_only : 1;    // a read of what must not change during the launch, such as __ldg
+      std::uint8_t overwrites : 1;   // an atomic write or exchange, which forgets the value before it
+      std::uint8_t modifies : 1;     // one that follows a read of the same thread: together they should be one update
+      std::uint8_t keeps : 1;        // an update that changes nothing, such as atomicAdd(x, 0): a way to read
+      std::uint8_t unused : 2;
+    };
+  };
 
-  std::uint64_t what() const {
-    std::uint64_t word;
-    std::memcpy(&word, this, sizeof word);
-    return word;
-  }
+  Access() = default;
+  Access(const void* place, Kind how, unsigned log2_bytes = 0)
+      : word(reinterpret_cast<std::uintptr_t>(place) | std::uint64_t(how) << 48 | std::uint64_t(log2_bytes) << 51) {}
 };
 
 struct Node {

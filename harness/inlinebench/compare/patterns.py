@@ -32,6 +32,10 @@ MOST_GROUPED = 1 << 24
 """No such claim is tested if more elements than this are wrong, because it takes several passes over them."""
 EXPLAINED = 0.25
 """The largest share of an element's error that a factor or an offset may leave unexplained."""
+NEAR = (1e-4, 1e-3, 1e-2)
+"""How far near values may be from the expected ones, as shares of the standard deviation of the latter."""
+FEWEST_NEAR = 4
+"""The fewest wrong elements that have a standard deviation worth comparing with."""
 JUDGES_BYTES, ALLOCATORS_BYTES = (0xFF,), (0xFF, 0x7F)
 """The bytes of uninitialized memory: in the judge's buffers, and in a solution's own memory with CUDA on the CPU."""
 
@@ -127,6 +131,8 @@ def _claims(compared: ComparedValues, sample: _Part) -> Iterator[_Claim]:
             yield from _of_each(compared, axis)
     if dtype in (torch.float32, torch.float64):
         yield from (_rounded(sample, coarser) for coarser in (torch.bfloat16, torch.float16))
+    if real:
+        yield from (_near(sample, share) for share in NEAR)
 
 
 def _arithmetic_claims(sample: _Part, epsilon: float) -> Iterator[_Claim]:
@@ -223,6 +229,16 @@ def _rounded(sample: _Part, coarser: torch.dtype) -> _Claim:
     is_telling = bool(fits(sample.expected).double().mean() < 1 - SHARE) if sample.expected.numel() else False
     return _Claim(f"is exactly representable in {name}, which few of the expected values are",
                   lambda part: (fits(part.out) & is_telling, None))
+
+
+def _near(sample: _Part, share: float) -> _Claim:
+    """Returns the claim that values are close to the expected ones, which differ much more from each other."""
+    spread = float(sample.expected.std(correction=0))
+    words = (f"is near the expected value, within {share:.2g} of the standard deviation: look for an approximation "
+             "(tanh for erf in GELU, fast math), lost digits (exp(x) - 1 for expm1(x), log(1 + x) for log1p(x), a mean "
+             "of squares minus a squared mean), fewer bits, or another constant (epsilon, n or n - 1), not for a wrong "
+             "index")
+    return _Claim(words, lambda part: ((part.out - part.expected).abs() <= share * spread, None), FEWEST_NEAR)
 
 
 def _transposed(compared: ComparedValues) -> _Claim:
