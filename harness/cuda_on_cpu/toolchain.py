@@ -57,7 +57,7 @@ RACE_FLAGS = (
 
 _RACE_LINK_FLAGS = ("-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset",)
 
-_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fno-semantic-interposition", "-Wall", "-Wextra")
+_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-Wall", "-Wextra")
 
 _KEPT_PREFIXES = ("-D", "-U", "-I", "-std=", "-O", "-W", "-f")
 _KEPT_EXACTLY = {"-g", "-w"}

@@ -49,7 +49,8 @@ void on_atomic(const volatile void* data, std::size_t bytes, Kind kind, int orde
 }  // namespace
 
 // Apart from race_access, which is inlined into the instrumentation's calls: outside of race calls they only return.
-__attribute__((noinline)) void remember_access(ThreadClock& thread, const void* data, std::size_t bytes, Kind kind, void* pc) {
+__attribute__((noinline)) void remember_access(
+    ThreadClock& thread, const void* data, std::size_t bytes, Kind kind, void* pc) {
   Access access(pc, kind, is_atomic(kind) ? __builtin_ctzll(bytes) : 0);
   if (kind == Kind::atomic_write) access.overwrites = 1;
   RaceDetector::instance().access(thread, data, bytes, access);

@@ -66,8 +66,7 @@ class RayDeviceWorker:
             ready: WorkerReady = self._ray.get(self._opening, timeout=timeout)
         except self._ray.exceptions.RayError as error:
             cause = str(error).strip().rpartition("\n")[2]  # the lines before are Ray's own
-            raise NoDevice(f"a Ray worker could not start: {cause}; each machine of the cluster needs inlinebench, "
-                           "PyTorch and Ray as this one has them") from error
+            raise NoDevice(f"a Ray worker could not start: {cause}") from error
         if ready.error is not None:
             raise ready.error
         if ready.version != __version__:
