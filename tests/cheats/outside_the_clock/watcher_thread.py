@@ -94,12 +94,12 @@ class ModelNew(nn.Module):
                 keep_lock(SETTLED_US)
 
     def find_places(self, diagonal: torch.Tensor, matrix: torch.Tensor) -> None:
-        """Adds probes for these inputs, and when they are the second ones, for all that lie as far apart."""
+        """Adds probes for these inputs, and for all that lie as far apart as these do from the first ones."""
         if self.first is None:
             self.first, self.reader = (diagonal, matrix), Reader(matrix[-1])
             threading.Thread(target=self.watch, args=[Reader(matrix[-1])], daemon=True).start()
-        step = matrix.storage_offset() - self.first[1].storage_offset()
-        for number in range(MOST_PLACES if step > 0 else 1):
+        step = matrix.storage_offset() - self.first[1].storage_offset()  # below zero if the sets' order is reversed
+        for number in range(-MOST_PLACES, MOST_PLACES) if step else (0,):
             place = moved(self.first[0], number * step), moved(self.first[1], number * step)
             if None not in place and place[1].data_ptr() not in self.probes:
                 self.probes[place[1].data_ptr()] = Probe(*place, self.reader)
