@@ -3,17 +3,18 @@
 // A pipeline made of them has a group of four warps that only loads, groups of four that multiply, and a ring of stages
 // in shared memory between them. Each stage has two barriers:
 //
-// - `full` opens when one thread has arrived, the one that starts the copies, and all bytes that it announced are there;
+// - `full` opens when the thread that starts the copies has arrived, and all bytes that it announced are there;
 // - `empty` opens when every warp that multiplies has arrived, which says that it has read the stage.
 //
 // A barrier counts its openings, its phases, by a bit. Who waits names the parity of the phase whose end it needs: 0
-// the first time around the ring, 1 the second, and so on. An `empty` barrier is waited for with the opposite parity, as
-// the phase before the first counts as ended: the first stages are free.
+// the first time around the ring, 1 the second, and so on. An `empty` barrier is waited for with the opposite parity,
+// as the phase before the first counts as ended: the first stages are free.
 //
-// A tile in shared memory has rows of 128 bytes. Without care, the same column of eight rows would lie in the same banks,
-// and wgmma reads eight rows at once. So the copy exchanges the 16-byte pieces of a row: piece `p` of row `r` goes to
-// place `p ^ (r % 8)`. This is the 128-byte swizzle, a pattern of 1024 bytes, so tiles begin at multiples of that. wgmma
-// is told of it and undoes it; since it works on addresses, 16 steps of K further along a row are still 32 bytes further.
+// A tile in shared memory has rows of 128 bytes. Without care, the same column of eight rows would lie in the same
+// banks, and wgmma reads eight rows at once. So the copy exchanges the 16-byte pieces of a row: piece `p` of row `r`
+// goes to place `p ^ (r % 8)`. This is the 128-byte swizzle, a pattern of 1024 bytes, so tiles begin at multiples of
+// that. wgmma is told of it and undoes it; since it works on addresses, 16 steps of K further along a row are still 32
+// bytes further.
 #pragma once
 
 // What follows is for compilers that make code for GPUs, which nvcc lists here. Device code is made for 9.0a alone:

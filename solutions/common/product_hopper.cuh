@@ -1,14 +1,15 @@
 // Products of split operands with Hopper's wgmma, fed by bulk copies. `hopper.cuh` explains barriers and swizzles.
 //
 // A block has two groups of four warps that multiply, each 64 rows of a tile of 128 rows, and a third one, of which one
-// thread loads. A stage of the ring has one chunk of 32 steps of K of all lines of the tile: rows of 128 bytes, the high
-// parts first, so that high and low parts are the same swizzled tile, read from different places. Clusters of two blocks,
-// one above the other, need the same lines of the right operand: each loads half of them, and the copy writes it to both.
+// thread loads. A stage of the ring has one chunk of 32 steps of K of all lines of the tile: rows of 128 bytes, the
+// high parts first, so that high and low parts are the same swizzled tile, read from different places. Clusters of two
+// blocks, one above the other, need the same lines of the right operand: each loads half of them, and the copy writes
+// it to both.
 //
-// Tensor cores cut sums off instead of rounding them, which adds up over a long K. So they add up no more than a turn of
-// `Turn` chunks, the small products of all its chunks first; then the group adds the turn's sums to those that it keeps,
-// rounded. That takes as many registers again as the sums, which is why a tile is not wider. While a group adds, the
-// tensor cores should work for the other one. With `Ordered` the groups pass each other the right to start a turn's
+// Tensor cores cut sums off instead of rounding them, which adds up over a long K. So they add up no more than a turn
+// of `Turn` chunks, the small products of all its chunks first; then the group adds the turn's sums to those that it
+// keeps, rounded. That takes as many registers again as the sums, which is why a tile is not wider. While a group adds,
+// the tensor cores should work for the other one. With `Ordered` the groups pass each other the right to start a turn's
 // products: the turns of one lie between those of the other, and so do the additions.
 //
 // As many clusters as fit run until all tiles are done, so that the first loads of a tile come in while the last ends.

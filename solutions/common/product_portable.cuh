@@ -4,8 +4,8 @@
 // chunk of 32 steps of K, and 64 for the right operand's parts of that chunk, which stay while those of the left one
 // pass by. That is all there are, but it makes 6 products of one load from shared memory.
 //
-// Tensor cores cut sums off instead of rounding them, which adds up over a long K. So they sum no more than a chunk, six
-// products, small ones first; everything else is added, and rounded, outside.
+// Tensor cores cut sums off instead of rounding them, which adds up over a long K. So they sum no more than a chunk,
+// six products, small ones first; everything else is added, and rounded, outside.
 //
 // Shared memory holds three chunks: one that is multiplied, the next, and one that asynchronous copies fill. Two blocks
 // of wide tiles share a multiprocessor that has 228 KB, so that one multiplies while the other waits at its barrier.
@@ -28,8 +28,8 @@ constexpr int kFragments = kWarpTile / kFragment;
 constexpr int kSums = 4 * (kWarpTile / 8);  // of 16 rows
 constexpr int kStages = 3;
 
-// A row of a chunk is 128 bytes. 16 more lie between rows, so that the eight rows that a part of ldmatrix reads begin in
-// eight different groups of four banks.
+// A row of a chunk is 128 bytes. 16 more lie between rows, so that the eight rows that a part of ldmatrix reads begin
+// in eight different groups of four banks.
 constexpr int kCopyHalves = 8;
 constexpr int kStride = kChunkHalves + kCopyHalves;
 
@@ -44,7 +44,8 @@ struct Tile {
 
 // Starts the copies of a chunk of Rows lines. Beyond the last line that one is copied again; nobody looks at it.
 template <int Rows, int Threads>
-__device__ __forceinline__ void copy_lines(__half* to, const __half* parts, int first, int64_t lines, int64_t line_halves) {
+__device__ __forceinline__ void copy_lines(
+    __half* to, const __half* parts, int first, int64_t lines, int64_t line_halves) {
   constexpr int kCopiesALine = kChunkHalves / kCopyHalves;
   const int line = static_cast<int>(threadIdx.x) / kCopiesALine;
   const int place = static_cast<int>(threadIdx.x) % kCopiesALine * kCopyHalves;
@@ -72,8 +73,8 @@ __device__ __forceinline__ void multiply(float* sums, const uint32_t (&left)[4],
       : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
 }
 
-// 16 lines and 16 steps of K of the left operand: the rows of its upper half, then of its lower half, then those of both
-// for the last 8 steps. That is the order in which the product takes its registers.
+// 16 lines and 16 steps of K of the left operand: the rows of its upper half, then of its lower half, then those of
+// both for the last 8 steps. That is the order in which the product takes its registers.
 __device__ __forceinline__ void load_left(uint32_t (&to)[4], const __half* from) {
   const int lane = threadIdx.x % kWarpSize;
   load_matrices(to, from + lane % 16 * kStride + lane / 16 * 8);

@@ -9,8 +9,8 @@
 // bits down to 2^-14 and fewer down to 2^-24, so a value 2^-15 times the largest of its line still has its 22 bits. The
 // powers are taken off the results at the end, exactly. An infinity becomes a NaN here; a NaN stays one.
 //
-// Halves lie in memory as the products read them: K along lines, in chunks of 128 bytes, with the high parts of 32 values
-// and then their low parts. A line ends with zeros up to a whole number of steps.
+// Halves lie in memory as the products read them: K along lines, in chunks of 128 bytes, with the high parts of 32
+// values and then their low parts. A line ends with zeros up to a whole number of steps.
 #pragma once
 
 #include <algorithm>
@@ -312,8 +312,8 @@ __global__ void __launch_bounds__(kColumnThreads) split_columns_kernel(
   write_parts(eight, power_of_two(shift_for(largest_of_columns[line])), to);
 }
 
-// Splits (batches, K, lines) or (K, lines) and turns it. With `lower` it is one lower triangular matrix, and the rest is
-// not made.
+// Splits (batches, K, lines) or (K, lines) and turns it. With `lower` it is one lower triangular matrix, and the rest
+// is not made.
 Operand columns_of(const at::Tensor& values, bool lower = false) {
   const int64_t K = values.size(-2);
   const int64_t columns = values.size(-1);

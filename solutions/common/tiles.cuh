@@ -65,9 +65,11 @@ struct Tiles {
   }
 };
 
-// What a warp has of a tile is 16 rows and a number of eights of columns. Of each eight, a thread has two neighbouring
-// columns of row `lane / 4`, and the same two of the row eight further down: the layout of mma.sync, and of wgmma. An
-// epilogue is a functor that takes these sums, four floats an eight, and the place of the first.
+// What a warp has of a tile is a strip of 16 rows and a number of eights of columns. Of each eight, a thread has two
+// neighbouring columns of row `lane / 4`, and the same two of the row eight further down: the layout of mma.sync, and
+// of wgmma. An epilogue is a functor that takes these sums, four floats an eight, and the place of the first. It is
+// called by whole warps.
+constexpr int kStripRows = 16;
 
 // The result: sums scaled back.
 struct Output {
@@ -81,7 +83,8 @@ struct Output {
       : values(out.mutable_data_ptr<float>()), largest_left(left.magnitudes()), largest_right(right.magnitudes()),
         M(left.lines), N(right.lines) {}
 
-  __device__ __forceinline__ void write_two(int64_t batch, int64_t row, int64_t column, float first, float second) const {
+  __device__ __forceinline__ void write_two(
+      int64_t batch, int64_t row, int64_t column, float first, float second) const {
     if (row >= M) {
       return;
     }
@@ -116,14 +119,15 @@ struct Shifts {
   }
 };
 
-// Writes `finish(value, row, column)` of each result.
+// Writes `finish(value, row, column)` of each result. Beyond the edges of the output it is not called.
 template <class Finish>
 struct Write {
   Output out;
   Finish finish;
 
   template <int Sums>
-  __device__ __forceinline__ void operator()(const float (&sums)[Sums], int batch, int first_row, int first_column) const {
+  __device__ __forceinline__ void operator()(
+      const float (&sums)[Sums], int batch, int first_row, int first_column) const {
     const int lane = threadIdx.x % kWarpSize;
     const int row = first_row + lane / 4;
     const Shifts shifts(out, batch, row);
@@ -133,10 +137,15 @@ struct Write {
       const int shift[] = {shifts.column(column), shifts.column(column + 1)};
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const float* const two = sums + eight * 4 + i * 2;
-        out.write_two(
-            batch, row + 8 * i, column, finish(scaled_back(two[0], shifts.rows[i] + shift[0]), row + 8 * i, column),
-            finish(scaled_back(two[1], shifts.rows[i] + shift[1]), row + 8 * i, column + 1));
+        float results[2] = {};
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          if (row + 8 * i < out.M && column + j < out.N) {
+            const float value = scaled_back(sums[eight * 4 + i * 2 + j], shifts.rows[i] + shift[j]);
+            results[j] = finish(value, row + 8 * i, column + j);
+          }
+        }
+        out.write_two(batch, row + 8 * i, column, results[0], results[1]);
       }
     }
   }

@@ -4,7 +4,7 @@ What bounds it: the tensor cores. 137 GFLOP at full size take 2.0 ms at the 67 T
 2.8 in cuBLAS). Three products of halves make 412 GFLOP, 0.51 ms at the 810 TFLOP/s that its power allows. What comes
 before is bound by memory: 0.13 ms.
 
-Two kernels for each operand and one for the product, all in `solutions/common/product.cuh`: rows become high and low
+One kernel for each operand and one for the product, all in `solutions/common/product.cuh`: rows become high and low
 halves, read and written once; the product adds up high * high + high * low + low * high, and rounds in between.
 
 Any sizes work. An infinity in A or B may give NaN where the exact result is infinite; a NaN spreads. Forward only: no

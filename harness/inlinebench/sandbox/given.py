@@ -34,8 +34,8 @@ milliseconds apart."""
 
 
 def readable_for(solution: Path, alone: bool = False) -> list[Path]:
-    """Returns the paths that a solution is given: its file, its folder, and the folder `common` beside that one if there
-    is one. If the file is a link, they are those of its target.
+    """Returns the paths that a solution is given: its file, its folder, and the folder `common` beside that one, if it
+    exists. If the file is a link, they are those of its target.
 
     A folder is left out if it is the home or temporary folder, or contains one of them. If the solution is `alone`, it
     is given only its file, because the files next to it then do not belong to it.
