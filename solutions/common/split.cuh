@@ -312,14 +312,12 @@ __global__ void __launch_bounds__(kColumnThreads) split_columns_kernel(
   write_parts(eight, power_of_two(shift_for(largest_of_columns[line])), to);
 }
 
-// Splits (batches, K, lines) or (K, lines) and turns it. With `lower` it is one lower triangular matrix, and the rest
-// is not made.
-Operand columns_of(const at::Tensor& values, bool lower = false) {
+// In two passes over (batches, K, lines) or (K, lines): the second turns it.
+void split_columns(const at::Tensor& values, const Operand& operand, bool lower) {
   const int64_t K = values.size(-2);
-  const int64_t columns = values.size(-1);
-  const Operand operand(values, columns, K);
+  const int64_t columns = operand.lines;
   TORCH_CHECK(
-      operand.chunks <= kMaxGridY && operand.batches <= kMaxGridY && columns <= kMaxBlocks,
+      operand.chunks <= kMaxGridY && columns <= kMaxBlocks,
       "an operand of shape ", values.sizes(), " is too large for one launch");
   const auto stream = c10::cuda::getCurrentCUDAStream();
   C10_CUDA_CHECK(cudaMemsetAsync(operand.magnitudes(), 0, operand.largest.numel() * sizeof(float), stream));
@@ -337,7 +335,6 @@ Operand columns_of(const at::Tensor& values, bool lower = false) {
   split_columns_kernel<<<split_grid, block, 0, stream>>>(
       values.const_data_ptr<float>(), operand.magnitudes(), operand.halves(), columns, K, lower);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
-  return operand;
 }
 
 }  // namespace split
