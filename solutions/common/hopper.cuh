@@ -181,6 +181,30 @@ __device__ __forceinline__ void load_box_everywhere(
       : "memory");
 }
 
+// Makes what this thread stored in shared memory visible to copies. Those that start them come after a barrier.
+__device__ __forceinline__ void show_to_copies() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Copies a box from shared memory, as far as it is within the matrix. The thread that does waits for it as well: until
+// no more than Open of its copies have still to read shared memory, or until all are done.
+__device__ __forceinline__ void store_box(const CUtensorMap* map, int column, int row, int batch, uint32_t from) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];\n"
+      "cp.async.bulk.commit_group;" ::"l"(map),
+      "r"(column), "r"(row), "r"(batch), "r"(from)
+      : "memory");
+}
+
+template <int Open>
+__device__ __forceinline__ void wait_for_stores_to_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Open) : "memory");
+}
+
+__device__ __forceinline__ void wait_for_stores() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
 // Registers of each thread of this group from here on. All groups together have 65536.
 template <int Registers>
 __device__ __forceinline__ void shrink_registers() {

@@ -49,7 +49,7 @@ __device__ __forceinline__ void copy_lines(
   constexpr int kCopiesALine = kChunkHalves / kCopyHalves;
   const int line = static_cast<int>(threadIdx.x) / kCopiesALine;
   const int place = static_cast<int>(threadIdx.x) % kCopiesALine * kCopyHalves;
-#pragma unroll
+#pragma unroll 1
   for (int i = line; i < line + Rows; i += Threads / kCopiesALine) {
     const __half* const from = parts + min(static_cast<int64_t>(first + i), lines - 1) * line_halves + place;
     __pipeline_memcpy_async(to + i * kStride + place, from, kCopyHalves * sizeof(__half));
