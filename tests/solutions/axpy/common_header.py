@@ -22,7 +22,7 @@ at::Tensor axpy(const at::Tensor& x, const at::Tensor& y) {
 """
 
 extension = load_inline(
-    name="axpy_common_header",
+    name="common_header",
     cpp_sources="at::Tensor axpy(const at::Tensor& x, const at::Tensor& y);",
     cuda_sources=SOURCE,
     functions=["axpy"],
