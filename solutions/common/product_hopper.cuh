@@ -261,10 +261,26 @@ void multiply(const Operand& left, const Operand& right, const Epilogue& epilogu
       &launch, kernel, describe_lines(left, kTileM), describe_lines(right, S::box_lines), tiles, epilogue));
 }
 
-// The width whose turns of all clusters together take the shortest time.
+using Wide = Shape<192, 5, 2, 2, true>;
+using Narrow = Shape<128, 6, 2, 2, true>;
+
+// How long a product takes with a shape, in columns: the last round of tiles takes as long as a full one.
+template <class S>
+double cost(const Operand& left, const Operand& right) {
+  const int64_t clusters = multiprocessors(left.parts.get_device()) / S::cluster;
+  const int64_t tiles = divide_up(left.lines, S::cluster * kTileM) * divide_up(right.lines, S::tile_n) * left.batches;
+  return static_cast<double>(divide_up(tiles, clusters) * S::tile_n);
+}
+
+// Wide tiles read less of shared memory for a product; narrow ones fill the last round better.
 template <class Epilogue>
 void run(const Operand& left, const Operand& right, const Epilogue& epilogue, bool lower) {
-  multiply<Shape<192, 5, 2, 2, true>>(left, right, epilogue, lower);
+  constexpr double kNarrowPenalty = 1.08;  // an estimate: shared memory is busy for longer than the products take
+  if (cost<Narrow>(left, right) * kNarrowPenalty < cost<Wide>(left, right)) {
+    multiply<Narrow>(left, right, epilogue, lower);
+  } else {
+    multiply<Wide>(left, right, epilogue, lower);
+  }
 }
 
 }  // namespace hopper_form
