@@ -63,6 +63,7 @@ WRONG = {
 }
 OTHERS = {
     "axpy/compile_error": (Verdict.BUILD_FAILED, "cpp_sources:3:10: error: "),
+    "axpy/neighbours_header": (Verdict.INVALID, "FileNotFoundError: "),
     "init_arguments/constructor_raises": (Verdict.CRASHED, "LookupError: no tile fits (constructor_raises.py, line 7)"),
     "init_arguments/other_signature": (Verdict.INVALID, "does not accept the 2 arguments of get_init_inputs()"),
     "level1_matmul/out_of_memory": (Verdict.OUT_OF_MEMORY, "RuntimeError: "),

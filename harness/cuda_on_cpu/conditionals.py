@@ -20,11 +20,12 @@ _KNOWN: dict[str, int] = {
     "__CUDACC_VER_MINOR__": 0,
     "__cplusplus": 202002,
 }
-# Never defined. Sources use the last four for features of one generation of GPUs, with a branch for the others.
+# Never defined. Sources use the last five for features of one generation of GPUs, with a branch for the others. nvcc
+# also defines the last one for the host: the GPUs that it makes code for, of which there are none here.
 _UNDEFINED = set(
     ["USE_ROCM", "__HIPCC__", "__HIP_PLATFORM_AMD__", "__HIP_DEVICE_COMPILE__", "_WIN32", "_MSC_VER", "__clang__",
      "__CUDA_ARCH_FEAT_SM90_ALL", "__CUDA_ARCH_FEAT_SM100_ALL", "__CUDA_ARCH_SPECIFIC__",
-     "__CUDA_ARCH_FAMILY_SPECIFIC__"]
+     "__CUDA_ARCH_FAMILY_SPECIFIC__", "__CUDA_ARCH_LIST__"]
 )
 
 _CONDITIONALS = ("if", "ifdef", "ifndef", "elif", "else", "endif")

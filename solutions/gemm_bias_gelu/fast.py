@@ -32,30 +32,29 @@ CPU that stands in for a GPU, where "cuda" is no CUDA device and wgmma can't run
 there. Infinities give what PyTorch gives, and a NaN stays one. Forward only: no gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 CPP_SOURCE = "at::Tensor gemm_bias_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);"
 
-COMMON_SOURCE = r"""
+CUDA_SOURCE = r"""
 #include <algorithm>
-#include <cstdint>
-#include <limits>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
 #include <cuda_bf16.h>
 #include <mma.h>
+
+#include "checks.cuh"
+#include "hopper.cuh"
 
 namespace {
 
 constexpr const char* kName = "gemm_bias_gelu";
 using Half = __nv_bfloat16;
-constexpr int kWarpSize = 32;
 
 // x * Phi(x). The polynomial is log2(Phi(-t)), fitted for the least maximum error from 0 to 5.5; it falls on until 16,
 // where the power is 0 as far as it matters. The sum x + |x| is twice max(x, 0), but keeps a NaN.
@@ -71,29 +70,15 @@ __device__ __forceinline__ float gelu(float x) {
   return fmaf(-t, exp2f(power), 0.5f * (x + fabsf(x)));
 }
 
-int64_t divide_up(int64_t count, int64_t unit) {
-  return (count + unit - 1) / unit;
-}
-
-bool is_aligned(const at::Tensor& tensor) {
-  return reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % sizeof(uint4) == 0;
-}
-
 }  // namespace
-"""
 
-HOPPER_SOURCE = r"""
-#include <cuda.h>
-
-#define GEMM_BIAS_GELU_HOPPER
+#ifdef __CUDA_ARCH_LIST__
 
 namespace {
 namespace hopper {
 
-constexpr int kGroupThreads = 128;  // wgmma is an instruction of four warps
-constexpr int kGroups = 2;          // that multiply
+constexpr int kGroups = 2;  // that multiply
 constexpr int kThreads = (1 + kGroups) * kGroupThreads;
-constexpr int kGroupRows = 64;  // of one wgmma
 constexpr int kTileM = kGroups * kGroupRows;
 constexpr int kTileN = 256;  // the most columns that wgmma takes
 constexpr int kTileK = 64;   // 128 bytes, the width of the swizzle
@@ -102,10 +87,10 @@ constexpr int kCluster = 2;      // blocks that share columns
 
 // A box is what one bulk copy loads: 128 rows, half of a tile's columns.
 constexpr int kBoxRows = 128;
-constexpr int kRowBytes = kTileK * sizeof(Half);
 constexpr int kBoxBytes = kBoxRows * kRowBytes;
 constexpr int kBoxesN = kTileN / kBoxRows;
 constexpr int kStageBytes = (1 + kBoxesN) * kBoxBytes;
+static_assert(kTileK * sizeof(Half) == kRowBytes, "a row of a box is as wide as the swizzle");
 static_assert(kTileM == kBoxRows && kBoxesN % kCluster == 0, "each block of a cluster loads as many boxes");
 
 // A part is what a warp writes at a time: 16 rows of 64 columns, with two places for it in turn.
@@ -115,11 +100,10 @@ constexpr int kPartBytes = kPartRows * kPartColumns * sizeof(Half);
 constexpr int kPartPlaces = 2;
 constexpr int kWarps = kGroups * kGroupThreads / kWarpSize;
 
-constexpr int kAlignment = 1024;  // of what is swizzled: eight rows of 128 bytes
 constexpr int kStagingBytes = kWarps * kPartPlaces * kPartBytes;
 constexpr int kBarrierBytes = 2 * kStages * sizeof(uint64_t);
 constexpr int kSharedBytes = kStages * kStageBytes + kStagingBytes + kBarrierBytes + kAlignment;
-static_assert(kSharedBytes <= 227 * 1024, "more shared memory than a block can have");
+static_assert(kSharedBytes <= kLargestShared, "more shared memory than a block can have");
 
 struct Problem {
   const Half* bias;
@@ -132,7 +116,6 @@ struct Problem {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-constexpr int kInstructionK = 16;
 constexpr int kSums = kGroupRows * kTileN / kGroupThreads;
 constexpr int kParts = kTileN / kPartColumns;
 constexpr int kGroupOfTiles = 8;  // rows of clusters' tiles that are done together: 2048 rows of x
@@ -141,118 +124,6 @@ constexpr int kLead = 2;  // stages that the first group is ahead at the start; 
 // 65536 registers are 168 for each thread at the start. The loading group goes down to 40, and the others up to 232.
 constexpr int kLoadRegisters = 40;
 constexpr int kMultiplyRegisters = 232;
-
-__device__ __forceinline__ void init_barrier(uint32_t barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-// One arrival, and `bytes` that have to come until the barrier opens.
-__device__ __forceinline__ void expect_bytes(uint32_t barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-// One arrival at the barrier that lies at this address in a block of the cluster. It says that something was read, and
-// that is over by then; releasing writes to the cluster as well would cost a fence of all memory.
-__device__ __forceinline__ void arrive_at(uint32_t barrier, int block) {
-  asm volatile(
-      "{\n"
-      ".reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
-      "}\n" ::"r"(barrier), "r"(block)
-      : "memory");
-}
-
-// Until the phase of this parity has ended. The phase before the first counts as ended, with parity 1.
-__device__ __forceinline__ void wait_for(uint32_t barrier, uint32_t parity) {
-  uint32_t ended;
-  do {
-    asm volatile(
-        "{\n"
-        ".reg .pred ended;\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, ended;\n"
-        "}\n"
-        : "=r"(ended)
-        : "r"(barrier), "r"(parity)
-        : "memory");
-  } while (ended == 0);
-}
-
-__device__ __forceinline__ void sync_cluster() {
-  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
-}
-
-// Loads a box to this address, in each of the `blocks` of the cluster, and counts its bytes at their barriers.
-template <bool kMulticast>
-__device__ __forceinline__ void load_box(
-    uint32_t to, const CUtensorMap* map, int column, int row, uint32_t barrier, uint16_t blocks) {
-  if constexpr (kMulticast) {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
-        " [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-        "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
-        : "memory");
-  } else {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-        " [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
-        "l"(map), "r"(column), "r"(row), "r"(barrier)
-        : "memory");
-  }
-}
-
-// Where a matrix lies in shared memory, K along rows of 128 swizzled bytes: address and distance of eight rows, in
-// units of 16 bytes, and the kind of swizzle. The distance along K, which says nothing with a swizzle, is 1.
-__device__ __forceinline__ uint64_t describe(uint32_t address) {
-  constexpr uint64_t kEightRows = 8 * kRowBytes / 16;
-  constexpr uint64_t kSwizzle128 = 1;
-  return (address & 0x3ffff) >> 4 | uint64_t{1} << 16 | kEightRows << 32 | kSwizzle128 << 62;
-}
-
-#define FOUR_SUMS(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
-#define SUMS_16(i) FOUR_SUMS(i), FOUR_SUMS(i + 4), FOUR_SUMS(i + 8), FOUR_SUMS(i + 12)
-#define SUMS_64(i) SUMS_16(i), SUMS_16(i + 16), SUMS_16(i + 32), SUMS_16(i + 48)
-
-// sums = left * right + (add ? sums : 0), for 16 steps of K.
-__device__ __forceinline__ void multiply(float (&sums)[kSums], uint64_t left, uint64_t right, int add) {
-  asm volatile(
-      "{\n"
-      ".reg .pred add;\n"
-      "setp.ne.b32 add, %130, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
-      "%128, %129, add, 1, 1, 0, 0;\n"  // signs as they are, and both operands with K along rows
-      "}\n"
-      : SUMS_64(0), SUMS_64(64)
-      : "l"(left), "l"(right), "r"(add));
-}
-
-// Keeps the compiler from reading sums before the wait that precedes this.
-__device__ __forceinline__ void keep_in_order(float (&sums)[kSums]) {
-  asm volatile("" : SUMS_64(0), SUMS_64(64)::"memory");
-}
-
-__device__ __forceinline__ void begin_products() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-
-__device__ __forceinline__ void end_products() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-
-// Until no more than kOpen of the sequences of products that were ended are under way.
-template <int kOpen>
-__device__ __forceinline__ void wait_for_products() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kOpen) : "memory");
-}
 
 // Where the block's shared memory has what, as addresses within it.
 struct Shared {
@@ -272,19 +143,6 @@ struct Shared {
   __device__ __forceinline__ uint32_t empty(int stage) const { return barriers + (kStages + stage) * 8; }
 };
 
-// A place in the ring of stages, and the parity of this time around.
-struct Ring {
-  int stage = 0;
-  uint32_t parity = 0;
-
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
 // First row of this block, and first column, of a cluster's tile. Tiles go down the rows of a group first.
 __device__ __forceinline__ int2 place_of(int tile, int block, const Problem& problem) {
   const int first = tile / (kGroupOfTiles * problem.tiles_n) * kGroupOfTiles;
@@ -297,22 +155,21 @@ __device__ __forceinline__ int2 place_of(int tile, int block, const Problem& pro
 __device__ __forceinline__ void load_tiles(
     const Shared& shared, const CUtensorMap* x, const CUtensorMap* weight, const Problem& problem, int block) {
   constexpr int kBoxes = kBoxesN / kCluster;
-  constexpr uint16_t kAllBlocks = (1 << kCluster) - 1;
   const int tiles = problem.tiles_m * problem.tiles_n;
-  Ring ring;
+  Ring<kStages> ring;
   for (int tile = blockIdx.x / kCluster; tile < tiles; tile += gridDim.x / kCluster) {
     const int2 place = place_of(tile, block, problem);
     for (int step = 0; step < problem.steps; ++step) {
       const uint32_t full = shared.full(ring.stage);
       wait_for(shared.empty(ring.stage), ring.parity ^ 1);
       expect_bytes(full, kStageBytes);
-      load_box<false>(shared.left(ring.stage), x, step * kTileK, place.x, full, 0);
+      load_box(shared.left(ring.stage), x, step * kTileK, place.x, 0, full);
 #pragma unroll
       for (int i = 0; i < kBoxes; ++i) {
         const int box = block * kBoxes + i;
-        load_box<(kCluster > 1)>(
-            shared.right(ring.stage) + box * kBoxBytes, weight, step * kTileK, place.y + box * kBoxRows, full,
-            kAllBlocks);
+        load_box_everywhere(
+            shared.right(ring.stage) + box * kBoxBytes, weight, step * kTileK, place.y + box * kBoxRows, 0, full,
+            kCluster);
       }
       ring.advance();
     }
@@ -355,7 +212,7 @@ __device__ __forceinline__ void write_results(
   for (int part = 0; part < kParts; ++part) {
     const uint32_t to = staging + part % kPartPlaces * kPartBytes;
     if (lane == 0) {  // the copy before the last one has read this place
-      asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPartPlaces - 1) : "memory");
+      wait_for_stores_to_read<kPartPlaces - 1>();
     }
     __syncwarp();
 #pragma unroll
@@ -369,14 +226,10 @@ __device__ __forceinline__ void write_results(
           "r"(finished(from[4], from[5], biases[eight + 1])), "r"(finished(from[6], from[7], biases[eight + 1]))
           : "memory");
     }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy has to see what was stored
+    show_to_copies();
     __syncwarp();
     if (lane == 0) {
-      asm volatile(
-          "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
-          "cp.async.bulk.commit_group;" ::"l"(out),
-          "r"(column + part * kPartColumns), "r"(row), "r"(to)
-          : "memory");
+      store_box(out, column + part * kPartColumns, row, 0, to);
     }
   }
 }
@@ -398,10 +251,10 @@ __device__ __forceinline__ void multiply_tiles(
   const uint32_t staging = shared.staging + row / kPartRows * (kPartPlaces * kPartBytes);
   int until_ahead = group == 0 ? min(kLead, problem.steps) : 0;
   if (group != 0 && kLead > 0) {
-    asm volatile("bar.sync 1, %0;" ::"n"(kGroups * kGroupThreads) : "memory");
+    sync_threads(1, kGroups * kGroupThreads);
   }
   float sums[kSums] = {};
-  Ring ring;
+  Ring<kStages> ring;
   for (int tile = blockIdx.x / kCluster; tile < tiles; tile += gridDim.x / kCluster) {
     const int2 place = place_of(tile, block, problem);
     uint32_t last = 0;
@@ -412,8 +265,7 @@ __device__ __forceinline__ void multiply_tiles(
       begin_products();
 #pragma unroll
       for (int k = 0; k < kTileK / kInstructionK; ++k) {
-        constexpr int kAdvance = kInstructionK * sizeof(Half) / 16;  // within the rows of 128 bytes
-        multiply(sums, left + k * kAdvance, right + k * kAdvance, step + k);
+        multiply_bf16(sums, left + k * kAdvance, right + k * kAdvance, step + k);
       }
       end_products();
       wait_for_products<1>();
@@ -423,7 +275,7 @@ __device__ __forceinline__ void multiply_tiles(
       last = shared.empty(ring.stage);
       ring.advance();
       if (until_ahead > 0 && --until_ahead == 0) {
-        asm volatile("bar.arrive 1, %0;" ::"n"(kGroups * kGroupThreads) : "memory");
+        arrive_threads(1, kGroups * kGroupThreads);
       }
     }
     __nv_bfloat162 biases[kTileN / 8];
@@ -436,7 +288,7 @@ __device__ __forceinline__ void multiply_tiles(
     }
   }
   if (lane == 0) {
-    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    wait_for_stores();
   }
 }
 
@@ -456,19 +308,19 @@ __global__ void __launch_bounds__(kThreads, 1) gemm_bias_gelu_kernel(
       init_barrier(shared.full(stage), 1);
       init_barrier(shared.empty(stage), kCluster * kWarps);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    publish_barriers();
   }
   __syncwarp();
   sync_cluster();
 
   if (threadIdx.x < kGroupThreads) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kLoadRegisters));
+    shrink_registers<kLoadRegisters>();
     if (threadIdx.x == 0) {
       load_tiles(shared, &x, &weight, problem, block);
     }
     __syncwarp();
   } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kMultiplyRegisters));
+    grow_registers<kMultiplyRegisters>();
     multiply_tiles(shared, &out, problem, block, threadIdx.x / kGroupThreads - 1);
   }
   sync_cluster();  // a block that is gone can't be told that a stage is free
@@ -480,48 +332,13 @@ __global__ void __launch_bounds__(kThreads, 1) gemm_bias_gelu_kernel(
 // Whether the fast kernel can be used. The driver may be too old to describe tensors for bulk copies.
 bool can_run(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& out) {
   constexpr int kVector = sizeof(uint4) / sizeof(Half);
-  int major = 0;
-  int minor = 0;
-  C10_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, x.get_device()));
-  C10_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, x.get_device()));
-  return major == 9 && minor == 0 && x.size(1) > 0 && x.size(1) % kVector == 0 && out.size(1) % kVector == 0 &&
+  return is_hopper(x.get_device()) && x.size(1) > 0 && x.size(1) % kVector == 0 && out.size(1) % kVector == 0 &&
       is_aligned(x) && is_aligned(weight) && is_aligned(bias) && is_aligned(out);
 }
 
-using Encode = decltype(&cuTensorMapEncodeTiled);
-
-// The driver's function, asked for at run time: so nothing has to be linked with the driver.
-Encode find_encode() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult result{};
-#if CUDART_VERSION >= 12050
-  C10_CUDA_CHECK(cudaGetDriverEntryPointByVersion(
-      "cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result));
-#else
-  C10_CUDA_CHECK(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &result));
-#endif
-  TORCH_CHECK(
-      result == cudaDriverEntryPointSuccess && function != nullptr,
-      kName, ": this driver has no cuTensorMapEncodeTiled; a driver for CUDA 12.0 or newer has it");
-  return reinterpret_cast<Encode>(function);
-}
-
-// Boxes of box_rows rows and 128 bytes of a matrix, swizzled in shared memory. Zeros are read beyond its edges.
 CUtensorMap describe_matrix(const at::Tensor& matrix, int box_rows) {
-  static const Encode encode = find_encode();
-  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(matrix.size(1)), static_cast<cuuint64_t>(matrix.size(0))};
-  const cuuint64_t strides[] = {sizes[0] * sizeof(Half)};
-  const cuuint32_t box[] = {kTileK, static_cast<cuuint32_t>(box_rows)};
-  const cuuint32_t steps[] = {1, 1};
-  CUtensorMap map;
-  const CUresult result = encode(
-      &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<void*>(matrix.const_data_ptr()), sizes, strides, box,
-      steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  TORCH_CHECK(
-      result == CUDA_SUCCESS, kName, ": a matrix of ", matrix.sizes(), " can't be described for bulk copies: error ",
-      static_cast<int>(result));
-  return map;
+  return describe_matrices(
+      matrix.const_data_ptr(), CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 1, matrix.size(0), matrix.size(1), box_rows);
 }
 
 void run(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& out) {
@@ -532,10 +349,8 @@ void run(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, 
   problem.steps = static_cast<int>(divide_up(x.size(1), kTileK));
   problem.tiles_m = static_cast<int>(divide_up(out.size(0), kCluster * kTileM));
   problem.tiles_n = static_cast<int>(divide_up(out.size(1), kTileN));
-  int multiprocessors = 0;
-  C10_CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, x.get_device()));
   const int64_t tiles = static_cast<int64_t>(problem.tiles_m) * problem.tiles_n;
-  const int64_t clusters = std::min<int64_t>(tiles, std::max(multiprocessors / kCluster, 1));
+  const int64_t clusters = std::min<int64_t>(tiles, std::max(multiprocessors(x.get_device()) / kCluster, 1));
   C10_CUDA_CHECK(
       cudaFuncSetAttribute(gemm_bias_gelu_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
   cudaLaunchAttribute cluster{};
@@ -557,9 +372,8 @@ void run(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, 
 
 }  // namespace hopper
 }  // namespace
-"""
+#endif  // __CUDA_ARCH_LIST__
 
-PORTABLE_SOURCE = r"""
 namespace {
 namespace portable {
 
@@ -738,7 +552,7 @@ at::Tensor gemm_bias_gelu(const at::Tensor& x, const at::Tensor& weight, const a
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-#ifdef GEMM_BIAS_GELU_HOPPER
+#ifdef __CUDA_ARCH_LIST__
   if (hopper::can_run(x, weight, bias, out)) {
     hopper::run(x, weight, bias, out);
     return out;
@@ -749,14 +563,12 @@ at::Tensor gemm_bias_gelu(const at::Tensor& x, const at::Tensor& weight, const a
 }
 """
 
-# Where "cuda" means another device, the CPU that stands in for a GPU, nothing is made for Hopper.
-HAS_CUDA = torch.device("cuda").type == "cuda"
-
 extension = load_inline(
     name="gemm_bias_gelu_fast",
     cpp_sources=CPP_SOURCE,
-    cuda_sources=[COMMON_SOURCE, *([HOPPER_SOURCE] if HAS_CUDA else []), PORTABLE_SOURCE],
+    cuda_sources=CUDA_SOURCE,
     functions=["gemm_bias_gelu"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
     extra_cuda_cflags=[
         "-O3",
         "-ftz=true",  # exp2f is then one instruction

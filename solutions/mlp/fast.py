@@ -1,40 +1,18 @@
 """Three linear layers on tensor cores, with bias and ReLU in the end of each product.
 
 What bounds it: the tensor cores. The layers' 69, 137 and 34 GFLOP at full size take 3.6 ms at the 67 TFLOP/s of an
-H100 outside of them. Three products of halves make 722 GFLOP; instructions of this kind (mma.sync) reach about 62 % of
-the 990 TFLOP/s that the chip has, which makes 1.2 ms. Before each product memory bounds: splitting moves 0.6 GB in
-all, in 0.2 ms.
-
-The trick: each float32 is two halves of 11 bits. A value times a power of two is `high + low` with high and low in
-half precision, 22 bits together; and high*high + high*low + low*high lacks only low*low, the last of 24 bits. The
-products are exact, and are added in float32. Each row of a layer's input and of its weights has its own power of two,
-from its largest magnitude, so that half's small range (2^-14 to 2^16, or 2^-24 with fewer bits) is enough: a value
-2^-15 times the largest of its row still has its 22 bits. The powers are taken off at the end, exactly. The weights are
-split in every call, because they may change between calls.
-
-Tensor cores cut sums off instead of rounding them, which adds up over a long K. So they sum no more than 32 steps of
-K; everything else is added, and rounded, outside: 128 additions to 192 products of 16 x 8 x 16.
-
-Two kernels a layer:
-
-1. each row's largest magnitude, and its parts, zeros up to whole tiles: 32 high parts and 32 low ones in a line of 128
-   bytes. A block has one row, in registers if it is no longer than 4096, so each value is read once and its parts are
-   written once;
-2. the product. A block of 4 warps has 128 x 128 of the output, a warp 64 x 64: 128 registers for its sums, 32 for the
-   sums of a chunk of 32 steps, 64 for the weights' parts of that chunk, which stay while those of the input pass by.
-   That is all there are, but it makes 6 products of one load from shared memory, so shared memory is busy for 62 % of
-   the time. It holds three chunks: one that is multiplied, the next, and one that asynchronous copies fill. These are
-   108 KB, so that two blocks share an SM: one multiplies while the other waits at its barrier. In the end a warp adds
-   the bias and applies the ReLU. At full size the layers make 1024, 1024 and 256 tiles, which 132 SMs, with two each,
-   take in 4, 4 and 1 turns.
+H100 outside of them. Each float32 is two halves of 11 bits (`solutions/common/split.cuh`); three products of them make
+722 GFLOP, 0.89 ms at the 810 TFLOP/s that its power allows. Before each product memory bounds: splitting moves 0.6 GB
+in all, in 0.2 ms. The weights are split in every call, because they may change between calls.
 
 Hidden values go through memory as float32, because their parts depend on the largest of a whole row, which no block of
 the product has. A bound known beforehand would spare that, about 0.03 ms a layer, but would cost small values bits.
 
-Sizes are padded in the workspace only. A layer of 64 features or less, or a GPU without the 108 KB of shared memory
-that a wide tile needs, takes narrow tiles. An infinity in an input or in weights may give NaN where the exact result is
-infinite; a NaN spreads, through the ReLU too. Forward only: no gradient is recorded.
+Any sizes work. An infinity in an input or in weights may give NaN where the exact result is infinite; a NaN spreads,
+through the ReLU too. Forward only: no gradient is recorded.
 """
+
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -43,522 +21,43 @@ from torch.utils.cpp_extension import load_inline
 CPP_SOURCE = "at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool relu);"
 
 CUDA_SOURCE = r"""
-#include <cstdint>
 #include <limits>
 
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
-#include <c10/cuda/CUDAException.h>
-#include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
-#include <cuda_fp16.h>
-#include <cuda_pipeline.h>
-#include <mma.h>
+#include "product.cuh"
 
 namespace {
 
-namespace wmma = nvcuda::wmma;
+// The bias of a column, and no less than `lowest`. A NaN stays one.
+struct BiasAndFloor {
+  const float* bias;
+  float lowest;
 
-constexpr const char* kName = "mlp";
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
-
-constexpr int kWarpSize = 32;
-constexpr int kChunk = 32;  // steps of K whose high and low parts lie together
-
-__device__ __forceinline__ float power_of_two(int exponent) {
-  return __int_as_float((exponent + 127) << 23);  // for -126 to 127
-}
-
-// The power of two that takes the largest magnitude of a row or column to 2^14 or above, below 2^15: half's range ends
-// at 65504. At most 2^126, which takes even the smallest float to where half's parts hold it exactly.
-__device__ __forceinline__ int shift_for(float largest) {
-  const int exponent = (__float_as_int(largest) >> 23) - 127;
-  return min(14 - exponent, 126);
-}
-
-// Eight values as high and low parts, 22 bits together, where `to` is in a row of a chunk.
-__device__ __forceinline__ void write_split(const float (&values)[8], float scale, __half* to) {
-  alignas(sizeof(uint4)) __half high[8];
-  alignas(sizeof(uint4)) __half low[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    const float scaled = values[i] * scale;
-    high[i] = __float2half_rn(scaled);
-    low[i] = __float2half_rn(scaled - __half2float(high[i]));
-  }
-  *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(high);
-  *reinterpret_cast<uint4*>(to + kChunk) = *reinterpret_cast<const uint4*>(low);
-}
-
-// An operand whose rows are K long: the sum of a product runs along them.
-struct Operand {
-  const float* values;  // (rows, K)
-  float* largest;       // magnitude of each row
-  __half* parts;        // (padded, chunks, 2, kChunk)
-  int64_t rows;
-  int64_t padded;  // rows up to a whole tile; those added are zeros
-};
-
-constexpr int kRowThreads = 256;
-constexpr int kRowWarps = kRowThreads / kWarpSize;
-constexpr int kKept = 2;  // groups of eight values that a thread keeps: rows of up to 4096 are read once
-constexpr unsigned int kAllLanes = 0xffffffffu;
-
-// Eight values of a row, zeros beyond its end. With vectors the row begins at a multiple of 16 bytes.
-__device__ __forceinline__ void load_group(
-    const float* row, int64_t first, int64_t length, bool vectors, float (&values)[8]) {
-  if (vectors && first + 8 <= length) {
-    *reinterpret_cast<float4*>(values) = __ldcs(reinterpret_cast<const float4*>(row + first));
-    *reinterpret_cast<float4*>(values + 4) = __ldcs(reinterpret_cast<const float4*>(row + first + 4));
-  } else {
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      values[i] = first + i < length ? __ldcs(row + first + i) : 0.0f;
-    }
-  }
-}
-
-__device__ __forceinline__ float largest_of(float largest, const float (&values)[8]) {
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    largest = fmaxf(largest, fabsf(values[i]));  // a NaN does not count; it comes back when values are split
-  }
-  return largest;
-}
-
-// The largest of the threads' values, for every thread of the block.
-__device__ __forceinline__ float block_largest(float largest) {
-  __shared__ float of_warps[kRowWarps];
-#pragma unroll
-  for (int offset = kWarpSize / 2; offset > 0; offset /= 2) {
-    largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, offset));
-  }
-  if (threadIdx.x % kWarpSize == 0) {
-    of_warps[threadIdx.x / kWarpSize] = largest;
-  }
-  __syncthreads();
-#pragma unroll
-  for (int warp = 0; warp < kRowWarps; ++warp) {
-    largest = fmaxf(largest, of_warps[warp]);
-  }
-  return largest;
-}
-
-// One block a row, the rows of both operands one after the other. A thread has every 256th group of eight values; what
-// it can't keep in registers it reads twice.
-__global__ void __launch_bounds__(kRowThreads) split_kernel(
-    Operand left, Operand right, int64_t K, int chunks, bool vectors) {
-  const bool is_left = blockIdx.x < left.padded;
-  const Operand operand = is_left ? left : right;
-  const int64_t row = blockIdx.x - (is_left ? 0 : left.padded);
-  const int64_t length = row < operand.rows ? K : 0;  // a row that was added: nothing but zeros
-  const float* values = operand.values + row * K;
-  __half* parts = operand.parts + row * chunks * (2 * kChunk);
-  const int64_t padded_length = static_cast<int64_t>(chunks) * kChunk;
-  const int64_t first = static_cast<int64_t>(threadIdx.x) * 8;
-  constexpr int64_t kStep = kRowThreads * 8;
-
-  alignas(sizeof(float4)) float kept[kKept][8];
-  float largest = 0.0f;
-#pragma unroll
-  for (int i = 0; i < kKept; ++i) {
-    load_group(values, first + i * kStep, length, vectors, kept[i]);
-  }
-#pragma unroll
-  for (int i = 0; i < kKept; ++i) {
-    largest = largest_of(largest, kept[i]);
-  }
-  alignas(sizeof(float4)) float group[8];
-  for (int64_t at = first + kKept * kStep; at < length; at += kStep) {
-    load_group(values, at, length, vectors, group);
-    largest = largest_of(largest, group);
-  }
-  largest = block_largest(largest);
-  if (threadIdx.x == 0 && row < operand.rows) {
-    operand.largest[row] = largest;
-  }
-
-  const float scale = power_of_two(shift_for(largest));
-#pragma unroll
-  for (int i = 0; i < kKept; ++i) {
-    const int64_t at = first + i * kStep;
-    if (at < padded_length) {
-      write_split(kept[i], scale, parts + at / kChunk * (2 * kChunk) + at % kChunk);
-    }
-  }
-  for (int64_t at = first + kKept * kStep; at < padded_length; at += kStep) {
-    load_group(values, at, length, vectors, group);
-    write_split(group, scale, parts + at / kChunk * (2 * kChunk) + at % kChunk);
-  }
-}
-
-// A tile of the output is kTileM rows by TileN columns, a warp's part of it 64 x 64, a fragment 16 x 16. A stage of
-// the pipeline holds one chunk of the rows of both operands that make the tile. A row of a chunk is one line of 128
-// bytes in memory: 32 high parts, then 32 low ones. In shared memory 16 bytes more lie between rows, so that the eight
-// rows that a quarter of a fragment's load touches begin in eight different groups of four banks.
-constexpr int kFragment = 16;
-constexpr int kWarpTile = 64;
-constexpr int kParts = kWarpTile / kFragment;
-constexpr int kTileM = 128;
-constexpr int kWideTile = 128;
-constexpr int kNarrowTile = 64;
-constexpr int kRowHalves = 2 * kChunk;
-constexpr int kCopyHalves = 8;  // 16 bytes, the most that one asynchronous copy moves
-constexpr int kStride = kRowHalves + kCopyHalves;
-constexpr int kStagingStride = kWarpTile + 4;
-constexpr int kCopyAfter = 0;  // the part of 16 rows of a chunk, 0 to 3, after which the copies of a coming one start
-constexpr int kGroup = 16;  // tiles along M that run one after the other: they share what L2 holds of the right operand
-static_assert(kChunk == 2 * kFragment, "multiply_rows takes two steps of a fragment");
-static_assert(0 <= kCopyAfter && kCopyAfter < kParts, "each chunk must start the copies of another");
-
-using Left = wmma::fragment<wmma::matrix_a, kFragment, kFragment, kFragment, __half, wmma::row_major>;
-using Right = wmma::fragment<wmma::matrix_b, kFragment, kFragment, kFragment, __half, wmma::col_major>;
-using Sum = wmma::fragment<wmma::accumulator, kFragment, kFragment, kFragment, float>;
-
-// Two blocks of wide tiles share an SM of 228 KB, so that one multiplies while the other waits at its barrier. The
-// narrow tile is for narrow matrices, and for GPUs with less shared memory.
-template <int TileN>
-struct Tile {
-  static constexpr int warps_across = TileN / kWarpTile;
-  static constexpr int warps = kTileM / kWarpTile * warps_across;
-  static constexpr int threads = warps * kWarpSize;
-  static constexpr int stages = 3;
-  static constexpr int blocks_per_sm = TileN == kWideTile ? 2 : 1;  // at least, for the compiler
-  static constexpr int stage_halves = (kTileM + TileN) * kStride;
-  static constexpr int pipeline_bytes = stages * stage_halves * static_cast<int>(sizeof(__half));
-  static constexpr int staging_bytes = warps * kWarpTile * kStagingStride * static_cast<int>(sizeof(float));
-  static constexpr int shared_bytes = pipeline_bytes > staging_bytes ? pipeline_bytes : staging_bytes;
-};
-
-// Starts the copies of a chunk of Rows rows: 16 bytes a thread of every so many.
-template <int Rows, int Threads>
-__device__ __forceinline__ void copy_rows(__half* to, const __half* parts, int first_row, int chunk, int chunks) {
-  constexpr int kCopiesARow = kRowHalves / kCopyHalves;
-  const int row = static_cast<int>(threadIdx.x) / kCopiesARow;
-  const int place = static_cast<int>(threadIdx.x) % kCopiesARow * kCopyHalves;
-  const int64_t row_halves = static_cast<int64_t>(chunks) * kRowHalves;
-  const __half* from = parts + (first_row + row) * row_halves + chunk * kRowHalves + place;
-  to += row * kStride + place;
-#pragma unroll
-  for (int rows = 0; rows < Rows; rows += Threads / kCopiesARow) {
-    __pipeline_memcpy_async(to + rows * kStride, from + rows * row_halves, kCopyHalves * sizeof(__half));
-  }
-}
-
-// What a warp has of one chunk of the right operand, held while all rows of the left one pass by.
-struct RightChunk {
-  Right high[2][kParts];
-  Right low[2][kParts];
-
-  __device__ __forceinline__ void load(const __half* from) {
-#pragma unroll
-    for (int step = 0; step < 2; ++step) {
-#pragma unroll
-      for (int j = 0; j < kParts; ++j) {
-        const __half* fragment = from + j * kFragment * kStride + step * kFragment;
-        wmma::load_matrix_sync(high[step][j], fragment, kStride);
-        wmma::load_matrix_sync(low[step][j], fragment + kChunk, kStride);
-      }
-    }
+  __device__ __forceinline__ float operator()(float value, int, int column) const {
+    const float sum = value + bias[column];
+    return sum < lowest ? lowest : sum;
   }
 };
-
-// Adds to sums what one chunk of 16 rows of the left operand gives. Tensor cores cut their sums off instead of
-// rounding them, so they add up six products only, small ones first; further sums are made, and rounded, outside.
-__device__ __forceinline__ void multiply_rows(const __half* left, const RightChunk& right, Sum (&sums)[kParts]) {
-  Sum part[kParts];
-#pragma unroll
-  for (int j = 0; j < kParts; ++j) {
-    wmma::fill_fragment(part[j], 0.0f);
-  }
-#pragma unroll
-  for (int step = 0; step < 2; ++step) {
-    Left high;
-    Left low;
-    wmma::load_matrix_sync(high, left + step * kFragment, kStride);
-    wmma::load_matrix_sync(low, left + step * kFragment + kChunk, kStride);
-#pragma unroll
-    for (int j = 0; j < kParts; ++j) {
-      wmma::mma_sync(part[j], low, right.high[step][j], part[j]);
-    }
-#pragma unroll
-    for (int j = 0; j < kParts; ++j) {
-      wmma::mma_sync(part[j], high, right.low[step][j], part[j]);
-    }
-#pragma unroll
-    for (int j = 0; j < kParts; ++j) {
-      wmma::mma_sync(part[j], high, right.high[step][j], part[j]);
-    }
-  }
-#pragma unroll
-  for (int j = 0; j < kParts; ++j) {
-#pragma unroll
-    for (int e = 0; e < Sum::num_elements; ++e) {
-      sums[j].x[e] += part[j].x[e];
-    }
-  }
-}
-
-// sum * 2^-shift, in two steps because the power alone may be out of range.
-__device__ __forceinline__ float scaled_back(float sum, int shift) {
-  const int half = shift / 2;
-  return sum * power_of_two(-half) * power_of_two(half - shift);
-}
-
-// Four values, as many as are in a row of N.
-__device__ __forceinline__ void write_four(float* __restrict__ row, int64_t n, int64_t N, float4 v) {
-  if (N % 4 == 0 && n < N) {
-    *reinterpret_cast<float4*>(row + n) = v;
-    return;
-  }
-  const float values[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    if (n + i < N) {
-      row[n + i] = values[i];
-    }
-  }
-}
-
-// No less than lowest; a NaN stays one.
-__device__ __forceinline__ float at_least(float lowest, float value) {
-  return value < lowest ? lowest : value;
-}
-
-// Finishes a warp's 64 x 64 sums: scales them back, adds the bias, applies the ReLU, and writes them to rows from
-// m and columns from n of out, as far as it reaches.
-__device__ __forceinline__ void write_sums(
-    const Sum (&sums)[kParts][kParts],
-    float* staging,
-    const float* __restrict__ largest_left,
-    const float* __restrict__ largest_right,
-    const float* __restrict__ bias,
-    float lowest,
-    float* __restrict__ out,
-    int64_t m,
-    int64_t n,
-    int64_t M,
-    int64_t N) {
-  constexpr int kLanesAcross = kWarpTile / 4;
-#pragma unroll
-  for (int i = 0; i < kParts; ++i) {
-#pragma unroll
-    for (int j = 0; j < kParts; ++j) {
-      float* to = staging + i * kFragment * kStagingStride + j * kFragment;
-      wmma::store_matrix_sync(to, sums[i][j], kStagingStride, wmma::mem_row_major);
-    }
-  }
-  __syncwarp();
-
-  const int lane = threadIdx.x % kWarpSize;
-  const int across = lane % kLanesAcross * 4;
-  n += across;
-  int shifts[4];
-  float biases[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    shifts[i] = n + i < N ? shift_for(largest_right[n + i]) : 0;
-    biases[i] = n + i < N ? bias[n + i] : 0.0f;
-  }
-  for (int row = lane / kLanesAcross; row < kWarpTile && m + row < M; row += kWarpSize / kLanesAcross) {
-    const float4 sum = *reinterpret_cast<const float4*>(staging + row * kStagingStride + across);
-    const int shift = shift_for(largest_left[m + row]);
-    const float4 value = make_float4(
-        at_least(lowest, scaled_back(sum.x, shift + shifts[0]) + biases[0]),
-        at_least(lowest, scaled_back(sum.y, shift + shifts[1]) + biases[1]),
-        at_least(lowest, scaled_back(sum.z, shift + shifts[2]) + biases[2]),
-        at_least(lowest, scaled_back(sum.w, shift + shifts[3]) + biases[3]));
-    write_four(out + (m + row) * N, n, N, value);
-  }
-}
-
-template <int TileN>
-__global__ void __launch_bounds__(Tile<TileN>::threads, Tile<TileN>::blocks_per_sm) multiply_kernel(
-    const __half* __restrict__ left,
-    const __half* __restrict__ right,
-    const float* __restrict__ largest_left,
-    const float* __restrict__ largest_right,
-    const float* __restrict__ bias,
-    float lowest,
-    float* __restrict__ out,
-    int64_t M,
-    int64_t N,
-    int chunks,
-    int tiles_m,
-    int tiles_n) {
-  using T = Tile<TileN>;
-  extern __shared__ float4 shared[];
-  __half* stages = reinterpret_cast<__half*>(shared);
-
-  // Tiles go down the M of a group first.
-  const int first_m = static_cast<int>(blockIdx.x) / (kGroup * tiles_n) * kGroup;
-  const int group = min(kGroup, tiles_m - first_m);
-  const int place = static_cast<int>(blockIdx.x) % (kGroup * tiles_n);
-  const int tile_m = (first_m + place % group) * kTileM;
-  const int tile_n = place / group * TileN;
-
-  const int warp_m = threadIdx.x / kWarpSize / T::warps_across * kWarpTile;
-  const int warp_n = threadIdx.x / kWarpSize % T::warps_across * kWarpTile;
-  Sum sums[kParts][kParts];
-#pragma unroll
-  for (int i = 0; i < kParts; ++i) {
-#pragma unroll
-    for (int j = 0; j < kParts; ++j) {
-      wmma::fill_fragment(sums[i][j], 0.0f);
-    }
-  }
-
-  // Every chunk makes one commit, those beyond the end too: the number of those that may be open is always the same.
-  const auto copy_chunk = [&](int chunk) {
-    if (chunk < chunks) {
-      __half* stage = stages + chunk % T::stages * T::stage_halves;
-      copy_rows<kTileM, T::threads>(stage, left, tile_m, chunk, chunks);
-      copy_rows<TileN, T::threads>(stage + kTileM * kStride, right, tile_n, chunk, chunks);
-    }
-    __pipeline_commit();
-  };
-  for (int chunk = 0; chunk < T::stages - 1; ++chunk) {
-    copy_chunk(chunk);
-  }
-  const auto right_rows = [&](int chunk) {
-    return stages + chunk % T::stages * T::stage_halves + (kTileM + warp_n) * kStride;
-  };
-  __pipeline_wait_prior(T::stages - 2);
-  __syncthreads();
-  RightChunk held;
-  held.load(right_rows(0));
-  for (int chunk = 0; chunk < chunks; ++chunk) {
-    __pipeline_wait_prior(T::stages - 3);
-    __syncthreads();  // the next chunk is there for all, and all are done with the stage that is filled now
-    const __half* left_rows = stages + chunk % T::stages * T::stage_halves + warp_m * kStride;
-#pragma unroll
-    for (int i = 0; i < kParts; ++i) {
-      multiply_rows(left_rows + i * kFragment * kStride, held, sums[i]);
-      if (i == kCopyAfter) {
-        copy_chunk(chunk + T::stages - 1);
-      }
-    }
-    held.load(right_rows(chunk + 1));  // before the barrier, so that products start right after it
-  }
-
-  __syncthreads();  // the stages are free for the sums
-  float* staging = reinterpret_cast<float*>(shared) + threadIdx.x / kWarpSize * (kWarpTile * kStagingStride);
-  write_sums(sums, staging, largest_left, largest_right, bias, lowest, out, tile_m + warp_m, tile_n + warp_n, M, N);
-}
-
-int64_t divide_up(int64_t count, int64_t unit) {
-  return (count + unit - 1) / unit;
-}
-
-template <int TileN>
-void multiply(
-    const Operand& left,
-    const Operand& right,
-    const float* bias,
-    float lowest,
-    const at::Tensor& out,
-    int64_t chunks) {
-  using T = Tile<TileN>;
-  const int64_t tiles_m = divide_up(out.size(0), kTileM);
-  const int64_t tiles_n = divide_up(out.size(1), TileN);
-  TORCH_CHECK(tiles_m * tiles_n <= kMaxBlocks, kName, ": an output of ", out.sizes(), " is too large for one launch");
-  C10_CUDA_CHECK(
-      cudaFuncSetAttribute(multiply_kernel<TileN>, cudaFuncAttributeMaxDynamicSharedMemorySize, T::shared_bytes));
-  const auto blocks = static_cast<unsigned int>(tiles_m * tiles_n);
-  multiply_kernel<TileN>
-      <<<blocks, T::threads, T::shared_bytes, c10::cuda::getCurrentCUDAStream()>>>(
-          left.parts, right.parts, left.largest, right.largest, bias, lowest, out.mutable_data_ptr<float>(),
-          out.size(0), out.size(1), static_cast<int>(chunks), static_cast<int>(tiles_m), static_cast<int>(tiles_n));
-  C10_CUDA_KERNEL_LAUNCH_CHECK();
-}
-
-// The wide tile where it has columns to work on and the GPU has the shared memory for it.
-void multiply(
-    const Operand& left,
-    const Operand& right,
-    const float* bias,
-    float lowest,
-    const at::Tensor& out,
-    int64_t chunks,
-    int device) {
-  int shared_bytes = 0;
-  C10_CUDA_CHECK(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  if (out.size(1) > kNarrowTile && shared_bytes >= Tile<kWideTile>::shared_bytes) {
-    multiply<kWideTile>(left, right, bias, lowest, out, chunks);
-  } else {
-    multiply<kNarrowTile>(left, right, bias, lowest, out, chunks);
-  }
-}
-
-void check_common(const at::Tensor& tensor, const char* name, const at::Device& device) {
-  TORCH_CHECK(tensor.is_cuda(), kName, ": ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(tensor.device() == device, kName, ": ", name, " is on ", tensor.device(), ", but x is on ", device);
-  TORCH_CHECK(
-      tensor.is_contiguous(), kName, ": ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ",
-      tensor.strides());
-}
-
-void check_matrix(const at::Tensor& tensor, const char* name, const at::Device& device) {
-  check_common(tensor, name, device);
-  TORCH_CHECK(
-      tensor.scalar_type() == at::kFloat, kName, ": ", name, " must be float32, but is ", tensor.scalar_type());
-  TORCH_CHECK(tensor.dim() == 2, kName, ": ", name, " must be a matrix, but its shape is ", tensor.sizes());
-}
-
-const float* check_feature(const at::Tensor& tensor, const char* name, const at::Tensor& weight) {
-  check_common(tensor, name, weight.device());
-  TORCH_CHECK(
-      tensor.scalar_type() == at::kFloat, kName, ": ", name, " must be float32, but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.dim() == 1 && tensor.size(0) == weight.size(0),
-      kName, ": ", name, " must have shape [", weight.size(0), "], one value a feature, but has ", tensor.sizes());
-  return tensor.const_data_ptr<float>();
-}
-
-bool is_aligned(const at::Tensor& tensor) {
-  return reinterpret_cast<uintptr_t>(tensor.const_data_ptr<float>()) % sizeof(float4) == 0;
-}
 
 }  // namespace
 
 // One layer: x @ weight.T + bias, no less than 0 with relu.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool relu) {
-  check_matrix(x, "x", x.device());
-  check_matrix(weight, "weight", x.device());
+  check_float(x, "mlp: x", 2, x.device());
+  check_float(weight, "mlp: weight", 2, x.device());
   TORCH_CHECK(
-      x.size(1) == weight.size(1),
-      kName, ": x and weight must agree in their second size, but have shapes ", x.sizes(), " and ", weight.sizes());
-  const float* const biases = check_feature(bias, "bias", weight);
-  const int64_t M = x.size(0);
-  const int64_t K = x.size(1);
-  const int64_t N = weight.size(0);
-  const int64_t chunks = divide_up(K, kChunk);
-  const int64_t padded_m = divide_up(M, kTileM) * kTileM;
-  const int64_t padded_n = divide_up(N, kWideTile) * kWideTile;
-  TORCH_CHECK(
-      padded_m + padded_n <= kMaxBlocks && chunks <= kMaxBlocks / kRowHalves,
-      kName, ": shapes ", x.sizes(), " and ", weight.sizes(), " are too large for one launch");
-
+      x.size(1) == weight.size(1) && x.size(1) > 0,
+      "mlp: x and weight must agree in their second size, not 0, but have shapes ", x.sizes(), " and ",
+      weight.sizes());
+  const float* const biases = check_feature(bias, "mlp: bias", weight.size(0), x.device());
   const c10::cuda::CUDAGuard guard(x.device());
-  at::Tensor out = at::empty({M, N}, x.options());
+  at::Tensor out = at::empty({x.size(0), weight.size(0)}, x.options());
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  const at::Tensor largest = at::empty({M + N}, x.options());
-  const at::Tensor parts = at::empty({(padded_m + padded_n) * chunks * kRowHalves}, x.options().dtype(at::kHalf));
-  float* const magnitudes = largest.mutable_data_ptr<float>();
-  __half* const halves = reinterpret_cast<__half*>(parts.mutable_data_ptr<at::Half>());
-  const Operand left{x.const_data_ptr<float>(), magnitudes, halves, M, padded_m};
-  const Operand right{
-      weight.const_data_ptr<float>(), magnitudes + M, halves + padded_m * chunks * kRowHalves, N, padded_n};
-
-  const bool vectors = K % 4 == 0 && is_aligned(x) && is_aligned(weight);
-  split_kernel<<<
-      static_cast<unsigned int>(padded_m + padded_n), kRowThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
-      left, right, K, static_cast<int>(chunks), vectors);
-  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  const split::Operand left = split::rows_of(x);
+  const split::Operand right = split::rows_of(weight);
   const float lowest = relu ? 0.0f : -std::numeric_limits<float>::infinity();
-  multiply(left, right, biases, lowest, out, chunks, x.get_device());
+  split::multiply(left, right, split::Write<BiasAndFloor>{{out, left, right}, {biases, lowest}});
   return out;
 }
 """
@@ -568,6 +67,13 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["linear"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
+    extra_cuda_cflags=[
+        "-O3",
+        "-gencode=arch=compute_80,code=sm_80",
+        "-gencode=arch=compute_80,code=compute_80",
+        "-gencode=arch=compute_90a,code=sm_90a",  # what has wgmma: 9.0 alone
+    ],
 )
 
 

@@ -135,6 +135,19 @@ def test_the_copy_has_the_files_that_are_given(files: Files, folder: Path, tmp_p
     assert there | {"to_folder/file"} == names and (own / "to_folder" / "file").read_text() == "outside"
 
 
+def test_the_common_folder_is_copied_to_where_the_solution_finds_it(files: Files, folder: Path) -> None:
+    (folder.parent / "common").mkdir()
+    (folder.parent / "common" / "sum.cuh").write_text("shared")
+    (folder.parent / "other").mkdir()
+    paths = readable_for(folder / "fast.py")
+    own = files.copy(paths[0], paths)
+    assert (own.parents[1] / "common" / "sum.cuh").read_text() == "shared"
+    assert not (own.parents[1] / "other").exists()
+    assert {name for name, _ in given.files(paths)} == {"", "sub/kernel.cu", "../common/sum.cuh"}
+    (own.parents[1] / "common" / "sum.cuh").write_text("changed")
+    assert (folder.parent / "common" / "sum.cuh").read_text() == "shared"
+
+
 def test_a_missing_solution_fails_when_it_is_read(files: Files, folder: Path) -> None:
     (folder / "fast.py").unlink()
     with pytest.raises(FileNotFoundError):

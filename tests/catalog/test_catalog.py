@@ -15,7 +15,8 @@ from ..running import ROOT, TESTS
 
 @pytest.fixture
 def known(tmp_path: Path) -> Catalog:
-    """Two problems, one of them with two solutions; a broken file, helpers, and a solution without a problem."""
+    """Two problems, one of them with two solutions; a broken file, helpers, a common header, and a solution without a
+    problem."""
     files = {
         "problems/matmul.py": 'N, M = 4, 5\nSHAPES = {"small": {"N": 2}, "odd": {"N": 3}}\nK: int = 2\n',
         "problems/relu.py": "raise SystemExit('never run')\n",
@@ -27,6 +28,7 @@ def known(tmp_path: Path) -> Catalog:
         "solutions/matmul/_helper.py": "",
         "solutions/relu/naive.py": "",
         "solutions/lost/naive.py": "",
+        "solutions/common/sum.cuh": "",
     }
     for name, text in files.items():
         path = tmp_path / name

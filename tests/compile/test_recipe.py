@@ -16,6 +16,7 @@ from inlinebench.builds.request import BuildRequest
 from inlinebench.compile import recipe as recipes
 from inlinebench.compile import toolchain
 from inlinebench.compile.ninja_syntax import PLACES, Steps
+from inlinebench.compile.target import CannotTranslate
 from inlinebench.compile.toolchain import MissingTool
 from inlinebench.devices.cpu.recipe import cpu_recipe
 from inlinebench.devices.cuda.recipe import clock_recipe, recipe
@@ -246,3 +247,22 @@ def test_headers_in_a_request_are_written_and_part_of_the_key(make: Any) -> None
     plans = [make(BuildRequest(**{**vars(REQUEST), "headers": {"own/a.h": text}})) for text in ("one", "other")]
     assert [plan.files["own/a.h"] for plan in plans] == ["one", "other"]
     assert len({plan.key for plan in plans} | {make(REQUEST).key}) == 3
+
+
+def with_header(name: str, text: str) -> BuildRequest:
+    """Returns a request with CUDA sources that includes a header, as it leaves the candidate."""
+    return BuildRequest("extension", (), ("int f();",), headers={name: f'#line 1 "/home/me/common/{name}"\n{text}'})
+
+
+@pytest.mark.parametrize(("name", "translated"), [("own/a.cuh", True), ("own/a.cu", True), ("own/a.h", False)])
+def test_headers_of_cuda_are_translated_for_the_cpu(name: str, translated: bool) -> None:
+    request = with_header(name, "__global__ void k();\ninline void f() { k<<<1, 2>>>(); }\n")
+    written = cpu_recipe(request, Path("runtime.so"), slim=True).files[name]
+    assert ("<<<" not in written) is translated
+    assert written.count("\n") == request.headers[name].count("\n")
+
+
+def test_a_header_that_cannot_run_on_the_cpu_is_named_with_its_line() -> None:
+    request = with_header("own/a.cuh", "int x;\nCUtensorMap map;\n")
+    with pytest.raises(CannotTranslate, match=r"CUtensorMap \(a\.cuh, line 2\)"):
+        cpu_recipe(request, Path("runtime.so"), slim=True)

@@ -342,6 +342,7 @@ def test_unsupported_constructs_are_refused_with_their_line(source: str, constru
         'asm volatile("" ::: "memory");',
         'asm(""); asm("" "" ::: "memory");',
         '#ifdef __CUDA_ARCH_FEAT_SM90_ALL\nasm("wgmma.fence.sync.aligned;");\n#else\nint x;\n#endif\n',
+        "#ifdef __CUDA_ARCH_LIST__\nCUtensorMap map;\n#endif\n",
         "#include <mma.h>\nusing namespace nvcuda;\nvoid f() { wmma::fill_fragment(f, 0.0f); std::experimental::x(); }",
         "#include <cub/cub.cuh>\nusing T = ::cub::WarpScan<int>::TempStorage; cub::DeviceRadixSort::SortKeys(p);",
         "f(cuda::maximum<>{}, ::cuda::std::plus<float>());",

@@ -37,6 +37,15 @@ def test_the_folder_is_sent_with_links_to_shared_files_but_not_to_others(job: Ev
     assert sent(job, tmp_path, trust=True) == {**expected, "link": b"secret"}
 
 
+def test_the_common_headers_are_sent(job: Evaluate, tmp_path: Path) -> None:
+    common = tmp_path / "solutions" / "common"
+    common.mkdir()
+    (common / "sum.cuh").write_text("shared")
+    assert job.solution is not None
+    found = of_solution(job, Options(solutions=tmp_path / "solutions"))
+    assert found[common / "sum.cuh"] == b"shared" and found[job.solution] == b"s.py"
+
+
 @pytest.mark.parametrize(("limit", "value"), [("MOST_FILES", 1), ("MOST_BYTES", 4)])
 def test_what_exceeds_the_limits_is_not_sent_but_the_solution_is(
     job: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int

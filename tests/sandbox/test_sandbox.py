@@ -150,3 +150,17 @@ def test_the_home_and_temporary_folders_are_never_readable_as_a_whole(tmp_path: 
     assert readable_for(home / "solution.py") == [home / "solution.py"]
     assert readable_for(folder / "solution.py") == [folder / "solution.py", folder]
     assert readable_for(folder / "solution.py", alone=True) == [folder / "solution.py"]
+
+
+def test_the_common_folder_beside_a_solutions_folder_is_readable_and_no_other(tmp_path: Path) -> None:
+    folder = tmp_path.resolve()
+    for name in ("p", "q", "common"):
+        (folder / name).mkdir()
+    own = folder / "p" / "fast.py"
+    assert readable_for(own) == [own, own.parent, folder / "common"]
+    assert readable_for(own, alone=True) == [own]
+    inside = folder / "common" / "fast.py"
+    assert readable_for(inside) == [inside, inside.parent]
+    (folder / "common").rmdir()
+    (folder / "common").write_text("a file")
+    assert readable_for(own) == [own, own.parent]

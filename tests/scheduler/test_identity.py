@@ -71,6 +71,24 @@ def test_every_file_that_the_solution_is_given_changes_the_key(job: Evaluate, tm
     assert key(job) != before
 
 
+def test_a_common_header_changes_the_key(job: Evaluate) -> None:
+    keys, common = [key(job)], folder(job).parent / "common"
+    common.mkdir()
+    for name, text in (("sum.cuh", "// one"), ("sum.cuh", "// other"), ("new.cuh", "")):
+        (common / name).write_text(text)
+        keys.append(key(job))
+    assert len(set(keys)) == 4
+
+
+def test_a_folder_that_is_copied_with_the_common_one_keeps_its_key(job: Evaluate, tmp_path: Path) -> None:
+    for name in ("endless", "itself", "nowhere"):
+        (folder(job) / name).unlink()
+    (folder(job).parent / "common").mkdir()
+    (folder(job).parent / "common" / "sum.cuh").write_text("// shared")
+    shutil.copytree(folder(job).parent, tmp_path / "copies")
+    assert key(replace(job, solution=tmp_path / "copies" / "p" / "s.py")) == key(job)
+
+
 def test_swapped_contents_change_the_key(job: Evaluate) -> None:
     before, (one, other) = key(job), (folder(job) / "k.ptx", folder(job) / "k.cubin")
     one.rename(folder(job) / "third")

@@ -1,4 +1,4 @@
-"""What a solution is given: its own file, and the files of its folder.
+"""What a solution is given: its own file, the files of its folder, and the folder of headers that solutions share.
 
 Only this module says so. A candidate copies these files, the sandboxes of the candidate and of its compilers let them
 be read, the keys of its result and of its libraries contain them, and a worker of Ray's gets them.
@@ -18,6 +18,8 @@ from pathlib import Path
 
 from inlinebench.sandbox.policy import is_narrow
 
+COMMON = "common"
+"""Name of the folder, beside the folders of solutions, with the headers that they share."""
 PACKAGES = frozenset({"site-packages", "dist-packages"})
 """Names of the folders of installed packages. A virtual environment may be beside a solution."""
 LEFT_OUT = PACKAGES | {"__pycache__", ".git"}
@@ -32,14 +34,18 @@ milliseconds apart."""
 
 
 def readable_for(solution: Path, alone: bool = False) -> list[Path]:
-    """Returns the paths that a solution is given: its file, and its folder. If the file is a link, they are those of
-    its target.
+    """Returns the paths that a solution is given: its file, its folder, and the folder `common` beside that one, if it
+    exists. If the file is a link, they are those of its target.
 
-    The folder is left out if it is the home or temporary folder, or contains one of them, and if the solution is
-    `alone`, because the files next to it then do not belong to it.
+    A folder is left out if it is the home or temporary folder, or contains one of them. If the solution is `alone`, it
+    is given only its file, because the files next to it then do not belong to it.
     """
     path = solution.resolve()
-    return [path] if alone or not is_narrow(path.parent) else [path, path.parent]
+    if alone or not is_narrow(path.parent):
+        return [path]
+    common = path.parent.parent / COMMON
+    shared = [common] if common != path.parent and common.is_dir() and is_narrow(common) else []
+    return [path, path.parent, *shared]
 
 
 def entries(folder: str | Path) -> list[os.DirEntry[str]]:
@@ -50,11 +56,11 @@ def entries(folder: str | Path) -> list[os.DirEntry[str]]:
 
 def files(given: Iterable[str | Path], without: Collection[str] = ()) -> Iterator[tuple[str, str]]:
     """Yields the files that a solution is given: first its own, with an empty name, then those in its folder and below,
-    with their paths in it.
+    with their paths in it, and those in the common folder, with paths such as `../common/sum.cuh`.
 
     Args:
         given: the paths that `readable_for` returns.
-        without: paths of files and folders in the folder to leave out.
+        without: paths of files and folders in these folders to leave out.
 
     A link counts as the file or folder that it leads to, also outside the folder. It is yielded itself if it leads
     nowhere, or to a folder that contains it. Nothing limits the walk but the folder, so callers limit it. Raises
@@ -62,7 +68,10 @@ def files(given: Iterable[str | Path], without: Collection[str] = ()) -> Iterato
     """
     own, *folders = map(str, given)
     yield "", own
-    todo: list[tuple[str, str, tuple[str, ...]]] = [(folder, "", (folder,)) for folder in folders]
+    todo: list[tuple[str, str, tuple[str, ...]]] = [
+        (folder, "" if folder == folders[0] else f"{os.path.relpath(folder, folders[0])}/", (folder,))
+        for folder in folders
+    ]
     for folder, above, around in todo:  # the list grows by the folders that are found
         for entry in entries(folder):
             name, path = above + entry.name, entry.path

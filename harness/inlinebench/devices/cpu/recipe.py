@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import cuda_on_cpu
 from inlinebench.builds.request import BuildRequest
@@ -41,6 +41,7 @@ from inlinebench.compile.target import CannotTranslate
 
 _BINDING_FLAGS = ["-O0"]
 _HEADERS = (SLIM_DIR, cuda_on_cpu.INCLUDE_DIR, PRECOMPILED_DIR)
+CUDA_SUFFIXES = (".cu", ".cuh")
 OPTIMIZATION = "-O2"
 """Used for every translated source instead of the solution's level, because CPU times are not reported."""
 
@@ -67,8 +68,8 @@ def cpu_recipe(request: BuildRequest, runtime: Path | None, slim: bool, precompi
     files["main.cpp"] = cpp_source(request, cpp, slim)
     steps = _steps(request, library, list(files), folders, runtime_flags, slim=slim)
     headers = _HEADERS if request.uses_cuda else (SLIM_DIR,)
-    return finished(library, {**files, **request.headers}, steps, places, compilers=[toolchain.cxx()], headers=headers,
-                    request=request)
+    return finished(library, {**files, **_translated_headers(request)}, steps, places, compilers=[toolchain.cxx()],
+                    headers=headers, request=request)
 
 
 def precompiled_recipe() -> Recipe:
@@ -94,6 +95,22 @@ def _translated(sources: Sequence[str], *, cuda: bool) -> tuple[str, ...]:
             malformed = isinstance(error, cuda_on_cpu.Malformed)
             raise CannotTranslate(source, error.line, str(error), malformed) from error
     return tuple(translated)
+
+
+def _translated_headers(request: BuildRequest) -> dict[str, str]:
+    """Returns the headers of a request. Those of CUDA, by their suffix, are translated as its sources are."""
+    headers = dict(request.headers)
+    for name, text in headers.items():
+        if not request.uses_cuda or PurePosixPath(name).suffix not in CUDA_SUFFIXES:
+            continue
+        try:
+            headers[name] = cuda_on_cpu.translate(text, cuda=True)
+        except cuda_on_cpu.Unsupported as error:
+            own_line = error.line - 1  # the first line is a #line directive
+            message = str(error).replace(f"(line {error.line})", f"({PurePosixPath(name).name}, line {own_line})", 1)
+            malformed = isinstance(error, cuda_on_cpu.Malformed)
+            raise CannotTranslate(text, error.line, message, malformed) from error
+    return headers
 
 
 def _cpp_flags(request: BuildRequest) -> list[str]:

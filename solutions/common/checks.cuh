@@ -1,0 +1,48 @@
+// Checks of arguments, and small functions of the host.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include <ATen/core/Tensor.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime.h>
+
+namespace {
+
+constexpr int kWarpSize = 32;
+constexpr unsigned int kAllLanes = 0xffffffffu;
+constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limits on gridDim.x
+constexpr int64_t kMaxGridY = 65535;                                 // and on gridDim.y and z
+
+int64_t divide_up(int64_t count, int64_t unit) {
+  return (count + unit - 1) / unit;
+}
+
+// Whether vectors of four floats can be read from the start of a tensor.
+bool is_aligned(const at::Tensor& tensor) {
+  return reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % sizeof(float4) == 0;
+}
+
+// A contiguous float32 tensor of a number of dimensions on a CUDA device. `name` says whose argument it is: "bmm: A".
+void check_float(const at::Tensor& tensor, const char* name, int64_t dimensions, const at::Device& device) {
+  TORCH_CHECK(tensor.is_cuda(), name, " must be on a CUDA device, but is on ", tensor.device());
+  TORCH_CHECK(tensor.device() == device, name, " is on ", tensor.device(), ", but another argument is on ", device);
+  TORCH_CHECK(tensor.scalar_type() == at::kFloat, name, " must be float32, but is ", tensor.scalar_type());
+  TORCH_CHECK(
+      tensor.dim() == dimensions, name, " must have ", dimensions, " dimensions, but its shape is ", tensor.sizes());
+  TORCH_CHECK(
+      tensor.is_contiguous(), name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ",
+      tensor.strides());
+}
+
+// One float32 value for each of `count` features.
+const float* check_feature(const at::Tensor& tensor, const char* name, int64_t count, const at::Device& device) {
+  check_float(tensor, name, 1, device);
+  TORCH_CHECK(tensor.size(0) == count, name, " must have one value for each of ", count, " features, but has ",
+              tensor.sizes());
+  return tensor.const_data_ptr<float>();
+}
+
+}  // namespace
