@@ -34,6 +34,13 @@ WRONG = {
     "integer_targets/wrong_shape": "an output has shape [1]; the reference's has []",
     "dropout/no_dropout": "must draw the same numbers from torch's generator, in the same order",
     "empty_output/wrong_shape": "an output has shape [0, 4]; the reference's has [0, 3]",
+    "gathered_gate/frozen_weight": "the parameter weight does not require a gradient; the reference's does",
+    "gathered_gate/incoming_changed": "the solution changed its inputs; the reference does not",
+    "gathered_gate/last_of_equal_rows": "gradient of input 0: ",
+    "gathered_gate/no_such_parameter": "no parameter matches the reference's weight, whose gradient is compared",
+    "gathered_gate/not_recorded": "output 0 has no grad_fn, so it has no backward",
+    "gathered_gate/one_output": "the output is Tensor; the reference returns tuple of 2",
+    "gathered_gate/weight_left_out": "gradient of weight: all 24 elements differ",
     "in_place/input_not_changed": "input 0, which the reference changes: all 64 elements differ",
     "in_place/other_input_changed": "the solution changed its inputs; the reference does not",
     "lazy_layers/other_names": "elements differ",
@@ -63,6 +70,7 @@ WRONG = {
 }
 OTHERS = {
     "axpy/compile_error": (Verdict.BUILD_FAILED, "cpp_sources:3:10: error: "),
+    "gathered_gate/backward_raises": (Verdict.CRASHED, "LookupError: no tile fits (backward_raises.py, line 14)"),
     "init_arguments/constructor_raises": (Verdict.CRASHED, "LookupError: no tile fits (constructor_raises.py, line 7)"),
     "init_arguments/other_signature": (Verdict.INVALID, "does not accept the 2 arguments of get_init_inputs()"),
     "level1_matmul/out_of_memory": (Verdict.OUT_OF_MEMORY, "RuntimeError: "),

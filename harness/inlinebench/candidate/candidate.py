@@ -35,6 +35,7 @@ from inlinebench.timing.overhead import shown_ms
 from inlinebench.timing.trace import Activity, Traced
 from inlinebench.wire.arena import BufferSet, TensorSpec
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
+from inlinebench.wire.backward import ForwardBackward, NotDifferentiable
 from inlinebench.wire.channel import Channel, ChannelClosed
 from inlinebench.wire.lacking_triton import lacks_triton
 from inlinebench.wire.locations import Places
@@ -60,6 +61,7 @@ class Candidate:
         self._policy, self._files, self._provenance = policy, files, Provenance(files)
         self._path = Path()
         self._model: torch.nn.Module | None = None
+        self._own_parameters: dict[str, str] = {}
         self._caller: Caller | None = None
         self._arena: torch.Tensor | None = None
         self._stand_in: StandIn | None = None
@@ -87,7 +89,7 @@ class Candidate:
             return dict(operation(request))
         except solution.UnusableSolution as error:
             return self._failed(error, error)
-        except OutputMismatch as error:
+        except (OutputMismatch, NotDifferentiable) as error:
             return {"op": "mismatch", "message": str(error)[:LONGEST_MESSAGE]}
         except Exception as error:  # noqa: BLE001
             # An exception of the solution becomes the reply; its traceback goes to the log.
@@ -146,6 +148,7 @@ class Candidate:
         if request["transfer"]:
             weights.transfer(model, found, reference["parameters"], reference["buffers"])
         self._model = model.to(self._device)
+        self._own_parameters = {theirs: own for own, theirs in found.parameters.items()}
         # Excludes everything loaded so far from garbage collection, so that collecting after each call is cheap.
         gc.collect()
         gc.freeze()
@@ -155,7 +158,9 @@ class Candidate:
 
     def _map(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._model is not None
-        skeletons = _unpack(request["skeletons"])
+        model, skeletons, gradients = self._model, _unpack(request["skeletons"]), _unpack(request["gradients"])
+        if gradients is not None:
+            model = ForwardBackward(model, gradients, self._own_parameters)
         form = CallForm(
             input_skeleton=skeletons[0],
             input_is_tensor=skeletons[1],
@@ -168,7 +173,7 @@ class Candidate:
         self._launched_before = self._runtime.launches() if self._runtime else 0
         arena = self._opened
         copied_to = None if of(arena.device).candidates_share_inputs else self._device
-        self._caller = Caller(self._model, self._of_device.clock, arena, form, copied_to,
+        self._caller = Caller(model, self._of_device.clock, arena, form, copied_to,
                               on_result=self._require_ordered)
         return {"op": "mapped"}
 

@@ -123,6 +123,7 @@ class Requests:
         reply = self._candidate.ask(
             "map", sets=[buffers.to_json() for buffers in workload.sets], may_alias=probed.may_alias,
             states={own: workload.state_specs[theirs].to_json() for theirs, own in own_names.items()},
+            gradients=pack(probed.gradients),
             skeletons=pack((probed.input_form.skeleton, probed.input_form.is_tensor,
                             probed.output_skeleton, probed.output_is_tensor)),
         )

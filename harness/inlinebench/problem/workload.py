@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,8 @@ class Workload:
         self, problem: ProblemAt, probed: ProbeResult, device: torch.device, scratch: Path, *,
         host_arena: bool = False,
     ) -> None:
-        self.problem, self.probed, self.device = problem, probed, device
-        self.module: types.ModuleType = problem_file.load_at(problem)
+        self.problem, self.probed, self.device = replace(problem, gradients=probed.gradients), probed, device
+        self.module: types.ModuleType = problem_file.load_at(self.problem)
         self._pristine = problem_file.construct(self.module)
         self.weights = scratch / "weights.pt"
         """A file with the reference's parameters and buffers."""

@@ -176,11 +176,15 @@ def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
 
 
 def problem_at(problem: Problem, shape: str, options: Options) -> ProblemAt:
-    """Returns a problem at one of its shapes, with the precision and the constants of the options."""
-    path, precision = problem.path.resolve(), options.precision
+    """Returns a problem at one of its shapes, with the precision and the constants of the options.
+
+    Its calls have a backward if the options or the problem say so.
+    """
+    path, precision, backward = problem.path.resolve(), options.precision, options.backward or problem.backward
     if shape == DERIVED and problem.derived:
-        return ProblemAt(path, FULL, problem.derived[0], precision, problem.derived[1:], problem.confirming)
-    return ProblemAt(path, shape, _replaced(problem, options), precision)
+        return ProblemAt(path, FULL, problem.derived[0], precision, problem.derived[1:], problem.confirming,
+                         backward=backward)
+    return ProblemAt(path, shape, _replaced(problem, options), precision, backward=backward)
 
 
 def shape_name(problem: Problem, shape: str, options: Options) -> str:
