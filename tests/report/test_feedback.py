@@ -234,3 +234,8 @@ class TestPassed:
     def test_without_times_only_the_values_are_shown(self) -> None:
         assert lines_of(result("gemm/fast"))[1:] == [
             "values: 55 calls matched, largest error 3.1e-07, tolerance 0.0001", "weights: by name; oracle: float64"]
+
+
+def test_feedback_says_that_a_call_had_a_backward() -> None:
+    assert ", on cuda:0, forward and backward): passed" in lines_of(result("p/s", backward=True))[0]
+    assert "backward" not in lines_of(result("p/s"))[0]

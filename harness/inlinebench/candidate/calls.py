@@ -180,6 +180,12 @@ class Caller:
         form = self._form
         return unflatten(form.input_skeleton, merge(form.input_is_tensor, self._given, copy.deepcopy(non_tensors)))
 
+    def read_again(self, last: int) -> None:
+        """Copies the last inputs of the current call again, which the judge has written since."""
+        if self._copied_to is not None:
+            for copied, spec in zip(self._given[-last:], self._form.sets[0].inputs[-last:], strict=True):
+                copied.copy_(view(self._arena, spec))
+
     def _copied(self, tensors: Sequence[torch.Tensor], to: torch.device) -> list[torch.Tensor]:
         """Returns copies of tensors, alternately in new memory and in the memory of the previous copies."""
         copies, self._copies = self._copies, []

@@ -69,6 +69,8 @@ class Candidate:
         self._instruments: Instruments | None = None
         self._runtime: emulation.Runtime | None = None
         self._launched_before = 0
+        self._late: Callable[[], None] | None = None
+        """Asks for the gradients of the outputs of the current call, if they come late."""
 
     def serve(self) -> None:
         """Serves requests until the judge closes the channel."""
@@ -160,7 +162,8 @@ class Candidate:
         assert self._model is not None
         model, skeletons, gradients = self._model, _unpack(request["skeletons"]), _unpack(request["gradients"])
         if gradients is not None:
-            model = ForwardBackward(model, gradients, self._own_parameters)
+            wait = partial(self._await_gradients, len(gradients.incoming))
+            model = ForwardBackward(model, gradients, self._own_parameters, wait)
         form = CallForm(
             input_skeleton=skeletons[0],
             input_is_tensor=skeletons[1],
@@ -224,6 +227,7 @@ class Candidate:
             self._runtime.set_block_order(request["block_order"])
             self._runtime.find_races(request["races"])
         caller, non_tensors = self._caller, _unpack(request["non_tensors"])
+        self._late = partial(self._report_held, request["nonce"]) if request["late"] else None
 
         def call() -> tuple[Sample, list[Any]]:
             return caller.call(non_tensors, request["random_seed"], request["blocking_ms"], request["set"])
@@ -236,6 +240,17 @@ class Candidate:
             "non_tensors": [repr(value) for value in plain], "notes": sorted(notes),
             "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
         }
+
+    def _await_gradients(self, count: int) -> None:
+        """Waits between forward and backward until the judge has written the last inputs, if they come late."""
+        if self._late is None:
+            return
+        assert self._caller is not None
+        of(self._device).synchronize()
+        ask, self._late = self._late, None
+        ask()
+        self._channel.receive()
+        self._caller.read_again(count)
 
     def _require_ordered(self, address: int, size: int) -> None:
         """Raises RuntimeError if a kernel writes to a result on a stream that nothing waits for. Only the CPU tells."""

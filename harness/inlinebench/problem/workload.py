@@ -167,12 +167,29 @@ class Workload:
                                                for tensor in self.inputs(number)]
         return private
 
-    def hand_over(self, *numbers: int) -> None:
-        """Copies the private inputs of these sets to the shared ones. Poisons their outputs, and the states."""
+    @property
+    def gradients_given(self) -> int:
+        """The number of the last inputs that are gradients of the outputs. 0 without a backward."""
+        return 0 if self.probed.gradients is None else len(self.probed.gradients.incoming)
+
+    def hand_over(self, *numbers: int, gradients_late: bool = False) -> None:
+        """Copies the private inputs of these sets to the shared ones. Poisons their outputs, and the states.
+
+        With `gradients_late`, the gradients of the outputs are others of the same distribution, until
+        `hand_over_gradients`.
+        """
+        own = len(self.probed.inputs) - self.gradients_given
         for number in numbers:
-            for target, tensor in zip(self.inputs(number), self.private(number), strict=True):
-                target.copy_(tensor)
+            for index, (target, tensor) in enumerate(zip(self.inputs(number), self.private(number), strict=True)):
+                target.copy_(tensor.roll(1).neg() if gradients_late and index >= own else tensor)
         self.poison(numbers)
+        self.synchronize()
+
+    def hand_over_gradients(self, number: int) -> None:
+        """Copies the private gradients of the outputs of a set to the shared ones."""
+        own = len(self.probed.inputs) - self.gradients_given
+        for target, tensor in zip(self.inputs(number)[own:], self.private(number)[own:], strict=True):
+            target.copy_(tensor)
         self.synchronize()
 
     def inputs_equal(self, number: int, private: Sequence[torch.Tensor]) -> bool:

@@ -315,6 +315,10 @@ class Shard:
         return slice(self.rows * (self.part - 1) // self.parts, self.rows * self.part // self.parts)
 
 
+WITH_BACKWARD = "+backward"
+"""What the name of a shape ends with if `--backward` added a backward to the calls of a problem."""
+
+
 @dataclass(frozen=True)
 class Result:
     """The result of one evaluation: one solution of one problem at one shape.
@@ -328,7 +332,8 @@ class Result:
     solution: str
     """Name of the solution; `@reference` for the problem's own reference."""
     shape: str
-    """Name of the shape, or the constants that `--set` replaced (`N=4,M=2`); `derived` for a derived shape."""
+    """Name of the shape, or the constants that `--set` replaced (`N=4,M=2`); `derived` for a derived shape. It ends
+    with `+backward` if `--backward` was given."""
     device: str
     """The device, such as `cuda:0` or `cpu`."""
     verdict: Verdict
@@ -365,11 +370,20 @@ class Result:
     constants: tuple[str, ...] | None = None
     """The constants of a derived shape, as `--set` takes them (`N=4`); absent at other shapes."""
 
+    backward: bool | None = None
+    """True if a call was a forward and a backward, so that gradients were compared and times cover both; absent
+    otherwise."""
+
     @property
     def times_are_comparable(self) -> bool:
         """Whether the times say how fast the solution is. Those of CUDA on a CPU do not."""
         kind = known_kind(self.device)
         return kind is None or kind.times_are_comparable
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the problem was evaluated at the sizes of its file."""
+        return self.shape.removesuffix(WITH_BACKWARD) == "full"
 
     @property
     def failed_derived(self) -> bool:

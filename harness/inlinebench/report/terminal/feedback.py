@@ -31,6 +31,7 @@ def feedback(result: Result, width: int | None = None) -> str:
     """
     name = f"{one_line(result.problem, LONGEST_NAME)}/{one_line(result.solution, LONGEST_NAME)}"
     where = f"shape {one_line(result.shape, LONGEST_NAME)}, on {one_line(result.device, LONGEST_NAME)}"
+    where += ", forward and backward" * bool(result.backward)
     lines = [f"{name} ({where}): {result.verdict}"]
     if result.verdict is Verdict.PASSED:
         lines += _passed(result)
