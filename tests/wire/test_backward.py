@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from inlinebench.wire.arena import TensorMeta
-from inlinebench.wire.backward import ForwardBackward, GradientForm, NotDifferentiable, forward_of, record
+from inlinebench.wire.backward import ForwardBackward, GradientForm, NotDifferentiable, compiled, record
 from inlinebench.wire.tree import flatten
 
 
@@ -55,7 +55,6 @@ def test_parameters_and_buffers_keep_their_names_also_in_a_copy() -> None:
     assert len(list(model.parameters())) == 1 and next(other.parameters()).dtype is torch.float64
     other(*(each.double() for each in ARGUMENTS), [INCOMING.double()])
     assert (other.get_buffer("model.seen"), model.get_buffer("model.seen")) == (1, 0)
-    assert isinstance(forward_of(model), Scaled) and forward_of(forward_of(model)) is forward_of(model)
 
 
 def test_a_gradient_has_the_layout_of_its_input() -> None:
@@ -114,6 +113,17 @@ def test_each_parameter_needs_a_match_that_requires_a_gradient() -> None:
     frozen.weight.requires_grad_(False)
     with pytest.raises(NotDifferentiable, match="the parameter weight does not require a gradient"):
         ForwardBackward(frozen, FORM)(*ARGUMENTS, [INCOMING])
+
+
+@pytest.mark.slow
+def test_a_compiled_model_computes_the_same_outputs_and_gradients() -> None:
+    plain, fast = ForwardBackward(Scaled(), FORM), compiled(ForwardBackward(Scaled(), FORM), None)
+    with torch.no_grad():
+        (out, _), gradients = fast(*ARGUMENTS, [INCOMING])
+        (expected, _), wanted = plain(*ARGUMENTS, [INCOMING])
+    torch.testing.assert_close([out, *gradients], [expected, *wanted])
+    assert isinstance(fast, ForwardBackward) and not isinstance(fast.model, Scaled)
+    assert not isinstance(compiled(Scaled(), None), ForwardBackward)
 
 
 def test_integers_get_no_gradient() -> None:

@@ -71,6 +71,8 @@ class Candidate:
         self._launched_before = 0
         self._late: Callable[[], None] | None = None
         """Asks for the gradients of the outputs of the current call, if they come late."""
+        self._marks_passes = False
+        """Whether a kernel of the clock's runs between forward and backward, to tell them apart in a profile."""
 
     def serve(self) -> None:
         """Serves requests until the judge closes the channel."""
@@ -162,8 +164,8 @@ class Candidate:
         assert self._model is not None
         model, skeletons, gradients = self._model, _unpack(request["skeletons"]), _unpack(request["gradients"])
         if gradients is not None:
-            wait = partial(self._await_gradients, len(gradients.incoming))
-            model = ForwardBackward(model, gradients, self._own_parameters, wait)
+            between = partial(self._between_passes, len(gradients.incoming))
+            model = ForwardBackward(model, gradients, self._own_parameters, between)
         form = CallForm(
             input_skeleton=skeletons[0],
             input_is_tensor=skeletons[1],
@@ -228,6 +230,7 @@ class Candidate:
             self._runtime.find_races(request["races"])
         caller, non_tensors = self._caller, _unpack(request["non_tensors"])
         self._late = partial(self._report_held, request["nonce"]) if request["late"] else None
+        self._marks_passes = request["trace"] == "activities"
 
         def call() -> tuple[Sample, list[Any]]:
             return caller.call(non_tensors, request["random_seed"], request["blocking_ms"], request["set"])
@@ -241,8 +244,11 @@ class Candidate:
             "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
         }
 
-    def _await_gradients(self, count: int) -> None:
-        """Waits between forward and backward until the judge has written the last inputs, if they come late."""
+    def _between_passes(self, count: int) -> None:
+        """Marks the end of forward in a profile. Waits until the judge has written the last inputs, if they come late.
+        """
+        if self._marks_passes:
+            self._of_device.clock.null(0)
         if self._late is None:
             return
         assert self._caller is not None

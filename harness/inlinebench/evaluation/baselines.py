@@ -12,7 +12,7 @@ from inlinebench.problem.workload import Workload
 from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.call import Clock, Sample, timed_call
 from inlinebench.wire.arithmetic import seed_all
-from inlinebench.wire.backward import forward_of
+from inlinebench.wire.backward import compiled
 
 MODES = {"compile": None, "compile-max": "max-autotune"}
 """Names of baselines, and the `mode` that `torch.compile` gets for each."""
@@ -52,8 +52,7 @@ class Baselines:
         # Inductor's worker processes would be children of the judge, which kills stray children after a candidate.
         torch._inductor.config.compile_threads = 1
         try:
-            model = self._workload.reference()
-            forward_of(model).compile(mode=MODES[name])  # with its backward, if calls have one
+            model = compiled(self._workload.reference(), MODES[name])
             for _ in range(WARMUP):
                 self._call(name, model, tensors, non_tensors, random_seed)
         except Exception as error:  # noqa: BLE001

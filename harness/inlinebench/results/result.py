@@ -173,6 +173,18 @@ class KernelShare:
 
 
 @dataclass(frozen=True)
+class PassKernels:
+    """The kernels of one pass of a call with a backward."""
+
+    name: str
+    """The pass: `forward` or `backward`."""
+    ms: float
+    """The time of its kernels in ms."""
+    own_share: float
+    """The share of this time in kernels of the solution, from 0 to 1."""
+
+
+@dataclass(frozen=True)
 class Kernels:
     """The kernels that ran in one call on a GPU. Raises ValueError if `own_share` is not between 0 and 1."""
 
@@ -180,6 +192,8 @@ class Kernels:
     """The share of the GPU's time in kernels of the solution (`own` and `triton`), from 0 to 1."""
     top: tuple[KernelShare, ...] = ()
     """The longest kernels, longest first."""
+    passes: tuple[PassKernels, ...] = ()
+    """How the time is split between forward and backward; empty for calls without a backward."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.own_share <= 1.0:

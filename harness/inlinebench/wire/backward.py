@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -158,9 +158,12 @@ class ForwardBackward(torch.nn.Module):
         return found
 
 
-def forward_of(model: torch.nn.Module) -> torch.nn.Module:
-    """Returns the model whose `forward` a call runs."""
-    return model.model if isinstance(model, ForwardBackward) else model
+def compiled(model: torch.nn.Module, mode: str | None) -> torch.nn.Module:
+    """Returns a model that `torch.compile` compiles, with its backward if it has one."""
+    if not isinstance(model, ForwardBackward):
+        return cast(torch.nn.Module, torch.compile(model, mode=mode))
+    model.model = cast(torch.nn.Module, torch.compile(model.model, mode=mode))
+    return model
 
 
 def _laid_out_as(gradient: torch.Tensor, source: torch.Tensor) -> torch.Tensor:

@@ -179,6 +179,8 @@ def _roofline(roofline: Roofline, took_ms: float) -> Iterator[str]:
 
 def _kernels(kernels: Kernels) -> Iterator[str]:
     yield f"own kernels: {kernels.own_share:.1%} of the GPU's time in a call"
+    for part in kernels.passes:
+        yield f"  {one_line(part.name)}: {part.ms:.4g} ms, {part.own_share:.1%} in own kernels"
     for each in kernels.top[:KERNELS]:
         yield (f"  {significant(each.ms)} ms  {each.share:.1%}  {one_line(each.origin, LONGEST_NAME)}  "
                f"{one_line(each.name, LONGEST_NAME)}")
