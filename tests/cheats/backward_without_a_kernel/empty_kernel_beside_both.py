@@ -11,33 +11,28 @@ from torch import nn
 
 from tests.cheats.shared import kernels
 
-PROBLEM = "tanh_rows"
+PROBLEM = "softmax_backward"
 EXPECTED = "no_own_kernel"
 CAUGHT_BY = "own kernels"
 SHAPE = "full"
 NEEDS_GPU = True
 
 
-class TanhRows(torch.autograd.Function):
+class Softmax(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
         kernels.spin(1)
-        out = torch.tanh(weight[:, None] * x)
-        ctx.save_for_backward(x, weight, out)
+        out = torch.softmax(x, -1)
+        ctx.save_for_backward(out)
         return out
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        x, weight, out = ctx.saved_tensors
-        inner = gradient * (1 - out * out)
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        (out,) = ctx.saved_tensors
         kernels.spin(1)
-        return weight[:, None] * inner, (inner * x).sum(1)
+        return torch._softmax_backward_data(gradient, out, -1, out.dtype)
 
 
 class ModelNew(nn.Module):
-    def __init__(self, rows: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(rows))
-
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return TanhRows.apply(x, self.weight)
+        return Softmax.apply(x)
