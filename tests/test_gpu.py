@@ -57,6 +57,16 @@ def test_the_record_of_times_is_complete_and_consistent(run: Run, name: str) -> 
     assert (timing.gpu is None) == (timing.gpu_unknown is not None)
 
 
+@pytest.mark.parametrize("problem", [name for name in PROBLEMS if name.endswith("_backward")])
+def test_the_kernels_of_forward_and_backward_are_told_apart(run: Run, problem: str) -> None:
+    row = run.row(problem, "fast", "full")
+    assert row.backward and row.kernels is not None and row.timing is not None
+    forward, backward = row.kernels.passes
+    assert min(forward.own_share, backward.own_share) > 0.9
+    assert 1 < backward.ms / forward.ms < 3
+    assert 0.8 < (forward.ms + backward.ms) / row.timing.solution_ms.median < 1.2
+
+
 def test_baselines_and_kernels_are_shown(cache: Path, tmp_path: Path) -> None:
     compared = run_eval("matmul_diag/naive", "--baseline", "compile", "--profile", "--device", "cuda", "--cache", cache,
                         out=tmp_path / "out.jsonl")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inlinebench.builds.request import BuildOutcome, BuildRequest
 from inlinebench.options.judge import JudgeOptions
@@ -19,6 +19,9 @@ from inlinebench.sandbox.given import readable_for
 from inlinebench.sandbox.policy import Sandbox
 from inlinebench.sandbox.watchdog import Limits
 from inlinebench.timing.stopping import Sampling
+
+if TYPE_CHECKING:
+    from inlinebench.wire.backward import GradientForm
 
 CONSTRUCTION_SEED = 20260
 """The public seed. Reference and solution are both constructed under it, so that equal layers draw equal weights. It is
@@ -80,6 +83,10 @@ class ProblemAt:
     runs with."""
     oracle: bool = True
     """Whether the reference may run in float64. False to repeat an evaluation in which it took too long there."""
+    backward: bool = False
+    """Whether a call is a forward and a backward."""
+    gradients: GradientForm | None = None
+    """What a call with a backward differentiates. The probe finds it out."""
 
     @property
     def is_derived(self) -> bool:
@@ -87,9 +94,15 @@ class ProblemAt:
         return bool(self.alternatives or self.confirming)
 
     @property
+    def what_runs(self) -> str:
+        """What of a model a call runs, in words."""
+        return "forward or backward" if self.backward else "forward"
+
+    @property
     def key(self) -> tuple[str, str, str]:
         """A hashable value that is equal for equal problems."""
-        return str(self.path), self.shape, repr((sorted(self.constants.items()), self.precision, self.oracle))
+        return str(self.path), self.shape, repr(
+            (sorted(self.constants.items()), self.precision, self.oracle, self.backward))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.evaluation.integrity.attribution import (
+    BETWEEN,
     COPY,
     LIBRARY,
     OWN,
@@ -133,3 +134,21 @@ def test_shares_add_up(rows: list[tuple[str, float, float]]) -> None:
     assert profile is not None
     assert 0 <= profile.own_share <= 1 + 1e-9
     assert sum(share.share for share in profile.top) <= 1 + 1e-9
+
+
+def test_the_kernel_between_the_passes_splits_the_time() -> None:
+    activities = [
+        Activity("inlinebench_block", 0, 10), Activity("own", 11, 13), Activity(BETWEEN, 13, 14),
+        Activity("library", 15, 18), Activity("own", 18, 19), Activity("inlinebench_stop", 20, 21)]
+    profile = read_profile(activities, {"own": OWN, "library": LIBRARY}.__getitem__)
+    assert profile is not None and profile.own_share == 0.5
+    assert [(each.name, each.ms, each.own_share) for each in profile.passes] == [
+        ("forward", 0.002, 1.0), ("backward", 0.004, 0.25)]
+
+
+@pytest.mark.parametrize("begin", [None, 5, 30])
+def test_a_call_without_a_kernel_between_its_passes_is_not_split(begin: float | None) -> None:
+    marks = [] if begin is None else [Activity(BETWEEN, begin, begin + 1)]  # of the clock's own measurements
+    activities = [Activity("inlinebench_block", 0, 10), Activity("own", 11, 13), Activity("inlinebench_stop", 20, 21)]
+    profile = read_profile([*activities, *marks], lambda _: OWN)
+    assert profile is not None and profile.passes == ()

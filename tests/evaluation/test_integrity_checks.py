@@ -133,3 +133,15 @@ def test_library_kernels_alone_fail_after_a_look_at_what_launches_them() -> None
 ])
 def test_a_kernel_compiled_at_run_time_passes(provenance: ProvenanceReply, origin: str) -> None:
     assert Candidate(profile("gemm", "rows"), provenance=provenance).check() == {"gemm": LIBRARY, "rows": origin}
+
+
+def test_a_pass_without_a_kernel_of_its_own_is_remarked_on_and_may_be_honest(library: Path) -> None:
+    def with_passes(*names: str) -> list[Activity]:
+        block, forward, backward, stop = profile(*names)
+        return [block, forward, Activity("inlinebench_null", forward.end_us, backward.begin_us), backward, stop]
+
+    for names, notes in ((("rows", "rows"), set()), (("rows", "gemm"), {"no kernel of its own ran in the backward"}),
+                         (("gemm", "rows"), {"no kernel of its own ran in the forward"})):
+        candidate = Candidate(with_passes(*names), built=[library])
+        candidate.check()
+        assert candidate.notes == notes

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inlinebench.report.terminal.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
 from inlinebench.report.terminal.log_end import end_of_log
-from inlinebench.results.result import Check, Element, Kernels, KernelShare, Result, Verdict
+from inlinebench.results.result import Check, Element, Kernels, KernelShare, PassKernels, Result, Verdict
 from inlinebench.results.times import Baseline, Roofline, Spread
 
 from ..hostile import faults
@@ -234,3 +234,15 @@ class TestPassed:
     def test_without_times_only_the_values_are_shown(self) -> None:
         assert lines_of(result("gemm/fast"))[1:] == [
             "values: 55 calls matched, largest error 3.1e-07, tolerance 0.0001", "weights: by name; oracle: float64"]
+
+
+def test_feedback_says_that_a_call_had_a_backward() -> None:
+    assert ", on cuda:0, forward and backward): passed" in lines_of(result("p/s", backward=True))[0]
+    assert "backward" not in lines_of(result("p/s"))[0]
+
+
+def test_feedback_splits_the_time_between_forward_and_backward() -> None:
+    passes = (PassKernels("forward", 0.25, 1.0), PassKernels("backward", 0.5, 0.0))
+    lines = lines_of(result("p/s", backward=True, kernels=Kernels(0.3, (), passes), speedup=2.0))
+    assert "  forward: 0.25 ms, 100.0% in own kernels" in lines
+    assert "  backward: 0.5 ms, 0.0% in own kernels" in lines

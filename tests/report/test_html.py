@@ -18,7 +18,7 @@ from inlinebench.report.formats.html import page
 from inlinebench.report.page.charts import Charts
 from inlinebench.report.page.render import render
 from inlinebench.report.rows import arrange
-from inlinebench.results.result import Build, Environment, Kernels, KernelShare, Result, Verdict
+from inlinebench.results.result import Build, Environment, Kernels, KernelShare, PassKernels, Result, Verdict
 from inlinebench.results.times import Baseline, Roofline, Spread, Timing
 
 from .samples import FAILURES, any_result, check, result
@@ -88,7 +88,8 @@ def hostile() -> Result:
     return Result(
         HOSTILE, HOSTILE, HOSTILE, HOSTILE, Verdict.PASSED, timing=timing,
         check=check(oracle=HOSTILE, weights=HOSTILE, notes=(HOSTILE,)),
-        kernels=Kernels(0.5, (KernelShare(HOSTILE, HOSTILE, 1.0, 0.5),)), build=Build(1.0, False, HOSTILE),
+        kernels=Kernels(0.5, (KernelShare(HOSTILE, HOSTILE, 1.0, 0.5),), (PassKernels(HOSTILE, 1.0, 0.5),)),
+        build=Build(1.0, False, HOSTILE),
         protections=(HOSTILE,), environment=Environment(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE),
         log=HOSTILE,
     )
@@ -101,6 +102,15 @@ def test_untrusted_text_is_escaped_everywhere() -> None:
     assert read.faults() == []
     assert read.text.count(HOSTILE) > 30
     assert "<img" not in made
+
+
+def test_the_page_says_what_a_call_with_a_backward_did() -> None:
+    passes = (PassKernels("forward", 0.25, 1.0), PassKernels("backward", 0.5, 0.25))
+    kernels = Kernels(0.5, (KernelShare("rows", "own", 0.375, 0.5),), passes)
+    text = Reader(page([result("p/s", speedup=2.0, backward=True, kernels=kernels)], "both")).text
+    assert "forward and backward" in text
+    assert "; forward 0.250 ms, 100.0% own; backward 0.500 ms, 25.0% own" in text
+    assert "backward" not in Reader(page([result("p/s", speedup=2.0)], "forward")).text
 
 
 def test_the_reader_finds_unescaped_text() -> None:

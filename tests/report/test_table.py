@@ -162,3 +162,10 @@ def test_the_source_line_that_a_reason_quotes_is_below_it() -> None:
     text = table([result("p/s", Verdict.BUILD_FAILED, reason=reason)])
     assert text.endswith(
         "p/s: build_failed: a:2:5: error: x\n  |     2 |         y;\\x1b[2J\n  |       |   ^")
+
+
+def test_the_table_says_which_calls_have_a_backward() -> None:
+    both, forward = result("softmax_backward/fast", backward=True), result("softmax/fast")
+    assert "Calls are forward and backward: gradients are compared" in table([both])
+    assert "Calls of softmax_backward are forward and backward: gradients" in table([both, forward])
+    assert "backward" not in table([forward])

@@ -250,6 +250,7 @@ def test_shape_precision_gpu_and_versions_change_the_key(job: Evaluate) -> None:
     others = [key(replace(job, problem=replace(job.problem, shape="odd"))),
               key(replace(job, problem=replace(job.problem, constants={"N": 5}))),
               key(replace(job, problem=replace(job.problem, precision="fp16"))),
+              key(replace(job, problem=replace(job.problem, backward=True))),
               key(replace(job, solution=None)), key(job, replace(ON, gpu="A100")), key(job, replace(ON, torch="2.12"))]
     assert len({key(job), *others}) == len(others) + 1
     assert key(job, replace(ON, peaks="4 TB/s")) == key(job)

@@ -9,7 +9,7 @@ from inlinebench.catalog import Catalog, Problem, Solution
 from inlinebench.errors import UsageError
 from inlinebench.options import Options
 from inlinebench.results.result import Verdict
-from inlinebench.scheduler.plan import choose, names_of, not_applied, plan, shapes
+from inlinebench.scheduler.plan import choose, names_of, not_applied, plan, problem_at, shape_name, shapes
 from inlinebench.scheduler.session import exit_status
 
 from ..report.samples import FAILURES, result
@@ -36,6 +36,19 @@ KNOWN = Catalog(
 ])
 def test_options_and_device_decide_the_shapes(options: Options, device: str, expected: tuple[str, ...]) -> None:
     assert shapes(PROBLEM, options, device) == expected
+
+
+@pytest.mark.parametrize(("declared", "given", "backward", "name"), [
+    (False, False, False, "small"), (False, True, True, "small+backward"), (True, False, True, "small"),
+    (True, True, True, "small"),
+])
+def test_a_backward_is_added_by_an_option_or_declared_by_the_problem(
+    declared: bool, given: bool, backward: bool, name: str
+) -> None:
+    problem, options = replace(PROBLEM, backward=declared), Options(backward=given)
+    assert problem_at(problem, "small", options).backward is backward
+    assert problem_at(replace(LARGE, backward=declared), "derived", options).backward is backward
+    assert shape_name(problem, "small", options) == name
 
 
 def test_a_problem_without_shapes_is_evaluated_at_full_everywhere() -> None:

@@ -89,6 +89,9 @@ def test_calls_share_one_judge(cache: Path) -> None:
     assert len(there) == 1
     assert ask(right_body() + " + 1", cache).verdict is Verdict.WRONG
     assert ask(right_body(), cache).key == first.key
+    both = ask(right_body(), cache, backward=True)
+    assert (both.verdict, both.backward, both.shape) == (Verdict.PASSED, True, "full+backward"), both.reason
+    assert first.backward is None and both.key != first.key
     assert judges() == there
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from inlinebench.audit import checks
+from inlinebench.audit import checks, gradients
 from inlinebench.audit.prepared import Prepared
 from inlinebench.audit.records import Audited, Checking, Flaw
 from inlinebench.judge.derived import last_of, smaller_ones
@@ -26,6 +26,7 @@ ALWAYS: dict[str, Check] = {
     "variants": checks.variants,
     "rounding": checks.only_rounding,
     "constant outputs": checks.constant_outputs,
+    "gradients": gradients.wrong_gradients,
 }
 """The checks that are always made."""
 IF_OUTPUTS_MATTER: dict[str, Check] = {

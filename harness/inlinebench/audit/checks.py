@@ -123,9 +123,9 @@ def only_rounding(prepared: Prepared) -> Iterator[Flaw]:
     for name, pairs in found.items():
         share, error = (min(values) for values in zip(*pairs, strict=True))
         if share > MOST or error > 1:
-            yield Flaw("only rounding", True, f"{name} is mostly rounding error: the reference's own error is "
-                          f"{error:.2g} times the output's size, and in {share:.0%} of the elements it is larger than "
-                          "the tolerance of the inputs explains",
+            yield Flaw("only rounding", True, f"{prepared.label(name)} is mostly rounding error: the reference's own "
+                          f"error is {error:.2g} times the output's size, and in {share:.0%} of the elements it is "
+                          "larger than the tolerance of the inputs explains",
                           {"output": name, "error_by_size": error, "share_of_elements": share})
 
 
@@ -147,7 +147,7 @@ def constant_outputs(prepared: Prepared) -> Iterator[Flaw]:
         for text, make in _constants(name, each):
             trial = tried(prepared, partial(_with, name, make))
             if trial.found:
-                yield trial.finding("constant output", f"{name}: {text} passes", output=name)
+                yield trial.finding("constant output", f"{prepared.label(name)}: {text} passes", output=name)
                 break
 
 

@@ -190,6 +190,12 @@ class Prepared:
         return [*((Variant.PLAIN, 1 + number) for number in range(PLAIN_CALLS)),
                 *((variant, 1) for variant in sorted(self.probed.variants))]
 
+    def label(self, name: str) -> str:
+        """Returns what users call a tensor with this name: a gradient is an output that has a name of its own."""
+        kind, _, number = name.partition(" ")
+        gradients = self.probed.gradients is not None and kind == "output"
+        return self.probed.output_names[int(number)] if gradients else name
+
     def calls(self) -> Iterator[Call]:
         """Yields the calls that answers are tried with."""
         for variant, seed in self.kinds:

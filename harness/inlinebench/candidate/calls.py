@@ -13,10 +13,10 @@ import torch
 from inlinebench.candidate.held_call import HoldingClock, hold
 from inlinebench.devices.registry import of
 from inlinebench.timing.call import Clock, Sample, timed_call
-from inlinebench.wire.arena import BufferSet, TensorSpec, view
+from inlinebench.wire.arena import BufferSet, TensorSpec, used_strides, view
 from inlinebench.wire.arithmetic import seed_all
 from inlinebench.wire.locations import Location, Places
-from inlinebench.wire.tree import Leaf, describe, flatten, merge, plain, same_structure, unflatten
+from inlinebench.wire.tree import flatten, merge, plain, structure_differs, unflatten
 
 _address_of = torch.Tensor.data_ptr
 _NoTorchFunction = torch._C.DisableTorchFunction
@@ -180,6 +180,12 @@ class Caller:
         form = self._form
         return unflatten(form.input_skeleton, merge(form.input_is_tensor, self._given, copy.deepcopy(non_tensors)))
 
+    def read_again(self, last: int) -> None:
+        """Copies the last inputs of the current call again, which the judge has written since."""
+        if self._copied_to is not None:
+            for copied, spec in zip(self._given[-last:], self._form.sets[0].inputs[-last:], strict=True):
+                copied.copy_(view(self._arena, spec))
+
     def _copied(self, tensors: Sequence[torch.Tensor], to: torch.device) -> list[torch.Tensor]:
         """Returns copies of tensors, alternately in new memory and in the memory of the previous copies."""
         copies, self._copies = self._copies, []
@@ -196,10 +202,8 @@ class Caller:
 
     def _in_form(self, value: Any, buffers: BufferSet) -> Handed:
         skeleton, leaves = flatten(value)
-        if not same_structure(skeleton, self._form.output_skeleton):
-            expected = self._form.output_skeleton
-            kind = type(value).__name__ if isinstance(skeleton, Leaf) else describe(skeleton)
-            raise OutputMismatch(f"the output is {kind}; the reference returns {describe(expected)}")
+        if differs := structure_differs(value, skeleton, self._form.output_skeleton):
+            raise OutputMismatch(differs)
         handed = Handed([], [])
         for leaf, is_tensor in zip(leaves, self._form.output_is_tensor, strict=True):
             if is_tensor:
@@ -238,7 +242,7 @@ class Caller:
         if tensor.device != self._device:
             self.notes.add(f"output converted from {tensor.device.type}")
             tensor = tensor.to(self._device)
-        same_strides = _used_strides(tensor.shape, tensor.stride()) == _used_strides(spec.shape, spec.strides)
+        same_strides = used_strides(tensor.shape, tensor.stride()) == used_strides(spec.shape, spec.strides)
         if not same_strides or tensor.is_neg() or tensor.is_conj():
             self.notes.add("output converted from another layout")
             target = torch.empty_strided(spec.shape, spec.strides, dtype=tensor.dtype, device=tensor.device)
@@ -294,10 +298,3 @@ def _overlap(out: torch.Tensor, given: torch.Tensor) -> bool:
     """Whether an output begins inside the memory of an input, which is a dense tensor."""
     begin = given.data_ptr()
     return out.numel() > 0 and begin <= out.data_ptr() < begin + given.numel() * given.element_size()
-
-
-def _used_strides(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """Returns the strides of dimensions with more than one element. The others do not matter."""
-    if 0 in shape:
-        return []
-    return [stride for size, stride in zip(shape, strides, strict=True) if size > 1]

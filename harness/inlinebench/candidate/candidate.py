@@ -35,6 +35,7 @@ from inlinebench.timing.overhead import shown_ms
 from inlinebench.timing.trace import Activity, Traced
 from inlinebench.wire.arena import BufferSet, TensorSpec
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
+from inlinebench.wire.backward import ForwardBackward, NotDifferentiable
 from inlinebench.wire.channel import Channel, ChannelClosed
 from inlinebench.wire.lacking_triton import lacks_triton
 from inlinebench.wire.locations import Places
@@ -60,6 +61,7 @@ class Candidate:
         self._policy, self._files, self._provenance = policy, files, Provenance(files)
         self._path = Path()
         self._model: torch.nn.Module | None = None
+        self._own_parameters: dict[str, str] = {}
         self._caller: Caller | None = None
         self._arena: torch.Tensor | None = None
         self._stand_in: StandIn | None = None
@@ -67,6 +69,10 @@ class Candidate:
         self._instruments: Instruments | None = None
         self._runtime: emulation.Runtime | None = None
         self._launched_before = 0
+        self._late: Callable[[], None] | None = None
+        """Asks for the gradients of the outputs of the current call, if they come late."""
+        self._marks_passes = False
+        """Whether a kernel of the clock's runs between forward and backward, to tell them apart in a profile."""
 
     def serve(self) -> None:
         """Serves requests until the judge closes the channel."""
@@ -87,7 +93,7 @@ class Candidate:
             return dict(operation(request))
         except solution.UnusableSolution as error:
             return self._failed(error, error)
-        except OutputMismatch as error:
+        except (OutputMismatch, NotDifferentiable) as error:
             return {"op": "mismatch", "message": str(error)[:LONGEST_MESSAGE]}
         except Exception as error:  # noqa: BLE001
             # An exception of the solution becomes the reply; its traceback goes to the log.
@@ -146,6 +152,7 @@ class Candidate:
         if request["transfer"]:
             weights.transfer(model, found, reference["parameters"], reference["buffers"])
         self._model = model.to(self._device)
+        self._own_parameters = {theirs: own for own, theirs in found.parameters.items()}
         # Excludes everything loaded so far from garbage collection, so that collecting after each call is cheap.
         gc.collect()
         gc.freeze()
@@ -155,7 +162,10 @@ class Candidate:
 
     def _map(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._model is not None
-        skeletons = _unpack(request["skeletons"])
+        model, skeletons, gradients = self._model, _unpack(request["skeletons"]), _unpack(request["gradients"])
+        if gradients is not None:
+            between = partial(self._between_passes, len(gradients.incoming))
+            model = ForwardBackward(model, gradients, self._own_parameters, between)
         form = CallForm(
             input_skeleton=skeletons[0],
             input_is_tensor=skeletons[1],
@@ -168,7 +178,7 @@ class Candidate:
         self._launched_before = self._runtime.launches() if self._runtime else 0
         arena = self._opened
         copied_to = None if of(arena.device).candidates_share_inputs else self._device
-        self._caller = Caller(self._model, self._of_device.clock, arena, form, copied_to,
+        self._caller = Caller(model, self._of_device.clock, arena, form, copied_to,
                               on_result=self._require_ordered)
         return {"op": "mapped"}
 
@@ -219,6 +229,8 @@ class Candidate:
             self._runtime.set_block_order(request["block_order"])
             self._runtime.find_races(request["races"])
         caller, non_tensors = self._caller, _unpack(request["non_tensors"])
+        self._late = partial(self._report_held, request["nonce"]) if request["late"] else None
+        self._marks_passes = request["trace"] == "activities"
 
         def call() -> tuple[Sample, list[Any]]:
             return caller.call(non_tensors, request["random_seed"], request["blocking_ms"], request["set"])
@@ -231,6 +243,20 @@ class Candidate:
             "non_tensors": [repr(value) for value in plain], "notes": sorted(notes),
             "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
         }
+
+    def _between_passes(self, count: int) -> None:
+        """Marks the end of forward in a profile. Waits until the judge has written the last inputs, if they come late.
+        """
+        if self._marks_passes:
+            self._of_device.clock.null(0)
+        if self._late is None:
+            return
+        assert self._caller is not None
+        of(self._device).synchronize()
+        ask, self._late = self._late, None
+        ask()
+        self._channel.receive()
+        self._caller.read_again(count)
 
     def _require_ordered(self, address: int, size: int) -> None:
         """Raises RuntimeError if a kernel writes to a result on a stream that nothing waits for. Only the CPU tells."""

@@ -26,7 +26,7 @@ FULL = "full"
 DERIVED = "derived"
 """The name of the small shape of a problem that declares no shapes."""
 REFERENCE = "@reference"
-ABOUT = ("SHAPES", "LEVEL", "TAGS")
+ABOUT = ("SHAPES", "LEVEL", "TAGS", "BACKWARD")
 """Names of metadata in a problem file, which are not constants that a shape can replace."""
 _LEVEL_FOLDER = re.compile(r"level_?([0-9]+)")
 _NUMBER = re.compile(r"([0-9]+)_")
@@ -54,6 +54,8 @@ class Problem:
     """`LEVEL` (1: a single operator, 2: a fusion, 3: a block), or else the number of the folder `level1`."""
     tags: tuple[str, ...] = ()
     """`TAGS`."""
+    backward: bool = False
+    """`BACKWARD`: whether a call is a forward and a backward."""
     draws: tuple[str, ...] = ()
     """Names of what may draw random numbers in `forward`; see `inlinebench.catalog.random_draws`."""
     error: str = ""
@@ -185,6 +187,7 @@ def read_problem(path: Path) -> Problem:
     return Problem(
         name=path.stem, path=path, shapes=shapes, constants=constants,
         derived=small.shapes, confirming=small.confirming,
+        backward=_literal(assigned.get("BACKWARD")) is True,
         level=level if isinstance(level, int) else _level_of_folder(path),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),
         draws=random_draws(tree),

@@ -12,6 +12,7 @@ from inlinebench.problem.workload import Workload
 from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.call import Clock, Sample, timed_call
 from inlinebench.wire.arithmetic import seed_all
+from inlinebench.wire.backward import compiled
 
 MODES = {"compile": None, "compile-max": "max-autotune"}
 """Names of baselines, and the `mode` that `torch.compile` gets for each."""
@@ -51,7 +52,7 @@ class Baselines:
         # Inductor's worker processes would be children of the judge, which kills stray children after a candidate.
         torch._inductor.config.compile_threads = 1
         try:
-            model: Any = torch.compile(self._workload.reference(), mode=MODES[name])
+            model = compiled(self._workload.reference(), MODES[name])
             for _ in range(WARMUP):
                 self._call(name, model, tensors, non_tensors, random_seed)
         except Exception as error:  # noqa: BLE001
@@ -59,7 +60,7 @@ class Baselines:
             self.notes[name] = f"baseline {name} not measured: {describe(error)}"
             return None
         self._limits[name] = BlockingLimit()  # compiling may have exhausted the limits, which later calls do not
-        return model  # type: ignore[no-any-return]
+        return model
 
     def _call(
         self, name: str, model: torch.nn.Module, tensors: list[torch.Tensor], non_tensors: tuple[Any, ...],

@@ -103,12 +103,12 @@ class Calls:
 
         Blocks run in the order of the call with the number `ordered_as`, if that is another one.
         """
-        self._workload.hand_over(call.buffer_set)
+        blocked = self._choose_blocked(number, trace)
+        late = self._comes_late(blocked)
+        self._workload.hand_over(call.buffer_set, gradients_late=late)
         order = self._choose_block_order(number if ordered_as is None else ordered_as)
         called = self._requests.call(
-            call.buffer_set, call.non_tensors, call.random_seed, blocked=self._choose_blocked(number, trace),
-            trace=trace, block_order=order, races=0 < number <= RACE_CALLS,
-        )
+            call, blocked=blocked, trace=trace, block_order=order, races=0 < number <= RACE_CALLS, late=late)
         # A kernel may read what nothing wrote and discard it, so that alone says nothing about a result.
         self.notes.update(note for note in called.notes if not note.startswith(UNINITIALISED))
         state = self._gpu_state()
@@ -156,6 +156,15 @@ class Calls:
         # The first call loads kernels and allocates, which waits for the device, so the blocking kernel would time out.
         blocked = trace != "nothing" or (number > 1 and self._draws.secret.random() >= UNBLOCKED_SHARE)
         return blocked and self._tools.settings.sanitize is None  # a sanitizer waits for each kernel
+
+    def _comes_late(self, blocked: bool) -> bool:
+        """Whether the gradients of the outputs are handed over after `forward`, and others are in their place before.
+
+        A `forward` that reads them has then computed other gradients. It must have ended, so such a call is not behind
+        the blocking kernel. Where times are not compared, all calls are such calls.
+        """
+        comparable = of(self._workload.device).kind.times_are_comparable
+        return bool(self._workload.gradients_given) and not (blocked and comparable)
 
     def _choose_block_order(self, number: int) -> int:
         """Returns the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.

@@ -60,7 +60,9 @@ class Reference:
             except torch.OutOfMemoryError:
                 raise
             except Exception as error:
-                raise ProblemError(f"{self._path}: the reference's forward raises {describe(error)}") from error
+                raise ProblemError(
+                    f"{self._path}: the reference's {self._workload.problem.what_runs} raises {describe(error)}"
+                ) from error
         if limit and not sample.blocked:
             self._blocking.ran_out()
         return output, sample

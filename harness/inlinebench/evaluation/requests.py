@@ -5,12 +5,14 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from inlinebench.builds.request import RuntimeLibraries
 from inlinebench.catalog import FULL
 from inlinebench.evaluation.candidates import open_arena
+from inlinebench.evaluation.draws import Drawn
 from inlinebench.evaluation.failures import raise_failure
 from inlinebench.messages import CONSTRUCTION_SEED, Evaluate
 from inlinebench.problem import problem_file
@@ -18,7 +20,15 @@ from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.packing import pack
-from inlinebench.process.replies import Called, ProvenanceReply, read_called, read_launches, read_provenance, read_ready
+from inlinebench.process.replies import (
+    Called,
+    ProvenanceReply,
+    read_called,
+    read_holding,
+    read_launches,
+    read_provenance,
+    read_ready,
+)
 from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.trace import Traced
 
@@ -76,31 +86,34 @@ class Requests:
         return Loaded(own_names, ready.weights)
 
     def call(
-        self, buffer_set: int, non_tensors: tuple[Any, ...], random_seed: int, *, blocked: bool, trace: Traced,
-        block_order: int, races: bool,
+        self, call: Drawn, *, blocked: bool, trace: Traced, block_order: int, races: bool, late: bool
     ) -> Called:
-        """Makes one call on a set of buffers. The candidate keeps running afterwards.
+        """Makes one call on its set of buffers. The candidate keeps running afterwards.
 
         Args:
-            buffer_set: the index of the set that holds the inputs.
-            non_tensors: the non-tensor arguments of `forward`.
-            random_seed: the seed that the candidate sets before `forward`.
+            call: the call, whose inputs are handed over.
             blocked: whether to queue the call behind the blocking kernel.
             trace: what to trace the call for.
             block_order: the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
             races: whether to look for data races, on the CPU.
+            late: whether the gradients of the outputs are handed over between forward and backward.
         """
         limit = self._blocking.limit_ms if blocked else 0.0
         self._candidate.resume()
         reply = self._candidate.ask(
-            "call", set=buffer_set, non_tensors=pack(non_tensors), random_seed=random_seed, blocking_ms=limit,
-            block_order=block_order, races=races, trace=trace,
+            "call", partial(self._hand_over_gradients, call) if late else None, **call.facts(), blocking_ms=limit,
+            block_order=block_order, races=races, trace=trace, late=late,
         )
         raise_failure(reply, self._workload.device)
         called = read_called(reply)
         if blocked and not called.sample.blocked:
             self._blocking.ran_out()
         return called
+
+    def _hand_over_gradients(self, call: Drawn, message: Mapping[str, Any]) -> None:
+        read_holding(message)
+        self._workload.hand_over_gradients(call.buffer_set)
+        self._candidate.proceed()
 
     def launches(self) -> int:
         """Returns how many kernels the candidate has run on the CPU."""
@@ -123,6 +136,7 @@ class Requests:
         reply = self._candidate.ask(
             "map", sets=[buffers.to_json() for buffers in workload.sets], may_alias=probed.may_alias,
             states={own: workload.state_specs[theirs].to_json() for theirs, own in own_names.items()},
+            gradients=pack(probed.gradients),
             skeletons=pack((probed.input_form.skeleton, probed.input_form.is_tensor,
                             probed.output_skeleton, probed.output_is_tensor)),
         )

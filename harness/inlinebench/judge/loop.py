@@ -171,7 +171,7 @@ class Judge:
             verdict=verdict, reason=reason, check=found.check, timing=None if found.failure else found.timing,
             kernels=found.kernels, build=found.build, seed=settings.seed, environment=context.environment, log=log,
             protections=None if attempt is None else () if settings.sanitize else settings.sandbox.protections,
-            mismatch=found.failure.mismatch if found.failure else None,
+            mismatch=found.failure.mismatch if found.failure else None, backward=job.problem.backward or None,
         )
 
     def _start(self, job: Evaluate) -> RuntimeLibraries | str:

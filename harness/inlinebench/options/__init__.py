@@ -47,6 +47,9 @@ class JobOptions:
     precision: str | None = option(
         None, kinds.one_of(PRECISIONS), "cast floating-point inputs and weights, as KernelBench does (default: no "
         "cast)", "shapes")
+    backward: bool = option(
+        False, SWITCH, "a call is forward and backward: the gradients of all floating-point inputs and parameters are "
+        "computed and compared as well (default: what the problem declares with BACKWARD)", "shapes")
     device: str = option("auto", kinds.ONE_DEVICE, "auto, cuda, cuda:N or cpu", "device")
     devices: tuple[str, ...] = option(
         (), kinds.SEVERAL_DEVICES, "run on several devices: all, GPU numbers such as 0,1, or cpu,cpu for two judges "

@@ -147,7 +147,9 @@ class InputSource:
 
     def describe(self, variant: Variant, seed: int) -> str:
         """Describes how the inputs that `write` writes differ from those drawn, such as "random signs of input 0"."""
-        return variant.of(sorted(self._positions(variant, seed)))
+        form = problem_file.gradients(self._module)
+        first = None if form is None else len(self._metas) - len(form.incoming)
+        return variant.of(sorted(self._positions(variant, seed)), first)
 
     def _positions(self, variant: Variant, seed: int) -> frozenset[int]:
         """Returns the positions of the tensors that a variant changes.

@@ -20,10 +20,13 @@ from inlinebench.messages import CONSTRUCTION_SEED, ProblemAt
 from inlinebench.problem import own_code
 from inlinebench.problem.shapes import literals
 from inlinebench.wire.arithmetic import cast, seed_all
+from inlinebench.wire.backward import ForwardBackward, GradientForm
 from inlinebench.wire.tree import flatten, unflatten
 
 _PRECISION = "__precision__"
 """The name in a problem's module that holds the precision that `inputs` and `construct` cast to."""
+_GRADIENTS = "__gradients__"
+"""The name in a problem's module that holds what a call differentiates, if it has a backward."""
 ZOO = ("einops",)
 """The packages of the extra `zoo`, which problems of KernelBench import."""
 NEEDED = ("Model", "get_inputs", "get_init_inputs")
@@ -39,11 +42,20 @@ class PackageMissing(ProblemError):
 
 
 def load_at(problem: ProblemAt) -> types.ModuleType:
-    """Loads a problem file at a shape and a precision. Raises ProblemError."""
+    """Loads a problem file at a shape and a precision, for calls with or without a backward. Raises ProblemError."""
     module = load(problem.path, problem.shape, problem.constants)
     if problem.precision is not None:
         vars(module)[_PRECISION] = problem.precision
+    if problem.gradients is not None:
+        vars(module)[_GRADIENTS] = problem.gradients
     return module
+
+
+def gradients(module: types.ModuleType) -> GradientForm | None:
+    """Returns what a call of a loaded problem differentiates, or None if it has no backward."""
+    found = vars(module).get(_GRADIENTS)
+    assert found is None or isinstance(found, GradientForm)
+    return found
 
 
 def load(path: Path, shape: str = FULL, constants: Mapping[str, Any] | None = None) -> types.ModuleType:
@@ -83,23 +95,25 @@ def init_inputs(module: types.ModuleType) -> tuple[list[Any], dict[str, Any]]:
 
 
 def inputs(module: types.ModuleType) -> list[Any]:
-    """Returns the arguments of `forward` from `get_inputs`, cast to the module's precision. Raises ProblemError."""
+    """Returns the arguments of a call: those of `forward` from `get_inputs`, cast to the module's precision, and the
+    gradients of the outputs if it has a backward. Raises ProblemError."""
     given = _call(module, "get_inputs")
     if not isinstance(given, list | tuple):
         raise ProblemError(
             f"{module.__file__}: get_inputs() returns {type(given).__name__}; it must return a list of forward's "
             "arguments"
         )
-    if _PRECISION not in vars(module):
-        return list(given)
-    skeleton, leaves = flatten(list(given))
-    return list(unflatten(skeleton, [cast(leaf, vars(module)[_PRECISION]) for leaf in leaves]))
+    if _PRECISION in vars(module):
+        skeleton, leaves = flatten(list(given))
+        given = unflatten(skeleton, [cast(leaf, vars(module)[_PRECISION]) for leaf in leaves])
+    form = gradients(module)
+    return list(given) if form is None else [*given, form.draw()]
 
 
 def construct(module: types.ModuleType) -> torch.nn.Module:
     """Constructs the reference model on the CPU under the public seed, cast to the module's precision.
 
-    Initializes lazy parameters. Raises ProblemError.
+    Initializes lazy parameters. Its `forward` is followed by a backward if calls have one. Raises ProblemError.
     """
     arguments, named = init_inputs(module)
     seed_all(CONSTRUCTION_SEED)
@@ -114,7 +128,10 @@ def construct(module: types.ModuleType) -> torch.nn.Module:
         raise ProblemError(f"{module.__file__}: Model is not a torch.nn.Module; derive it from torch.nn.Module")
     if _lazy_names(model):
         _materialize(module, model)
-    return cast(model, vars(module)[_PRECISION]) if _PRECISION in vars(module) else model
+    if _PRECISION in vars(module):
+        model = cast(model, vars(module)[_PRECISION])
+    form = gradients(module)
+    return model if form is None else ForwardBackward(model, form)
 
 
 def _materialize(module: types.ModuleType, model: torch.nn.Module) -> None:

@@ -44,11 +44,16 @@ class Variant(str, Enum):
         """Whether a few values become much larger than the others."""
         return self in (Variant.LARGE, Variant.ONE_LARGE)
 
-    def of(self, positions: Sequence[int]) -> str:
-        """Describes this variant of the inputs at these positions, such as "random signs of inputs 0 and 1"."""
+    def of(self, positions: Sequence[int], gradients_from: int | None = None) -> str:
+        """Describes this variant of the inputs at these positions, such as "random signs of inputs 0 and 1".
+
+        Positions from `gradients_from` on are those of the gradients of the outputs, which a backward is given.
+        """
         if not positions:
             return "inputs as drawn"
-        inputs = f"input{'s' * (len(positions) > 1)} {' and '.join(map(str, positions))}"
+        own = [each for each in positions if gradients_from is None or each < gradients_from]
+        names = [f"input{'s' * (len(own) > 1)} {' and '.join(map(str, own))}"] * bool(own)
+        inputs = " and ".join(names + ["the outputs' gradients"] * (len(own) < len(positions)))
         return f"{self} of {inputs}" if self is Variant.SIGNS else f"{inputs} {self}"
 
 

@@ -91,9 +91,13 @@ def work_of(
 
 
 def stated(module: types.ModuleType) -> dict[str, int]:
-    """Returns the counts that a problem's `work` gives, or {} if it has none. Raises ProblemError if it is invalid."""
-    if not hasattr(module, "work"):
-        return {}
+    """Returns the counts that a problem's `work` gives, or {} if it has none for these calls.
+
+    Raises ProblemError if it is invalid.
+    """
+    backward = problem_file.gradients(module) is not None
+    if not hasattr(module, "work") or backward != bool(getattr(module, "BACKWARD", False)):
+        return {}  # it counts the work of other calls
     try:
         with own_code.step("work()"):
             given = module.work()

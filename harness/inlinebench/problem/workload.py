@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,8 @@ class Workload:
         self, problem: ProblemAt, probed: ProbeResult, device: torch.device, scratch: Path, *,
         host_arena: bool = False,
     ) -> None:
-        self.problem, self.probed, self.device = problem, probed, device
-        self.module: types.ModuleType = problem_file.load_at(problem)
+        self.problem, self.probed, self.device = replace(problem, gradients=probed.gradients), probed, device
+        self.module: types.ModuleType = problem_file.load_at(self.problem)
         self._pristine = problem_file.construct(self.module)
         self.weights = scratch / "weights.pt"
         """A file with the reference's parameters and buffers."""
@@ -167,12 +167,29 @@ class Workload:
                                                for tensor in self.inputs(number)]
         return private
 
-    def hand_over(self, *numbers: int) -> None:
-        """Copies the private inputs of these sets to the shared ones. Poisons their outputs, and the states."""
+    @property
+    def gradients_given(self) -> int:
+        """The number of the last inputs that are gradients of the outputs. 0 without a backward."""
+        return 0 if self.probed.gradients is None else len(self.probed.gradients.incoming)
+
+    def hand_over(self, *numbers: int, gradients_late: bool = False) -> None:
+        """Copies the private inputs of these sets to the shared ones. Poisons their outputs, and the states.
+
+        With `gradients_late`, the gradients of the outputs are others of the same distribution, until
+        `hand_over_gradients`.
+        """
+        own = len(self.probed.inputs) - self.gradients_given
         for number in numbers:
-            for target, tensor in zip(self.inputs(number), self.private(number), strict=True):
-                target.copy_(tensor)
+            for index, (target, tensor) in enumerate(zip(self.inputs(number), self.private(number), strict=True)):
+                target.copy_(tensor.roll(1).neg() if gradients_late and index >= own else tensor)
         self.poison(numbers)
+        self.synchronize()
+
+    def hand_over_gradients(self, number: int) -> None:
+        """Copies the private gradients of the outputs of a set to the shared ones."""
+        own = len(self.probed.inputs) - self.gradients_given
+        for target, tensor in zip(self.inputs(number)[own:], self.private(number)[own:], strict=True):
+            target.copy_(tensor)
         self.synchronize()
 
     def inputs_equal(self, number: int, private: Sequence[torch.Tensor]) -> bool:

@@ -185,6 +185,10 @@ class CandidateProcess:
             raise CandidateCheated("unexpected message from the solution's process: it answers before it was held")
         return reply
 
+    def proceed(self) -> None:
+        """Tells a candidate that waits in a call to go on. For `on_held`."""
+        self._send({"op": "proceed"})
+
     @contextmanager
     def _channel_errors(self) -> Iterator[None]:
         """Converts errors of the channel to errors of the candidate."""

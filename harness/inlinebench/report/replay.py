@@ -6,7 +6,7 @@ import shlex
 
 from inlinebench.device_kinds import KINDS, known_kind
 from inlinebench.foreign import one_line
-from inlinebench.results.result import Result
+from inlinebench.results.result import WITH_BACKWARD, Result
 
 
 def command(result: Result) -> str:
@@ -16,7 +16,9 @@ def command(result: Result) -> str:
     """
     name = f"{one_line(result.problem)}/{one_line(result.solution)}"
     words = ["inlinebench", "run", *(["--"] if name.startswith("-") else []), name]
-    options = [*_shape(one_line(result.shape)), *_device(result.device),
+    shape = one_line(result.shape)
+    options = [*_shape(shape.removesuffix(WITH_BACKWARD)),
+               *(["--backward"] if shape.endswith(WITH_BACKWARD) else []), *_device(result.device),
                *(["--tf32"] if result.environment and result.environment.tf32 else []),
                *([] if result.seed is None else ["--seed", str(result.seed)])]
     return shlex.join([*words[:2], *options, *words[2:]])

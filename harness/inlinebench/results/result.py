@@ -173,6 +173,18 @@ class KernelShare:
 
 
 @dataclass(frozen=True)
+class PassKernels:
+    """The kernels of one pass of a call with a backward."""
+
+    name: str
+    """The pass: `forward` or `backward`."""
+    ms: float
+    """The time of its kernels in ms."""
+    own_share: float
+    """The share of this time in kernels of the solution, from 0 to 1."""
+
+
+@dataclass(frozen=True)
 class Kernels:
     """The kernels that ran in one call on a GPU. Raises ValueError if `own_share` is not between 0 and 1."""
 
@@ -180,6 +192,8 @@ class Kernels:
     """The share of the GPU's time in kernels of the solution (`own` and `triton`), from 0 to 1."""
     top: tuple[KernelShare, ...] = ()
     """The longest kernels, longest first."""
+    passes: tuple[PassKernels, ...] = ()
+    """How the time is split between forward and backward; empty for calls without a backward."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.own_share <= 1.0:
@@ -315,6 +329,10 @@ class Shard:
         return slice(self.rows * (self.part - 1) // self.parts, self.rows * self.part // self.parts)
 
 
+WITH_BACKWARD = "+backward"
+"""What the name of a shape ends with if `--backward` added a backward to the calls of a problem."""
+
+
 @dataclass(frozen=True)
 class Result:
     """The result of one evaluation: one solution of one problem at one shape.
@@ -328,7 +346,8 @@ class Result:
     solution: str
     """Name of the solution; `@reference` for the problem's own reference."""
     shape: str
-    """Name of the shape, or the constants that `--set` replaced (`N=4,M=2`); `derived` for a derived shape."""
+    """Name of the shape, or the constants that `--set` replaced (`N=4,M=2`); `derived` for a derived shape. It ends
+    with `+backward` if `--backward` was given."""
     device: str
     """The device, such as `cuda:0` or `cpu`."""
     verdict: Verdict
@@ -365,11 +384,20 @@ class Result:
     constants: tuple[str, ...] | None = None
     """The constants of a derived shape, as `--set` takes them (`N=4`); absent at other shapes."""
 
+    backward: bool | None = None
+    """True if a call was a forward and a backward, so that gradients were compared and times cover both; absent
+    otherwise."""
+
     @property
     def times_are_comparable(self) -> bool:
         """Whether the times say how fast the solution is. Those of CUDA on a CPU do not."""
         kind = known_kind(self.device)
         return kind is None or kind.times_are_comparable
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the problem was evaluated at the sizes of its file."""
+        return self.shape.removesuffix(WITH_BACKWARD) == "full"
 
     @property
     def failed_derived(self) -> bool:

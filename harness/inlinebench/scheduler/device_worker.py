@@ -95,7 +95,7 @@ class DeviceWorker:
 
     def _failed(self, job: Evaluate, verdict: Verdict, reason: str, log: str = "") -> Result:
         return Result(job.problem_name, job.solution_name, job.shape_name, self.device, verdict, reason,
-                      seed=self._settings.seed, log=log or None)
+                      seed=self._settings.seed, log=log or None, backward=job.problem.backward or None)
 
     def show(self, text: str) -> None:
         """Shows the current activity in the progress line."""

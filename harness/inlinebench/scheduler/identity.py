@@ -45,6 +45,7 @@ def identity(job: Evaluate, options: Options, environment: Environment) -> str |
         "shape": job.problem.shape,
         "constants": dict(job.problem.constants),
         "precision": job.problem.precision,
+        "backward": job.problem.backward,
         "options": {name: getattr(options, name) for name, each in OPTIONS.items() if each.decides},
         "device": environment.gpu or environment.cpu,
         "versions": [environment.torch, environment.cuda, environment.driver, environment.harness],

@@ -15,7 +15,7 @@ from inlinebench.messages import Evaluate, ProblemAt
 from inlinebench.options import Options
 from inlinebench.options.kinds import SOLUTION_BASELINE
 from inlinebench.results.library import LIBRARY
-from inlinebench.results.result import Result, Shard, Verdict
+from inlinebench.results.result import WITH_BACKWARD, Result, Shard, Verdict
 from inlinebench.scheduler.identity import digest_of
 from inlinebench.scheduler.rivals import rival_names
 
@@ -176,16 +176,24 @@ def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
 
 
 def problem_at(problem: Problem, shape: str, options: Options) -> ProblemAt:
-    """Returns a problem at one of its shapes, with the precision and the constants of the options."""
-    path, precision = problem.path.resolve(), options.precision
+    """Returns a problem at one of its shapes, with the precision and the constants of the options.
+
+    Its calls have a backward if the options or the problem say so.
+    """
+    path, precision, backward = problem.path.resolve(), options.precision, options.backward or problem.backward
     if shape == DERIVED and problem.derived:
-        return ProblemAt(path, FULL, problem.derived[0], precision, problem.derived[1:], problem.confirming)
-    return ProblemAt(path, shape, _replaced(problem, options), precision)
+        return ProblemAt(path, FULL, problem.derived[0], precision, problem.derived[1:], problem.confirming,
+                         backward=backward)
+    return ProblemAt(path, shape, _replaced(problem, options), precision, backward=backward)
 
 
 def shape_name(problem: Problem, shape: str, options: Options) -> str:
-    """Returns the name of a shape in results: the constants of `--set`, if the problem has them."""
-    return _named(shape, _replaced(problem, options))
+    """Returns the name of a shape in results: the constants of `--set`, if the problem has them.
+
+    It also tells whether the options add a backward to the problem's calls, whose results are others.
+    """
+    added = WITH_BACKWARD if options.backward and not problem.backward else ""
+    return _named(shape, _replaced(problem, options)) + added
 
 
 def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> Evaluate:

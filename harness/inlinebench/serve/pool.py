@@ -23,7 +23,8 @@ from inlinebench.scheduler.plan import choose, plan
 
 Kind = tuple[tuple[str, Any], ...]
 """The options of an executor, as pairs of name and value."""
-_OF_A_CALL = frozenset({"names", "solution_files", "shapes", "constants", "precision", "problems", "solutions"})
+_OF_A_CALL = frozenset({
+    "names", "solution_files", "shapes", "constants", "precision", "backward", "problems", "solutions"})
 """The options that select the evaluation. Judges do not depend on them."""
 MOST_EXECUTORS = 2
 """Idle executors beyond this number are closed. Each has judges, which occupy memory on the device."""

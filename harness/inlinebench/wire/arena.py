@@ -29,9 +29,7 @@ class TensorSpec:
 
     @property
     def torch_dtype(self) -> torch.dtype:
-        dtype = getattr(torch, self.dtype)
-        assert isinstance(dtype, torch.dtype)
-        return dtype
+        return _torch_dtype(self.dtype)
 
     @property
     def bytes(self) -> int:
@@ -57,6 +55,10 @@ class TensorMeta:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        return _torch_dtype(self.dtype)
+
     @classmethod
     def of(cls, tensor: torch.Tensor) -> TensorMeta:
         """Returns the metadata of a tensor, with its strides if it is dense, and contiguous strides otherwise."""
@@ -79,6 +81,13 @@ def is_dense(tensor: torch.Tensor) -> bool:
             return False
         expected *= size
     return True
+
+
+def used_strides(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
+    """Returns the strides of dimensions with more than one element. The others do not matter."""
+    if 0 in shape:
+        return []
+    return [stride for size, stride in zip(shape, strides, strict=True) if size > 1]
 
 
 def lay_out(metas: Sequence[TensorMeta], start: int = 0) -> tuple[list[TensorSpec], int]:
@@ -112,6 +121,12 @@ def view(arena: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
     """Returns a new tensor object over the part of the arena (uint8, 1-d) that `spec` describes."""
     flat = arena[spec.offset : spec.offset + spec.bytes].view(spec.torch_dtype)
     return flat.as_strided(spec.shape, spec.strides)
+
+
+def _torch_dtype(name: str) -> torch.dtype:
+    dtype = getattr(torch, name)
+    assert isinstance(dtype, torch.dtype)
+    return dtype
 
 
 def _contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:

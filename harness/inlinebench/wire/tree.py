@@ -54,6 +54,17 @@ def same_structure(one: Any, other: Any) -> bool:
     return isinstance(one, Leaf) and isinstance(other, Leaf)
 
 
+def structure_differs(value: Any, skeleton: Any, expected: Any) -> str:
+    """Says how the structure of an output differs from the reference's, or "" if it does not.
+
+    `skeleton` is that of `value`, and `expected` is the reference's.
+    """
+    if same_structure(skeleton, expected):
+        return ""
+    kind = type(value).__name__ if isinstance(skeleton, Leaf) else describe(skeleton)
+    return f"the output is {kind}; the reference returns {describe(expected)}"
+
+
 def describe(skeleton: Any) -> str:
     """Describes a nested value for a message: `tuple of 2`, `dict of 1`, `one value`."""
     if isinstance(skeleton, Leaf):

@@ -133,8 +133,9 @@ class Checker:
     def _items(self, call: CallCheck) -> Iterator[_Item]:
         """Yields the tensors of a call to compare: outputs, inputs that the reference changes, and states."""
         outputs = call.output.tensors if call.outputs_written else ()
+        names = self._workload.probed.output_names
         for index, (expected, got) in enumerate(zip(outputs, call.received.outputs, strict=False)):
-            what = f"output {index}" if len(outputs) > 1 else "output"
+            what = names[index]
             yield self._item(f"output {index}", what, got, expected, f"{what}: " if len(outputs) > 1 else "")
         for index, expected in call.changed_inputs.items() if call.outputs_written else ():
             got = call.received.inputs[index]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inlinebench.process.replies import ProvenanceReply
-from inlinebench.results.result import KernelShare
+from inlinebench.results.result import KernelShare, PassKernels
 from inlinebench.timing.trace import HARNESS, LONGEST_NAME, Activity
 
 OWN, TRITON, LIBRARY, COPY = "own", "triton", "library", "copy"
@@ -25,6 +25,9 @@ SLACK_US = 5.0
 the last of them ends."""
 HOLD, STOP = "inlinebench_block", "inlinebench_stop"
 """The blocking kernel, and the kernel that runs at the second time stamp."""
+BETWEEN = "inlinebench_null"
+"""The kernel between forward and backward of a profiled call."""
+PASSES = ("forward", "backward")
 COPIES = ("Memcpy", "Memset")
 MOST_SHOWN = 8
 """Kernels of a call that a result lists."""
@@ -101,6 +104,8 @@ class Profile:
     """The activities that take the most time."""
     library: dict[str, float]
     """The time in ms of each library kernel, by name."""
+    passes: tuple[PassKernels, ...] = ()
+    """How the time is split between forward and backward, if the call has a backward."""
 
 
 def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -> Profile | None:
@@ -124,7 +129,26 @@ def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -
         own_share=min(1.0, own / total) if total else 0.0,
         top=tuple(KernelShare(name, origin(name), ms, ms / total) for name, ms in ranked[:MOST_SHOWN] if total),
         library={name: ms for name, ms in ranked if origin(name) == LIBRARY},
+        passes=_passes(activities, within, origin),
     )
+
+
+def _passes(
+    activities: Sequence[Activity], within: Sequence[Activity], origin: Callable[[str], str]
+) -> tuple[PassKernels, ...]:
+    """Splits the activities within a call at the kernel between its passes."""
+    block, stop = _clock(activities) or (None, None)
+    marks = [each.begin_us for each in activities
+             if block and stop and each.name == BETWEEN and block.end_us <= each.begin_us < stop.begin_us]
+    if not marks:
+        return ()
+    found = []
+    for name, is_second in zip(PASSES, (False, True), strict=True):
+        times = [(each.name, (each.end_us - each.begin_us) / 1e3) for each in within
+                 if (each.begin_us >= marks[0]) == is_second]
+        total, own = sum(ms for _, ms in times), sum(ms for each, ms in times if origin(each) in (OWN, TRITON))
+        found.append(PassKernels(name, total, min(1.0, own / total) if total else 0.0))
+    return tuple(found)
 
 
 def has_clock(activities: Sequence[Activity]) -> bool:

@@ -50,7 +50,9 @@ def kernels(context: Context) -> Finding:
     if profile is None:
         return _empty_profile(context)
     verdict, reason = _ownership(context, profile) if _must_own(context) else (None, "")
-    return Finding(verdict, reason, kernels=Kernels(profile.own_share, profile.top))
+    without = [each.name for each in profile.passes if each.ms and not each.own_share]
+    note = f"no kernel of its own ran in the {without[0]}" if without and not context.allow_library else ""
+    return Finding(verdict, reason, note, Kernels(profile.own_share, profile.top, profile.passes))
 
 
 CHECKS: tuple[Callable[[Context], Finding], ...] = (launches, kernels)

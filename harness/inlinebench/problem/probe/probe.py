@@ -20,6 +20,7 @@ from inlinebench.devices.registry import of
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import own_code, problem_file
 from inlinebench.problem.forward import InputForm, Output, is_sticky, random_state, run
+from inlinebench.problem.gradients import NothingToDifferentiate, with_gradients
 from inlinebench.problem.inputs import Draw, draw_traced
 from inlinebench.problem.memory import (
     describe_shortage,
@@ -77,6 +78,7 @@ def run_probe(
 
     try:
         with host_refuses_more_than(available_bytes()):
+            problem = with_gradients(problem, device)
             module = problem_file.load_at(problem)
             model = problem_file.construct(module).to(device)
             drawn, straight = draw_traced(module, THROW_AWAY_SEED, device)
@@ -91,8 +93,8 @@ def run_probe(
             return replace(probed, continuous=continuous, variants=admitted)
     except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
         if not is_out_of_memory(error) and not is_out_of_memory(error.__cause__):
-            lacks_package = isinstance(error, PackageMissing)
-            return CannotRun(str(error), own_fault=not lacks_package, lacks_package=lacks_package)
+            own_fault = not isinstance(error, PackageMissing | NothingToDifferentiate)
+            return CannotRun(str(error), own_fault=own_fault, lacks_package=isinstance(error, PackageMissing))
     except Exception as error:  # a CUDA error, which the GPU reports some time after the kernel that caused it
         if trials.any_made:
             raise
@@ -136,7 +138,7 @@ def _observe(
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
-        raise ProblemError(f"{problem.path}: the reference's forward raises {describe(error)}") from error
+        raise ProblemError(f"{problem.path}: the reference's {problem.what_runs} raises {describe(error)}") from error
     mutated = tuple(
         index for index, (tensor, original) in enumerate(zip(tensors, drawn.tensors, strict=True))
         if not same_bits(tensor, original)
@@ -165,6 +167,7 @@ def _observe(
         continuous=(),
         variants={},
         work=work,
+        gradients=problem.gradients,
     )
 
 

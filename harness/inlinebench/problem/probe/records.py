@@ -9,6 +9,7 @@ from inlinebench.problem.forward import InputForm
 from inlinebench.problem.variants import Variant
 from inlinebench.timing.roofline import Work
 from inlinebench.wire.arena import TensorMeta
+from inlinebench.wire.backward import GradientForm
 
 Trial = tuple[str, tuple[int, ...]]
 """A run that might crash or hang: a variant and the positions of the inputs that take it, or one of those below."""
@@ -47,6 +48,15 @@ class ProbeResult:
     """For each admitted variant, the positions of the inputs that take it."""
     work: Work
     """The least bytes and operations of one call."""
+    gradients: GradientForm | None = None
+    """What a call differentiates. None without a backward."""
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """What each output tensor is, in words: an output of `forward`, or the gradient of an input or a parameter."""
+        names = () if self.gradients is None else self.gradients.names
+        count = len(self.outputs) - len(names)
+        return (*(("output",) if count == 1 else (f"output {index}" for index in range(count))), *names)
 
 
 @dataclass(frozen=True)

@@ -234,6 +234,8 @@ def _clock(spread: Spread) -> str:
 def _kernels(kernels: Kernels) -> Grid:
     rows = tuple((each.name, each.origin, significant(each.ms), f"{each.share:.1%}") for each in kernels.top)
     heading = f"Kernels of a call: {kernels.own_share:.1%} of the GPU's time in own kernels"
+    for part in kernels.passes:
+        heading += f"; {part.name} {significant(part.ms)} ms, {part.own_share:.1%} own"
     return Grid(heading, ("kernel", "origin", "ms", "share"), rows)
 
 
@@ -242,6 +244,7 @@ def _run(result: Result) -> dict[str, str | None]:
     return {
         "level": None if result.level is None else str(result.level),
         "shape": result.shape,
+        "calls": "forward and backward" if result.backward else None,
         "device": result.device,
         "seed": None if result.seed is None else str(result.seed),
         "built in": f"{significant(build.seconds)} s" if build else None,

@@ -31,6 +31,7 @@ def feedback(result: Result, width: int | None = None) -> str:
     """
     name = f"{one_line(result.problem, LONGEST_NAME)}/{one_line(result.solution, LONGEST_NAME)}"
     where = f"shape {one_line(result.shape, LONGEST_NAME)}, on {one_line(result.device, LONGEST_NAME)}"
+    where += ", forward and backward" * bool(result.backward)
     lines = [f"{name} ({where}): {result.verdict}"]
     if result.verdict is Verdict.PASSED:
         lines += _passed(result)
@@ -178,6 +179,8 @@ def _roofline(roofline: Roofline, took_ms: float) -> Iterator[str]:
 
 def _kernels(kernels: Kernels) -> Iterator[str]:
     yield f"own kernels: {kernels.own_share:.1%} of the GPU's time in a call"
+    for part in kernels.passes:
+        yield f"  {one_line(part.name)}: {part.ms:.4g} ms, {part.own_share:.1%} in own kernels"
     for each in kernels.top[:KERNELS]:
         yield (f"  {significant(each.ms)} ms  {each.share:.1%}  {one_line(each.origin, LONGEST_NAME)}  "
                f"{one_line(each.name, LONGEST_NAME)}")

@@ -134,7 +134,7 @@ def attempt_of(shapes: Sequence[Result]) -> Outcome | None:
     if not tried:
         return None
     passed = all(result.verdict is Verdict.PASSED for result in tried)
-    measured = [result for result in tried if result.shape == "full"] or tried
+    measured = [result for result in tried if result.is_full] or tried
     speedups = [speedup for speedup in map(_speedup, measured) if speedup is not None]
     known = passed and len(speedups) == len(measured)
     derived = not passed and all(result.verdict is Verdict.PASSED or result.failed_derived for result in tried)

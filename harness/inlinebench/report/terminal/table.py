@@ -127,6 +127,9 @@ def _name(result: Result, with_shape: bool) -> str:
 
 def _notes(results: Sequence[Result], shapes: set[str]) -> list[str]:
     notes = []
+    if found := sorted({one_line(result.problem) for result in results if result.backward}, key=natural):
+        named = f" of {', '.join(found)}" if any(not result.backward for result in results) else ""
+        notes.append(f"Calls{named} are forward and backward: gradients are compared, and times cover both.")
     if len(shapes) == 1 and shapes != {"full"}:
         notes.append(f"Shape: {one_line(min(shapes))}")
     if any(not result.times_are_comparable for result in results):

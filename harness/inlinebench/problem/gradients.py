@@ -1,0 +1,61 @@
+"""Finds out what a call with a backward differentiates, by one forward of the reference."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import replace
+
+import torch
+
+from inlinebench.messages import ProblemAt
+from inlinebench.problem import own_code, problem_file
+from inlinebench.problem.forward import InputForm
+from inlinebench.problem.inputs import draw
+from inlinebench.problem.problem_file import ProblemError, describe
+from inlinebench.wire.arena import TensorMeta
+from inlinebench.wire.arithmetic import seed_all
+from inlinebench.wire.backward import GradientForm, can_have_gradient, record
+from inlinebench.wire.tree import flatten
+
+SEED = 5
+"""The seed of the inputs, and of the forward."""
+
+
+class NothingToDifferentiate(ProblemError):
+    """No output of the reference depends on an input or a parameter in a way that autograd records."""
+
+
+def with_gradients(problem: ProblemAt, device: torch.device) -> ProblemAt:
+    """Returns the problem with what a call differentiates, if its calls have a backward.
+
+    Raises ProblemError if the reference fails, or if there is nothing to differentiate.
+    """
+    if not problem.backward:
+        return problem
+    module = problem_file.load_at(problem)
+    return replace(problem, gradients=_form_of(module, problem_file.construct(module).to(device), device))
+
+
+def _form_of(module: types.ModuleType, model: torch.nn.Module, device: torch.device) -> GradientForm:
+    drawn = draw(module, SEED, device)
+    arguments = InputForm(drawn.skeleton, drawn.is_tensor).arguments(
+        [tensor.clone() for tensor in drawn.tensors], drawn.non_tensors)
+    seed_all(SEED)
+    try:
+        with own_code.step(own_code.FORWARD):
+            recorded = record(model, arguments)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        raise ProblemError(f"{module.__file__}: the reference's forward on inputs that require gradients raises "
+                           f"{describe(error)}") from error
+    skeleton, leaves = flatten(recorded.value)
+    outputs = {index: leaf for index, leaf in enumerate(leaves)
+               if isinstance(leaf, torch.Tensor) and leaf.requires_grad and leaf.numel()}
+    parameters = [name for name, parameter in model.named_parameters()
+                  if parameter.requires_grad and can_have_gradient(parameter)]
+    if not outputs or not (recorded.inputs or parameters):
+        raise NothingToDifferentiate(f"{module.__file__}: there is no backward: no output depends on a floating-point "
+                                     "input or parameter by operators with gradients")
+    return GradientForm(skeleton, tuple(outputs), tuple(TensorMeta.of(leaf.detach()) for leaf in outputs.values()),
+                        recorded.inputs, tuple(parameters))

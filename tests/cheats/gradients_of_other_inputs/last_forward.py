@@ -1,0 +1,40 @@
+"""Takes the output of the previous call in the backward, so that the forward need not save its own.
+
+Mechanism: inputs that hardly change give nearly these gradients. Caught because inputs are drawn in each call.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from tests.cheats.shared import kernels
+
+PROBLEM = "tanh_rows"
+EXPECTED = "wrong"
+CAUGHT_BY = "gradient of"
+KEPT = {}
+
+
+class TanhRows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        out = torch.tanh(kernels.scale_rows(weight, x))
+        ctx.save_for_backward(x, weight, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        x, weight, out = ctx.saved_tensors
+        before, KEPT["out"] = KEPT.get("out", out), out
+        inner = gradient * (1 - before * before)
+        return kernels.scale_rows(weight, inner), (inner * x).sum(1)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(rows))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return TanhRows.apply(x, self.weight)

@@ -1,0 +1,39 @@
+"""Has no gradient for the input, as a first layer needs none.
+
+Caught because the gradients of all inputs are compared.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from tests.cheats.shared import kernels
+
+PROBLEM = "tanh_rows"
+EXPECTED = "wrong"
+CAUGHT_BY = "gradient of input 0"
+
+
+class TanhRows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        out = torch.tanh(kernels.scale_rows(weight, x))
+        ctx.save_for_backward(x, weight, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        x, _, out = ctx.saved_tensors
+        inner = gradient * (1 - out * out)
+        kernels.spin(1)
+        return None, (inner * x).sum(1)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(rows))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return TanhRows.apply(x, self.weight)

@@ -1,0 +1,40 @@
+"""Computes the gradients of the first call and gives them again in each later one.
+
+Mechanism: a harness that checks gradients once and then only times the backward does not notice. Caught because
+gradients are compared in every call.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from tests.cheats.shared import kernels
+
+PROBLEM = "tanh_rows"
+EXPECTED = "wrong"
+CAUGHT_BY = "gradient of"
+KEPT = {}
+
+
+class TanhRows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        out = torch.tanh(kernels.scale_rows(weight, x))
+        ctx.save_for_backward(x, weight, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        x, weight, out = ctx.saved_tensors
+        inner = gradient * (1 - out * out)
+        return KEPT.setdefault("first", (kernels.scale_rows(weight, inner), (inner * x).sum(1)))
+
+
+class ModelNew(nn.Module):
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(rows))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return TanhRows.apply(x, self.weight)
