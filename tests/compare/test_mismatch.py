@@ -332,6 +332,15 @@ def test_factors_and_offsets_of_rows_and_columns_are_described(seed: int, axis: 
     assert value_sentence(reference + own, reference) == f"every wrong value {OFFSETS.format(name)}"
 
 
+@pytest.mark.parametrize(("axis", "name"), [(0, "the row"), (1, "the column")])
+def test_a_wrong_mean_and_variance_of_rows_and_columns_are_described(axis: int, name: str) -> None:
+    reference, own = drawn(1, 32, 48), drawn(2, 2, 32, 48).select(2 - axis, 0).abs() + 0.5
+    scale, offset = own.unsqueeze(2 - axis)
+    assert value_sentence(reference * (1 + scale) + offset, reference) == (
+        f"every wrong value is the expected value times a factor, plus an offset, that depend only on {name}: perhaps "
+        "of a mean and a variance")
+
+
 def test_offsets_are_described_behind_a_relu_and_by_channel() -> None:
     before, own = drawn(1, 4, 6, 8, 8), 0.1 * drawn(2, 6).reshape(6, 1, 1)
     found = value_sentence((before - own).relu(), before.relu())
@@ -778,4 +787,5 @@ def test_the_mismatch_and_the_reason_are_of_the_same_attempt(run: Run) -> None:
     assert row.verdict is Verdict.WRONG and row.mismatch is not None, row.reason
     assert "got 5" in row.reason
     assert row.mismatch.first[0].got == "5"
-    assert row.mismatch.patterns == ("every wrong value is 5",)
+    assert row.mismatch.patterns == (
+        "every wrong value is 5", "the output doesn't depend on input 0, but the reference's does")

@@ -107,8 +107,9 @@ class TestOfGcc:
     def test_a_name_that_two_sources_define_names_both(self, service: BuildService) -> None:
         source = 'extern "C" int PyInit_x() { return 1; }'
         request = BuildRequest("small", (source,), (source,), no_implicit_headers=True)
-        assert service.build(request).reason == (
-            "cpp_sources: multiple definition of `PyInit_x'; cuda_sources: first defined here")
+        assert service.build(request).reason.splitlines() == [
+            "cpp_sources: multiple definition of `PyInit_x'; cuda_sources: first defined here",
+            "hint: remove PYBIND11_MODULE and name its functions in `functions`: load_inline writes the bindings"]
 
 
 @pytest.mark.slow
@@ -116,8 +117,6 @@ class TestOfFunctions:
     @pytest.mark.parametrize(("source", "cuda", "name", "expected"), [
         ("", "", "f", ", but cpp_sources does not declare it"),
         ("int relu(int);", "", "rela", ", but cpp_sources does not declare it; did you mean 'relu'?"),
-        ("", "int f() { return 1; }", "f", ", but cpp_sources does not declare it: a declaration in cuda_sources is "
-                                           "not enough"),
         ("namespace ns {}", "", "ns::f", ", but cpp_sources does not declare it"),
         ("int f(int); int f(float);", "", "f", ", but cpp_sources has several functions, or a template, of that name: "
                                                "it must be unique"),
@@ -128,6 +127,11 @@ class TestOfFunctions:
         self, service: BuildService, source: str, cuda: str, name: str, expected: str
     ) -> None:
         assert of_cpp(service, PYBIND + source, [name], cuda) == [f"functions names '{name}'{expected}"]
+
+    def test_a_function_that_only_cuda_sources_declare(self, service: BuildService) -> None:
+        assert of_cpp(service, PYBIND, ["f"], "int f() { return 1; }") == [
+            "functions names 'f', but cpp_sources does not declare it: a declaration in cuda_sources is not enough",
+            "hint: add the function's declaration, such as `torch::Tensor name(torch::Tensor x);`, to cpp_sources"]
 
     def test_each_unbound_function_is_named(self, service: BuildService) -> None:
         lines = of_cpp(service, PYBIND + "int a();", ["a", "b", "c"])
@@ -193,7 +197,7 @@ class TestOfNvcc:
     def test_errors_of_flags(self, tmp_path: Path, flag: str, expected: str) -> None:
         if flag == "-arch=sm_70" and "release 13" not in toolchain.version_of(toolchain.nvcc()):
             pytest.skip("this toolkit still knows it")
-        assert of_nvcc(tmp_path, "__global__ void k() {}", flag) == [expected]
+        assert of_nvcc(tmp_path, "__global__ void k() {}", flag)[0] == expected
 
 
 class TestOfTheCpu:
@@ -235,8 +239,8 @@ def test_sources_from_files_are_quoted() -> None:
 def test_objects_in_linker_errors_are_named_by_their_sources() -> None:
     log = ("/usr/bin/ld: cuda.o: in function `PyInit_x':\ntmpxft_0001_00-6_cuda.cudafe1.cpp:(.text+0x0): multiple "
            "definition of `PyInit_x'; main.o:main.cpp:(.text+0x0): first defined here\ncollect2: error: ld returned 1")
-    assert of_log(log, BuildRequest("small", ("",), ("",))) == [
-        "cuda_sources: multiple definition of `PyInit_x'; cpp_sources: first defined here"]
+    assert of_log(log, BuildRequest("small", ("",), ("",)))[0] == (
+        "cuda_sources: multiple definition of `PyInit_x'; cpp_sources: first defined here")
 
 
 def test_long_lines_are_quoted_in_part() -> None:

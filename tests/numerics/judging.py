@@ -92,8 +92,9 @@ class Pair:
             **dict.fromkeys(self._module.HONEST, True), **dict.fromkeys(self._module.CHEATS, False)}
         self.few: bool = getattr(self._module, "FEW", False)
         """Whether outputs have too few elements for every cheat to show in every call."""
-        self.hidden: tuple[str, ...] = getattr(self._module, "REVEALED_BY_SIGNS", ())
-        """Cheats that inputs as drawn hide, and random signs do not."""
+        named: dict[str, str] = getattr(self._module, "REVEALED_BY", {})
+        self.revealed_by = {name: Variant[variant] for name, variant in named.items()}
+        """Cheats that inputs as drawn may hide, and the variant that reveals each."""
         return self
 
     def __exit__(self, *_: object) -> None:

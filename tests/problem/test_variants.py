@@ -71,6 +71,31 @@ def test_one_value_of_each_sign_becomes_large(seed: int, zeros: float) -> None:
     assert bool((new.abs() >= 4 * tensor.abs().max()).all())
 
 
+@given(st.integers(0, 2**32), st.sampled_from(["rand", "randn"]))
+def test_the_exponential_of_the_single_large_value_overflows_in_float32(seed: int, draw: str) -> None:
+    tensor: Tensor = getattr(torch, draw)(64, 100, generator=torch.Generator().manual_seed(seed))
+    result = changed(Variant.ONE_LARGE, tensor, seed)
+    assert 88.8 < float(result.max()) < 128 and bool(torch.isinf(result.exp()).any())
+
+
+@given(st.integers(0, 2**32), st.sampled_from(["rand", "randn"]))
+def test_all_values_have_one_sign_that_most_did_not_have(seed: int, draw: str) -> None:
+    tensor: Tensor = getattr(torch, draw)(50, generator=torch.Generator().manual_seed(seed))
+    assert bool((changed(Variant.ONE_SIGN, tensor, seed) <= 0).all())
+    assert bool((changed(Variant.ONE_SIGN, -tensor.abs(), seed) >= 0).all())
+
+
+@given(st.integers(0, 2**32), st.integers(2, 40), st.integers(16, 40))
+def test_random_signs_leave_some_rows_and_columns_with_one_sign(seed: int, rows: int, columns: int) -> None:
+    tensor = torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
+    result = changed(Variant.SIGNS, tensor, seed)
+    for dimension in (0, 1):
+        uniform = (result > 0).all(dimension) | (result < 0).all(dimension)
+        assert int(uniform.sum()) >= 1
+    assert bool((result.sign() != result.sign().flatten()[0]).any())
+    assert torch.equal(result.abs(), tensor.abs())
+
+
 def test_one_value_becomes_large_where_all_have_the_same_sign() -> None:
     tensor = torch.rand(1000, generator=torch.Generator().manual_seed(0))
     assert int((changed(Variant.ONE_LARGE, tensor) != tensor).sum()) == 1

@@ -207,6 +207,24 @@ def test_a_long_reason_is_cut_below_its_row_and_whole_in_the_details() -> None:
     assert "error 11" in shown and "error 12" not in shown and "error 29" in details
 
 
+def test_a_failure_that_repeats_at_another_shape_is_told_once() -> None:
+    failed = [result("p/s", Verdict.WRONG, reason=f"call {number} (inputs as drawn): {number} of 9 elements differ",
+                     shape=shape) for number, shape in enumerate(("small", "odd"), 1)]
+    read = Reader(page([*failed, result("q/s", Verdict.WRONG, reason="3 of 9 elements differ")], "failed"))
+    assert read.text.count("as at the shape odd") == 1
+    assert "as at the shape" not in Reader(page(failed[:1], "failed")).text
+
+
+def test_the_notes_of_what_passed_are_in_its_details() -> None:
+    made = page([result("p/s", Verdict.PASSED, check=check(notes=("a note to find",)))], "passed")
+    before, _, details = made.partition('class="parts"')
+    assert "a note to find" in details and "a note to find" not in before
+
+
+def test_a_page_says_where_its_results_come_from() -> None:
+    assert "nightly.jsonl of 2026-01-02" in page([result("p/s")], "passed", files="nightly.jsonl of 2026-01-02")
+
+
 def test_a_page_says_what_changed_since_an_earlier_run() -> None:
     before = [result("p/s", speedup=2.0), result("q/s", speedup=2.0), result("gone/s", speedup=2.0)]
     after = [result("p/s", speedup=1.0), result("q/s", speedup=2.0)]
@@ -217,7 +235,7 @@ def test_a_page_says_what_changed_since_an_earlier_run() -> None:
     assert "Changes since monday.jsonl" in changes
     assert [line for line in changes if line in ("gone", "slower", "p/s", "q/s", "gone/s")] == [
         "gone", "gone/s", "slower", "p/s"]
-    assert 'id="r1" class="begins" data-verdict="passed" data-level="" data-shape="full" data-device="cuda:0" ' \
+    assert 'id="r1" data-group="0" data-verdict="passed" data-level="" data-shape="full" data-device="cuda:0" ' \
         'data-change="slower"' in made
     assert "0.500 [0.490, 0.510] of the speedup before, which was 2.00 [1.98, 2.02]" in read.text
     assert read.text.count("of the speedup before") == 1  # not of the row that did not change

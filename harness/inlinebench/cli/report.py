@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 
 from inlinebench.cli.compare import add_permissions
@@ -12,6 +13,7 @@ from inlinebench.cli.exits import show
 from inlinebench.cli.files import check_apart, read, read_all, write
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.errors import UsageError
+from inlinebench.foreign import one_line
 from inlinebench.report.comparison import ComparedRow, compare, latest
 from inlinebench.report.formats import csv_file, html, junit, markdown
 from inlinebench.report.terminal.outputs import report as as_text
@@ -61,7 +63,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _html(results: Sequence[Result], given: argparse.Namespace) -> None:
-    write(given.out, html.page(results, given.title, _sources(results, given.sources), _since(given)))
+    path = given.files[-1]
+    changed = date.fromtimestamp(path.stat().st_mtime) if path.is_file() else None
+    files = one_line(path.name) + (f" of {changed}" if changed else "")
+    write(given.out, html.page(results, given.title, _sources(results, given.sources), _since(given), files=files))
 
 
 def _since(given: argparse.Namespace) -> tuple[str, tuple[ComparedRow, ...]] | None:

@@ -28,6 +28,8 @@ GROUP_SLACK = 1e-2
 """The relative tolerance of a factor or an offset that belongs to a row, a column or another index."""
 GROUP_SIZE = 4
 """The fewest wrong elements in a row, on average, for a claim about factors or offsets of rows."""
+LINEAR_SIZE = 16
+"""The same for a claim about a factor and an offset."""
 MOST_GROUPED = 1 << 24
 """No such claim is tested if more elements than this are wrong, because it takes several passes over them."""
 EXPLAINED = 0.25
@@ -175,7 +177,7 @@ def _of_each(compared: ComparedValues, axis: Axis) -> Iterator[_Claim]:
     """
     shape, epsilon = compared.output.shape, torch.finfo(compared.output.dtype).eps
     size, stride = shape[axis.dimension], shape[axis.dimension + 1 :].numel()
-    sums = torch.zeros(4, size, dtype=torch.float64, device=compared.output.device)
+    sums = torch.zeros(5, size, dtype=torch.float64, device=compared.output.device)
 
     def applies(part: _Part) -> torch.Tensor:
         return torch.isfinite(part.out) & torch.isfinite(part.expected) & (part.out != 0) & (part.expected != 0)
@@ -187,18 +189,27 @@ def _of_each(compared: ComparedValues, axis: Axis) -> Iterator[_Claim]:
     for part in _parts(compared):
         used, whole = applies(part), whole + part.at.numel()
         out, expected = part.out[used].double(), part.expected[used].double()
-        terms = torch.stack([torch.ones_like(out), out - expected, out * expected, expected * expected])
+        terms = torch.stack([torch.ones_like(out), out - expected, out * expected, expected * expected, expected])
         sums.index_add_(1, index(part)[used], terms)
-    count, difference, product, square = sums
+    count, difference, product, square, total = sums
     if not int(count.sum()) >= max(whole / 4, GROUP_SIZE * int((count > 0).sum())):
         return
     offsets, factors = difference / count, product / square
+    slopes = (count * product - total * (difference + total)) / (count * square - total * total)
+    constants = (difference + total - slopes * total) / count
 
     def has_offset(part: _Part) -> tuple[torch.Tensor, torch.Tensor]:
         return _is_offset(part, offsets[index(part)], epsilon, GROUP_SLACK), applies(part)
 
     def has_factor(part: _Part) -> tuple[torch.Tensor, torch.Tensor]:
         return _is_factor(part, factors[index(part)], epsilon, GROUP_SLACK), applies(part)
+
+    def is_linear(part: _Part) -> tuple[torch.Tensor, torch.Tensor]:
+        scaled, constant = slopes[index(part)] * part.expected.double(), constants[index(part)]
+        out = part.out.double()
+        allowed = GROUP_SLACK * (scaled.abs() + constant.abs())
+        explained = EXPLAINED * (out - part.expected.double()).abs()
+        return (out - scaled - constant).abs() <= torch.minimum(allowed, explained), applies(part)
 
     def differ(values: torch.Tensor) -> bool:
         used = values[count > 0]
@@ -210,6 +221,9 @@ def _of_each(compared: ComparedValues, axis: Axis) -> Iterator[_Claim]:
     yield _Claim(f"is the expected value plus {words}", has_offset, restriction=nonzero)
     words = f"a factor {only}: perhaps of a sum or a scale" if differ(factors) else "the same factor everywhere"
     yield _Claim(f"is the expected value times {words}", has_factor, restriction=nonzero)
+    if int(count.sum()) >= LINEAR_SIZE * int((count > 0).sum()):
+        words = f"a factor, plus an offset, {only.replace('depends', 'depend')}: perhaps of a mean and a variance"
+        yield _Claim(f"is the expected value times {words}", is_linear, restriction=nonzero)
 
 
 def _whole(sample: _Part) -> _Claim:

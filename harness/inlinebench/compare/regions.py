@@ -97,7 +97,7 @@ def _within(mask: torch.Tensor) -> str | None:
     count, total = int(mask.sum()), mask.numel()
     if count in (0, total):
         return None
-    sides = [(axis, IndexSet.of(_along(mask, axis.dimension))) for axis in axes(mask.dim())]
+    sides = [(axis, IndexSet.of(along(mask, axis.dimension))) for axis in axes(mask.dim())]
     significant = [_is_significant(indices, count, total) for _, indices in sides]
     if not any(significant):
         return None
@@ -110,7 +110,7 @@ def _within(mask: torch.Tensor) -> str | None:
     return words if len(sides) == 1 else f"{words}: {_share(count, enclosed)}"
 
 
-def _along(mask: torch.Tensor, dimension: int) -> torch.Tensor:
+def along(mask: torch.Tensor, dimension: int) -> torch.Tensor:
     """Returns for each index along a dimension whether any element is true there."""
     others = [number for number in range(mask.dim()) if number != dimension]
     return mask.any(dim=others) if others else mask

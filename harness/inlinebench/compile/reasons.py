@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from inlinebench.builds.request import BuildRequest
+from inlinebench.compile.hints import hint
 from inlinebench.compile.log import Error, LogLocation, errors, last_words
 from inlinebench.compile.recipe import FUNCTIONS, Recipe, labelled
 
@@ -22,6 +23,8 @@ _PREPROCESSOR = re.compile(r"#error|.*: No such file or directory$|.*\bmacro\b")
 _OBJECT = re.compile(r"(?:\b\w+\.o:)?(?<![\w/])(?:tmpxft_[\w-]+_)?(main|cuda)\.(?:cudafe1\.)?(?:cpp|cu|o):")
 """Linkers' names for the objects of C++ and CUDA sources."""
 _SOURCES = {"main": "cpp_sources", "cuda": "cuda_sources"}
+_QUOTATION = re.compile(r" *\d* \| ")
+"""How a line below a message begins that quotes the author's source, or has a caret below it."""
 _UNDECLARED = re.compile(r".*(?:was not declared in this scope|is not a member of|has not been declared)")
 _SUGGESTED = re.compile(r"did you mean [\"'\u2018](.+?)[\"'\u2019]\?")
 
@@ -30,16 +33,27 @@ def reason(log: str, recipe: Recipe) -> str:
     """Returns the first errors of a log, one per line, or the log's last informative line if it has no errors.
 
     The source line is quoted below each error. A caret marks the column if it is known in the author's source, or the
-    name in the message if the line has it exactly once.
+    name in the message if the line has it exactly once. A hint follows if there is one.
     """
     sources, found = _Sources(recipe), errors(log)
     # An incomplete source causes errors in the bindings that follow it.
     own = [error for number, error in enumerate(found) if not number or not sources.is_about_bindings(error)]
     described = dict.fromkeys(map(sources.describe, own))
-    shown = [line for lines in list(described)[:SHOWN] for line in lines]
+    shown = _with_hints(list(described)[:SHOWN])
     left = len(described) - SHOWN
     more = [f"and {left} more error{'s' * (left > 1)}"] if left > 0 else []
     return "\n".join([*shown, *more]) or last_words(log)
+
+
+def _with_hints(described: Iterable[tuple[str, ...]]) -> list[str]:
+    """Returns the lines of errors, each with a hint below it that no earlier error has."""
+    lines = list[str]()
+    for error in described:
+        quoted = [line for line in error if _QUOTATION.match(line)]
+        message = " ".join(line for line in error if line not in quoted)
+        found = hint(message, _QUOTATION.sub("", quoted[0]) if quoted else "")
+        lines += error if not found or found in lines else (*error, found)
+    return lines
 
 
 class _Sources:

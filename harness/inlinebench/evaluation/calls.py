@@ -7,7 +7,9 @@ candidate, runs the reference on the same inputs, and compares.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import torch
 
@@ -19,6 +21,7 @@ from inlinebench.evaluation.comparing import Answer, Comparing, Differs
 from inlinebench.evaluation.correctness.thorough import ThoroughCalls
 from inlinebench.evaluation.draws import Drawn, Draws
 from inlinebench.evaluation.failures import UNINITIALISED, Failed
+from inlinebench.evaluation.probes import MOST_SENTENCES, Probes, output_number
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.timings import Timings
 from inlinebench.problem.variants import Variant
@@ -34,6 +37,8 @@ UNBLOCKED_SHARE = 0.1
 join can finish behind the blocking kernel unnoticed; without it, this work is missing from the outputs."""
 RACE_CALLS = 2
 """How many calls look for data races on the CPU: one in each order of the blocks."""
+PROBES_S = 5.0
+"""How long a solution may take to answer all questions about a wrong output."""
 SHUFFLED = ", blocks in shuffled order"
 DRAWS = ("the reference's outputs depend on random numbers that it draws in forward: a solution must draw the same "
          "numbers from torch's generator, in the same order (both start each call with the same seed)")
@@ -66,6 +71,8 @@ class Calls:
         self._thorough = ThoroughCalls(len(workload.source.kinds), certain, draws.secret)
         self._matched_as_drawn = False
         self.notes: set[str] = set()
+        self.explains = tools.settings.sanitize is None
+        """Whether to find out what a wrong output depends on."""
 
     def make(self, number: int, *, counted: bool, variant: Variant | None = None) -> None:
         """Makes one call of the solution and one of the reference on the same inputs. Compares them and adds the times.
@@ -129,7 +136,8 @@ class Calls:
                 call, answer, what + made.shuffled, blocked=self._timings.warm, thorough=thorough)
         except Differs as differs:
             errors = [note for note in called.notes if note.startswith((LAUNCH_REFUSED, UNINITIALISED))]
-            raise self._wrong(label, differs, errors or self._remarks(call.variant, made.number)) from None
+            failed = self._wrong(label, differs, errors or self._remarks(call.variant, made.number))
+            raise (failed if errors else self._explained(failed, call.variant)) from None
         self._matched_as_drawn = self._matched_as_drawn or (call.variant is Variant.PLAIN and thorough)
         return found
 
@@ -137,6 +145,25 @@ class Calls:
         """Returns the exception for a call that differs, with remarks on the cause."""
         self.notes.update(remarks)
         return Failed(Verdict.WRONG, "; ".join([f"{label}: {differs}", *remarks]), differs.mismatch)
+
+    def _explained(self, failed: Failed, variant: Variant) -> Failed:
+        """Returns the failure with sentences about what the wrong output depends on, as far as they are found out."""
+        found, probed = failed.mismatch, self._workload.probed
+        output = None if found is None else output_number(found.what)
+        if not self.explains or found is None or output is None or probed.random or probed.mutated:
+            return failed
+        self._tools.progress("finding out what the output depends on")
+        self._candidate.budget = min(self._candidate.budget, PROBES_S)
+        sentences = list[str]()
+        with suppress(Exception):  # the verdict is decided, whatever the solution or the reference does now
+            probes = Probes(self._workload, self._comparing.states(), self._outputs)
+            sentences += islice(probes.sentences(self._draws.next(variant=variant), output), MOST_SENTENCES)
+        return Failed(failed.verdict, failed.reason, replace(found, patterns=(*found.patterns, *sentences)))
+
+    def _outputs(self, call: Drawn) -> Sequence[torch.Tensor]:
+        """Returns the outputs of another call of the solution, in private memory, with blocks in the usual order."""
+        self._ask(call, 0, ordered_as=1)
+        return self._workload.receive(call.buffer_set).outputs
 
     def _remarks(self, variant: Variant, number: int) -> list[str]:
         """Returns remarks on a call that differs: whether random numbers or only changed inputs may be to blame.

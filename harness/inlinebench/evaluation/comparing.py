@@ -11,6 +11,7 @@ from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.checks import Checker
 from inlinebench.evaluation.draws import Drawn
 from inlinebench.evaluation.reference import Reference
+from inlinebench.problem.forward import Tensors
 from inlinebench.problem.workload import Received, Workload
 from inlinebench.results.result import Mismatch
 from inlinebench.timing.call import Sample
@@ -58,6 +59,10 @@ class Comparing:
 
     def __init__(self, workload: Workload, reference: Reference, checker: Checker) -> None:
         self._workload, self._reference, self._checker = workload, reference, checker
+
+    def states(self) -> Tensors:
+        """Returns copies of the reference's buffers, by name."""
+        return self._reference.states()
 
     def inputs_changed(self, call: Drawn) -> bool:
         """Whether the candidate changed shared inputs that the reference does not change."""

@@ -32,8 +32,8 @@ class JudgeOptions:
         None, kinds.INTEGER, "secret seed of an earlier run, to draw the same inputs again", "inputs",
         decides=True)
     variants: bool = option(
-        True, kinds.words({"on": True, "off": False}), "also evaluate on negated, scaled and sign-flipped "
-        "inputs (default: on)", "inputs", decides=True)
+        True, kinds.words({"on": True, "off": False}), "also evaluate on inputs with other signs and "
+        "scales (default: on)", "inputs", decides=True)
     tolerance: float | None = option(
         None, kinds.TOLERANCE, "tolerance for floating-point outputs (default: by dtype)", "correctness", decides=True,
         flags="--tol")

@@ -154,13 +154,13 @@ class InputSource:
     def _positions(self, variant: Variant, seed: int) -> frozenset[int]:
         """Returns the positions of the tensors that a variant changes.
 
-        Negating all factors of a product can leave it unchanged, so NEGATED changes either all tensors or a single one.
+        Negating all factors of a product can leave it unchanged, so ONE_SIGN changes all tensors or a single one.
         The probe tried both.
         """
         admitted = self._admitted.get(variant, frozenset())
-        if variant is not Variant.NEGATED or len(admitted) < 2:
+        if variant is not Variant.ONE_SIGN or len(admitted) < 2:
             return admitted
-        choice = SecretRandom(seed, "negated input").choice([None, *sorted(admitted)])
+        choice = SecretRandom(seed, "input of one sign").choice([None, *sorted(admitted)])
         return admitted if choice is None else frozenset({choice})
 
     def _draw(self, seed: int) -> Draw:

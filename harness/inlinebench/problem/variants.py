@@ -7,6 +7,7 @@ inputs as drawn.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 
@@ -23,13 +24,19 @@ ONE_LARGE_OF = 64
 LARGER = 3
 """The power of two by which LARGE and ONE_LARGE move values above the largest one, so that they are 4 to 16 times as
 large."""
+REACH = 7
+"""The least exponent of the positive value of ONE_LARGE, which has a large mantissa: it is near 128, so its exponential
+overflows in float32. The negative one stays nearer to the others, since 1 / (1 + exp(-x)) by Newton's method is NaN
+there, and such kernels count as right."""
+ONE_LINE_OF = 8
+"""SIGNS gives one sign to one of this many rows, of this many columns, and so on."""
 
 
 class Variant(str, Enum):
     """How the input values of a call differ from those that `get_inputs` drew."""
 
     PLAIN = "as drawn"
-    NEGATED = "negated"
+    ONE_SIGN = "with values of one sign"
     SCALED_DOWN = "scaled down by a power of two"
     SCALED_UP = "scaled up by a power of two"
     SIGNS = "random signs"
@@ -61,7 +68,7 @@ FEWEST_SORTED, SORTED_ROWS = 8, 64
 """The length of the shortest rows that can count as sorted, and how many rows are examined."""
 BLUR = 2.0**-7
 """The largest share by which `blur` reduces a value. The relative step of bfloat16 is half of it."""
-CHANGING = (Variant.NEGATED, Variant.SCALED_DOWN, Variant.SCALED_UP, Variant.SIGNS, Variant.LARGE, Variant.ONE_LARGE)
+CHANGING = (Variant.ONE_SIGN, Variant.SCALED_DOWN, Variant.SCALED_UP, Variant.SIGNS, Variant.LARGE, Variant.ONE_LARGE)
 """The variants that change values."""
 POWERS_OF_TWO = {Variant.SCALED_DOWN: (-1, -2), Variant.SCALED_UP: (1, 2)}
 """The exponents of the factors of a variant that scales, the largest change last."""
@@ -104,8 +111,8 @@ def apply_variant(
         generator: the source of random choices.
         power: the exponent of the factor of a variant that scales. None: chosen at random.
     """
-    if variant is Variant.NEGATED:
-        return tensor.neg_()
+    if variant is Variant.ONE_SIGN:
+        return tensor.neg_() if bool((tensor <= 0).all()) else tensor.abs_().neg_()
     if variant in POWERS_OF_TWO:
         powers = POWERS_OF_TWO[variant]
         choice = int(torch.randint(len(powers), (), generator=generator, device=generator.device))
@@ -116,7 +123,26 @@ def apply_variant(
         if _is_symmetric(tensor):
             signs = _signs(tensor.shape[-1:], tensor, generator)
             return tensor.mul_(signs).mul_(signs.unsqueeze(-1))
-        return tensor.mul_(_signs(tensor.shape, tensor, generator))
+        return _lines_of_one_sign(tensor.mul_(_signs(tensor.shape, tensor, generator)), generator)
+    return tensor
+
+
+def _lines_of_one_sign(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Gives one sign to all values of some rows, of some columns, and so on, in place.
+
+    A maximum over a row that begins at 0 shows only if all values of the row are negative.
+    """
+    sign = 1 - 2 * int(torch.randint(2, (), generator=generator, device=generator.device))
+    for dimension in range(tensor.dim()):
+        others = [1 if number == dimension else size for number, size in enumerate(tensor.shape)]
+        lines = math.prod(others)
+        if lines < 2:
+            continue
+        chosen = torch.zeros(lines, dtype=torch.bool, device=generator.device)
+        few = torch.randint(lines, (-(-lines // ONE_LINE_OF),), generator=generator, device=generator.device)
+        chosen[few] = True
+        of_one_sign = chosen.reshape(others).to(tensor.device)
+        tensor.copy_(torch.where(of_one_sign, sign * tensor.abs(), tensor))
     return tensor
 
 
@@ -124,16 +150,22 @@ def _enlarge(tensor: torch.Tensor, generator: torch.Generator, *, one_of_each_si
     """Multiplies values at random positions by powers of two, so that they exceed all others.
 
     A sum over a sample of the values is wrong with many of them, and a sample does not show that there is a single one.
-    A single one has both signs, since a maximum or an exponential hides what becomes very negative.
+    A single one has both signs, since a maximum or an exponential hides what becomes very negative. The exponential of
+    the positive one overflows, so that a softmax has to subtract the maximum.
     """
     count = ONE_LARGE_OF if one_of_each_sign else -(-tensor.numel() // LARGE_EVERY)
     flat = torch.randint(tensor.numel(), (count,), generator=generator, device=generator.device).to(tensor.device)
     positions = torch.unravel_index(flat, tensor.shape)
     values = tensor[positions].double()
-    if one_of_each_sign:  # where a sign is missing, argmax gives the first value
-        chosen = torch.stack([(values > 0).byte().argmax(), (values < 0).byte().argmax()])
+    exponent = torch.frexp(tensor.abs().amax().double()).exponent + LARGER
+    if one_of_each_sign:
+        mantissas = torch.frexp(values).mantissa
+        top, bottom = mantissas.argmax(), mantissas.argmin()
+        chosen = torch.stack([torch.where(mantissas[top] > 0, top, bottom),  # a sign may be missing
+                              torch.where(mantissas[bottom] < 0, bottom, top)])
         positions, values = tuple(position[chosen] for position in positions), values[chosen]
-    exponents = torch.frexp(tensor.abs().amax().double()).exponent - torch.frexp(values).exponent + LARGER
+        exponent = torch.where(values > 0, exponent.clamp(min=REACH), exponent)
+    exponents = exponent - torch.frexp(values).exponent
     enlarged = (values * torch.exp2(exponents.double())).to(tensor.dtype)
     symmetric = _is_symmetric(tensor)
     tensor[positions] = enlarged

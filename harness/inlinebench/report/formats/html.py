@@ -15,10 +15,10 @@ _PACKAGES = ("jinja2", "markupsafe", "pygments")
 
 def page(
     results: Sequence[Result], title: str, sources: Mapping[str, str] = NO_SOURCES,
-    before: tuple[str, tuple[ComparedRow, ...]] | None = None,
+    before: tuple[str, tuple[ComparedRow, ...]] | None = None, *, files: str = "",
 ) -> str:
     """Returns the page, to be encoded as UTF-8. `sources` has solutions' source texts by `problem/solution`. `before`
-    is the name of an earlier run, and the comparison with it.
+    is the name of an earlier run, and the comparison with it. `files` says where the results come from.
 
     Raises UsageError if a package for HTML pages is not installed.
     """
@@ -34,4 +34,4 @@ def page(
             f"HTML pages need {package}, which is not installed; run pip install 'inlinebench[report]'"
         ) from error
     table = arrange(results)
-    return render(table, title, sources, charts(table.rows), Since(*before) if before else None)
+    return render(table, title, sources, charts(table.rows), Since(*before) if before else None, files=files)

@@ -10,6 +10,7 @@ from inlinebench.report import accuracy, mismatches
 from inlinebench.report.page.source import SourceLine, excerpt
 from inlinebench.report.page.source import lines as numbered
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
+from inlinebench.report.terminal.table import remarks_on
 from inlinebench.report.text import ABSENT, significant
 from inlinebench.results.result import Accuracy, Check, Environment, Kernels, Result, Verdict
 from inlinebench.results.times import GpuState, Roofline, Spread, Timing
@@ -77,7 +78,7 @@ class Details:
     """What an opened row shows."""
 
     told: tuple[Section, ...]
-    """What is known about a failure beyond its reason."""
+    """What is known about a failure beyond its reason, or the notes on what passed."""
     excerpt: Code | None
     """The lines of the source that the reason names, with those around them."""
     facts: tuple[Section, ...]
@@ -102,6 +103,8 @@ def short_reason(result: Result) -> str:
 
 
 def _told(result: Result) -> Iterator[Section]:
+    if result.verdict is Verdict.PASSED and (notes := remarks_on(result)):
+        yield Listing("Notes", tuple(notes))
     if (reason := block(result.reason).strip("\n")) != short_reason(result):
         yield DetailBlock("The whole reason", reason, False)
     if result.mismatch is not None:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from inlinebench.report import mismatches, replay
+from inlinebench.report.causes import groups
 from inlinebench.report.changes import QUIET, state
 from inlinebench.report.comparison import Change, ComparedRow
 from inlinebench.report.page import bars
 from inlinebench.report.page.axes import LogAxis
 from inlinebench.report.page.details import Details, details, short_reason
 from inlinebench.report.rows import Cell, Row, Table
-from inlinebench.report.terminal.table import remarks_on
 from inlinebench.report.text import interval
 from inlinebench.results.result import Result, Verdict
 
@@ -47,8 +47,10 @@ class Entry:
     """Its row."""
     cells: tuple[PageCell, ...]
     """Its cells, one for each column."""
-    begins: bool
-    """Whether it is the first one of its problem."""
+    heading: str
+    """What its group has in common, if it is the first one of a group."""
+    group: int
+    """The number of its group."""
     change: Change | None
     """How it changed; None if it did not, or without an earlier run."""
     changed: str
@@ -56,7 +58,7 @@ class Entry:
     reason: str
     """Why it did not pass."""
     remarks: tuple[str, ...]
-    """Patterns of the values that differ, flags of the times, notes of the check."""
+    """Patterns of the values that differ, and notes of the check, of a failure."""
     details: Details
     """What is shown when it is opened."""
     command: str
@@ -75,25 +77,28 @@ def kind_of(column: str) -> str:
 
 
 def entries(table: Table, sources: Mapping[str, str], compared: Sequence[ComparedRow]) -> list[Entry]:
-    """Returns the rows of the page, in the order of the table."""
+    """Returns the rows of the page: what passed, the fastest first, then failures by their cause."""
     axis, columns = bars.speedup_axis(table.rows), columns_of(table)
     several = len({row.result.environment for row in table.rows}) > 1
     changes = {each.row: each for each in compared if each.after is not None}
-    found, before = list[Entry](), ""
-    for row in table.rows:
-        result = row.result
-        cells = dict(row.named(table.columns))
-        change = changes.get((result.problem, result.solution, result.shape))
-        found.append(Entry(
-            row, tuple(_cell(row, name, cells[name], numeric, axis)
-                       for name, numeric in columns.items()),
-            row.problem != before, change.change if change and change.change not in QUIET else None, _changed(change),
-            short_reason(result),
-            tuple(_remarks(result)),
-            details(result, sources.get(f"{result.problem}/{result.solution}"), environment=several),
-            replay.command(result),
-        ))
-        before = row.problem
+    found, failed = list[Entry](), dict[tuple[str, str, str], str]()
+    for number, group in enumerate(groups(table.rows)):
+        for at, row in enumerate(group.rows):
+            result = row.result
+            cells = dict(row.named(table.columns))
+            change = changes.get((result.problem, result.solution, result.shape))
+            first = failed.setdefault((result.problem, result.solution, f"{number}"), result.shape)
+            repeated = group.rows[0].result.verdict is not Verdict.PASSED and first != result.shape
+            found.append(Entry(
+                row, tuple(_cell(row, name, cells[name], numeric, axis)
+                           for name, numeric in columns.items()),
+                "" if at else group.heading, number,
+                change.change if change and change.change not in QUIET else None, _changed(change),
+                f"as at the shape {first}" if repeated else short_reason(result),
+                () if repeated else tuple(_remarks(result)),
+                details(result, sources.get(f"{result.problem}/{result.solution}"), environment=several),
+                replay.command(result),
+            ))
     return found
 
 
@@ -121,6 +126,6 @@ def _changed(change: ComparedRow | None) -> str:
 
 def _remarks(result: Result) -> list[str]:
     if result.verdict is Verdict.PASSED:
-        return remarks_on(result)
+        return []  # its details have them
     found = mismatches.patterns(result.mismatch) if result.mismatch else []
     return [*found, *(result.check.notes if result.check else ())]

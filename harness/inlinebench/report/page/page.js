@@ -9,9 +9,10 @@ document.addEventListener("DOMContentLoaded", () => {
   theme(document.getElementById("theme"));
   const table = document.querySelector("table.results");
   if (!table) return;
-  const results = [...table.tBodies].map(prepare);
-  sorting(table, results);
-  filtering(results);
+  const groups = [...table.querySelectorAll(".group")];
+  const results = [...table.tBodies].filter((body) => !groups.includes(body)).map(prepare);
+  sorting(table, results, groups);
+  filtering(results, groups);
   tabs([...document.querySelectorAll(".panel")]);
   const follow = () => results.find((result) => `#${result.body.id}` === location.hash)?.show();
   window.addEventListener("hashchange", follow);
@@ -32,7 +33,7 @@ function theme(button) {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
   const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const tell = () => button.setAttribute("aria-pressed", String(dark()));
+  const tell = () => (button.textContent = `Switch to ${dark() ? "light" : "dark"}`);
   button.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
     tell();
@@ -122,11 +123,10 @@ function prepare(body) {
   };
 }
 
-// The rows come grouped by problem. Sorting by another column ends that.
-function sorting(table, results) {
+// The rows come grouped by what came of them. Sorting ends that; by problem, it groups them by problem.
+function sorting(table, results, groups) {
   const heads = [...table.tHead.rows[0].cells];
   const collator = new Intl.Collator(undefined, { numeric: true });
-  table.classList.add("grouped");
   heads.forEach((head, column) => {
     const numeric = head.classList.contains("number");
     const button = document.createElement("button");
@@ -138,6 +138,7 @@ function sorting(table, results) {
       for (const each of heads) each.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
       const ordered = sorted(results, column, sign, numeric ? (a, b) => Number(a) - Number(b) : collator.compare);
+      for (const group of groups.splice(0)) group.remove();
       table.append(...ordered.map((result) => result.body));
       table.classList.toggle("grouped", column === 0);
       ordered.forEach(({ body, keys }, at) => body.classList.toggle("begins", ordered[at - 1]?.keys[0] !== keys[0]));
@@ -153,7 +154,7 @@ function sorted(results, column, sign, compare) {
   return [...known, ...absent];
 }
 
-function filtering(results) {
+function filtering(results, groups) {
   const words = document.getElementById("words");
   const choices = [...document.querySelectorAll("select[data-column]")];
   const chips = [...document.querySelectorAll("button[data-column]")];
@@ -172,6 +173,8 @@ function filtering(results) {
       count += fits;
       for (const mark of marks.get(body.id) ?? []) mark.classList.toggle("out", !fits);
     }
+    const left = new Set(results.filter(({ body }) => !body.hidden).map(({ body }) => body.dataset.group));
+    for (const group of groups) group.hidden = !left.has(group.dataset.group);
     shown.textContent = `${count} of ${results.length} shown`;
   };
   for (const control of [words, ...choices]) control.addEventListener("input", apply);

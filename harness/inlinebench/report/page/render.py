@@ -46,8 +46,13 @@ class Since:
         return count(self.compared)
 
 
-def render(table: Table, title: str, sources: Mapping[str, str], drawn: Charts, since: Since | None = None) -> str:
+def render(
+    table: Table, title: str, sources: Mapping[str, str], drawn: Charts, since: Since | None = None, *,
+    files: str = "",
+) -> str:
     """Returns the page of a table, with charts, source texts by `problem/solution`, and the changes since another run.
+
+    `files` says where the results come from.
     """
     style, script = _own("page.css") + _own("table.css"), _own("page.js")
     compared = since.compared if since else ()
@@ -57,7 +62,9 @@ def render(table: Table, title: str, sources: Mapping[str, str], drawn: Charts, 
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),
+        about=_about(table.rows, files),
         remarks=_remarks(table.rows),
+        warnings=[NO_SPEEDUP] if any(not row.result.times_are_comparable for row in table.rows) else [],
         verdicts=_counts(table.rows),
         since=since,
         changed=[(each, cells(each)) for each in compared if each.change not in QUIET],
@@ -112,8 +119,18 @@ def _key(row: Row) -> RowName:
     return row.result.problem, row.result.solution, row.result.shape
 
 
+def _about(rows: Sequence[Row], files: str) -> str:
+    """Returns one line: where the results come from, the devices, and the shape that all rows share."""
+    machines = (known.gpu or known.cpu for row in rows if (known := row.result.environment) is not None)
+    shapes = {row.result.shape for row in rows}
+    parts = [files, ", ".join(dict.fromkeys(map(one_line, filter(None, machines)))),
+             ", ".join(sorted({one_line(row.result.device) for row in rows})),
+             f"shape {one_line(shapes.pop())}" if len(shapes) == 1 else ""]
+    return " \N{MIDDLE DOT} ".join(filter(None, parts))
+
+
 def _remarks(rows: Sequence[Row]) -> list[str]:
-    """Returns a line for each machine with its versions, and a line with the shape and device that all rows share."""
+    """Returns a line for each machine with its versions, and its measured peaks."""
     found = []
     for row in rows:
         if (known := row.result.environment) is not None:
@@ -123,12 +140,6 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
     peaks = {row.result.environment.peaks for row in rows if row.result.environment is not None}
     if len(peaks) == 1 and (measured := peaks.pop()):
         found.append(f"Measured peaks: {one_line(measured)}")
-    shapes, devices = ({getattr(row.result, name) for row in rows} for name in ("shape", "device"))
-    common = [f"{name} {one_line(values.pop())}" for name, values in (("shape", shapes), ("device", devices))
-              if len(values) == 1]
-    found.append(" · ".join(common))
-    if any(not row.result.times_are_comparable for row in rows):
-        found.append(NO_SPEEDUP)
     return list(dict.fromkeys(filter(None, found)))
 
 
