@@ -67,7 +67,7 @@ PLANTED = {
     "relu_of_what_is_negative": Example("return torch.relu(-x.abs())", finding=CONSTANT, says="zeros"),
     "clamped_after_a_minimum": Example("return torch.clamp(torch.clamp(x, max=0.0), 0.0, 1.0)", finding=CONSTANT,
                                        says="zeros"),
-    "softmax_of_small_values": Example("return torch.softmax(1e-6 * x, 1)", finding=CONSTANT, says="mean"),
+    "softmax_of_small_values": Example("return torch.softmax(1e-8 * x, 1)", finding=CONSTANT, says="mean"),
     "bias_that_drowns_the_input": Example("return 1e-9 * x + self.b", init="self.b = nn.Parameter(torch.randn(40))",
                                           finding=CONSTANT, says="output 0: "),
     "count_of_elements": Example("return torch.full((1,), float(x.numel()))", finding=CONSTANT, says="other inputs"),
