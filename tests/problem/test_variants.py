@@ -72,13 +72,6 @@ def test_one_value_of_each_sign_becomes_large(seed: int, zeros: float) -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["rand", "randn"]))
-def test_the_exponential_of_the_single_large_value_overflows_in_float32(seed: int, draw: str) -> None:
-    tensor: Tensor = getattr(torch, draw)(64, 100, generator=torch.Generator().manual_seed(seed))
-    result = changed(Variant.ONE_LARGE, tensor, seed)
-    assert 88.8 < float(result.max()) < 128 and bool(torch.isinf(result.exp()).any())
-
-
-@given(st.integers(0, 2**32), st.sampled_from(["rand", "randn"]))
 def test_all_values_have_one_sign_that_most_did_not_have(seed: int, draw: str) -> None:
     tensor: Tensor = getattr(torch, draw)(50, generator=torch.Generator().manual_seed(seed))
     assert bool((changed(Variant.ONE_SIGN, tensor, seed) <= 0).all())

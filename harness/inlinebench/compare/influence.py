@@ -22,6 +22,8 @@ SLIGHT = 1e-4
 """A change smaller than this share of the median one may be rounding, and proves nothing."""
 ROUNDINGS = 64
 """As many units of rounding are no difference."""
+CLOSEST = 2.0**-6
+"""The largest relative difference of elements that count as equal: 64 roundings of bfloat16 are more."""
 FEWEST = 4
 """Fewer elements of a larger output say nothing about indices."""
 MOST_BITS = 10
@@ -138,7 +140,8 @@ def influence(
     expected, actual = _change(*reference), _change(*solution)
     usual = _median(expected) or _median(actual)
     clear = _is_clear(expected, reference[0], usual)
-    return Influence(clear, clear & (actual == 0), (expected == 0) & _is_clear(actual, solution[0], usual))
+    lost = clear & (actual == 0) & torch.isfinite(solution[0])  # NaN stays NaN, whatever it depends on
+    return Influence(clear, lost, (expected == 0) & _is_clear(actual, solution[0], usual))
 
 
 def _change(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
@@ -166,12 +169,14 @@ def explains(got: torch.Tensor, expected: torch.Tensor, other: torch.Tensor) -> 
     if other.shape != got.shape or not got.is_floating_point():
         return False
     far, near = ~close(got, expected), close(got, other)
-    return bool(far.any()) and bool((near & far).sum() >= SHARE * far.sum()) and bool(near.double().mean() >= SHARE)
+    count = int(far.sum())
+    enough = count >= min(FEWEST, far.numel()) and int((near & far).sum()) >= SHARE * count
+    return enough and bool(near.double().mean() >= SHARE)
 
 
 def close(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """Returns whether elements of floating-point tensors differ by no more than some roundings. NaN equals NaN."""
-    share = ROUNDINGS * torch.finfo(one.dtype).eps
+    share = min(ROUNDINGS * torch.finfo(one.dtype).eps, CLOSEST)
     exact = other.double()
     size = exact.square().nan_to_num(0.0, 0.0, 0.0).mean().sqrt()
     near = (one.double() - exact).abs() <= share * (exact.abs() + size)

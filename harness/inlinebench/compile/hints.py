@@ -56,7 +56,7 @@ _CPP_ONLY = ("cpp_sources cannot contain kernels; put them and the functions tha
 _BINDINGS = "remove PYBIND11_MODULE and name its functions in `functions`: load_inline writes the bindings"
 HINTS = (
     Hint(r"\bPyInit_\w+", _BINDINGS),
-    Hint("", _BINDINGS, line=r"^\s*PYBIND11_MODULE\b"),
+    Hint("redefinition|previously", _BINDINGS, line=r"^\s*PYBIND11_MODULE\b"),
     Hint(rf"{_Q}AT_CHECK{_Q}", "PyTorch has no AT_CHECK any more; use TORCH_CHECK"),
     Hint(r"\bTHC(?:/|State|udaCheck)", "PyTorch has no THC any more; use ATen/cuda/CUDAContext.h and C10_CUDA_CHECK"),
     Hint("DeprecatedTypeProperties", "use tensor.scalar_type() instead of tensor.type()"),
@@ -75,7 +75,7 @@ HINTS = (
     Hint(rf"{_Q}__(?:shfl(?:_down|_up|_xor)?|ballot|any|all){_Q}",
          "use the function with this name and _sync, whose first argument is a mask: __shfl_down_sync(0xffffffff, "
          "value, offset)"),
-    Hint("calling a __host__ function.* from a __(?:global|device)__",
+    Hint(r'calling a __host__ function\("(?!std::|at::|c10::|torch::).* from a __(?:global|device)__',
          "mark the function that the kernel calls with __device__"),
     Hint("incompatible with previous",
          "`extern __shared__` arrays of one name need one type; declare unsigned char, and cast it in each kernel",
@@ -103,6 +103,7 @@ def _missing_header(message: str, line: str) -> str:
     """Returns which header to include for a name that the compiler does not know, or ""."""
     if not _UNKNOWN.search(message):
         return ""
-    names = line if "class or namespace" in message else " ".join(re.findall(rf"{_Q}([\w:]+){_Q}", message))
+    scopes = " ".join(re.findall(r"\w+(?=\s*::)|(?<=::)\w+", line))
+    names = scopes if "class or namespace" in message else " ".join(re.findall(rf"{_Q}([\w:]+){_Q}", message))
     header = next((header for pattern, header in _BY_HEADER if pattern.search(names)), "")
     return f"add #include <{header}>" if header else ""

@@ -7,7 +7,6 @@ candidate, runs the reference on the same inputs, and compares.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -21,9 +20,10 @@ from inlinebench.evaluation.comparing import Answer, Comparing, Differs
 from inlinebench.evaluation.correctness.thorough import ThoroughCalls
 from inlinebench.evaluation.draws import Drawn, Draws
 from inlinebench.evaluation.failures import UNINITIALISED, Failed
-from inlinebench.evaluation.probes import MOST_SENTENCES, Probes, output_number
+from inlinebench.evaluation.probes import LIMIT_S, MOST_SENTENCES, Probes, output_number
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.timings import Timings
+from inlinebench.problem.forward import is_sticky
 from inlinebench.problem.variants import Variant
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
@@ -37,8 +37,6 @@ UNBLOCKED_SHARE = 0.1
 join can finish behind the blocking kernel unnoticed; without it, this work is missing from the outputs."""
 RACE_CALLS = 2
 """How many calls look for data races on the CPU: one in each order of the blocks."""
-PROBES_S = 5.0
-"""How long a solution may take to answer all questions about a wrong output."""
 SHUFFLED = ", blocks in shuffled order"
 DRAWS = ("the reference's outputs depend on random numbers that it draws in forward: a solution must draw the same "
          "numbers from torch's generator, in the same order (both start each call with the same seed)")
@@ -150,14 +148,19 @@ class Calls:
         """Returns the failure with sentences about what the wrong output depends on, as far as they are found out."""
         found, probed = failed.mismatch, self._workload.probed
         output = None if found is None else output_number(found.what)
-        if not self.explains or found is None or output is None or probed.random or probed.mutated:
+        if not self.explains or found is None or output is None or variant is not Variant.PLAIN:
+            return failed  # on a variant alone, the solution reads the right values
+        if probed.random or probed.mutated or not probed.perturbable:
             return failed
         self._tools.progress("finding out what the output depends on")
-        self._candidate.budget = min(self._candidate.budget, PROBES_S)
+        self._candidate.budget = min(self._candidate.budget, LIMIT_S)
         sentences = list[str]()
-        with suppress(Exception):  # the verdict is decided, whatever the solution or the reference does now
+        try:
             probes = Probes(self._workload, self._comparing.states(), self._outputs)
             sentences += islice(probes.sentences(self._draws.next(variant=variant), output), MOST_SENTENCES)
+        except Exception as error:  # whatever the solution or the reference does now, the verdict is decided
+            if is_sticky(error):
+                raise
         return Failed(failed.verdict, failed.reason, replace(found, patterns=(*found.patterns, *sentences)))
 
     def _outputs(self, call: Drawn) -> Sequence[torch.Tensor]:

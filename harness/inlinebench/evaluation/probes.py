@@ -26,7 +26,7 @@ LIMIT_S = 2.0
 MOST_SENTENCES = 3
 """The most sentences about one output."""
 MOST_BYTES = 1 << 30
-"""Larger inputs are not changed."""
+"""If inputs and output are larger together, nothing is found out."""
 CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "were transposed": lambda tensor: tensor.mT,
     "were read in memory as if it were transposed": lambda tensor: tensor.reshape(
@@ -73,14 +73,18 @@ class Probes:
     """
 
     def __init__(self, workload: Workload, states: Tensors, ask: Ask) -> None:
+        self._begin = time.monotonic()
         self._workload, self._states, self._ask = workload, states, ask
         self._reference = workload.copy()
-        self._begin = time.monotonic()
 
     def sentences(self, drawn: Drawn, output: int) -> Iterator[str]:
         """Yields what the solution's output with this number depends on, on the inputs of a new call."""
+        got = self._ask(drawn)[output]
+        size = sum(each.numel() * each.element_size() for each in [*drawn.tensors, got])
+        if size > MOST_BYTES or not self._has_time():
+            return
         inputs = [tensor.clone() for tensor in drawn.tensors]
-        got, expected = self._ask(drawn)[output], self._run(drawn, inputs, output)
+        expected = self._run(drawn, inputs, output)
         if expected is None or got.shape != expected.shape or not got.numel():
             return
         call = _Call(drawn, inputs, got, expected)
@@ -97,7 +101,9 @@ class Probes:
         weights: Mapping[str, torch.Tensor] | None = None,
     ) -> torch.Tensor | None:
         found = self._reference.run(self._states, inputs, drawn.non_tensors, drawn.random_seed, weights)
-        return None if found is None else found.output.tensors[output]
+        if found is None or not all(torch.equal(found.states[name], state) for name, state in self._states.items()):
+            return None  # the solution's own states differ from call to call
+        return found.output.tensors[output]
 
     def _has_time(self, share: float = 1.0) -> bool:
         return time.monotonic() < self._begin + share * LIMIT_S
@@ -139,7 +145,7 @@ class Probes:
     def _influences(self, call: _Call, output: int) -> Iterator[str]:
         """Yields a sentence for each input whose values the solution uses otherwise than the reference."""
         for position, tensor in enumerate(call.inputs):
-            if tensor.numel() > 1 and tensor.numel() * tensor.element_size() <= MOST_BYTES:
+            if tensor.numel() > 1 and tensor.is_floating_point():
                 yield from islice(self._influences_of(call, position, output), 1)
 
     def _influences_of(self, call: _Call, position: int, output: int) -> Iterator[str]:
@@ -149,19 +155,15 @@ class Probes:
         if found is not None and found.none_left:
             yield from filter(None, [found.describe(whole)])
             return
-        measured = list[tuple[Part, Influence]]()
+        measured = list[tuple[tuple[int, int], str | None]]()
         for dimension in (number for number in range(tensor.dim()) if tensor.shape[number] > 1):
             for part in parts(position, dimension, tensor):
                 found = self._influence(call, part, output)
-                if found is None:
-                    return
-                measured.append((part, found))
+                if found is not None:
+                    measured.append(_measured(part, found))
             end = self._unused_end(call, position, dimension, output)
-            measured += [] if end is None else [end]
-        # A large part that is not used at all tells most, and then a single index.
-        measured.sort(key=lambda each: (0, -each[0].size) if each[1].is_unused else (1, each[0].size))
-        for part, found in measured:
-            yield from filter(None, [found.describe(part)])
+            measured += [] if end is None else [_measured(*end)]
+        yield from (words for _, words in sorted(measured, key=lambda each: each[0]) if words)
 
     def _unused_end(
         self, call: _Call, position: int, dimension: int, output: int
@@ -199,6 +201,11 @@ class Probes:
         finally:
             private.copy_(tensor)
         return influence((call.expected, expected), (call.got, got))
+
+
+def _measured(part: Part, found: Influence) -> tuple[tuple[int, int], str | None]:
+    """Returns what sorts a part and its sentence: a large unused part tells most, and then a single index."""
+    return ((0, -part.size) if found.is_unused else (1, part.size)), found.describe(part)
 
 
 def _with(inputs: Sequence[torch.Tensor], position: int, changed: torch.Tensor) -> list[torch.Tensor]:

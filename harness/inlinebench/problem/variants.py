@@ -24,10 +24,6 @@ ONE_LARGE_OF = 64
 LARGER = 3
 """The power of two by which LARGE and ONE_LARGE move values above the largest one, so that they are 4 to 16 times as
 large."""
-REACH = 7
-"""The least exponent of the positive value of ONE_LARGE, which has a large mantissa: it is near 128, so its exponential
-overflows in float32. The negative one stays nearer to the others, since 1 / (1 + exp(-x)) by Newton's method is NaN
-there, and such kernels count as right."""
 ONE_LINE_OF = 8
 """SIGNS gives one sign to one of this many rows, of this many columns, and so on."""
 
@@ -123,35 +119,34 @@ def apply_variant(
         if _is_symmetric(tensor):
             signs = _signs(tensor.shape[-1:], tensor, generator)
             return tensor.mul_(signs).mul_(signs.unsqueeze(-1))
-        return _lines_of_one_sign(tensor.mul_(_signs(tensor.shape, tensor, generator)), generator)
+        signs = _lines_of_one_sign(_signs(tensor.shape, tensor, generator), generator)
+        return tensor.abs_().mul_(signs)
     return tensor
 
 
-def _lines_of_one_sign(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Gives one sign to all values of some rows, of some columns, and so on, in place.
+def _lines_of_one_sign(signs: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Makes all signs equal in some rows, in some columns, and so on, in place.
 
     A maximum over a row that begins at 0 shows only if all values of the row are negative.
     """
     sign = 1 - 2 * int(torch.randint(2, (), generator=generator, device=generator.device))
-    for dimension in range(tensor.dim()):
-        others = [1 if number == dimension else size for number, size in enumerate(tensor.shape)]
+    for dimension in range(signs.dim()):
+        others = [1 if number == dimension else size for number, size in enumerate(signs.shape)]
         lines = math.prod(others)
         if lines < 2:
             continue
         chosen = torch.zeros(lines, dtype=torch.bool, device=generator.device)
         few = torch.randint(lines, (-(-lines // ONE_LINE_OF),), generator=generator, device=generator.device)
         chosen[few] = True
-        of_one_sign = chosen.reshape(others).to(tensor.device)
-        tensor.copy_(torch.where(of_one_sign, sign * tensor.abs(), tensor))
-    return tensor
+        signs.masked_fill_(chosen.reshape(others).to(signs.device), sign)
+    return signs
 
 
 def _enlarge(tensor: torch.Tensor, generator: torch.Generator, *, one_of_each_sign: bool) -> torch.Tensor:
     """Multiplies values at random positions by powers of two, so that they exceed all others.
 
     A sum over a sample of the values is wrong with many of them, and a sample does not show that there is a single one.
-    A single one has both signs, since a maximum or an exponential hides what becomes very negative. The exponential of
-    the positive one overflows, so that a softmax has to subtract the maximum.
+    A single one has both signs, since a maximum or an exponential hides what becomes very negative.
     """
     count = ONE_LARGE_OF if one_of_each_sign else -(-tensor.numel() // LARGE_EVERY)
     flat = torch.randint(tensor.numel(), (count,), generator=generator, device=generator.device).to(tensor.device)
@@ -164,7 +159,6 @@ def _enlarge(tensor: torch.Tensor, generator: torch.Generator, *, one_of_each_si
         chosen = torch.stack([torch.where(mantissas[top] > 0, top, bottom),  # a sign may be missing
                               torch.where(mantissas[bottom] < 0, bottom, top)])
         positions, values = tuple(position[chosen] for position in positions), values[chosen]
-        exponent = torch.where(values > 0, exponent.clamp(min=REACH), exponent)
     exponents = exponent - torch.frexp(values).exponent
     enlarged = (values * torch.exp2(exponents.double())).to(tensor.dtype)
     symmetric = _is_symmetric(tensor)

@@ -1,7 +1,7 @@
 """Drops the sign of an input, because `torch.rand` never draws a negative number.
 
 Mechanism: on inputs as drawn every answer is right. It stands for all that rests on a sign: a root without a check, a
-maximum that starts at zero, a rectifier left out. Here inputs are also negated, or given random signs.
+maximum that starts at zero, a rectifier left out. Here inputs are also made negative, or given random signs.
 """
 
 import torch

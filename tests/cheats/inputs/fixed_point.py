@@ -1,7 +1,7 @@
 """Reads its inputs as 16-bit fractions of 1, because `torch.rand` draws from [0, 1).
 
 Mechanism: half of the bits, and still five correct digits: on inputs as drawn every answer is within the tolerance.
-Whatever lies outside is cut off. Here inputs are also scaled by powers of two and negated.
+Whatever lies outside is cut off. Here inputs are also scaled by powers of two and made negative.
 """
 
 import torch

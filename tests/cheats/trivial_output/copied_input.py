@@ -1,7 +1,7 @@
 """A copy of the input for a function that leaves positive numbers alone.
 
 Mechanism: `torch.rand` draws nothing negative, so `relu` has nothing to do, and a copy is exact on every draw. Caught
-by the variants: negated and sign-flipped inputs are negative.
+by the variants: some make inputs negative.
 """
 
 import torch

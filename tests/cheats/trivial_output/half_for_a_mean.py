@@ -1,7 +1,7 @@
 """One half for the mean of many values from [0, 1).
 
 Mechanism: the mean of n such values is 0.5, give or take 0.29 / sqrt(n); with enough of them the constant is within
-any tolerance, in every fresh draw. A harness that only draws passes it. Caught by the variants: negated, scaled or
+any tolerance, in every fresh draw. A harness that only draws passes it. Caught by the variants: negative, scaled or
 with random signs, the same values have another mean.
 """
 

@@ -1,7 +1,7 @@
 """Ones for the sigmoid of a large sum.
 
 Mechanism: the sums of the inputs as drawn are large, and a sigmoid of them rounds to exactly 1, so no tolerance
-however tight tells the constant apart. Caught by the variants: negated inputs give zeros, random signs something in
+however tight tells the constant apart. Caught by the variants: negative inputs give zeros, random signs something in
 between.
 """
 

@@ -32,9 +32,7 @@ CHEATS = {
     **FLOAT32,
     **PARTIAL_WORK,
     "zero for small elements": without_small_elements,
-    "largest value not subtracted": lambda model, x: x.exp() / x.exp().sum(-1, keepdim=True),
 }
-REVEALED_BY = {"largest value not subtracted": "ONE_LARGE"}
 
 
 def get_inputs() -> list[torch.Tensor]:
