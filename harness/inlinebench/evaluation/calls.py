@@ -35,6 +35,8 @@ from inlinebench.timing.trace import Activity, Traced
 UNBLOCKED_SHARE = 0.1
 """The share of calls, drawn in secret, that run without the blocking kernel. Work on a stream that `forward` does not
 join can finish behind the blocking kernel unnoticed; without it, this work is missing from the outputs."""
+LATE_SHARE = 0.5
+"""The share of those calls that get the gradients of their outputs after `forward`, if they have a backward."""
 RACE_CALLS = 2
 """How many calls look for data races on the CPU: one in each order of the blocks."""
 SHUFFLED = ", blocks in shuffled order"
@@ -86,7 +88,7 @@ class Calls:
             self._timings.add_baselines(self._tools.baselines.time(tensors, call.non_tensors, call.random_seed))
         if counted:
             self._timings.add_solution(
-                made.called.sample, self._requests.synchronises, str(made.call.variant), made.state)
+                made.called.sample, self._requests.synchronises and not made.late, str(made.call.variant), made.state)
 
     def trace(self, what: Traced) -> tuple[Activity, ...]:
         """Makes, traces and compares one call. Returns the GPU's activities if it is traced for them. Raises Failed."""
@@ -118,7 +120,7 @@ class Calls:
         self.notes.update(note for note in called.notes if not note.startswith(UNINITIALISED))
         state = self._gpu_state()
         self._candidate.stop()
-        return _Made(call, number, called, state, SHUFFLED if order else "")
+        return _Made(call, number, called, state, SHUFFLED if order else "", late)
 
     def _compare(
         self, made: _Made, what: str, *, thorough: bool = False
@@ -193,8 +195,12 @@ class Calls:
         A `forward` that reads them has then computed other gradients. It must have ended, so such a call is not behind
         the blocking kernel. Where times are not compared, all calls are such calls.
         """
-        comparable = of(self._workload.device).kind.times_are_comparable
-        return bool(self._workload.gradients_given) and not (blocked and comparable)
+        if not self._workload.gradients_given:
+            return False
+        if not of(self._workload.device).kind.times_are_comparable:
+            return True
+        # A late call waits for the device, and with it for streams that are never joined, so not all are late.
+        return not blocked and self._draws.secret.random() < LATE_SHARE
 
     def _choose_block_order(self, number: int) -> int:
         """Returns the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
@@ -233,3 +239,5 @@ class _Made:
     """The GPU's state right after it."""
     shuffled: str
     """`SHUFFLED` if its blocks ran in shuffled order, or ""."""
+    late: bool
+    """Whether it got the gradients of its outputs after `forward`, which takes time."""

@@ -96,7 +96,7 @@ def stated(module: types.ModuleType) -> dict[str, int]:
     Raises ProblemError if it is invalid.
     """
     backward = problem_file.gradients(module) is not None
-    if not hasattr(module, "work") or backward != bool(getattr(module, "BACKWARD", False)):
+    if not hasattr(module, "work") or backward != (getattr(module, "BACKWARD", False) is True):
         return {}  # it counts the work of other calls
     try:
         with own_code.step("work()"):

@@ -181,7 +181,10 @@ class Workload:
         own = len(self.probed.inputs) - self.gradients_given
         for number in numbers:
             for index, (target, tensor) in enumerate(zip(self.inputs(number), self.private(number), strict=True)):
-                target.copy_(tensor.roll(1).neg() if gradients_late and index >= own else tensor)
+                if gradients_late and index >= own:
+                    target.copy_(tensor.roll(1)).neg_()
+                else:
+                    target.copy_(tensor)
         self.poison(numbers)
         self.synchronize()
 

@@ -119,6 +119,7 @@ class ForwardBackward(torch.nn.Module):
         sources = [*recorded.sources, *map(self._parameter, self._names)]
         if self._between is not None:
             self._between()
+        incoming = [gradient.to(output.device) for output, gradient in zip(outputs, incoming, strict=True)]
         gradients = torch.autograd.grad(outputs, sources, incoming, allow_unused=True, materialize_grads=True)
         plain = [leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         return unflatten(skeleton, plain), list(map(_laid_out_as, gradients, sources))
