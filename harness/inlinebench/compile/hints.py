@@ -56,7 +56,7 @@ _CPP_ONLY = ("cpp_sources cannot contain kernels; put them and the functions tha
 _BINDINGS = "remove PYBIND11_MODULE and name its functions in `functions`: load_inline writes the bindings"
 HINTS = (
     Hint(r"\bPyInit_\w+", _BINDINGS),
-    Hint("redefinition|previously", _BINDINGS, line=r"^\s*PYBIND11_MODULE\b"),
+    Hint("redefinition|previously|already been defined|no storage class", _BINDINGS, line=r"^\s*PYBIND11_MODULE\b"),
     Hint(rf"{_Q}AT_CHECK{_Q}", "PyTorch has no AT_CHECK any more; use TORCH_CHECK"),
     Hint(r"\bTHC(?:/|State|udaCheck)", "PyTorch has no THC any more; use ATen/cuda/CUDAContext.h and C10_CUDA_CHECK"),
     Hint("DeprecatedTypeProperties", "use tensor.scalar_type() instead of tensor.type()"),
