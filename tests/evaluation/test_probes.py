@@ -55,11 +55,20 @@ WRONG: dict[str, tuple[Solution, str]] = {
 MOVED = "row 12 of input 0 decides row 14 of the output, but row 12 of the reference's"
 
 
+STATEFUL = PROBLEM.replace("        self.bias", """        self.register_buffer("count", torch.zeros(()))
+        self.bias""").replace("        return (x", """        self.count += 1
+        return self.count * (x""")
+
+
 @pytest.fixture
 def workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workload:
     monkeypatch.setattr(module, "LIMIT_S", 60.0)
+    return workload_of(tmp_path, PROBLEM)
+
+
+def workload_of(tmp_path: Path, source: str) -> Workload:
     path = tmp_path / "problem.py"
-    path.write_text(PROBLEM)
+    path.write_text(source)
     problem = ProblemAt(path, "full", {})
     probed = run_probe(problem, CPU, False, (), report=lambda trial: None)
     assert isinstance(probed, ProbeResult)
@@ -75,7 +84,8 @@ def sentences(workload: Workload, solution: Solution) -> list[str]:
 
     drawn = draws.next()
     before = [tensor.clone() for tensor in drawn.tensors]
-    found = list(Probes(workload, {}, ask).sentences(drawn, 0))
+    states = {name: tensor.clone() for name, tensor in workload.reference().named_buffers()}
+    found = list(Probes(workload, states, ask).sentences(drawn, 0))
     assert all(map(torch.equal, before, drawn.tensors)), "the inputs are as they were"
     return found
 
@@ -112,6 +122,22 @@ def test_the_time_is_limited(workload: Workload, monkeypatch: pytest.MonkeyPatch
 
     sentences(workload, slow)
     assert time.monotonic() - begin < 2
+
+
+@pytest.mark.parametrize("limit", ["LIMIT_S", "MOST_BYTES"])
+def test_nothing_is_said_without_time_or_memory(
+    workload: Workload, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    solution, _ = WRONG["no bias"]
+    assert sentences(workload, solution)
+    monkeypatch.setattr(module, limit, 0)
+    assert sentences(workload, solution) == []
+
+
+def test_nothing_is_said_if_the_reference_changes_its_state(tmp_path: Path) -> None:
+    calls = iter(range(1, 1000))  # the solution counts on, and is not accused of a race
+    workload = workload_of(tmp_path, STATEFUL)
+    assert sentences(workload, lambda x, y, w, b: next(calls) * (x @ w) @ y) == []
 
 
 def test_only_outputs_are_probed() -> None:
