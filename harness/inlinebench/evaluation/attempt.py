@@ -10,7 +10,8 @@ from inlinebench.devices.cuda.state import GpuWatch, NoGpuState
 from inlinebench.evaluation.baselines import Baselines
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.failures import Failed
-from inlinebench.messages import Settings
+from inlinebench.messages import Evaluate, Settings
+from inlinebench.problem.workload import Workload
 from inlinebench.results.result import Build, Check, Kernels
 from inlinebench.results.times import Timing
 from inlinebench.timing.call import Clock
@@ -40,6 +41,24 @@ class Tools:
     """Starts candidate processes."""
     progress: Callable[[str], None]
     """Reports the current step to the scheduler."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One of the evaluations that one candidate makes."""
+
+    workload: Workload
+    """The workload."""
+    job: Evaluate
+    """The solution, and the names for the result."""
+    tools: Tools
+    """What the judge provides, with the baselines of this workload."""
+
+    @property
+    def tolerance(self) -> float | None:
+        """The tolerance of the options, or else that of the workload. None for those of the dtypes."""
+        given = self.tools.settings.tolerance
+        return self.job.tolerance if given is None else given
 
 
 @dataclass

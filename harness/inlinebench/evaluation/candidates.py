@@ -16,9 +16,10 @@ from pathlib import Path
 import torch
 
 from inlinebench.builds.request import RuntimeLibraries
-from inlinebench.devices.base import Arena, Device
+from inlinebench.devices.base import Device
 from inlinebench.evaluation.failures import Failed, raise_failure
 from inlinebench.messages import Settings
+from inlinebench.problem.workload import Workload
 from inlinebench.process import sanitizer
 from inlinebench.process.candidate_process import (
     Build,
@@ -65,6 +66,11 @@ class Candidates:
         self._protected, self._gpu = protected, device.under_test()
         self._waiting: Waiting | None = None
         self._stand_in: Waiting | None = None
+
+    @property
+    def torch_device(self) -> torch.device:
+        """The device that all candidates use."""
+        return self._device.torch_device
 
     def take(self, given: Sequence[Path]) -> CandidateProcess:
         """Returns a started candidate for a solution that is given these paths; the waiting one if it can serve.
@@ -231,8 +237,10 @@ class Waiting:
         return self._given == _outermost(given)
 
 
-def open_arena(process: CandidateProcess, arena: Arena) -> None:
-    """Has a process that has loaded no solution open the shared memory. Raises NoCandidate, and what `ask` does."""
+def open_arena(process: CandidateProcess, workload: Workload) -> None:
+    """Has a process that has loaded no solution open a workload's shared memory. Raises NoCandidate, and what `ask`
+    does."""
+    arena = workload.arena
     descriptor = arena.descriptor()
     try:
         reply = process.ask("open", descriptor=descriptor, arena=arena.export())

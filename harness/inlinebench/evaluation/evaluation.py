@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
+from random import Random
 
 import torch
 
 from inlinebench.builds.request import BuildOutcome
-from inlinebench.evaluation.attempt import Attempt, Tools
+from inlinebench.evaluation.attempt import Attempt, Task, Tools
 from inlinebench.evaluation.course import Course
 from inlinebench.evaluation.failures import Failed, verdict_of
 from inlinebench.evaluation.integrity.own_kernels import NONE_OF_ITS_OWN
 from inlinebench.messages import Evaluate, Settings
 from inlinebench.problem.problem_file import ProblemError
-from inlinebench.problem.workload import Workload
+from inlinebench.problem.secret_random import SecretRandom
 from inlinebench.process import sanitizer
 from inlinebench.process.candidate_process import (
     CandidateCheated,
@@ -33,29 +36,56 @@ FIRST = "with the reference's weights in place of the solution's own, the soluti
 SECOND = ("with the solution's own weights instead of the reference's, the verdict was {}: {}; what is computed from "
           "weights, such as a packed copy, must be computed at the first call")
 """A remark on a solution that was wrong with both kinds of weights."""
+LATER = "right at first, but not after calls at other workloads of the set"
+"""How the reason begins if a solution fails when the judge comes back to a workload."""
+BEFORE = "the same process had computed other workloads before: {}"
+"""A remark on a solution that failed at a workload."""
 CPU_RUNTIME_PREFIX = "inlinebench: "
 """How a message of the CPU runtime begins."""
 
 
-def evaluate(workload: Workload, job: Evaluate, tools: Tools) -> Attempt:
-    """Evaluates one solution, at most twice, and returns the attempt that counts.
+def evaluate(tasks: Sequence[Task]) -> list[Attempt]:
+    """Evaluates one solution at several workloads, usually one, and returns the attempts that count, in the same order.
 
-    The first attempt copies the reference's weights into the solution. If its first call is wrong and the reference has
-    weights, a second attempt uses those that the solution made itself under the public seed. A solution that folds or
-    packs weights in its constructor needs this. Both kinds of weights are public, so passing with either is enough.
-    Weights that do not fit show in the first call; a solution that is wrong by chance gets no second one.
+    One candidate evaluates all of them, in secret order (`_sit`). If it fails at one, another candidate evaluates those
+    that are left. Each workload is tried at most twice. The first attempt copies the reference's weights into the
+    solution. If its first call is wrong and the reference has weights, a second attempt uses those that the solution
+    made itself under the public seed. A solution that folds or packs weights in its constructor needs this. Both kinds
+    of weights are public, so passing with either is enough. Weights that do not fit show in the first call; a solution
+    that is wrong by chance gets no second attempt. If the second attempt passes, its candidate goes on with the others.
 
     Raises ProblemError if the reference fails, and NoCandidate if no candidate process starts.
     """
-    first = _attempt(workload, job, tools, transfer=True)
-    check, failure = first.check, first.failure
-    if failure is None or failure.verdict is not Verdict.WRONG or check is None or check.calls > 1:
-        return first
-    if not workload.has_weights:
-        return first
-    second = _attempt(workload, job, tools, transfer=False)
+    job = tasks[0].job
+    secret = SecretRandom(tasks[0].tools.settings.seed, f"{job.problem_name}/{job.solution_name}/order")
+    left = secret.sample(tasks, len(tasks))
+    found: dict[str, Attempt] = {}
+    while left:
+        attempts = _sit(left, secret, transfer=True)
+        done, left = left[: len(attempts)], left[len(attempts) :]
+        found |= zip((task.workload.name for task in done), attempts, strict=True)
+        if not _may_need_own_weights(done[-1], attempts[-1]):
+            continue
+        own = _sit([done[-1], *left], secret, transfer=False)
+        found[done[-1].workload.name] = _better(attempts[-1], own[0])
+        passed = list(takewhile(lambda attempt: attempt.failure is None, own[1:]))
+        found |= zip((task.workload.name for task in left), passed, strict=False)
+        left = left[len(passed) :]
+    return [found[task.workload.name] for task in tasks]
+
+
+def _may_need_own_weights(task: Task, attempt: Attempt) -> bool:
+    """Whether a solution that got the reference's weights may pass with its own."""
+    check, failure = attempt.check, attempt.failure
+    wrong_at_once = failure is not None and failure.verdict is Verdict.WRONG and check is not None and check.calls <= 1
+    return wrong_at_once and task.workload.has_weights
+
+
+def _better(first: Attempt, second: Attempt) -> Attempt:
+    """Returns the attempt with the solution's own weights if it passed, or else the failed first one, with a remark."""
+    assert first.failure is not None
     if second.failure is None:
-        second.add_note(FIRST.format(_first_line(failure)))
+        second.add_note(FIRST.format(_first_line(first.failure)))
         return second
     first.add_note(SECOND.format(second.failure.verdict, _first_line(second.failure)))
     return first
@@ -65,28 +95,60 @@ def _first_line(failure: Failed) -> str:
     return failure.reason.partition("\n")[0]
 
 
-def _attempt(workload: Workload, job: Evaluate, tools: Tools, transfer: bool) -> Attempt:
-    attempt = Attempt()
-    settings = tools.settings
+def _sit(tasks: Sequence[Task], secret: Random, *, transfer: bool) -> list[Attempt]:
+    """Evaluates workloads in order with one candidate, until it fails. Returns the attempts at those it has come to."""
+    job, tools = tasks[0].job, tasks[0].tools
     try:
         candidate = tools.candidates.take(job.given)
     except Failed as failure:
-        attempt.failure = failure
-        return attempt
-    course: Course | None = None
-    try:
+        return [Attempt(failure)]
+    following = next((task.job.following for task in tasks if task.job.following is not None), None)
+    with ExitStack() as stack:
         with candidate:
-            if job.following is not None:
-                tools.candidates.prepare(job.following.given)
-            course = Course(workload, job, tools, candidate, attempt, number=int(transfer))
-            attempt.failure = _failure(partial(course.run, transfer), candidate, settings, workload.device)
-            _conclude(attempt, candidate, job, settings)
-        if attempt.failure is None:
-            attempt.failure = _failure(course.check_times, candidate, settings, workload.device)
-    finally:
-        if course is not None:
-            course.close()
-    return attempt
+            if following is not None:
+                tools.candidates.prepare(following.given)
+            courses = []
+            for task in tasks:
+                courses.append(Course(task, candidate, number=int(transfer)))
+                stack.callback(courses[-1].close)
+            begun = _run(courses, partial(_failure, candidate=candidate, tools=tools), secret, transfer=transfer)
+            for course in begun:
+                _conclude(course.attempt, candidate, job, tools.settings)
+        for course in begun:
+            if course.attempt.failure is None:
+                course.attempt.failure = _failure(course.check_times, candidate=candidate, tools=tools)
+    return [course.attempt for course in begun]
+
+
+def _run(
+    courses: Sequence[Course], failure: Callable[[Callable[[], None]], Failed | None], secret: Random, *, transfer: bool
+) -> list[Course]:
+    """Runs courses one after the other, and comes back to earlier ones, until one fails. Returns those that have begun.
+
+    After each workload, it comes back to one of the earlier ones; after the last one, to all. `failure` runs a step and
+    returns why it failed.
+    """
+    for course in courses:
+        courses[0].attempt.failure = failure(course.open)
+        if courses[0].attempt.failure is not None:
+            return [courses[0]]
+    begun = list[Course]()
+    for course in courses:
+        begun.append(course)
+        course.attempt.failure = failure(partial(course.run, transfer))
+        earlier = [] if course.attempt.failure else secret.sample(begun[:-1], min(1, len(begun) - 1))
+        if course is courses[-1] and not course.attempt.failure:
+            earlier = secret.sample(begun, len(begun)) if len(begun) > 1 else []
+        for each in earlier:
+            if (failed := failure(each.come_back)) is not None:
+                reason = f"{LATER}: {failed.reason}"
+                each.attempt.failure, each.attempt.timing = Failed(failed.verdict, reason, failed.mismatch), None
+                return begun
+        if course.attempt.failure is not None:
+            if len(begun) > 1:
+                course.attempt.add_note(BEFORE.format(", ".join(each.name for each in begun[:-1])))
+            break
+    return begun
 
 
 def _conclude(attempt: Attempt, candidate: CandidateProcess, job: Evaluate, settings: Settings) -> None:
@@ -113,9 +175,7 @@ def _finding(tool: str, candidate: CandidateProcess) -> Failed | None:
     return Failed(Verdict.WRONG, finding) if finding else None
 
 
-def _failure(
-    step: Callable[[], None], candidate: CandidateProcess, settings: Settings, device: torch.device
-) -> Failed | None:
+def _failure(step: Callable[[], None], *, candidate: CandidateProcess, tools: Tools) -> Failed | None:
     """Runs a step of an evaluation and returns the solution's failure, or None. Raises ProblemError."""
     try:
         step()
@@ -123,7 +183,8 @@ def _failure(
         return failure.with_traceback(None)  # whose frames would keep a batch's tensors
     except CandidateDied as error:
         message = _cpu_runtime_message(candidate)
-        return Failed(verdict_of(message, Verdict.CRASHED, device), message or f"the solution's process {error}")
+        verdict = verdict_of(message, Verdict.CRASHED, tools.candidates.torch_device)
+        return Failed(verdict, message or f"the solution's process {error}")
     except CandidateCheated as error:
         return Failed(Verdict.REJECTED, str(error))
     except FrameTooLarge as error:
@@ -131,7 +192,7 @@ def _failure(
                   "as tensors that get_inputs() returns")
         raise ProblemError(reason) from None
     except (CandidateTimedOut, CandidateOverran, torch.OutOfMemoryError, MemoryError) as error:
-        return _exceeded_limit(error, settings)
+        return _exceeded_limit(error, tools.settings)
     return None
 
 

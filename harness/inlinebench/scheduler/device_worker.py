@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inlinebench.errors import JudgeDied, NoDevice
-from inlinebench.messages import Evaluate, Hello, Init, ProblemAt, Settings
+from inlinebench.messages import Evaluate, Hello, Init, Jobs, ProblemAt, Settings
 from inlinebench.process.steps import FORWARD_IN_FLOAT64, StepTimedOut
 from inlinebench.results.result import Result, Verdict
 from inlinebench.scheduler.judge_client import JudgeClient
@@ -64,7 +64,26 @@ class DeviceWorker:
             self._given_up[problem.key] = f"{problem.path}: {error}"
             return Init(None, self._given_up[problem.key])
 
-    def evaluate(self, job: Evaluate) -> Result:
+    def evaluate(self, jobs: Jobs) -> list[Result]:
+        """Returns the results of jobs. If those of a set cannot be evaluated together, they are evaluated one by one.
+        """
+        if len(jobs) == 1:
+            return [self._evaluate(jobs[0])]
+        self._now = f"{jobs[0].problem_name}/{jobs[0].solution_name} {len(jobs)} workloads"
+        self.show("")
+        try:
+            done = self._judge.evaluate(jobs)
+            reason = done.reason
+            if not self._judge.usable:
+                self._restart()
+            if done.results:
+                return [replace(result, device=self.device) for result in done.results]
+        except (JudgeDied, StepTimedOut) as error:
+            reason = str(error)
+            self._restart()
+        return [_alone(self._evaluate(job), reason) for job in jobs]
+
+    def _evaluate(self, job: Evaluate) -> Result:
         """Returns the result of a job.
 
         If the judge dies, this result is an internal error; if the problem's own code hangs in it, a problem error. A
@@ -75,17 +94,17 @@ class DeviceWorker:
         if key in self._given_up:
             return self._failed(job, Verdict.PROBLEM_ERROR, self._given_up[key])
         try:
-            result = self._judge.evaluate(job)
+            done = self._judge.evaluate((job,))
             if not self._judge.usable:
                 self._restart()
-            return replace(result, device=self.device)
+            return replace(done.results[0], device=self.device)
         except JudgeDied as error:
             reason = f"{error} during this evaluation; the log has its last output"
             return self._failed(job, Verdict.INTERNAL_ERROR, reason, self._restart())
         except StepTimedOut as error:
             log = self._restart()
             if error.step == FORWARD_IN_FLOAT64:
-                return self.evaluate(replace(job, problem=replace(job.problem, oracle=False)))
+                return self._evaluate(replace(job, problem=replace(job.problem, oracle=False)))
             reason = f"{job.problem.path}: {error}"
             # A solution can slow down everything on its GPU, so the problem is given up only when this happens again.
             if key in self._timed_out:
@@ -117,6 +136,14 @@ class DeviceWorker:
         self._judge.hello(self._settings)
         self._judge.use(self._service)
         return log
+
+
+def _alone(result: Result, reason: str) -> Result:
+    """Returns a result with the note that its workload was evaluated apart from its set."""
+    if result.check is None:
+        return result
+    note = f"evaluated in a process of its own, because its set could not be evaluated together: {reason}"
+    return replace(result, check=replace(result.check, notes=(*result.check.notes, note)))
 
 
 def _why_no_torch() -> str:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from inlinebench.catalog import Solution
 from inlinebench.errors import NoDevice, WorkerLost
-from inlinebench.messages import Evaluate
+from inlinebench.messages import Evaluate, Jobs
 from inlinebench.options import Options
 from inlinebench.results.library import counted
 from inlinebench.results.result import Result, Verdict
@@ -48,7 +48,7 @@ class Executor(Protocol):
 
     def prebuild(self, jobs: Sequence[Evaluate], worker: Any) -> dict[Path, Future[None]]: ...
 
-    def evaluate(self, worker: Any, job: Evaluate) -> Result: ...
+    def evaluate(self, worker: Any, jobs: Jobs) -> Sequence[Result]: ...
 
     def replace(self, worker: Any) -> bool: ...
 
@@ -151,9 +151,9 @@ class Session:
                 yield result
 
     def _results_of(self, worker: Any, work: WorkList) -> Iterator[Result]:
-        while (job := work.take(worker)) is not None:
+        while (jobs := work.take(worker)) is not None:
             try:
-                yield self._executor.evaluate(worker, job)
+                yield from self._executor.evaluate(worker, jobs)
             except WorkerLost:
                 work.give_back(worker)
                 if not self._executor.replace(worker):

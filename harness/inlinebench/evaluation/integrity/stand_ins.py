@@ -22,7 +22,8 @@ class StandIns:
 
     def __init__(self, workload: Workload, candidates: Candidates, clock: GpuClock) -> None:
         self._workload, self._process = workload, candidates.stand_in()
-        open_arena(self._process, workload.arena)
+        self._process.workload = workload.name
+        open_arena(self._process, workload)
         self._clock = OutsideClock(workload, self._process, clock)
         costs, shown = workload.costs, self._process.shown_ms
         assert costs is not None and shown is not None  # both are measured for every workload with times
@@ -34,6 +35,7 @@ class StandIns:
         Returns None if the call was not released in time. Raises NoCandidate.
         """
         workload = self._workload
+        self._process.workload = workload.name
         facts = {"buffers": workload.sets[number].to_json(),
                  "states": [spec.to_json() for spec in workload.state_specs.values()]}
         request = HeldRequest("rehearse", number, workload.private(number), tuple(workload.states), on_host, facts)
