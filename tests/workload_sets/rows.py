@@ -8,7 +8,7 @@ SOURCE = r"""
 #include <ATen/core/Tensor.h>
 #include <ATen/cuda/CUDAContext.h>
 
-// Writes the rows of a grid of `blocks` blocks with `per_block` rows each, and in each row the first `columns` elements.
+// Each block writes `per_block` rows, and in each row the first `columns` elements.
 __global__ void rows_kernel(const float* x, const float* weight, float* out, int rows, int stride, int columns,
                             int per_block, float mean_of, float eps) {
   __shared__ float part[128];

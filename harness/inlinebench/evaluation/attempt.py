@@ -78,6 +78,10 @@ class Attempt:
     log: str = ""
     """The end of what compilers, the solution and a sanitizer printed."""
 
+    def fail(self, why: str, failure: Failed) -> None:
+        """Replaces a pass by a failure that came later, and says why it counts."""
+        self.failure, self.timing = Failed(failure.verdict, f"{why}: {failure.reason}", failure.mismatch), None
+
     def add_note(self, note: str) -> None:
         """Adds a remark to the record of the check, if there is one."""
         if self.check is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 
 import torch
 
@@ -46,15 +45,17 @@ FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
 class Course:
     """The course of one attempt at a solution, at one workload. A candidate may have several, one for each workload.
 
-    `number` distinguishes the attempts, which get different inputs, because an earlier one may have left results behind.
+    `number` distinguishes the attempts, which get different inputs, because an earlier one may have left results
+    behind. A `brief` one makes only a few calls, without times.
     """
 
-    def __init__(self, task: Task, candidate: CandidateProcess, *, number: int) -> None:
+    def __init__(self, task: Task, candidate: CandidateProcess, *, number: int, brief: bool = False) -> None:
         workload, job, tools = task.workload, task.job, task.tools
         self._task, self._workload, self._job, self._tools = task, workload, job, tools
         self._candidate, self.attempt = candidate, Attempt()
         """What the attempt has yielded so far."""
-        name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}"
+        self._brief = brief
+        name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}{'/brief' * brief}"
         self._draws = Draws(workload, tools.settings.seed, name)
         workload.clear()
         self._reference = Reference(workload, job.problem.path, tools.clock)
@@ -62,7 +63,7 @@ class Course:
         self._timings = _timings(workload, tools, candidate)
         self._held: HeldCalls | None = None
         self._calls: Calls | None = None
-        self._summarize: Callable[[], Check] | None = None
+        self._summarize: Callable[[], Check | None] = lambda: None
 
     @property
     def name(self) -> str:
@@ -73,7 +74,7 @@ class Course:
         """Prepares the judge's clock, and shares the memory. No solution is loaded yet. Raises as `run` does."""
         tools = self._tools
         self._candidate.workload = self._workload.name
-        if tools.settings.holds_calls and of(self._workload.device).holds_calls:
+        if tools.settings.holds_calls and not self._brief and of(self._workload.device).holds_calls:
             tools.progress("preparing the judge's clock")
             self._held = HeldCalls(self._workload, tools, self._candidate, self._draws)
         open_arena(self._candidate, self._workload)
@@ -96,11 +97,14 @@ class Course:
             workload, tools, self._candidate, requests=self._requests, draws=self._draws,
             comparing=Comparing(workload, self._reference, checker), timings=self._timings)
         calls.explains = calls.explains and transfer  # only the first attempt's findings are reported
+        self._summarize = lambda: checker.summary(loaded.weights, sorted(calls.notes))
+        if self._brief:
+            self.come_back()
+            return
         try:
             timed = settings.timing and device.kind.times_are_comparable
             self._make(calls, timed=timed, states=tuple(loaded.own_names))
         finally:
-            self._summarize = partial(self._summary, checker, calls, loaded.weights)
             self.attempt.check = self._summarize()
         if settings.timing:
             self.attempt.timing = self.timing()
@@ -108,7 +112,7 @@ class Course:
     def come_back(self) -> None:
         """Makes further calls, after those at other workloads. They are compared, and not timed. Raises as `run` does.
         """
-        assert self._calls is not None and self._summarize is not None  # it has run
+        assert self._calls is not None  # it has run
         self._candidate.workload = self._workload.name
         self._tools.progress("coming back to a workload")
         try:
@@ -135,10 +139,6 @@ class Course:
         if not settings.trust and settings.sanitize is None:
             self._check_integrity(calls)
         self._candidate.verify_stopped()
-
-    @staticmethod
-    def _summary(checker: Checker, calls: Calls, matched: str) -> Check:
-        return checker.summary(matched, sorted(calls.notes))
 
     def close(self) -> None:
         """Closes the memory of the candidate. It must have ended."""

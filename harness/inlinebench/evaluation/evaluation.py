@@ -1,81 +1,105 @@
-"""Evaluates one solution and decides on the verdict."""
+"""Evaluates one solution at the workloads of a set, usually one, and decides which attempts count."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from functools import partial
-from itertools import takewhile
-from pathlib import Path
-from random import Random
+from collections.abc import Sequence
 
-import torch
-
-from inlinebench.builds.request import BuildOutcome
-from inlinebench.evaluation.attempt import Attempt, Task, Tools
-from inlinebench.evaluation.course import Course
-from inlinebench.evaluation.failures import Failed, verdict_of
-from inlinebench.evaluation.integrity.own_kernels import NONE_OF_ITS_OWN
-from inlinebench.messages import Evaluate, Settings
-from inlinebench.problem.problem_file import ProblemError
+from inlinebench.evaluation.attempt import Attempt, Task
+from inlinebench.evaluation.failures import Failed
+from inlinebench.evaluation.one_process import in_one_process
 from inlinebench.problem.secret_random import SecretRandom
-from inlinebench.process import sanitizer
-from inlinebench.process.candidate_process import (
-    CandidateCheated,
-    CandidateDied,
-    CandidateOverran,
-    CandidateProcess,
-    CandidateTimedOut,
-)
-from inlinebench.results.result import Build as BuildRecord
 from inlinebench.results.result import Verdict
-from inlinebench.wire.channel import FrameTooLarge
 
 FIRST = "with the reference's weights in place of the solution's own, the solution was wrong: {}"
 """A remark on a solution that passed with its own weights."""
 SECOND = ("with the solution's own weights instead of the reference's, the verdict was {}: {}; what is computed from "
           "weights, such as a packed copy, must be computed at the first call")
 """A remark on a solution that was wrong with both kinds of weights."""
-LATER = "right at first, but not after calls at other workloads of the set"
-"""How the reason begins if a solution fails when the judge comes back to a workload."""
-BEFORE = "the same process had computed other workloads before: {}"
-"""A remark on a solution that failed at a workload."""
-CPU_RUNTIME_PREFIX = "inlinebench: "
-"""How a message of the CPU runtime begins."""
+RIGHT_ALONE = "passed in a process that had computed no other workload before: something of another size is kept"
+"""A remark on a solution that failed at a workload only after others."""
+OTHER_ORDER = "right in one order of the workloads, but not in the opposite one"
+"""How the reason begins if a solution fails in the opposite order."""
 
 
 def evaluate(tasks: Sequence[Task]) -> list[Attempt]:
     """Evaluates one solution at several workloads, usually one, and returns the attempts that count, in the same order.
 
-    One candidate evaluates all of them, in secret order (`_sit`). If it fails at one, another candidate evaluates those
-    that are left. Each workload is tried at most twice. The first attempt copies the reference's weights into the
-    solution. If its first call is wrong and the reference has weights, a second attempt uses those that the solution
-    made itself under the public seed. A solution that folds or packs weights in its constructor needs this. Both kinds
-    of weights are public, so passing with either is enough. Weights that do not fit show in the first call; a solution
-    that is wrong by chance gets no second attempt. If the second attempt passes, its candidate goes on with the others.
+    One process computes all workloads, in secret order. If it fails at one, another process begins with the workload
+    that failed, unless that was the first one, and goes on with those that are left. So a failure after other workloads
+    is told from a failure by itself; both count. If all pass, another process makes a few calls in the opposite order:
+    what is kept from the first workload may fit all others in one order only.
 
     Raises ProblemError if the reference fails, and NoCandidate if no candidate process starts.
     """
     job = tasks[0].job
     secret = SecretRandom(tasks[0].tools.settings.seed, f"{job.problem_name}/{job.solution_name}/order")
-    left = secret.sample(tasks, len(tasks))
-    found: dict[str, Attempt] = {}
-    while left:
-        attempts = _sit(left, secret, transfer=True)
-        done, left = left[: len(attempts)], left[len(attempts) :]
-        found |= zip((task.workload.name for task in done), attempts, strict=True)
-        if not _may_need_own_weights(done[-1], attempts[-1]):
-            continue
-        own = _sit([done[-1], *left], secret, transfer=False)
-        found[done[-1].workload.name] = _better(attempts[-1], own[0])
-        passed = list(takewhile(lambda attempt: attempt.failure is None, own[1:]))
-        found |= zip((task.workload.name for task in left), passed, strict=False)
-        left = left[len(passed) :]
-    return [found[task.workload.name] for task in tasks]
+    order = secret.sample(tasks, len(tasks))
+    evaluation = _Evaluation(secret)
+    evaluation.run(order)
+    if len(tasks) > 1:
+        evaluation.repeat(order[::-1])
+    return [evaluation.found[task.workload.name] for task in tasks]
+
+
+class _Evaluation:
+    """The attempts at one solution so far, by the names of the workloads."""
+
+    def __init__(self, secret: SecretRandom) -> None:
+        self._secret = secret
+        self.found: dict[str, Attempt] = {}
+        self._own_weights: set[str] = set()
+
+    def run(self, tasks: Sequence[Task]) -> None:
+        """Finds the attempt that counts at each workload."""
+        left, after_others = list(tasks), dict[str, Attempt]()
+        while left:
+            attempts = in_one_process(left, self._secret)
+            last, attempt = left[len(attempts) - 1], attempts[-1]
+            self.found |= {task.workload.name: each for task, each in zip(left, attempts, strict=False)}
+            left = left[len(attempts) :]
+            if attempt.failure is not None and len(attempts) > 1:
+                after_others[last.workload.name] = attempt
+                left = [last, *left]
+            elif _may_need_own_weights(last, attempt):
+                left = self._with_own_weights(last, left)
+        for name, attempt in after_others.items():
+            if self.found[name].failure is None:
+                attempt.add_note(RIGHT_ALONE)
+                self.found[name] = attempt
+
+    def repeat(self, tasks: Sequence[Task]) -> None:
+        """Makes a few calls at the workloads in another order. Nothing to do if the solution has failed already."""
+        if any(attempt.failure is not None for attempt in self.found.values()):
+            return
+        for own in (False, True):
+            some = [task for task in tasks if (task.workload.name in self._own_weights) is own]
+            if len(some) < 2:
+                continue
+            attempts = in_one_process(some, self._secret, transfer=not own, brief=True)
+            for task, attempt in zip(some, attempts, strict=False):
+                if attempt.failure is not None:
+                    self.found[task.workload.name].fail(OTHER_ORDER, attempt.failure)
+
+    def _with_own_weights(self, task: Task, left: Sequence[Task]) -> list[Task]:
+        """Tries a solution again, with the weights that it made itself under the public seed, and if that helps, goes
+        on with the other workloads. Returns those that are left.
+
+        A solution that folds or packs weights in its constructor needs this. Both kinds of weights are public, so
+        passing with either is enough. Weights that do not fit show in the first call of a process; a solution that is
+        wrong by chance gets no second attempt.
+        """
+        own, *others = in_one_process([task, *left], self._secret, transfer=False)
+        self.found[task.workload.name] = _better(self.found[task.workload.name], own)
+        passed = [each for each, attempt in zip(left, others, strict=False) if attempt.failure is None]
+        self.found |= {each.workload.name: attempt for each, attempt in zip(left, others, strict=False)
+                       if attempt.failure is None}
+        if own.failure is None:
+            self._own_weights |= {each.workload.name for each in (task, *passed)}
+        return [each for each in left if each not in passed]
 
 
 def _may_need_own_weights(task: Task, attempt: Attempt) -> bool:
-    """Whether a solution that got the reference's weights may pass with its own."""
+    """Whether a solution that got the reference's weights may pass with its own. It was the first of its process."""
     check, failure = attempt.check, attempt.failure
     wrong_at_once = failure is not None and failure.verdict is Verdict.WRONG and check is not None and check.calls <= 1
     return wrong_at_once and task.workload.has_weights
@@ -93,163 +117,3 @@ def _better(first: Attempt, second: Attempt) -> Attempt:
 
 def _first_line(failure: Failed) -> str:
     return failure.reason.partition("\n")[0]
-
-
-def _sit(tasks: Sequence[Task], secret: Random, *, transfer: bool) -> list[Attempt]:
-    """Evaluates workloads in order with one candidate, until it fails. Returns the attempts at those it has come to."""
-    job, tools = tasks[0].job, tasks[0].tools
-    try:
-        candidate = tools.candidates.take(job.given)
-    except Failed as failure:
-        return [Attempt(failure)]
-    following = next((task.job.following for task in tasks if task.job.following is not None), None)
-    with ExitStack() as stack:
-        with candidate:
-            if following is not None:
-                tools.candidates.prepare(following.given)
-            courses = []
-            for task in tasks:
-                courses.append(Course(task, candidate, number=int(transfer)))
-                stack.callback(courses[-1].close)
-            begun = _run(courses, partial(_failure, candidate=candidate, tools=tools), secret, transfer=transfer)
-            for course in begun:
-                _conclude(course.attempt, candidate, job, tools.settings)
-        for course in begun:
-            if course.attempt.failure is None:
-                course.attempt.failure = _failure(course.check_times, candidate=candidate, tools=tools)
-    return [course.attempt for course in begun]
-
-
-def _run(
-    courses: Sequence[Course], failure: Callable[[Callable[[], None]], Failed | None], secret: Random, *, transfer: bool
-) -> list[Course]:
-    """Runs courses one after the other, and comes back to earlier ones, until one fails. Returns those that have begun.
-
-    After each workload, it comes back to one of the earlier ones; after the last one, to all. `failure` runs a step and
-    returns why it failed.
-    """
-    for course in courses:
-        courses[0].attempt.failure = failure(course.open)
-        if courses[0].attempt.failure is not None:
-            return [courses[0]]
-    begun = list[Course]()
-    for course in courses:
-        begun.append(course)
-        course.attempt.failure = failure(partial(course.run, transfer))
-        earlier = [] if course.attempt.failure else secret.sample(begun[:-1], min(1, len(begun) - 1))
-        if course is courses[-1] and not course.attempt.failure:
-            earlier = secret.sample(begun, len(begun)) if len(begun) > 1 else []
-        for each in earlier:
-            if (failed := failure(each.come_back)) is not None:
-                reason = f"{LATER}: {failed.reason}"
-                each.attempt.failure, each.attempt.timing = Failed(failed.verdict, reason, failed.mismatch), None
-                return begun
-        if course.attempt.failure is not None:
-            if len(begun) > 1:
-                course.attempt.add_note(BEFORE.format(", ".join(each.name for each in begun[:-1])))
-            break
-    return begun
-
-
-def _conclude(attempt: Attempt, candidate: CandidateProcess, job: Evaluate, settings: Settings) -> None:
-    """Adds a sanitizer's finding, the builds and the logs to an attempt whose calls have ended."""
-    if settings.sanitize is not None:
-        candidate.finish(sanitizer.PATIENCE_S if attempt.failure is None else sanitizer.SHORT_PATIENCE_S)
-        finding = _finding(settings.sanitize, candidate)
-        # A sanitizer's finding explains a failure better than the failure itself. A missing report does not.
-        if finding is not None and (attempt.failure is None or finding.verdict is Verdict.WRONG):
-            attempt.failure = finding
-    if attempt.failure:
-        attempt.failure = _prefer_build_failure(attempt.failure, candidate, job.solution)
-    attempt.build = _build_record(candidate)
-    logs = [*(outcome.log for outcome in candidate.builds), candidate.log(), sanitizer.report(candidate.scratch)]
-    attempt.log = "\n".join(filter(None, logs))
-
-
-def _finding(tool: str, candidate: CandidateProcess) -> Failed | None:
-    """Returns a sanitizer's finding as a failure, or None if it is clean. A missing report is an internal error."""
-    try:
-        finding = sanitizer.read(tool, candidate.scratch)
-    except sanitizer.NoReport as error:
-        return Failed(Verdict.INTERNAL_ERROR, str(error))
-    return Failed(Verdict.WRONG, finding) if finding else None
-
-
-def _failure(step: Callable[[], None], *, candidate: CandidateProcess, tools: Tools) -> Failed | None:
-    """Runs a step of an evaluation and returns the solution's failure, or None. Raises ProblemError."""
-    try:
-        step()
-    except Failed as failure:
-        return failure.with_traceback(None)  # whose frames would keep a batch's tensors
-    except CandidateDied as error:
-        message = _cpu_runtime_message(candidate)
-        verdict = verdict_of(message, Verdict.CRASHED, tools.candidates.torch_device)
-        return Failed(verdict, message or f"the solution's process {error}")
-    except CandidateCheated as error:
-        return Failed(Verdict.REJECTED, str(error))
-    except FrameTooLarge as error:
-        reason = (f"the problem's constructor arguments or non-tensor inputs are too large ({error}); pass large data "
-                  "as tensors that get_inputs() returns")
-        raise ProblemError(reason) from None
-    except (CandidateTimedOut, CandidateOverran, torch.OutOfMemoryError, MemoryError) as error:
-        return _exceeded_limit(error, tools.settings)
-    return None
-
-
-def _exceeded_limit(
-    error: CandidateTimedOut | CandidateOverran | torch.OutOfMemoryError | MemoryError, settings: Settings
-) -> Failed:
-    """Returns the failure of a candidate that took too much time or memory."""
-    if isinstance(error, CandidateTimedOut):
-        return Failed(Verdict.TIMED_OUT, f"no answer within {settings.timeout:g} s (--timeout raises the limit)")
-    if isinstance(error, CandidateOverran):
-        return Failed(Verdict.OUT_OF_MEMORY if error.breach.kind == "memory" else Verdict.REJECTED, str(error))
-    # The judge ran out of memory. The solution is at fault, because the probe fitted and the buffers are allocated.
-    return Failed(Verdict.OUT_OF_MEMORY, "the solution does not leave the judge enough memory to check its outputs")
-
-
-def _prefer_build_failure(failure: Failed, candidate: CandidateProcess, solution: Path | None) -> Failed:
-    """Replaces a failure that follows a failed build by the compiler's error, which explains it better.
-
-    A solution may catch the exception of a failed build and leave the work to PyTorch. Then it was not its own kernel
-    that was judged. That says nothing if the source cannot run on the CPU, if its build took too long, or if the
-    machine is at fault.
-    """
-    broken = [outcome for outcome in candidate.builds if outcome.library is None]
-    if broken and failure.reason == NONE_OF_ITS_OWN:
-        reason = _with_line_in_file(broken[0], solution)
-        if broken[0].verdict is not Verdict.BUILD_FAILED:
-            return Failed(broken[0].verdict, reason)
-        cause = reason.partition("\n")[0]
-        return Failed(failure.verdict, f"{failure.reason}; one of its builds failed: {cause}")
-    if not broken or failure.verdict not in (Verdict.INVALID, Verdict.CRASHED):
-        return failure
-    return Failed(broken[0].verdict, _with_line_in_file(broken[0], solution))
-
-
-def _cpu_runtime_message(candidate: CandidateProcess) -> str:
-    """Returns the last message of the CPU runtime in the candidate's log, such as an illegal access, or ""."""
-    lines = [line for line in candidate.log().splitlines() if line.startswith(CPU_RUNTIME_PREFIX)]
-    return lines[-1] if lines else ""
-
-
-def _with_line_in_file(outcome: BuildOutcome, solution: Path | None) -> str:
-    """Returns the reason with the line number in the solution file instead of the one in the source string.
-
-    Returns it unchanged if the file does not contain the source string literally.
-    """
-    if outcome.at is None or solution is None:
-        return outcome.reason
-    source, line = outcome.at
-    before, found, _ = solution.read_text(encoding="utf-8", errors="replace").partition(source)
-    if not found:
-        return outcome.reason
-    return outcome.reason.replace(f"(line {line})", f"({solution.name}, line {before.count(chr(10)) + line})", 1)
-
-
-def _build_record(candidate: CandidateProcess) -> BuildRecord | None:
-    built = [outcome for outcome in candidate.builds if outcome.library is not None]
-    if not built:
-        return None
-    headers = next((outcome.headers for outcome in built if outcome.headers != "slim"), "slim")
-    return BuildRecord(sum(outcome.seconds for outcome in built), all(outcome.cached for outcome in built), headers)
