@@ -48,7 +48,7 @@ LONGEST_MESSAGE = 4000
 
 
 @dataclass
-class Loaded:
+class LoadedModel:
     """A model of the solution's."""
 
     model: torch.nn.Module
@@ -63,7 +63,7 @@ class AtWorkload:
 
     arena: torch.Tensor | None = None
     """The judge's shared memory (1-d uint8)."""
-    loaded: Loaded | None = None
+    loaded: LoadedModel | None = None
     """The model, which may be that of other workloads, too."""
     caller: Caller | None = None
     """Runs the calls."""
@@ -89,7 +89,7 @@ class Candidate:
         self._path = Path()
         self._imported: tuple[str | None, type[torch.nn.Module]] | None = None
         """The text that replaces the solution's, and the class that was imported."""
-        self._models: dict[tuple[str, str | None], Loaded] = {}
+        self._models: dict[tuple[str, str | None], LoadedModel] = {}
         """The solution's models, by their keys and texts."""
         self._workloads: dict[str, AtWorkload] = {}
         self._at = AtWorkload()
@@ -188,7 +188,7 @@ class Candidate:
         how = loaded.match.how if request["transfer"] else weights.KEPT
         return {"op": "ready", "weights": how, "buffers": loaded.match.buffers}
 
-    def _loaded(self, request: dict[str, Any]) -> Loaded:
+    def _loaded(self, request: dict[str, Any]) -> LoadedModel:
         model = self._construct(request)
         reference = torch.load(request["weights"], mmap=True)
         if request["transfer"]:
@@ -203,7 +203,7 @@ class Candidate:
         gc.collect()
         gc.freeze()
         gc.disable()
-        return Loaded(model, found)
+        return LoadedModel(model, found)
 
     def _map(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._at.loaded is not None

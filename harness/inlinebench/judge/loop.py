@@ -22,7 +22,7 @@ from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.evaluation import evaluate
 from inlinebench.judge.derived import at_derived, confirmed
 from inlinebench.judge.device_context import DeviceContext
-from inlinebench.judge.problem_cache import Prepared, ProblemCache
+from inlinebench.judge.problem_cache import PreparedWorkload, ProblemCache
 from inlinebench.judge.skips import skipped
 from inlinebench.messages import (
     Done,
@@ -172,7 +172,7 @@ class Judge:
         task = Task(prepared.workload, nearer, self._tools(prepared))
         return confirmed(failed, self._judged(task, *evaluate([task])))
 
-    def _tools(self, prepared: Prepared) -> Tools:
+    def _tools(self, prepared: PreparedWorkload) -> Tools:
         context, libraries = self._context, self._runtime_libraries
         assert isinstance(libraries, RuntimeLibraries)  # they are built before a problem is prepared
         return Tools(

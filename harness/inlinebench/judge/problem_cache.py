@@ -22,7 +22,7 @@ from inlinebench.problem.workload import Workload
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedWorkload:
     """A workload that is ready for solutions."""
 
     workload: Workload
@@ -49,12 +49,12 @@ class ProblemCache:
     ) -> None:
         self._context, self._settings, self._probe = context, settings, probe
         self._candidates, self._scratch, self._progress = candidates, scratch, progress
-        self._prepared: dict[tuple[str, str, str], Prepared] = {}
+        self._prepared: dict[tuple[str, str, str], PreparedWorkload] = {}
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
         self._own_kernels_loaded = False
         self._torch_settings = own_code.TorchSettings()
 
-    def prepare(self, problem: ProblemAt, among: Sequence[ProblemAt] = ()) -> Prepared | CannotRun:
+    def prepare(self, problem: ProblemAt, among: Sequence[ProblemAt] = ()) -> PreparedWorkload | CannotRun:
         """Returns the problem as a workload, or why it cannot run. Raises ProblemError and torch.OutOfMemoryError.
 
         `among` are the problems of its set. Workloads of these stay prepared, all others are closed.
@@ -73,7 +73,7 @@ class ProblemCache:
         context, settings, baselines = self._context, self._settings, None
         if context.times_calls and settings.baselines:
             baselines = Baselines(workload, settings.baselines, context.clock, self._progress)
-        self._prepared[problem.key] = Prepared(workload, baselines)
+        self._prepared[problem.key] = PreparedWorkload(workload, baselines)
         return self._prepared[problem.key]
 
     def _set_up(self, at: ProblemAt, probed: ProbeResult, of_set: int) -> Workload:
