@@ -16,10 +16,9 @@ from pathlib import Path
 import torch
 
 from inlinebench.builds.request import RuntimeLibraries
-from inlinebench.devices.base import Device
+from inlinebench.devices.base import Arena, Device
 from inlinebench.evaluation.failures import Failed, raise_failure
 from inlinebench.messages import Settings
-from inlinebench.problem.workload import Workload
 from inlinebench.process import sanitizer
 from inlinebench.process.candidate_process import (
     Build,
@@ -237,10 +236,9 @@ class Waiting:
         return self._given == _outermost(given)
 
 
-def open_arena(process: CandidateProcess, workload: Workload) -> None:
-    """Has a process that has loaded no solution open a workload's shared memory. Raises NoCandidate, and what `ask`
-    does."""
-    arena = workload.arena
+def open_arena(process: CandidateProcess, arena: Arena) -> None:
+    """Has a process that has loaded no solution open the shared memory of the workload that requests are about. Raises
+    NoCandidate, and what `ask` does."""
     descriptor = arena.descriptor()
     try:
         reply = process.ask("open", descriptor=descriptor, arena=arena.export())

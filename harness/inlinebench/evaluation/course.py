@@ -77,7 +77,7 @@ class Course:
         if tools.settings.holds_calls and not self._brief and of(self._workload.device).holds_calls:
             tools.progress("preparing the judge's clock")
             self._held = HeldCalls(self._workload, tools, self._candidate, self._draws)
-        open_arena(self._candidate, self._workload)
+        open_arena(self._candidate, self._workload.arena)
 
     def run(self, transfer: bool) -> None:
         """Loads the solution, makes all calls, runs the integrity checks, and fills in the attempt.

@@ -23,7 +23,7 @@ class StandIns:
     def __init__(self, workload: Workload, candidates: Candidates, clock: GpuClock) -> None:
         self._workload, self._process = workload, candidates.stand_in()
         self._process.workload = workload.name
-        open_arena(self._process, workload)
+        open_arena(self._process, workload.arena)
         self._clock = OutsideClock(workload, self._process, clock)
         costs, shown = workload.costs, self._process.shown_ms
         assert costs is not None and shown is not None  # both are measured for every workload with times
