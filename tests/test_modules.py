@@ -24,7 +24,7 @@ TESTED_IN = {
     "devices.cpu.emulation": "cuda_on_cpu/test_python_side.py", "devices.cuda.before_call": "test_gpu.py",
     "devices.cuda.device": "test_gpu.py", "devices.cuda.launch_errors": "test_gpu.py",
     "devices.cuda.runtime": "devices/test_device_memory.py",
-    "evaluation.attempt": "test_pipeline.py", "evaluation.one_process": "test_workload_sets.py",
+    "evaluation.attempt": "test_pipeline.py", "evaluation.evaluation": "test_workload_sets.py",
     "evaluation.baselines": "test_gpu.py",
     "evaluation.correctness.states": "test_pipeline.py", "evaluation.course": "test_pipeline.py",
     "evaluation.integrity.stand_ins": "evaluation/test_held_calls.py", "evaluation.loops": "test_gpu.py",
