@@ -147,7 +147,7 @@ class Calls:
         return Failed(Verdict.WRONG, "; ".join([f"{label}: {differs}", *remarks]), differs.mismatch)
 
     def _explained(self, failed: Failed, variant: Variant) -> Failed:
-        """Returns the failure with sentences about what the wrong output depends on, as far as they are found out."""
+        """Returns the failure with sentences about what the wrong output depends on, if any are found."""
         found, probed = failed.mismatch, self._workload.probed
         output = None if found is None else output_number(found.what)
         if not self.explains or found is None or output is None or variant is not Variant.PLAIN:
