@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from inlinebench.wire.arena import TensorMeta
-from inlinebench.wire.backward import ForwardBackward, GradientForm, NotDifferentiable, compiled, record
+from inlinebench.wire.backward import ForwardBackward, GradientForm, NotDifferentiable, compiled, marked, record
 from inlinebench.wire.tree import flatten
 
 
@@ -79,6 +79,15 @@ def test_something_may_happen_between_forward_and_backward() -> None:
     incoming = torch.zeros(2, 4)
     model = ForwardBackward(Scaled(), FORM, between=lambda: incoming.copy_(INCOMING))  # type: ignore[arg-type]
     assert torch.equal(model(*ARGUMENTS, [incoming])[1][0], 3 * INCOMING)
+
+
+def test_the_end_of_forward_is_marked_in_models_with_a_backward() -> None:
+    marks: list[bool] = []
+    model = marked(ForwardBackward(Scaled(), FORM), lambda: marks.append(True))
+    model(*ARGUMENTS, [INCOMING])
+    assert marks == [True]
+    plain = Scaled()
+    assert marked(plain, lambda: marks.append(False)) is plain
 
 
 class Returns(nn.Module):

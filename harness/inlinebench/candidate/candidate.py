@@ -239,14 +239,17 @@ class Candidate:
         gc.collect()
         notes = {*caller.notes, *self._launch_errors(), *self._race_notes()}
         return {
-            "op": "called", "device_ms": sample.device_ms, "drain_ms": sample.drain_ms, "blocked": sample.blocked,
+            "op": "called", "device_ms": sample.device_ms, "forward_ms": sample.forward_ms, "drain_ms": sample.drain_ms,
+            "blocked": sample.blocked,
             "non_tensors": [repr(value) for value in plain], "notes": sorted(notes),
             "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
         }
 
     def _between_passes(self, count: int) -> None:
-        """Marks the end of forward in a profile. Waits until the judge has written the last inputs, if they come late.
+        """Takes the time stamp between the passes, and marks it in a profile. If the last inputs come late, waits until
+        the judge has written them.
         """
+        self._of_device.clock.mark()
         if self._marks_passes:
             self._of_device.clock.null(0)
         if self._late is None:

@@ -104,7 +104,7 @@ class ForwardBackward(torch.nn.Module):
             raise NotDifferentiable(f"no parameter matches the reference's {lacking[0]}, whose gradient is compared; "
                                     "define a torch.nn.Parameter of its name and shape, and compute from it in forward")
         self.model = model
-        self._form, self._between = form, between
+        self._form, self.between = form, between
         self._names = [names[name] for name in form.parameters]
 
     def forward(self, *arguments: Any) -> tuple[Any, list[torch.Tensor]]:
@@ -117,8 +117,8 @@ class ForwardBackward(torch.nn.Module):
         outputs = [self._differentiable(leaves, position, gradient)
                    for position, gradient in zip(self._form.outputs, incoming, strict=True)]
         sources = [*recorded.sources, *map(self._parameter, self._names)]
-        if self._between is not None:
-            self._between()
+        if self.between is not None:
+            self.between()
         incoming = [gradient.to(output.device) for output, gradient in zip(outputs, incoming, strict=True)]
         gradients = torch.autograd.grad(outputs, sources, incoming, allow_unused=True, materialize_grads=True)
         plain = [leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
@@ -157,6 +157,13 @@ class ForwardBackward(torch.nn.Module):
         if not found.requires_grad:
             raise NotDifferentiable(f"the parameter {name} does not require a gradient; the reference's does")
         return found
+
+
+def marked(model: torch.nn.Module, mark: Callable[[], None]) -> torch.nn.Module:
+    """Returns a model that calls `mark` between forward and backward, if it has both."""
+    if isinstance(model, ForwardBackward):
+        model.between = mark
+    return model
 
 
 def compiled(model: torch.nn.Module, mode: str | None) -> torch.nn.Module:
