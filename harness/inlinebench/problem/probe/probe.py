@@ -148,6 +148,8 @@ def _observe(
     if fault := output.why_unusable() or ("" if has_effect else output.why_meaningless()):
         raise ProblemError(f"{problem.path}: the reference's forward {fault}")
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
+    if problem.gradients is not None:
+        _check_again(problem, model, form, drawn, device)
     work = work_of(
         module, model, Forwarded(drawn, output, mutated, storages), device,
         tf32=torch.backends.cudnn.allow_tf32, may_count=lambda: trials.may(COUNTED),
@@ -169,6 +171,20 @@ def _observe(
         work=work,
         gradients=problem.gradients,
     )
+
+
+def _check_again(
+    problem: ProblemAt, model: torch.nn.Module, form: InputForm, drawn: Draw, device: torch.device
+) -> None:
+    """Raises ProblemError if the reference's second call raises, as one whose state has the graph of the first does."""
+    try:
+        run(model, form.arguments([tensor.clone() for tensor in drawn.tensors], drawn.non_tensors), FORWARD_SEED)
+        of(device).synchronize()
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        raise ProblemError(f"{problem.path}: the reference's {problem.what_runs} raises in its second call, with what "
+                           f"it keeps of the first: {describe(error)}") from error
 
 
 def _survives_perturbation(model: torch.nn.Module, form: InputForm, drawn: Draw, device: torch.device) -> bool:
