@@ -10,6 +10,7 @@ import torch
 
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import own_code, problem_file
+from inlinebench.problem.finite_differences import defines_gradients
 from inlinebench.problem.forward import InputForm
 from inlinebench.problem.inputs import draw
 from inlinebench.problem.problem_file import ProblemError, describe
@@ -62,7 +63,7 @@ def _form_of(module: types.ModuleType, model: torch.nn.Module, device: torch.dev
     if not outputs or len(unused) == len(sources):
         raise NothingToDifferentiate(f"{module.__file__}: there is no backward: no output depends on a floating-point "
                                      "input or parameter by operators with gradients")
-    return replace(form, unused=unused)
+    return replace(form, unused=unused, own=defines_gradients(list(outputs.values())))
 
 
 def _unused(

@@ -46,6 +46,8 @@ class GradientForm:
     unused: tuple[tuple[str, TensorMeta], ...] = ()
     """The names of gradients of which the reference has none, because no output depends on their sources, with dtype,
     shape and strides of these. A solution needs no such parameters."""
+    own: bool = False
+    """Whether the reference defines gradients itself, so that they could be wrong."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -117,7 +119,7 @@ class ForwardBackward(torch.nn.Module):
             raise NotDifferentiable(f"no parameter matches the reference's {lacking[0]}, whose gradient is compared; "
                                     "define a torch.nn.Parameter of its name and shape, and compute from it in forward")
         self.model = model
-        self._form, self.between = form, between
+        self.form, self.between = form, between
         self._names = names
         self.without: tuple[str, ...] = ()
 
@@ -126,16 +128,16 @@ class ForwardBackward(torch.nn.Module):
         *given, incoming = arguments
         recorded = record(self.model, given)
         skeleton, leaves = flatten(recorded.value)
-        if differs := structure_differs(recorded.value, skeleton, self._form.skeleton):
+        if differs := structure_differs(recorded.value, skeleton, self.form.skeleton):
             raise NotDifferentiable(differs)
         outputs = [self._differentiable(leaves, position, gradient)
-                   for position, gradient in zip(self._form.outputs, incoming, strict=True)]
-        sources = [*recorded.sources, *(self._parameter(name, outputs[0].device) for name in self._form.parameters)]
+                   for position, gradient in zip(self.form.outputs, incoming, strict=True)]
+        sources = [*recorded.sources, *(self._parameter(name, outputs[0].device) for name in self.form.parameters)]
         if self.between is not None:
             self.between()
         incoming = [gradient.to(output.device) for output, gradient in zip(outputs, incoming, strict=True)]
         gradients = torch.autograd.grad(outputs, sources, incoming, allow_unused=True)
-        self.without = tuple(name for name, gradient in zip(self._form.names, gradients, strict=True)
+        self.without = tuple(name for name, gradient in zip(self.form.names, gradients, strict=True)
                              if gradient is None and name not in self._unused)
         plain = [leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         return unflatten(skeleton, plain), list(map(_laid_out_as, gradients, sources))

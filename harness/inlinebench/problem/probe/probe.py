@@ -19,6 +19,7 @@ from inlinebench.compare.tolerance import FACTOR, default_tolerance, perturbatio
 from inlinebench.devices.registry import of
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import own_code, problem_file
+from inlinebench.problem.finite_differences import check_gradients
 from inlinebench.problem.forward import InputForm, Output, is_sticky, random_state, run
 from inlinebench.problem.gradients import NothingToDifferentiate, with_gradients
 from inlinebench.problem.inputs import Draw, draw_traced
@@ -150,6 +151,10 @@ def _observe(
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
     if problem.gradients is not None:
         _check_again(problem, model, form, drawn, device)
+    float64 = (problem.oracle and not draws and not mutated and trials.may(IN_FLOAT64)
+               and runs_in_float64(problem, form, drawn, output, device))
+    if float64 and problem.gradients is not None and problem.gradients.own:
+        check_gradients(module, model, form, drawn, device)
     work = work_of(
         module, model, Forwarded(drawn, output, mutated, storages), device,
         tf32=torch.backends.cudnn.allow_tf32, may_count=lambda: trials.may(COUNTED),
@@ -163,8 +168,7 @@ def _observe(
         mutated=mutated,
         may_alias=any(tensor.untyped_storage().data_ptr() in storages for tensor in output.tensors),
         random=draws and _depends_on_draws(module, form, drawn, output, tensors, device=device),
-        float64=(problem.oracle and not draws and not mutated and trials.may(IN_FLOAT64)
-                 and runs_in_float64(problem, form, drawn, output, device)),
+        float64=float64,
         perturbable=trials.may(PERTURBED) and _survives_perturbation(model, form, drawn, device),
         continuous=(),
         variants={},
