@@ -44,6 +44,13 @@ def test_outputs_and_gradients_are_returned_without_a_graph() -> None:
     assert not any(each.requires_grad for each in ARGUMENTS)
 
 
+def test_gradients_of_the_outputs_are_moved_to_the_outputs_device() -> None:
+    model = ForwardBackward(Scaled().to("meta"), FORM)
+    _, gradients = model(*(each.to("meta") for each in ARGUMENTS), [INCOMING])
+    assert INCOMING.device.type == "cpu"
+    assert [(each.device.type, each.shape) for each in gradients] == [("meta", (2, 4)), ("meta", (3,)), ("meta", (4,))]
+
+
 def test_gradients_have_names() -> None:
     assert FORM.names == ("gradient of input 0", "gradient of input 2", "gradient of weight")
 

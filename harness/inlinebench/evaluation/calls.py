@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from random import Random
 
 import torch
 
@@ -207,12 +208,8 @@ class Calls:
         A `forward` that reads them has then computed other gradients. It must have ended, so such a call is not behind
         the blocking kernel. Where times are not compared, all calls are such calls.
         """
-        if not self._workload.gradients_given:
-            return False
-        if not of(self._workload.device).kind.times_are_comparable:
-            return True
-        # A late call waits for the device, and with it for streams that are never joined, so not all are late.
-        return not blocked and self._draws.secret.random() < LATE_SHARE
+        timed = of(self._workload.device).kind.times_are_comparable
+        return self._workload.gradients_given > 0 and comes_late(blocked, timed, self._draws.secret)
 
     def _choose_block_order(self, number: int) -> int:
         """Returns the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
@@ -238,6 +235,15 @@ class Calls:
     def _check_inputs(self, call: Drawn, label: str) -> None:
         if self._comparing.inputs_changed(call):
             raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference does not")
+
+
+def comes_late(blocked: bool, timed: bool, secret: Random) -> bool:
+    """Whether a call with a backward is a late one: all where times are not compared, else a share of those that are
+    not behind the blocking kernel.
+
+    A late call waits for the device, and with it for streams that are never joined, so not all are late.
+    """
+    return not timed or (not blocked and secret.random() < LATE_SHARE)
 
 
 @dataclass(frozen=True)
