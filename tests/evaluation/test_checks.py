@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from inlinebench.evaluation.correctness.call_check import CallCheck
-from inlinebench.evaluation.correctness.checks import Checker
+from inlinebench.evaluation.correctness.checks import Checker, Sensitive, sensitive_notes
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Output, run
 from inlinebench.problem.probe.probe import run_probe
@@ -269,6 +269,16 @@ def test_a_result_has_the_accuracy_of_a_thorough_call_and_says_what_is_sensitive
     assert check.accuracy[0].solution == check.accuracy[0].reference
     assert sum(check.accuracy[0].solution.ulps) == 1000
     assert any("output is sensitive" in note for note in check.notes)
+
+
+def test_only_the_most_sensitive_of_many_tensors_are_named() -> None:
+    found = {f"gradient of w{k}": Sensitive(0.6 + k, 1e-4) for k in range(5)}
+    assert sensitive_notes(found) == [
+        "gradient of w4 is sensitive: changing the inputs by 1.0e-04 changes it by 460.0% of its size",
+        "gradient of w3 is sensitive: changing the inputs by 1.0e-04 changes it by 360.0% of its size",
+        "3 other outputs or gradients are sensitive as well",
+    ]
+    assert sensitive_notes({}) == []
 
 
 def test_a_call_passes_by_size_without_the_oracle(tmp_path: Path) -> None:
