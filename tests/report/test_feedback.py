@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from inlinebench.report.terminal.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
 from inlinebench.report.terminal.log_end import end_of_log
 from inlinebench.results.result import Check, Element, Kernels, KernelShare, PassKernels, Result, Verdict
-from inlinebench.results.times import Baseline, Roofline, Spread
+from inlinebench.results.times import Baseline, PassTimes, Roofline, Spread, Timing
 
 from ..hostile import faults
 from .samples import FAILURES, any_result, check, mismatch, result, timing
@@ -234,6 +234,16 @@ class TestPassed:
     def test_without_times_only_the_values_are_shown(self) -> None:
         assert lines_of(result("gemm/fast"))[1:] == [
             "values: 55 calls matched, largest error 3.1e-07, tolerance 0.0001", "weights: by name; oracle: float64"]
+
+
+def test_feedback_has_the_times_of_each_pass() -> None:
+    one = Spread(1.0, 1.0, 1.0)
+    passes = (PassTimes("forward", one, Spread(0.5, 0.5, 0.5), Spread(2.0, 1.9, 2.1), (Baseline("compile", one, one),)),
+              PassTimes("backward", one, one, one))
+    text = feedback(result("p/s", backward=True, timing=Timing(one, one, one, passes=passes)))
+    assert ("  forward alone: speedup 2.00 [1.90, 2.10], 1.00 [1.00, 1.00] over compile; solution 0.500 ms "
+            "[0.500, 0.500], reference 1.00 ms [1.00, 1.00]") in text.split("\n")
+    assert "  backward alone: speedup 1.00 [1.00, 1.00]; solution" in text
 
 
 def test_feedback_says_that_a_call_had_a_backward() -> None:

@@ -91,6 +91,7 @@ def test_calls_share_one_judge(cache: Path) -> None:
     assert ask(right_body(), cache).key == first.key
     both = ask(right_body(), cache, backward=True)
     assert (both.verdict, both.backward, both.shape) == (Verdict.PASSED, True, "full+backward"), both.reason
+    assert both.timing is None or len(both.timing.passes) == 2
     assert first.backward is None and both.key != first.key
     assert judges() == there
 

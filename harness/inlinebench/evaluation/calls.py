@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from random import Random
 
 import torch
 
@@ -31,6 +32,7 @@ from inlinebench.process.replies import Called
 from inlinebench.results.result import Verdict
 from inlinebench.timing.call import Sample
 from inlinebench.timing.trace import Activity, Traced
+from inlinebench.wire.backward import NO_GRADIENT
 
 UNBLOCKED_SHARE = 0.1
 """The share of calls, drawn in secret, that run without the blocking kernel. Work on a stream that `forward` does not
@@ -116,8 +118,9 @@ class Calls:
         order = self._choose_block_order(number if ordered_as is None else ordered_as)
         called = self._requests.call(
             call, blocked=blocked, trace=trace, block_order=order, races=0 < number <= RACE_CALLS, late=late)
-        # A kernel may read what nothing wrote and discard it, so that alone says nothing about a result.
-        self.notes.update(note for note in called.notes if not note.startswith(UNINITIALISED))
+        # A kernel may read what nothing wrote and discard it, and a gradient of None may be right, so these alone say
+        # nothing about a result.
+        self.notes.update(note for note in called.notes if not note.startswith((UNINITIALISED, NO_GRADIENT)))
         state = self._gpu_state()
         self._candidate.stop()
         return _Made(call, number, called, state, SHUFFLED if order else "", late)
@@ -136,6 +139,7 @@ class Calls:
                 call, answer, what + made.shuffled, blocked=self._timings.warm, thorough=thorough)
         except Differs as differs:
             errors = [note for note in called.notes if note.startswith((LAUNCH_REFUSED, UNINITIALISED))]
+            errors += self._without_gradient(called, differs)
             failed = self._wrong(label, differs, errors or self._remarks(call.variant, made.number))
             raise (failed if errors else self._explained(failed, call.variant)) from None
         self._matched_as_drawn = self._matched_as_drawn or (call.variant is Variant.PLAIN and thorough)
@@ -145,6 +149,15 @@ class Calls:
         """Returns the exception for a call that differs, with remarks on the cause."""
         self.notes.update(remarks)
         return Failed(Verdict.WRONG, "; ".join([f"{label}: {differs}", *remarks]), differs.mismatch)
+
+    @staticmethod
+    def _without_gradient(called: Called, differs: Differs) -> list[str]:
+        """Returns what to do if the tensor that differs is a gradient, and autograd has not computed it."""
+        what = differs.mismatch.what if differs.mismatch else None
+        if f"{NO_GRADIENT}{what} is None" not in called.notes:
+            return []
+        return [f"autograd returns None for the {what}, which counts as zeros: compute the output from it in forward, "
+                "and return its gradient in backward"]
 
     def _explained(self, failed: Failed, variant: Variant) -> Failed:
         """Returns the failure with sentences about what the wrong output depends on, if any are found."""
@@ -195,12 +208,8 @@ class Calls:
         A `forward` that reads them has then computed other gradients. It must have ended, so such a call is not behind
         the blocking kernel. Where times are not compared, all calls are such calls.
         """
-        if not self._workload.gradients_given:
-            return False
-        if not of(self._workload.device).kind.times_are_comparable:
-            return True
-        # A late call waits for the device, and with it for streams that are never joined, so not all are late.
-        return not blocked and self._draws.secret.random() < LATE_SHARE
+        timed = of(self._workload.device).kind.times_are_comparable
+        return self._workload.gradients_given > 0 and comes_late(blocked, timed, self._draws.secret)
 
     def _choose_block_order(self, number: int) -> int:
         """Returns the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
@@ -226,6 +235,15 @@ class Calls:
     def _check_inputs(self, call: Drawn, label: str) -> None:
         if self._comparing.inputs_changed(call):
             raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference does not")
+
+
+def comes_late(blocked: bool, timed: bool, secret: Random) -> bool:
+    """Whether a call with a backward is a late one: all where times are not compared, else a share of those that are
+    not behind the blocking kernel.
+
+    A late call waits for the device, and with it for streams that are never joined, so not all are late.
+    """
+    return not timed or (not blocked and secret.random() < LATE_SHARE)
 
 
 @dataclass(frozen=True)

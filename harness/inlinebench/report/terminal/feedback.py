@@ -15,7 +15,7 @@ from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP, lost
 from inlinebench.report.text import interval, significant
 from inlinebench.results.result import Kernels, Mismatch, Result, Verdict
-from inlinebench.results.times import Roofline, Spread, Timing
+from inlinebench.results.times import PassTimes, Roofline, Spread, Timing
 
 MOST_LINES, MOST_CHARACTERS = 60, 6000
 LONGEST_LINE, LONGEST_NAME = 240, 80
@@ -164,10 +164,18 @@ def _times(timing: Timing) -> Iterator[str]:
         yield f"speedup over {one_line(baseline.name)}: {interval(baseline.speedup)} ({_ms(baseline.ms)})"
     calls = f" over {timing.solution_ms.calls} calls" if timing.solution_ms.calls else ""
     yield f"solution: {_ms(timing.solution_ms)}; reference: {_ms(timing.reference_ms)} (medians with quartiles{calls})"
+    for each in timing.passes:
+        yield f"  {one_line(each.name)} alone: {_pass(each)}"
     if timing.wall_ms is not None:
         yield f"in a Python loop, including launches: {_ms(timing.wall_ms)}"
     if timing.roofline is not None:
         yield from _roofline(timing.roofline, timing.solution_ms.median)
+
+
+def _pass(found: PassTimes) -> str:
+    baselines = "".join(f", {interval(each.speedup)} over {one_line(each.name)}" for each in found.baselines)
+    return (f"speedup {interval(found.speedup)}{baselines}; solution {_ms(found.solution_ms)}, "
+            f"reference {_ms(found.reference_ms)}")
 
 
 def _roofline(roofline: Roofline, took_ms: float) -> Iterator[str]:
