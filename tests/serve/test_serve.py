@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 from inlinebench import Client, Evaluator, evaluate
 from inlinebench.errors import NoDevice, ServerDied, UsageError
 from inlinebench.results.result import Result, Verdict
-from inlinebench.serve.journal import Journal, State
+from inlinebench.serve.journal import EvaluationState, Journal
 from inlinebench.serve.openapi import openapi
 from inlinebench.serve.place import SOCKET, folder, turn
 from inlinebench.serve.request import Request, from_json, to_json
-from inlinebench.serve.work import MOST_ATTEMPTS, USER, Work
+from inlinebench.serve.work import MOST_ATTEMPTS, USER, WorkQueue
 from inlinebench.wire.processes import descendants
 
 from ..hanging import SOLUTION, write_problem
@@ -259,7 +259,7 @@ def test_an_evaluation_that_ends_the_service_is_not_tried_for_ever(tmp_path: Pat
     journal = Journal(tmp_path / "journal")
     poison, honest = journal.accept(USER, [{"problem": str(PROBLEM), "source": "x = 1"}] * 2)
     for _ in range(MOST_ATTEMPTS):
-        assert journal.begin(poison).state is State.RUNNING
+        assert journal.begin(poison).state is EvaluationState.RUNNING
     journal.close()
     asked: list[Request] = []
 
@@ -267,7 +267,7 @@ def test_an_evaluation_that_ends_the_service_is_not_tried_for_ever(tmp_path: Pat
         asked.append(request)
         raise UsageError("reached")
 
-    work = Work(Journal(tmp_path / "journal"), evaluate_it, threads=1, most_waiting=9)
+    work = WorkQueue(Journal(tmp_path / "journal"), evaluate_it, threads=1, most_waiting=9)
     work.done(honest).result(PATIENCE_S)
     entries = [work.find(name, USER) for name in (poison, honest)]
     answers = [json.loads(entry.answer) for entry in entries if entry is not None and entry.answer]

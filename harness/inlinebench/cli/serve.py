@@ -104,11 +104,11 @@ def _serve(given: Namespace, own: socket.socket, tokens: Mapping[str, str] | Non
     from inlinebench.serve.app import App
     from inlinebench.serve.evaluator import Evaluator
     from inlinebench.serve.journal import Journal
-    from inlinebench.serve.work import Work
+    from inlinebench.serve.work import WorkQueue
 
     with Evaluator() as evaluator:
         journal = Journal(given.journal or folder() / "service.sqlite")
-        work = Work(journal, evaluator.answer, threads=given.threads, most_waiting=given.max_waiting)
+        work = WorkQueue(journal, evaluator.answer, threads=given.threads, most_waiting=given.max_waiting)
         served = [(App(work, None), own)]
         where = str(folder() / SOCKET)
         if given.port is not None:

@@ -15,10 +15,10 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from inlinebench.errors import UsageError
-from inlinebench.serve.journal import Entry, State
+from inlinebench.serve.journal import AcceptedEvaluation, EvaluationState
 from inlinebench.serve.openapi import openapi
 from inlinebench.serve.place import version
-from inlinebench.serve.work import USER, QueueFull, Work
+from inlinebench.serve.work import USER, QueueFull, WorkQueue
 
 MOST_BYTES = 16 << 20
 """The largest body of a request."""
@@ -34,7 +34,7 @@ class App:
         tokens: the owner of each token. None: whoever can connect is the user.
     """
 
-    def __init__(self, work: Work, tokens: Mapping[str, str] | None) -> None:
+    def __init__(self, work: WorkQueue, tokens: Mapping[str, str] | None) -> None:
         self._work, self._tokens, self._version = work, tokens, version()
 
     def starlette(self) -> Starlette:
@@ -61,7 +61,7 @@ class App:
             raise HTTPException(422, str(error)) from None
         except QueueFull:
             raise HTTPException(429, "the queue is full; try again later", {"Retry-After": str(RETRY_S)}) from None
-        queued = [{"id": name, "state": State.QUEUED.value} for name in names]
+        queued = [{"id": name, "state": EvaluationState.QUEUED.value} for name in names]
         return JSONResponse(queued if isinstance(body, list) else queued[0], 202)
 
     async def _show(self, asked: Request) -> Response:
@@ -79,7 +79,7 @@ class App:
             while True:
                 if entry.state is not told:
                     yield f"data: {json.dumps(_public(entry))}\n\n"
-                if entry.state is State.DONE:
+                if entry.state is EvaluationState.DONE:
                     return
                 told = entry.state
                 await self._until_done(name, 1.0)
@@ -102,7 +102,7 @@ class App:
     async def _openapi(self, asked: Request) -> Response:
         return JSONResponse(openapi())
 
-    async def _entry(self, owner: str, name: str) -> Entry:
+    async def _entry(self, owner: str, name: str) -> AcceptedEvaluation:
         entry = await asyncio.to_thread(self._work.find, name, owner)
         if entry is None:
             raise HTTPException(404, "no such evaluation")
@@ -113,7 +113,7 @@ class App:
         await asyncio.wait([done], timeout=seconds)
 
     def _owner(self, asked: Request) -> str:
-        """Returns who asks. Raises HTTPException."""
+        """Returns who asks. Answers with 401 without a token of theirs."""
         if self._tokens is None:
             return USER
         given = asked.headers.get("authorization", "").removeprefix("Bearer ").encode()
@@ -124,7 +124,7 @@ class App:
 
 
 async def _json(asked: Request) -> Any:
-    """Returns the body of a request. Raises HTTPException if it is too large or no JSON."""
+    """Returns the body of a request. Answers with 413 or 400 if it is too large or no JSON."""
     body, size = bytearray(), 0
     async for part in asked.stream():  # to its end, since a connection that is closed before loses the answer
         size += len(part)
@@ -153,7 +153,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _public(entry: Entry) -> dict[str, Any]:
+def _public(entry: AcceptedEvaluation) -> dict[str, Any]:
     """Returns what a caller is told of an evaluation."""
     answer: dict[str, Any] = {} if entry.answer is None else json.loads(entry.answer)
     return {"id": entry.id, "state": entry.state.value, **answer}

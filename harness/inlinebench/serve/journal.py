@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS evaluations (
 """
 
 
-class State(Enum):
+class EvaluationState(Enum):
     """What has become of an evaluation."""
 
     QUEUED = "queued"
@@ -29,7 +29,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class AcceptedEvaluation:
     """An evaluation in the journal."""
 
     id: str
@@ -38,7 +38,7 @@ class Entry:
     """Who asked for it."""
     body: Any
     """The request, as it came."""
-    state: State
+    state: EvaluationState
     attempts: int
     """How often it was begun."""
     answer: str | None
@@ -57,7 +57,7 @@ class Journal:
     def accept(self, owner: str, bodies: Sequence[Any]) -> list[str]:
         """Writes evaluations down, all or none, and returns their names."""
         names = [secrets.token_urlsafe(12) for _ in bodies]
-        rows = [(name, owner, json.dumps(body), State.QUEUED.value, time.time())
+        rows = [(name, owner, json.dumps(body), EvaluationState.QUEUED.value, time.time())
                 for name, body in zip(names, bodies, strict=True)]
         with self._lock:
             self._connection.execute("BEGIN")
@@ -66,23 +66,25 @@ class Journal:
             self._connection.execute("COMMIT")
         return names
 
-    def begin(self, name: str) -> Entry:
+    def begin(self, name: str) -> AcceptedEvaluation:
         """Notes that an evaluation begins, and returns it."""
-        self._write("UPDATE evaluations SET state = ?, attempts = attempts + 1 WHERE id = ?", State.RUNNING.value, name)
+        self._write("UPDATE evaluations SET state = ?, attempts = attempts + 1 WHERE id = ?",
+                    EvaluationState.RUNNING.value, name)
         return self._entries("WHERE id = ?", name)[0]
 
     def finish(self, name: str, answer: str) -> None:
         """Writes an answer down."""
-        self._write("UPDATE evaluations SET state = ?, answer = ? WHERE id = ?", State.DONE.value, answer, name)
+        self._write("UPDATE evaluations SET state = ?, answer = ? WHERE id = ?",
+                    EvaluationState.DONE.value, answer, name)
 
-    def find(self, name: str, owner: str) -> Entry | None:
+    def find(self, name: str, owner: str) -> AcceptedEvaluation | None:
         """Returns an evaluation of this owner."""
         found = self._entries("WHERE id = ? AND owner = ?", name, owner)
         return found[0] if found else None
 
     def unfinished(self) -> list[str]:
         """Returns the evaluations without an answer, in the order of their arrival."""
-        return [entry.id for entry in self._entries("WHERE state != ? ORDER BY number", State.DONE.value)]
+        return [entry.id for entry in self._entries("WHERE state != ? ORDER BY number", EvaluationState.DONE.value)]
 
     def close(self) -> None:
         """Closes the file."""
@@ -93,9 +95,9 @@ class Journal:
         with self._lock:
             self._connection.execute(statement, values)
 
-    def _entries(self, condition: str, *values: Any) -> list[Entry]:
+    def _entries(self, condition: str, *values: Any) -> list[AcceptedEvaluation]:
         with self._lock:
             rows = self._connection.execute(
                 f"SELECT id, owner, body, state, attempts, answer FROM evaluations {condition}", values).fetchall()
-        return [Entry(name, owner, json.loads(body), State(state), attempts, answer)
+        return [AcceptedEvaluation(name, owner, json.loads(body), EvaluationState(state), attempts, answer)
                 for name, owner, body, state, attempts, answer in rows]

@@ -14,7 +14,7 @@ from typing import Any
 from inlinebench.errors import NoDevice, NoSandbox, UsageError
 from inlinebench.results.result import Result
 from inlinebench.results.result_json import to_json
-from inlinebench.serve.journal import Entry, Journal
+from inlinebench.serve.journal import AcceptedEvaluation, Journal
 from inlinebench.serve.request import Request, from_json
 
 USER = "user"
@@ -29,7 +29,7 @@ class QueueFull(Exception):
     """As many evaluations wait as the service accepts."""
 
 
-class Work:
+class WorkQueue:
     """Accepts evaluations, and evaluates them in the order of their arrival.
 
     Args:
@@ -75,7 +75,7 @@ class Work:
                 self._enqueue(name)
         return names
 
-    def find(self, name: str, owner: str) -> Entry | None:
+    def find(self, name: str, owner: str) -> AcceptedEvaluation | None:
         """Returns an evaluation of this owner."""
         return self._journal.find(name, owner)
 
@@ -106,7 +106,7 @@ class Work:
                 done = self._done.pop(name)
             done.set_result(None)
 
-    def _answer(self, entry: Entry) -> Mapping[str, Any]:
+    def _answer(self, entry: AcceptedEvaluation) -> Mapping[str, Any]:
         """Returns `result`, or `error` with its `message`."""
         if entry.attempts > MOST_ATTEMPTS:
             return {"error": "ServerDied", "message": f"the service ended {MOST_ATTEMPTS} times during this evaluation"}
