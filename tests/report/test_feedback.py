@@ -56,13 +56,27 @@ def test_any_result_gives_a_few_printable_lines(found: Result) -> None:
 @given(any_result(), st.integers(20, 120))
 def test_on_a_terminal_lines_are_wrapped_between_words(found: Result, width: int) -> None:
     plain, wrapped = feedback(found), feedback(found, width)
-    assert wrapped.split() == plain.split() and faults(wrapped) == []
+    assert [word for word in wrapped.split() if word != "|"] == [word for word in plain.split() if word != "|"]
+    assert faults(wrapped) == []
     assert all(line.strip() for line in wrapped.split("\n"))
 
 
 def test_a_wrapped_pattern_goes_on_below_its_text() -> None:
     found = result("p/s", Verdict.WRONG, mismatch=mismatch(patterns=("every element of the row is off by one",)))
     assert "  - every element of the\n    row is off by one" in feedback(found, 26)
+
+
+def test_a_wrapped_reason_stays_a_quotation_and_code_stays_as_it_is() -> None:
+    text = feedback(result("p/s", Verdict.WRONG, reason="a race on s in kernel k\n    s[threadIdx.x] = 1; // no"), 22)
+    assert "  | a race on s in\n  |   kernel k\n  |     s[threadIdx.x] = 1; // no" in text
+
+
+def test_a_race_is_shown_without_the_frames_of_the_harness() -> None:
+    log = ('Traceback (most recent call last):\n  File "/lib/inlinebench/candidate/calls.py", line 1, in _forward\n'
+           '    return model(x)\n           ^^^^^\n  File "race.py", line 19, in forward\n    return m.f(x)\n'
+           'RuntimeError: data race on `s`\n')
+    found = feedback(result("p/s", Verdict.WRONG, reason="RuntimeError: data race on `s` (race.py, line 19)", log=log))
+    assert "race.py" in found and "return m.f(x)" in found and "candidate/calls.py" not in found
 
 
 @pytest.mark.parametrize("verdict", FAILURES)
