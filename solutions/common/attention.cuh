@@ -48,31 +48,23 @@ __device__ __forceinline__ void round_weights(uint32_t (&to)[Count / 8][4], cons
 struct Softmax {
   float maxima[2] = {-INFINITY, -INFINITY};  // of the rows so far, times the scale, or less by up to kSlack
   float sums[2] = {};                        // of this thread's weights
-  float factors[2];                          // for what was summed before the last tile
+  float factors[2];                          // for what was summed before the last tile, if that has to be scaled
 
   // Makes weights of the scores of a tile. Returns whether the warp has to scale what it has summed so far.
   template <int Count>
   __device__ __forceinline__ bool weigh(float (&scores)[Count], float scale) {
-    bool grown = false;
+    float largest[2] = {largest_of(scores, 0) * scale, largest_of(scores, 1) * scale};
+    const bool grown = __any_sync(
+        kAllLanes, largest[0] > maxima[0] + kSlack || largest[1] > maxima[1] + kSlack);
+    if (grown) {
 #pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      float largest[2] = {-INFINITY, -INFINITY};
-#pragma unroll
-      for (int i = 2 * row; i < Count; i += 4) {
-        largest[0] = fmaxf(largest[0], scores[i]);
-        largest[1] = fmaxf(largest[1], scores[i + 1]);
+      for (int row = 0; row < 2; ++row) {
+        raise(row, largest[row]);
       }
-      float maximum = fmaxf(largest[0], largest[1]);
-      maximum = fmaxf(maximum, __shfl_xor_sync(kAllLanes, maximum, 1));
-      maximum = fmaxf(maximum, __shfl_xor_sync(kAllLanes, maximum, 2)) * scale;
-      const bool grows = maximum > maxima[row] + kSlack;
-      factors[row] = grows ? exp2f(maxima[row] - maximum) : 1.0f;
-      maxima[row] = grows ? maximum : maxima[row];
-      grown = grown || grows;
     }
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
-      float parts[2] = {sums[row] * factors[row], 0.0f};
+      float parts[2] = {sums[row], 0.0f};
 #pragma unroll
       for (int i = 2 * row; i < Count; i += 4) {
 #pragma unroll
@@ -83,7 +75,28 @@ struct Softmax {
       }
       sums[row] = parts[0] + parts[1];
     }
-    return __any_sync(kAllLanes, grown);
+    return grown;
+  }
+
+  template <int Count>
+  static __device__ __forceinline__ float largest_of(const float (&scores)[Count], int row) {
+    float largest[2] = {-INFINITY, -INFINITY};
+#pragma unroll
+    for (int i = 2 * row; i < Count; i += 4) {
+      largest[0] = fmaxf(largest[0], scores[i]);
+      largest[1] = fmaxf(largest[1], scores[i + 1]);
+    }
+    return fmaxf(largest[0], largest[1]);
+  }
+
+  // The four threads of a row agree on its maximum.
+  __device__ __forceinline__ void raise(int row, float largest) {
+    largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, 1));
+    largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, 2));
+    const bool grows = largest > maxima[row] + kSlack;
+    factors[row] = grows ? exp2f(maxima[row] - largest) : 1.0f;
+    maxima[row] = grows ? largest : maxima[row];
+    sums[row] *= factors[row];
   }
 
   __device__ __forceinline__ void scale_values(float (&values)[kWidth / 2]) const {

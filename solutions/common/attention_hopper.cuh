@@ -36,6 +36,7 @@ struct Problem {
   Half* out;
   int heads;
   int length;
+  int end;    // of the last group's rows: the length or a little more
   int parts;  // of kQueries queries, of a head
   float scale;
 };
@@ -99,7 +100,8 @@ struct Shared {
 };
 
 // The parts of this block, those with the most keys first. Every second time the blocks take theirs in reverse order, so
-// that nobody always has the longest.
+// that nobody always has the longest. Parts end where the sequence ends, to the next group, so it is the first one of a
+// head, with the fewest keys, that may begin before it.
 template <class Function>
 __device__ __forceinline__ void for_each_part(const Problem& problem, Function function) {
   const int blocks = gridDim.x;
@@ -107,14 +109,14 @@ __device__ __forceinline__ void for_each_part(const Problem& problem, Function f
   for (int first = 0, turn = 0; first < count; first += blocks, turn ^= 1) {
     const int part = first + static_cast<int>(turn ? blocks - 1 - blockIdx.x : blockIdx.x);
     if (part < count) {
-      function(part % problem.heads, (problem.parts - 1 - part / problem.heads) * kQueries);
+      function(part % problem.heads, problem.end - (part / problem.heads + 1) * kQueries);
     }
   }
 }
 
-// Tiles of keys that `queries` queries from this one on see.
-__device__ __forceinline__ int tiles_of(const Problem& problem, int query, int queries) {
-  return query < problem.length ? (min(query + queries, problem.length) + kKeys - 1) / kKeys : 0;
+// Tiles of keys that the queries before this one see: none if it is before the first.
+__device__ __forceinline__ int tiles_before(const Problem& problem, int query) {
+  return (max(min(query, problem.length), 0) + kKeys - 1) / kKeys;
 }
 
 // One thread.
@@ -123,7 +125,7 @@ __device__ __forceinline__ void load_parts(
     const Problem& problem) {
   for_each_part(problem, [&](int head, int first) {
     shared.queries.load(query, first, head);
-    for (int tile = tiles_of(problem, first, kQueries) - 1; tile >= 0; --tile) {
+    for (int tile = tiles_before(problem, first + kQueries) - 1; tile >= 0; --tile) {
       shared.keys.load(key, tile * kKeys, head);
       shared.values.load(value, tile * kKeys, head);
     }
@@ -166,8 +168,8 @@ __device__ __forceinline__ void attend(Shared& shared, const Problem& problem, i
     pass_turn(group);  // the first group begins
   }
   for_each_part(problem, [&](int head, int first) {
-    const int tiles = tiles_of(problem, first + group * kGroupRows, kGroupRows);
-    for (int tile = tiles_of(problem, first, kQueries); tile > tiles; --tile) {  // those that only others need
+    const int tiles = tiles_before(problem, first + (group + 1) * kGroupRows);
+    for (int tile = tiles_before(problem, first + kQueries); tile > tiles; --tile) {  // those that only others need
       take_turn(group);
       pass_turn(group);
       release(shared.keys.take());
@@ -265,10 +267,12 @@ void run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value
   Problem problem{};
   problem.out = static_cast<Half*>(out.mutable_data_ptr());
   const int64_t heads = query.size(0) * query.size(1);
-  const int64_t parts = divide_up(query.size(2), kQueries);
+  const int64_t end = divide_up(query.size(2), kGroupRows) * kGroupRows;
+  const int64_t parts = divide_up(end, kQueries);
   TORCH_CHECK(heads * parts <= kMaxBlocks / 2, "causal_attention: an input of shape ", query.sizes(), " is too large");
   problem.heads = static_cast<int>(heads);
   problem.length = static_cast<int>(query.size(2));
+  problem.end = static_cast<int>(end);
   problem.parts = static_cast<int>(parts);
   problem.scale = scale;
   const auto describe_heads = [](const at::Tensor& tensor, int box_rows) {
