@@ -38,7 +38,12 @@ UNBLOCKED_SHARE = 0.1
 """The share of calls, drawn in secret, that run without the blocking kernel. Work on a stream that `forward` does not
 join can finish behind the blocking kernel unnoticed; without it, this work is missing from the outputs."""
 LATE_SHARE = 0.5
-"""The share of those calls that get the gradients of their outputs after `forward`, if they have a backward."""
+"""The share of calls with a backward that get the gradients of their outputs after `forward`, on a device whose times
+count, if no times are taken."""
+LATE_SHARE_OF_TIMED = 0.1
+"""The same if times are taken, which do not count for late calls."""
+CERTAIN_LATE = 2
+"""How many of the calls that are certain to be made are late in any case, at secret places."""
 RACE_CALLS = 2
 """How many calls look for data races on the CPU: one in each order of the blocks."""
 SHUFFLED = ", blocks in shuffled order"
@@ -71,6 +76,7 @@ class Calls:
         self._requests, self._draws, self._comparing, self._timings = requests, draws, comparing, timings
         certain = tools.settings.warmup + tools.settings.sampling.least
         self._thorough = ThoroughCalls(len(workload.source.kinds), certain, draws.secret)
+        self._late = LateCalls(certain, timed=tools.settings.timing, secret=draws.secret)
         self._matched_as_drawn = False
         self.notes: set[str] = set()
         self.explains = tools.settings.sanitize is None
@@ -112,8 +118,8 @@ class Calls:
 
         Blocks run in the order of the call with the number `ordered_as`, if that is another one.
         """
-        blocked = self._choose_blocked(number, trace)
-        late = self._comes_late(blocked)
+        late = self._comes_late(number, trace)
+        blocked = not late and self._choose_blocked(number, trace)
         self._workload.hand_over(call.buffer_set, gradients_late=late)
         order = self._choose_block_order(number if ordered_as is None else ordered_as)
         called = self._requests.call(
@@ -202,14 +208,17 @@ class Calls:
         blocked = trace != "nothing" or (number > 1 and self._draws.secret.random() >= UNBLOCKED_SHARE)
         return blocked and self._tools.settings.sanitize is None  # a sanitizer waits for each kernel
 
-    def _comes_late(self, blocked: bool) -> bool:
+    def _comes_late(self, number: int, trace: Traced) -> bool:
         """Whether the gradients of the outputs are handed over after `forward`, and others are in their place before.
 
         A `forward` that reads them has then computed other gradients. It must have ended, so such a call is not behind
-        the blocking kernel. Where times are not compared, all calls are such calls.
+        the blocking kernel, and no call that is traced. Where times are not compared, all calls are such calls.
         """
-        timed = of(self._workload.device).kind.times_are_comparable
-        return self._workload.gradients_given > 0 and comes_late(blocked, timed, self._draws.secret)
+        if not self._workload.gradients_given:
+            return False
+        if not of(self._workload.device).kind.times_are_comparable:
+            return True
+        return trace == "nothing" and self._late.contains(number)
 
     def _choose_block_order(self, number: int) -> int:
         """Returns the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
@@ -237,13 +246,24 @@ class Calls:
             raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference does not")
 
 
-def comes_late(blocked: bool, timed: bool, secret: Random) -> bool:
-    """Whether a call with a backward is a late one: all where times are not compared, else a share of those that are
-    not behind the blocking kernel.
+class LateCalls:
+    """Chooses in secret which calls with a backward get the gradients of their outputs late, some of them for certain.
 
     A late call waits for the device, and with it for streams that are never joined, so not all are late.
+
+    Args:
+        certain: the number of calls that are certain to be made.
+        timed: whether times are taken.
+        secret: the source of the choice.
     """
-    return not timed or (not blocked and secret.random() < LATE_SHARE)
+
+    def __init__(self, certain: int, *, timed: bool, secret: Random) -> None:
+        self._share, self._secret = LATE_SHARE_OF_TIMED if timed else LATE_SHARE, secret
+        self._certain = frozenset(secret.sample(range(1, certain + 1), min(CERTAIN_LATE, certain)))
+
+    def contains(self, number: int) -> bool:
+        """Whether the call with this number is late. Ask once for each call."""
+        return self._secret.random() < self._share or number in self._certain
 
 
 @dataclass(frozen=True)
