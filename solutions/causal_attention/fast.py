@@ -60,7 +60,7 @@ namespace portable {
 constexpr int kThreads = 128;
 constexpr int kWarpRows = 16;  // queries of a warp
 constexpr int kQueries = kThreads / kWarpSize * kWarpRows;
-constexpr int kKeys = 64;             // of a tile
+constexpr int kKeys = 64;  // of a tile
 constexpr int kCopy = sizeof(uint4) / sizeof(Half);
 constexpr int kStride = kWidth + kCopy;  // of a row in shared memory: eight rows begin in different banks
 
@@ -93,7 +93,7 @@ __device__ __forceinline__ void load_queries(uint32_t (&to)[4], const Half* head
   }
 }
 
-// Four matrices of 8 x 8, turned or not. Threads 0 to 7 say where the rows of the first are, 8 to 15 those of the second.
+// Four matrices of 8 x 8, turned or not. Threads 0 to 7 say where rows of the first are, 8 to 15 those of the second.
 template <bool Turned>
 __device__ __forceinline__ void load_matrices(uint32_t (&to)[4], const Half* row) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
@@ -124,11 +124,12 @@ __device__ __forceinline__ void multiply(float* sums, const uint32_t (&left)[4],
 template <bool Turned, int Count>
 __device__ __forceinline__ void multiply_row(float (&sums)[Count], const uint32_t (&left)[4], const Half* right) {
   const int lane = threadIdx.x % kWarpSize;
-  const int place = Turned ? lane % 16 * kStride + lane / 16 * 8 : (lane / 16 * 8 + lane % 8) * kStride + lane / 8 % 2 * 8;
+  const int row = Turned ? lane % 16 : lane / 16 * 8 + lane % 8;
+  const Half* const from = right + row * kStride + (Turned ? lane / 16 : lane / 8 % 2) * 8;
 #pragma unroll
   for (int n = 0; n < Count / 8; ++n) {  // 16 columns
     uint32_t matrices[4];
-    load_matrices<Turned>(matrices, right + place + n * 16 * (Turned ? 1 : kStride));
+    load_matrices<Turned>(matrices, from + n * 16 * (Turned ? 1 : kStride));
     multiply(sums + 8 * n, left, matrices);
     multiply(sums + 8 * n + 4, left, matrices + 2);
   }
