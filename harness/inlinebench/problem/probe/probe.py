@@ -151,14 +151,15 @@ def _observe(
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
     if problem.gradients is not None:
         _check_again(problem, model, form, drawn, device)
-    float64 = (problem.oracle and not draws and not mutated and trials.may(IN_FLOAT64)
-               and runs_in_float64(problem, form, drawn, output, device))
-    if float64 and problem.gradients is not None and problem.gradients.own:
-        check_gradients(module, model, form, drawn, device)
     work = work_of(
         module, model, Forwarded(drawn, output, mutated, storages), device,
         tf32=torch.backends.cudnn.allow_tf32, may_count=lambda: trials.may(COUNTED),
     )
+    # After `work`: a step that hangs after a trial would be blamed on the trial first, and tried twice.
+    float64 = (problem.oracle and not draws and not mutated and trials.may(IN_FLOAT64)
+               and runs_in_float64(problem, form, drawn, output, device))
+    if float64 and problem.gradients is not None and problem.gradients.own:
+        check_gradients(module, model, form, drawn, device)
     return ProbeResult(
         inputs=drawn.metas,
         input_form=form,
