@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from inlinebench.results.result import Result
-from inlinebench.serve.request import request
 
 
 def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Result:
@@ -26,7 +25,6 @@ def evaluate(problem: str | Path, solution: str | Path, **settings: Any) -> Resu
     from inlinebench.serve.client import running
     from inlinebench.serve.evaluator import Evaluator
 
-    request(problem, solution, settings)  # raises before anything is started
     client = running()
     if client is not None:
         return client.evaluate(problem, solution, **settings)

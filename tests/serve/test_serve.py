@@ -342,6 +342,8 @@ BAD_REQUESTS = [
     (b'{"problem": "matmul_diag", "source": "", "settings": {"min_calls": "x"}}', 422, "write a positive integer"),
     (b'{"problem": "matmul_diag", "source": "", "settings": {"trust": true}}', 422, "only over the user's own socket"),
     (b'{"problem": "matmul_diag", "source": "", "settings": {"cache": "/x"}}', 422, "only over the user's own socket"),
+    (b'{"problem": "matmul_diag", "source": "", "settings": {"sanitize": "memcheck"}}', 422, "sanitize can be"),
+    (b'{"problem": "setup.py", "source": ""}', 422, "only over the user's own socket"),
     (b'{"problem": "/etc/passwd", "source": ""}', 422, "only over the user's own socket"),
     (b'{"problem": "matmul_diag", "solution": "/etc/passwd"}', 422, "only over the user's own socket"),
     (b'{"problem": "matmul_diag", "source": "\\ud800"}', 422, "the source is not text"),

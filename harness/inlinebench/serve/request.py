@@ -23,8 +23,9 @@ _ANY = Path("solution.py")
 """Stands for the file that the source text is written to."""
 SETTINGS = {name: each for name, each in OPTIONS.items() if each.scope != "run"}
 """The options that one evaluation has."""
-NOT_REMOTE = {"trust", *(name for name, each in SETTINGS.items() if each.kind.parse in PATHS)}
-"""Settings that only the user of the machine may give: they name its files, or leave out the sandbox."""
+NOT_REMOTE = {"trust", "sanitize", *(name for name, each in SETTINGS.items() if each.kind.parse in PATHS)}
+"""Settings that only the user of the machine may give: they name its files, or leave out the sandbox, as sanitizers do.
+"""
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,12 @@ def from_json(body: Any, *, remote: bool) -> Request:
         raise UsageError("problem is a text, and so is one of source, response and solution")
     if not isinstance(settings, dict):
         raise UsageError("settings is an object")
-    if remote and (given == ["solution"] or "/" in problem or (named := sorted(NOT_REMOTE & settings.keys()))):
-        what = "solution" if given == ["solution"] else "a problem's path" if "/" in problem else named[0]
-        raise UsageError(f"{what} can be given only over the user's own socket")
+    if remote:
+        named = sorted(NOT_REMOTE & settings.keys())
+        if given == ["solution"] or "/" in problem or problem.endswith(".py"):
+            named = ["a path"]
+        if named:
+            raise UsageError(f"{named[0]} can be given only over the user's own socket")
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     try:
         if given == ["solution"]:
