@@ -42,7 +42,7 @@ TESTED_IN = {
     "response.fences": "response/test_rules.py",
     "sandbox.landlock": "sandbox/test_sandbox.py", "sandbox.privileges": "sandbox/test_sandbox.py",
     "sandbox.refusal": "sandbox/test_sandbox.py", "sandbox.system_calls": "sandbox/test_seccomp.py",
-    "scheduler.device_worker": "scheduler/test_session.py", "scheduler.judge_client": "scheduler/test_session.py",
+    "scheduler.judge_client": "scheduler/test_session.py",
     "scheduler.observer": "scheduler/test_session.py",
     "serve.app": "serve/test_serve.py", "serve.client": "serve/test_serve.py",
     "serve.evaluator": "serve/test_serve.py", "serve.pool": "serve/test_serve.py",

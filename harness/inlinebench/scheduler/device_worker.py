@@ -81,9 +81,21 @@ class DeviceWorker:
             return replace(result, device=self.device)
         except (JudgeDied, StepTimedOut) as error:
             if self._judge.step == FORWARD_TO_EXPLAIN:
-                self._restart()
-                return self.evaluate(replace(job, explains=False))
+                return self._unexplained(job)
             return self._ended(job, error)
+
+    def _unexplained(self, job: Evaluate) -> Result:
+        """Returns the result of a job whose judge ended or hangs while it explained a wrong output.
+
+        The output was wrong, so a repeated evaluation may say how, but not pass: a solution could slow down the GPU to
+        be tried again.
+        """
+        self._restart()
+        again = self.evaluate(replace(job, explains=False))
+        if again.verdict is not Verdict.PASSED:
+            return again
+        return self._failed(job, Verdict.WRONG, "an output was wrong, and the judge ended before it could say how; "
+                            "repeated, the evaluation passed: outputs differ from run to run", again.log or "")
 
     def _ended(self, job: Evaluate, error: JudgeDied | StepTimedOut) -> Result:
         """Returns the result of a job whose judge ended or hangs. A new judge starts."""
