@@ -276,6 +276,20 @@ def test_an_evaluation_that_ends_the_service_is_not_tried_for_ever(tmp_path: Pat
     assert "ended 3 times" in answers[0]["message"] and answers[1]["message"] == "reached"
 
 
+def test_old_answers_leave_the_journal_and_unanswered_evaluations_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "journal")
+    answered, waiting = journal.accept(USER, [{}, {}])
+    journal.finish(answered, "{}")
+    journal.close()
+    for kept_s, kept in ((3600.0, True), (-1.0, False)):
+        monkeypatch.setattr("inlinebench.serve.journal.KEPT_S", kept_s)
+        journal = Journal(tmp_path / "journal")
+        assert (journal.find(answered, USER) is not None) == kept and journal.unfinished() == [waiting]
+        journal.close()
+
+
 def test_a_service_of_other_files_is_not_used(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     start()
     monkeypatch.setattr("inlinebench.serve.client.version", lambda: "0.0.1+1")

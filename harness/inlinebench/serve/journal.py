@@ -13,6 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+KEPT_S = 7 * 24 * 3600.0
+"""How long an evaluation is kept after it was accepted, if it has an answer."""
 _TABLE = """
 CREATE TABLE IF NOT EXISTS evaluations (
   number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, owner TEXT NOT NULL, body TEXT NOT NULL, state TEXT NOT NULL,
@@ -46,13 +48,15 @@ class AcceptedEvaluation:
 
 
 class Journal:
-    """Reads and writes a journal. All methods may be called from any thread."""
+    """Reads and writes a journal. All methods may be called from any thread. Opening it removes old answers."""
 
     def __init__(self, path: Path) -> None:
         self._lock = Lock()
         self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute(_TABLE)
+        self._connection.execute("DELETE FROM evaluations WHERE state = ? AND accepted < ?",
+                                 (EvaluationState.DONE.value, time.time() - KEPT_S))
 
     def accept(self, owner: str, bodies: Sequence[Any]) -> list[str]:
         """Writes evaluations down, all or none, and returns their names."""
