@@ -129,6 +129,8 @@ class Evaluate:
     """The weight of a workload in its set, whose evaluations one process makes. None for a shape that is in no set."""
     tolerance: float | None = None
     """The tolerance that the problem declares for this workload. That of the options comes before it."""
+    explains: bool = True
+    """Whether to find out what a wrong output depends on. False to repeat an evaluation in which that took too long."""
     following: Evaluate | None = field(default=None, compare=False)
     """The evaluation that this judge will probably get next. Its candidate can start early."""
 

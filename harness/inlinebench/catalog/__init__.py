@@ -22,6 +22,7 @@ from inlinebench.catalog.random_draws import random_draws
 from inlinebench.catalog.workloads import DeclaredWorkload, read_workloads
 from inlinebench.errors import UsageError
 from inlinebench.problem.shapes.derive import Derived, derive
+from inlinebench.results.result import WITH_BACKWARD
 
 FULL = "full"
 DERIVED = "derived"
@@ -44,10 +45,10 @@ class Problem:
     path: Path
     shapes: tuple[str, ...] = ()
     """Names of the declared shapes, without `full`."""
-    workloads: tuple[DeclaredWorkload, ...] = ()
-    """`WORKLOADS`, in order."""
     constants: tuple[str, ...] = ()
     """Names of the module-level constants."""
+    workloads: tuple[DeclaredWorkload, ...] = ()
+    """`WORKLOADS`, in order."""
     derived: tuple[Mapping[str, Any], ...] = ()
     """Constants of derived shapes, to be tried in turn; see `inlinebench.problem.shapes.derive`. Empty for a problem
     that declares shapes, or is small."""
@@ -208,6 +209,9 @@ def _shapes(declared: ast.expr | None) -> tuple[str, ...]:
     if all(isinstance(name, str) for name in names):
         if doubles := [str(name) for name, count in Counter(names).items() if count > 1]:
             raise ValueError(f"line {declared.lineno}: SHAPES has two shapes of the name {doubles[0]!r}")
+        if reserved := [str(name) for name in names if str(name).endswith(WITH_BACKWARD)]:
+            raise ValueError(f"line {declared.lineno}: SHAPES has a shape {reserved[0]!r}; results of --backward have "
+                             "such names, so rename it")
         return tuple(map(str, names))
     raise ValueError(f"line {declared.lineno}: SHAPES must be a dictionary of the constants of each shape by its name, "
                      'such as SHAPES = {"small": {"N": 16}}')

@@ -96,7 +96,8 @@ class Course:
         self._calls = calls = Calls(
             workload, tools, self._candidate, requests=self._requests, draws=self._draws,
             comparing=Comparing(workload, self._reference, checker), timings=self._timings)
-        calls.explains = calls.explains and transfer  # only the first attempt's findings are reported
+        # Only the first attempt's findings are reported.
+        calls.explains = calls.explains and transfer and self._job.explains
         self._summarize = lambda: checker.summary(loaded.weights, sorted(calls.notes))
         if self._brief:
             self.come_back()

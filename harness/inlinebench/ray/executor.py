@@ -159,7 +159,8 @@ class RayExecutor:
             self.replace(worker)
             reason = f"{MOST_LOSSES} workers were lost during this evaluation, the last one because: {lost}"
             return [Result(job.problem_name, job.solution_name, each.shape_name, worker.device,
-                           Verdict.INTERNAL_ERROR, reason, level=job.level, weight=each.weight) for each in jobs]
+                           Verdict.INTERNAL_ERROR, reason, level=job.level,
+                           backward=job.problem.backward or None, weight=each.weight) for each in jobs]
         for each, result in zip(jobs, results, strict=True):
             if self._options.verbose and result.log:
                 with self._lock:
