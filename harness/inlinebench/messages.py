@@ -218,9 +218,7 @@ class Done:
     """Judge to scheduler: evaluations are finished."""
 
     results: tuple[Result, ...]
-    """Their results, in order. Empty if they could not be made together."""
-    reason: str = ""
-    """Why there are no results. Empty if there are."""
+    """Their results, in order."""
     usable: bool = True
     """Whether the judge can go on. A CUDA error stays with its process, so the judge ends after one."""
 

@@ -86,7 +86,7 @@ class Judge:
             if isinstance(request, NeedInit):
                 self._connection.send(_init(request.problem))
                 continue
-            done = self._evaluate(*request) if len(request) == 1 else self._evaluate_set(request)
+            done = self._evaluate(request)
             self._connection.send(done)
             if not done.usable:
                 return
@@ -97,26 +97,18 @@ class Judge:
             self._candidates.end()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _evaluate(self, job: Evaluate) -> Done:
-        """Returns the result, and whether this process can go on. After a CUDA error it cannot."""
-        try:
-            return Done(tuple(self._judge((job,))))
-        except ProblemError as error:
-            result = self._result(job, Verdict.PROBLEM_ERROR, str(error))
-            return Done((result,), usable="CUDA error" not in str(error))
-        except Exception as error:  # noqa: BLE001
-            # A bug of the harness in one evaluation must not stop the others.
-            reason = f"{problem_file.describe(error)}; please report this with the log"
-            result = self._result(job, Verdict.INTERNAL_ERROR, reason, log=traceback.format_exc())
-            return Done((result,), usable=not is_sticky(error))
-
-    def _evaluate_set(self, jobs: Jobs) -> Done:
-        """Returns the results of a set, or the reason why it cannot be evaluated together."""
+    def _evaluate(self, jobs: Jobs) -> Done:
+        """Returns the results, and whether this process can go on. After a CUDA error it cannot."""
         try:
             return Done(tuple(self._judge(jobs)))
-        except Exception as error:  # noqa: BLE001 - the workloads are evaluated one by one, and raise it again
-            traceback.print_exc()
-            return Done((), problem_file.describe(error), usable=not is_sticky(error))
+        except ProblemError as error:
+            results = [self._result(job, Verdict.PROBLEM_ERROR, str(error)) for job in jobs]
+            return Done(tuple(results), usable="CUDA error" not in str(error))
+        except Exception as error:  # noqa: BLE001
+            # A bug of the harness in one evaluation must not stop the others.
+            reason, log = f"{problem_file.describe(error)}; please report this with the log", traceback.format_exc()
+            results = [self._result(job, Verdict.INTERNAL_ERROR, reason, log=log) for job in jobs]
+            return Done(tuple(results), usable=not is_sticky(error))
 
     def _judge(self, jobs: Jobs) -> list[Result]:
         """Returns the results of one job, or of those of a set. Raises ProblemError and NoCandidate."""
