@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
 from inlinebench.evaluation.attempt import Attempt, Task
 from inlinebench.evaluation.failures import Failed
@@ -24,95 +25,85 @@ OTHER_ORDER = "right in one order of the workloads, but not in the opposite one"
 def evaluate(tasks: Sequence[Task]) -> list[Attempt]:
     """Evaluates one solution at several workloads, usually one, and returns the attempts that count, in the same order.
 
-    One process computes all workloads, in secret order. If it fails at one, another process begins with the workload
-    that failed, unless that was the first one, and goes on with those that are left. So a failure after other workloads
-    is told from a failure by itself; both count. If all pass, another process makes a few calls in the opposite order:
-    what is kept from the first workload may fit all others in one order only.
+    First, the reference's weights are copied into the solution. If its first call in a process is wrong and the
+    reference has weights, all is repeated with those that the solution made itself under the public seed. A solution
+    that folds or packs weights in its constructor needs this. Both kinds of weights are public, so those with which it
+    passes more workloads count, for all of them. Weights that do not fit show in the first call of a process; a
+    solution that is wrong by chance gets no second try.
 
     Raises ProblemError if the reference fails, and NoCandidate if no candidate process starts.
     """
     job = tasks[0].job
     secret = SecretRandom(tasks[0].tools.settings.seed, f"{job.problem_name}/{job.solution_name}/order")
-    order = secret.sample(tasks, len(tasks))
-    evaluation = _Evaluation(secret)
-    evaluation.run(order)
-    if len(tasks) > 1:
-        evaluation.repeat(order[::-1])
-    return [evaluation.found[task.workload.name] for task in tasks]
+    order = secret.sample(range(len(tasks)), len(tasks))
+    in_order = [tasks[place] for place in order]
+    first = _Evaluation(in_order, secret, transfer=True)
+    chosen: Sequence[Attempt] = first.attempts
+    if first.may_need_own_weights:
+        chosen = _better(chosen, _Evaluation(in_order, secret, transfer=False).attempts)
+    return [attempt for _, attempt in sorted(zip(order, chosen, strict=True), key=lambda pair: pair[0])]
 
 
 class _Evaluation:
-    """The attempts at one solution so far, by the names of the workloads."""
+    """The attempts at one solution with one kind of weights: the reference's if `transfer`, or else its own.
 
-    def __init__(self, secret: SecretRandom) -> None:
-        self._secret = secret
-        self.found: dict[str, Attempt] = {}
-        self._own_weights: set[str] = set()
+    One process computes all workloads, in order. If it fails at one, another process begins with the workload that
+    failed, unless that was the first one, and goes on with those that are left. So a failure after other workloads is
+    told from a failure by itself; both count. If all pass, another process makes a few calls in the opposite order:
+    what is kept from the first workload may fit all others in one order only.
+    """
 
-    def run(self, tasks: Sequence[Task]) -> None:
-        """Finds the attempt that counts at each workload."""
-        left, after_others = list(tasks), dict[str, Attempt]()
-        while left:
-            attempts = in_one_process(left, self._secret)
-            last, attempt = left[len(attempts) - 1], attempts[-1]
-            self.found |= {task.workload.name: each for task, each in zip(left, attempts, strict=False)}
-            left = left[len(attempts) :]
-            if attempt.failure is not None and len(attempts) > 1:
-                after_others[last.workload.name] = attempt
-                left = [last, *left]
-            elif _may_need_own_weights(last, attempt):
-                left = self._with_own_weights(last, left)
-        for name, attempt in after_others.items():
-            if self.found[name].failure is None:
-                attempt.add_note(RIGHT_ALONE)
-                self.found[name] = attempt
+    def __init__(self, tasks: Sequence[Task], secret: Random, *, transfer: bool) -> None:
+        self._tasks, self._secret, self._transfer = tasks, secret, transfer
+        self.may_need_own_weights = False
+        """Whether the first call of a process was wrong with the reference's weights."""
+        self.attempts: list[Attempt] = []
+        """The attempts, in order."""
+        self._run()
+        if len(tasks) > 1 and all(attempt.failure is None for attempt in self.attempts):
+            self._run_in_opposite_order()
 
-    def repeat(self, tasks: Sequence[Task]) -> None:
-        """Makes a few calls at the workloads in another order. Nothing to do if the solution has failed already."""
-        if any(attempt.failure is not None for attempt in self.found.values()):
-            return
-        for own in (False, True):
-            some = [task for task in tasks if (task.workload.name in self._own_weights) is own]
-            if len(some) < 2:
-                continue
-            attempts = in_one_process(some, self._secret, transfer=not own, brief=True)
-            for task, attempt in zip(some, attempts, strict=False):
-                if attempt.failure is not None:
-                    self.found[task.workload.name].fail(OTHER_ORDER, attempt.failure)
+    def _run(self) -> None:
+        after_others: Attempt | None = None
+        while len(self.attempts) < len(self._tasks):
+            left = self._tasks[len(self.attempts) :]
+            attempts = in_one_process(left, self._secret, transfer=self._transfer)
+            if after_others is not None and attempts[0].failure is None:
+                after_others.add_note(RIGHT_ALONE)
+                attempts[0] = after_others
+            elif self._transfer and left[0].workload.has_weights:
+                self.may_need_own_weights |= _is_wrong_at_once(attempts[0])
+            after_others = None
+            if attempts[-1].failure is not None and len(attempts) > 1:
+                after_others = attempts.pop()
+            self.attempts += attempts
 
-    def _with_own_weights(self, task: Task, left: Sequence[Task]) -> list[Task]:
-        """Tries a solution again, with the weights that it made itself under the public seed, and if that helps, goes
-        on with the other workloads. Returns those that are left.
-
-        A solution that folds or packs weights in its constructor needs this. Both kinds of weights are public, so
-        passing with either is enough. Weights that do not fit show in the first call of a process; a solution that is
-        wrong by chance gets no second attempt.
-        """
-        own, *others = in_one_process([task, *left], self._secret, transfer=False)
-        self.found[task.workload.name] = _better(self.found[task.workload.name], own)
-        passed = [each for each, attempt in zip(left, others, strict=False) if attempt.failure is None]
-        self.found |= {each.workload.name: attempt for each, attempt in zip(left, others, strict=False)
-                       if attempt.failure is None}
-        if own.failure is None:
-            self._own_weights |= {each.workload.name for each in (task, *passed)}
-        return [each for each in left if each not in passed]
+    def _run_in_opposite_order(self) -> None:
+        again = in_one_process(self._tasks[::-1], self._secret, transfer=self._transfer, brief=True)
+        for attempt, brief in zip(self.attempts[::-1], again, strict=False):
+            if brief.failure is not None:
+                attempt.fail(OTHER_ORDER, brief.failure)
 
 
-def _may_need_own_weights(task: Task, attempt: Attempt) -> bool:
-    """Whether a solution that got the reference's weights may pass with its own. It was the first of its process."""
+def _is_wrong_at_once(attempt: Attempt) -> bool:
     check, failure = attempt.check, attempt.failure
-    wrong_at_once = failure is not None and failure.verdict is Verdict.WRONG and check is not None and check.calls <= 1
-    return wrong_at_once and task.workload.has_weights
+    return failure is not None and failure.verdict is Verdict.WRONG and check is not None and check.calls <= 1
 
 
-def _better(first: Attempt, second: Attempt) -> Attempt:
-    """Returns the attempt with the solution's own weights if it passed, or else the failed first one, with a remark."""
-    assert first.failure is not None
-    if second.failure is None:
-        second.add_note(FIRST.format(_first_line(first.failure)))
-        return second
-    first.add_note(SECOND.format(second.failure.verdict, _first_line(second.failure)))
-    return first
+def _better(first: Sequence[Attempt], second: Sequence[Attempt]) -> Sequence[Attempt]:
+    """Returns the attempts with the solution's own weights if more of them passed, or else those with the reference's,
+    with remarks on what was wrong with the other weights."""
+    own = _passed(second) > _passed(first)
+    chosen, others = (second, first) if own else (first, second)
+    for attempt, other in zip(chosen, others, strict=True):
+        if other.failure is not None and (attempt.failure is None) is own:
+            reason = _first_line(other.failure)
+            attempt.add_note(FIRST.format(reason) if own else SECOND.format(other.failure.verdict, reason))
+    return chosen
+
+
+def _passed(attempts: Sequence[Attempt]) -> int:
+    return sum(attempt.failure is None for attempt in attempts)
 
 
 def _first_line(failure: Failed) -> str:
