@@ -13,8 +13,10 @@ from .running import TESTS, Run, run_eval
 
 FOLDERS = ("--problems", TESTS / "workload_sets" / "problems", "--solutions", TESTS / "workload_sets" / "solutions",
            "--device", "cpu")
-WORKLOADS = {"decode", "prefill", "ragged", "odd", "long"}
-HONEST = ("honest", "row_remainder_honest", "cached_grid_honest", "autotuning_honest", "output_reused", "folded_weight")
+WORKLOADS_IN_ORDER = ("decode", "prefill", "ragged", "odd", "long")
+WORKLOADS = {*WORKLOADS_IN_ORDER}
+HONEST = ("honest", "row_remainder_honest", "cached_grid_honest", "autotuning_honest", "output_reused", "folded_weight",
+          "doubled_weight")
 BY_SIZE = {
     "hard_coded_rows": {"prefill"},
     "hard_coded_columns": {"odd", "long"},
@@ -43,10 +45,9 @@ def of(run: Run, solution: str) -> dict[str, Result]:
 def test_every_solution_has_a_result_for_each_workload(run: Run) -> None:
     assert "Traceback" not in run.err, run.err
     solutions = {row.solution for row in run.results}
-    assert solutions == {*HONEST, *BY_SIZE, *BY_STATE}
+    assert solutions == {*HONEST, *BY_SIZE, *BY_STATE, "doubled_weight_cached_grid"}
     assert all(of(run, solution).keys() == WORKLOADS for solution in solutions)
     assert {row.shape: row.weight for row in run.results} == {**dict.fromkeys(WORKLOADS, 1.0), "prefill": 2.0}
-    assert not [note for row in run.results if row.check for note in row.check.notes if "of its own" in note]
 
 
 @pytest.mark.parametrize("solution", HONEST)
@@ -65,6 +66,13 @@ def test_what_is_kept_from_another_workload_is_found_in_any_order(run: Run, solu
     failed = [row for row in of(run, solution).values() if row.verdict is not Verdict.PASSED]
     assert failed
     assert all(any(text in row.reason + str(row.check) for text in ("other workloads", "opposite")) for row in failed)
+
+
+def test_what_is_kept_is_found_also_if_the_solution_needs_its_own_weights(run: Run) -> None:
+    rows = of(run, "doubled_weight_cached_grid")
+    assert {row.verdict for row in rows.values()} >= {Verdict.WRONG}
+    noted = {name for name, row in of(run, "doubled_weight").items() if "the solution was wrong" in str(row.check)}
+    assert noted == WORKLOADS - {"odd"}
 
 
 def test_the_report_has_the_answer_for_each_set(run: Run) -> None:
@@ -91,18 +99,27 @@ def test_a_workload_can_be_evaluated_alone_and_with_other_constants(tmp_path: Pa
     assert {row.verdict for row in run.results} == {Verdict.PASSED}
 
 
-def test_earlier_results_of_a_set_are_recalled(tmp_path: Path) -> None:
+def test_a_set_is_recalled_as_a_whole(tmp_path: Path) -> None:
     line = (*FOLDERS, "scaled_rows/honest", "--workloads", "--check", "--min-calls", "6", "--quiet", "--resume")
     out = tmp_path / "results.jsonl"
-    first = run_eval(*line, out=out)
+    assert len(run_eval(*line, out=out).results) == 5
+    assert len(run_eval(*line, out=out).results) == 5
     out.write_text("".join(text for text in out.read_text().splitlines(keepends=True) if '"ragged"' not in text))
-    again = run_eval(*line, out=out)
-    assert len(first.results) == len(again.results) == 5
-    assert again.results[-1].shape == "ragged"
+    assert [row.shape for row in run_eval(*line, out=out).results[4:]] == [*WORKLOADS_IN_ORDER]
 
 
 def test_a_set_needs_a_problem_that_declares_one(tmp_path: Path) -> None:
     run = run_eval("--problems", TESTS / "problems", "--solutions", TESTS / "solutions", "--workloads", "axpy")
     assert run.status == 2 and "--workloads" in run.err and "declares no WORKLOADS" in run.err
-    run = run_eval(*FOLDERS, "--workloads", "--shape", "decode")
-    assert run.status == 2 and "--shape" in run.err
+    for option in (("--shape", "decode"), ("--shard", "1/2")):
+        run = run_eval(*FOLDERS, "--workloads", *option)
+        assert run.status == 2 and option[0] in run.err
+
+
+def test_a_set_may_have_a_backward(tmp_path: Path) -> None:
+    line = (*FOLDERS, "scaled_rows/@reference", "scaled_rows/honest", "--workloads", "--check", "--min-calls", "6",
+            "--quiet", "--backward", "--allow-library")
+    run = run_eval(*line, out=tmp_path / "results.jsonl")
+    assert {row.shape for row in run.results} == {f"{name}+backward" for name in WORKLOADS}
+    assert {row.verdict for row in of(run, "@reference").values()} == {Verdict.PASSED}
+    assert all("no grad_fn" in row.reason for row in of(run, "honest").values())

@@ -30,7 +30,7 @@ def failed(shape: str, verdict: Verdict = Verdict.WRONG) -> Result:
 def test_the_mean_is_the_weighted_geometric_mean() -> None:
     (answer,) = answers([passed("a", 1.0), passed("b", 8.0, 2.0)])
     assert answer.speedup is not None and answer.speedup.median == pytest.approx(4.0)
-    assert (answer.passed, answer.tried) == (2, 2)
+    assert (answer.passed, answer.workloads) == (2, 2)
     assert answer.worst is not None and answer.worst.shape == "a"
 
 
@@ -59,9 +59,11 @@ def test_a_set_passes_only_if_all_workloads_pass_and_the_failed_one_is_the_worst
     assert [(each.passed, each.speedup) for each in summary([passed("a", 0.5), failed("b")])] == [(0, None)]
 
 
-def test_workloads_that_were_not_tried_do_not_count() -> None:
-    (answer,) = answers([passed("a", 2.0), failed("b", Verdict.SKIPPED)])
-    assert answer.share == "1 of 1"
+def test_a_set_without_a_workload_is_another_set_so_what_was_not_evaluated_is_not_passed() -> None:
+    (answer,) = answers([passed("a", 2.0), failed("b", Verdict.SKIPPED), failed("c", Verdict.INTERNAL_ERROR)])
+    assert (answer.share, answer.speedup) == ("1 of 3", None)
+    (answer,) = answers([failed("a", Verdict.SKIPPED), failed("b"), passed("c", 2.0)])
+    assert answer.worst is not None and answer.worst.shape == "b"
 
 
 def test_shapes_are_no_set_and_the_report_without_sets_has_no_table_of_them() -> None:

@@ -63,6 +63,7 @@ class Course:
         self._timings = _timings(workload, tools, candidate)
         self._held: HeldCalls | None = None
         self._calls: Calls | None = None
+        self._checker: Checker | None = None
         self._summarize: Callable[[], Check | None] = lambda: None
 
     @property
@@ -92,7 +93,7 @@ class Course:
         loaded = self._requests.load(transfer, tools.runtime_libraries)
         if settings.timing:
             tools.candidates.wait_for_starts()
-        checker = Checker(workload, loaded.own_names, self._task.tolerance)
+        self._checker = checker = Checker(workload, loaded.own_names, self._task.tolerance)
         self._calls = calls = Calls(
             workload, tools, self._candidate, requests=self._requests, draws=self._draws,
             comparing=Comparing(workload, self._reference, checker), timings=self._timings)
@@ -114,7 +115,7 @@ class Course:
         """Makes further calls, after those at other workloads. They are compared, and not timed. Raises as `run` does.
         """
         assert self._calls is not None  # it has run
-        self._candidate.workload = self._workload.name
+        self._candidate.workload, self._candidate.budget = self._workload.name, self._tools.settings.timeout
         self._tools.progress("coming back to a workload")
         try:
             for _ in range(CALLS_BACK):
@@ -122,6 +123,12 @@ class Course:
         finally:
             self.attempt.check = self._summarize()
         self._candidate.verify_stopped()
+
+    def release(self) -> None:
+        """Frees what calls at this workload make again, so that the workloads of a set do not add up in memory."""
+        self._workload.release()
+        if self._checker is not None:
+            self._checker.release()
 
     def _make(self, calls: Calls, *, timed: bool, states: tuple[str, ...]) -> None:
         """Makes all calls, and runs the integrity checks. Raises as `run` does."""

@@ -59,36 +59,55 @@ def in_one_process(
             for task in tasks:
                 courses.append(Course(task, candidate, number=int(transfer), brief=brief))
                 stack.callback(courses[-1].close)
-            begun = _run(courses, partial(_failure, candidate=candidate, tools=tools), secret, transfer=transfer)
+            run = partial(_step, several=len(courses) > 1, candidate=candidate, tools=tools)
+            begun = _run(courses, run, secret, transfer=transfer)
             for course in begun:
                 _conclude(course.attempt, candidate, job, tools.settings)
         for course in begun:
             if course.attempt.failure is None:
-                course.attempt.failure = _failure(course.check_times, candidate=candidate, tools=tools)
+                course.attempt.failure = run(course, course.check_times)
     return [course.attempt for course in begun]
 
 
+def _step(
+    course: Course, step: Callable[[], None], *, several: bool, candidate: CandidateProcess, tools: Tools
+) -> Failed | None:
+    """Runs a step of a course, and returns the solution's failure, or None. Raises ProblemError.
+
+    What the step allocated is freed if the process has `several` courses, so that their memory does not add up.
+    """
+    if not several:
+        return _failure(step, candidate=candidate, tools=tools)
+    try:
+        return _failure(step, candidate=candidate, tools=tools)
+    except ProblemError as error:
+        raise ProblemError(f"{error} (at the workload {course.name})") from error
+    finally:
+        course.release()
+
+
 def _run(
-    courses: Sequence[Course], failure: Callable[[Callable[[], None]], Failed | None], secret: Random, *, transfer: bool
+    courses: Sequence[Course], run: Callable[[Course, Callable[[], None]], Failed | None], secret: Random, *,
+    transfer: bool,
 ) -> list[Course]:
     """Runs courses one after the other, and comes back to earlier ones, until one fails. Returns those that have begun.
 
-    After each workload, it comes back to one of the earlier ones; after the last one, to all. `failure` runs a step and
+    After each workload, it comes back to one of the earlier ones; after the last one, to all. `run` runs a step and
     returns why it failed.
     """
     for course in courses:  # before the solution is imported
-        courses[0].attempt.failure = failure(course.open)
+        courses[0].attempt.failure = run(course, course.open)
         if courses[0].attempt.failure is not None:
             return [courses[0]]
     begun = list[Course]()
     for course in courses:
         begun.append(course)
-        course.attempt.failure = failure(partial(course.run, transfer))
+        course.attempt.failure = run(course, partial(course.run, transfer))
         earlier = [] if course.attempt.failure else secret.sample(begun[:-1], min(1, len(begun) - 1))
         if course is courses[-1] and not course.attempt.failure:
             earlier = secret.sample(begun, len(begun)) if len(begun) > 1 else []
         for each in earlier:
-            if (failed := failure(each.come_back)) is not None:
+            if (failed := run(each, each.come_back)) is not None:
                 each.attempt.fail(LATER, failed)
                 return begun
         if course.attempt.failure is not None:

@@ -185,6 +185,12 @@ class Workload:
                                                for tensor in self.inputs(number)]
         return private
 
+    def release(self) -> None:
+        """Frees the private inputs, which the next draw allocates again, and the device memory of draws that are kept.
+        """
+        self._private = [None] * len(self.sets)
+        self.source.release()
+
     @property
     def gradients_given(self) -> int:
         """The number of the last inputs that are gradients of the outputs. 0 without a backward."""

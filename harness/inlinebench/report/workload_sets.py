@@ -29,14 +29,14 @@ class SetAnswer:
     """The problem."""
     solution: str
     """The solution."""
-    tried: int
-    """The number of workloads that it was tried at."""
+    workloads: int
+    """The number of workloads."""
     passed: int
     """The number of those that it passed."""
     speedup: Spread | None
     """The mean speedup; None if a workload did not pass or has no comparable times."""
     worst: Result | None
-    """The result of a workload that failed, or else that with the lowest speedup; None if there are no times."""
+    """The result of a workload that did not pass, or else that with the lowest speedup; None if there are no times."""
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class SetAnswer:
     @property
     def share(self) -> str:
         """How many workloads passed, in words."""
-        return f"{self.passed} of {self.tried}"
+        return f"{self.passed} of {self.workloads}"
 
     @property
     def cells(self) -> list[str]:
@@ -59,18 +59,22 @@ class SetAnswer:
 
 
 def answers(results: Iterable[Result]) -> tuple[SetAnswer, ...]:
-    """Returns the answers for all sets among the latest results, in natural order of problem and solution. Workloads
-    that were not tried do not count."""
+    """Returns the answers for all sets among the latest results, in natural order of problem and solution.
+
+    A workload that was skipped, or at which the problem or the harness failed, is not passed: a mean without it would
+    be that of another set.
+    """
     sets: dict[tuple[str, str, bool], list[Result]] = {}
     for result in latest(results):
-        if result.weight is not None and result.verdict.is_about_solution:
+        if result.weight is not None:
             sets.setdefault((result.problem, result.solution, result.times_are_comparable), []).append(result)
     found = [_answer(each) for each in sets.values()]
     return tuple(sorted(found, key=lambda each: (natural(each.problem), natural(each.solution))))
 
 
 def _answer(results: Sequence[Result]) -> SetAnswer:
-    failed = [each for each in results if each.verdict is not Verdict.PASSED]
+    failed = sorted((each for each in results if each.verdict is not Verdict.PASSED),
+                    key=lambda each: not each.verdict.is_about_solution)
     timed = [(each.timing.speedup, each) for each in results if each.timing is not None and each.times_are_comparable]
     complete = len(timed) == len(results)
     mean = mean_speedup([(speedup, each.weight or 1.0) for speedup, each in timed]) if complete else None
@@ -94,6 +98,6 @@ def compared(before: Iterable[Result], after: Iterable[Result]) -> list[tuple[Ch
         if ratio is not None and change is not Change.SAME:
             lines.append((change, f"set of {new.name}: {change}, mean speedup {interval(ratio)} times as high"))
         elif was.share != new.share:
-            change = Change.NOW_PASSING if new.passed == new.tried else Change.NOW_FAILING
+            change = Change.NOW_PASSING if new.passed == new.workloads else Change.NOW_FAILING
             lines.append((change, f"set of {new.name}: {was.share} workloads passed before, {new.share} now"))
     return lines

@@ -96,6 +96,10 @@ class Session:
             earlier.recall(job, [executor.key(job, worker) for worker in executor.workers]) if options.resume else None
             for job in jobs
         ]
+        partly = {(job.problem_name, job.solution_name)
+                  for job, result in zip(jobs, recalled, strict=True) if job.in_set and result is None}
+        recalled = [None if job.in_set and (job.problem_name, job.solution_name) in partly else result
+                    for job, result in zip(jobs, recalled, strict=True)]  # what one process makes is made together
         self._shard = todo.shard
         self._added = {(job.problem_name, job.shape_name, job.solution_name) for job in todo.added}
         self._jobs = [job for job, result in zip(jobs, recalled, strict=True) if result is None]

@@ -43,6 +43,7 @@ class StandIns:
             took, rehearsed = self._clock.time(request, read_rehearsed)
         except (*ENDED, Failed) as error:
             raise NoCandidate(f"the stand-in for a solution failed: {error}\n{self._process.log()}") from error
+        self._clock.release()
         alone = rehearsed.alone
         if took is None or not alone.blocked:
             return None
