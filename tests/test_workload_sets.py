@@ -116,6 +116,43 @@ def test_a_set_needs_a_problem_that_declares_one(tmp_path: Path) -> None:
         assert run.status == 2 and option[0] in run.err
 
 
+def test_a_reference_that_fails_at_one_workload_is_named_with_it(tmp_path: Path) -> None:
+    (tmp_path / "rows.py").write_text("""
+import torch
+
+ROWS = 4
+WORKLOADS = [{"ROWS": 2}, {"ROWS": 3}, {"ROWS": 5}]
+
+
+class Model(torch.nn.Module):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        if len(x) == 3 and self.calls > 12:
+            raise RuntimeError("planted")
+        return x * 2
+
+
+def get_inputs():
+    return [torch.randn(ROWS, 8)]
+""")
+    (tmp_path / "solution.py").write_text("""
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+""")
+    run = run_eval("--problems", tmp_path, "--device", "cpu", "--workloads", "rows", "--solution",
+                   tmp_path / "solution.py", "--check", "--allow-library", "--quiet", out=tmp_path / "results.jsonl")
+    assert {row.shape: row.verdict for row in run.results} == dict.fromkeys(
+        ("ROWS=2", "ROWS=3", "ROWS=5"), Verdict.PROBLEM_ERROR)
+    assert all("planted" in row.reason and "at the workload ROWS=3" in row.reason for row in run.results)
+    assert "0 of 3" in run.out and run.status == 1
+
+
 def test_a_set_may_have_a_backward(tmp_path: Path) -> None:
     line = (*FOLDERS, "scaled_rows/@reference", "scaled_rows/honest", "--workloads", "--check", "--min-calls", "6",
             "--quiet", "--backward", "--allow-library")

@@ -9,6 +9,7 @@ import tempfile
 import time
 import traceback
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -140,7 +141,7 @@ class Judge:
         if isinstance(prepared, CannotRun):
             verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
             return self._result(job, verdict, prepared.reason)
-        return Task(prepared.workload, job, self._tools(prepared))
+        return Task(prepared.workload, job, self._tools(prepared, job))
 
     def _judged(self, task: Task, attempt: Attempt) -> Result:
         job = task.job
@@ -161,16 +162,17 @@ class Judge:
             return failed
         if isinstance(prepared, CannotRun):
             return failed
-        task = Task(prepared.workload, nearer, self._tools(prepared))
+        task = Task(prepared.workload, nearer, self._tools(prepared, nearer))
         return confirmed(failed, self._judged(task, *evaluate([task])))
 
-    def _tools(self, prepared: PreparedWorkload) -> Tools:
+    def _tools(self, prepared: PreparedWorkload, job: Evaluate) -> Tools:
         context, libraries = self._context, self._runtime_libraries
         assert isinstance(libraries, RuntimeLibraries)  # they are built before a problem is prepared
         return Tools(
             settings=self._settings, clock=context.clock, tracer=context.tracer, watch=context.watch,
             peaks=context.peaks, baselines=prepared.baselines, runtime_libraries=libraries,
-            candidates=self._candidates, progress=self._progress,
+            candidates=self._candidates,
+            progress=partial(self._progress, workload=job.shape_name) if job.in_set else self._progress,
         )
 
     def _result(
@@ -226,11 +228,11 @@ class _Progress:
         self._connection = connection
         self._step, self._last = "", 0.0
 
-    def __call__(self, text: str) -> None:
-        step = text.partition(" ")[0]
+    def __call__(self, text: str, workload: str = "") -> None:
+        step = workload + text.partition(" ")[0]
         if step != self._step or time.monotonic() - self._last > PROGRESS_EVERY_S:
             self._step, self._last = step, time.monotonic()
-            self._connection.send(Status(text))
+            self._connection.send(Status(f"{workload}: {text}" if workload else text))
 
 
 def _init(problem: ProblemAt) -> Init:

@@ -85,6 +85,14 @@ def check_replacements(problems: Sequence[Problem], options: Options) -> None:
         _check_shapes(problem, options)
 
 
+def slow_sets(options: Options, device: str) -> list[str]:
+    """Returns a remark on sets with the sizes of their problems on a device that is too slow for them."""
+    if not options.workloads or options.constants or kind_of(device).runs_full_sizes:
+        return []
+    return ["--workloads: the sizes of a set may be for a GPU, and take hours on the CPU; --set CONSTANT=VALUE "
+            "replaces a constant at every workload"]
+
+
 def not_applied(choices: Sequence[Choice], options: Options) -> list[str]:
     """Returns a remark on each constant of `--set` that some of the chosen problems lack: which ones these are."""
     problems = {problem.name: problem for problem, _ in choices if problem is not None and not problem.error}

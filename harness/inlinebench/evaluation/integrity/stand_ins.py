@@ -8,7 +8,7 @@ addresses, the write-back of dirty L2 lines, the copies of inputs and outputs.
 from __future__ import annotations
 
 from inlinebench.devices.cuda.clock import GpuClock
-from inlinebench.evaluation.candidates import ENDED, Candidates, NoCandidate, open_arena
+from inlinebench.evaluation.candidates import ENDED, START_PATIENCE_S, Candidates, NoCandidate, open_arena
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity.held_times import StandInTime
 from inlinebench.evaluation.integrity.outside_clock import HeldRequest, OutsideClock
@@ -35,7 +35,7 @@ class StandIns:
         Returns None if the call was not released in time. Raises NoCandidate.
         """
         workload = self._workload
-        self._process.workload = workload.name
+        self._process.workload, self._process.budget = workload.name, START_PATIENCE_S
         facts = {"buffers": workload.sets[number].to_json(),
                  "states": [spec.to_json() for spec in workload.state_specs.values()]}
         request = HeldRequest("rehearse", number, workload.private(number), tuple(workload.states), on_host, facts)
