@@ -79,7 +79,7 @@ class Attempt:
     """The end of what compilers, the solution and a sanitizer printed."""
 
     def fail(self, why: str, failure: Failed) -> None:
-        """Replaces a pass by a failure that came later, and says why it counts."""
+        """Sets the failure, and says why it counts if the workload was right in other calls."""
         self.failure, self.timing = Failed(failure.verdict, f"{why}: {failure.reason}", failure.mismatch), None
 
     def add_note(self, note: str) -> None:

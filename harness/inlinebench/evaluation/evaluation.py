@@ -16,11 +16,12 @@ FIRST = "with the reference's weights in place of the solution's own, the soluti
 SECOND = ("with the solution's own weights instead of the reference's, the verdict was {}: {}; what is computed from "
           "weights, such as a packed copy, must be computed at the first call")
 """A remark on a solution that was wrong with both kinds of weights."""
-RIGHT_ALONE = "passed in a process that had computed no other workload before: something of another size is kept"
-"""A remark on a solution that failed at a workload only after others."""
-FITS_ALONE = ("passed in a process that had computed no other workload before: what is kept of other sizes does not "
-              "fit together with this workload, or the set is too large for the device")
-"""A remark on a solution that ran out of memory at a workload only after others."""
+RIGHT_ALONE = ("right in a process that had computed no other workload before, but not after others, so something of "
+               "another size is kept")
+"""How the reason begins if a solution fails at a workload only after others."""
+FITS_ALONE = ("fits in a process that had computed no other workload before, but not after others, so too much of other "
+              "sizes is kept, or the set is too large for the device")
+"""How the reason begins if a solution runs out of memory at a workload only after others."""
 OTHER_ORDER = "right in one order of the workloads, but not in the opposite one"
 """How the reason begins if a solution fails in the opposite order."""
 
@@ -74,7 +75,7 @@ class _Evaluation:
             if after_others is not None and attempts[0].failure is None:
                 assert after_others.failure is not None
                 memory = after_others.failure.verdict is Verdict.OUT_OF_MEMORY
-                after_others.add_note(FITS_ALONE if memory else RIGHT_ALONE)
+                after_others.fail(FITS_ALONE if memory else RIGHT_ALONE, after_others.failure)
                 attempts[0] = after_others
             elif self._transfer and left[0].workload.has_weights:
                 self.may_need_own_weights |= _is_wrong_at_once(attempts[0])
