@@ -19,8 +19,8 @@ SECOND = ("with the solution's own weights instead of the reference's, the verdi
 RIGHT_ALONE = ("right in a process that had computed no other workload before, but not after others, so something of "
                "another size is kept")
 """How the reason begins if a solution fails at a workload only after others."""
-FITS_ALONE = ("fits in a process that had computed no other workload before, but not after others, so too much of other "
-              "sizes is kept, or the set is too large for the device")
+FITS_ALONE = ("fits in a process that had computed no other workload before, but not after others, so too much of "
+              "other sizes is kept, or the set is too large for the device")
 """How the reason begins if a solution runs out of memory at a workload only after others."""
 OTHER_ORDER = "right in one order of the workloads, but not in the opposite one"
 """How the reason begins if a solution fails in the opposite order."""
