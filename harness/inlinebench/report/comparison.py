@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 from inlinebench.catalog.natural_sort import natural
 from inlinebench.errors import UsageError
@@ -146,6 +147,7 @@ def _check_versions(before: Iterable[Sequence[Result]], after: Iterable[Sequence
                          "changed their meaning; use --any-version to compare them anyway")
 
 
+@cache
 def meaning_of_times(version: str) -> int:
     """Returns how often times had changed their meaning up to a version."""
     return sum(_numbers(version) >= _numbers(each) for each in TIMES_CHANGED_IN)

@@ -23,8 +23,8 @@ def unchanged(found: History) -> str:
 def line(found: History, track: Track, change: TrackChange, *, with_model: bool) -> str:
     """Returns one change: `softmax/fast: 0.212 -> 0.231 ms (+9.0 %) between day3 and day4; same sources, ...`."""
     asides = [what_differs(change)] if change.ms else [first_line(change.new.reason)]
-    between = f"between {one_line(found.runs[change.before])} and {one_line(found.runs[change.after])}"
-    return "; ".join(filter(None, [f"{label(track, with_model=with_model)}: {what(change)} {between}", *asides]))
+    told = f"{label(track, with_model=with_model)}: {what(change)} {between(found, change)}"
+    return "; ".join(filter(None, [told, *asides]))
 
 
 def label(track: Track, *, with_model: bool) -> str:
@@ -39,3 +39,8 @@ def what(change: TrackChange) -> str:
     if change.ms is None:
         return f"{change.old.verdict} -> {change.new.verdict}"
     return f"{significant(change.ms[0])} -> {significant(change.ms[1])} ms ({100 * change.step:+.1f} %)"
+
+
+def between(found: History, change: TrackChange) -> str:
+    """Returns the runs before and after a change: `between day3 and day4`."""
+    return f"between {one_line(found.runs[change.before])} and {one_line(found.runs[change.after])}"
