@@ -126,13 +126,12 @@ def _references(found: Mapping[_Key, _Collected]) -> list[LogTimes]:
 
 
 def _timeline(each: _Collected, factors: Sequence[float]) -> Timeline:
-    timings = [(run, [result.timing for result in results if result.timing]) for run, results in each.timed.items()]
-    times = [median(math.log(timing.solution_ms.median) for timing in found) for _, found in timings]
-    errors = [(timing.speedup.high - timing.speedup.low) / timing.speedup.median / 2 / HALF_WIDTHS
-              for _, found in timings for timing in found]
-    runs = tuple(run for run, _ in timings)
-    return Timeline(runs, tuple(times), tuple(time - factors[run] for run, time in zip(runs, times, strict=True)),
-                    median(errors) if errors else 0.0)
+    timings = [[result.timing for result in results if result.timing] for results in each.timed.values()]
+    times = [median(math.log(timing.solution_ms.median) for timing in found) for found in timings]
+    errors = [median((timing.speedup.high - timing.speedup.low) / timing.speedup.median for timing in found)
+              / 2 / HALF_WIDTHS for found in timings]
+    corrected = [time - factors[run] for run, time in zip(each.timed, times, strict=True)]
+    return Timeline(tuple(each.timed), tuple(times), tuple(corrected), tuple(errors))
 
 
 def _level(timeline: Timeline, start: int, end: int) -> Level:

@@ -1,18 +1,18 @@
 """Finds the runs between which the level of a time changed. All functions are pure, and all times are logarithms.
 
 The logarithm of a solution's time in a run is taken as the sum of its level, a factor of the run that all problems
-share (another GPU of the same model, its clock), and noise. A new level begins where all of this holds for the last
-four runs and the earlier ones at the level:
+share (another GPU of the same model, its clock), and noise. The last runs, four to twelve of them, are a new level if
+all of this holds for them and the earlier runs of the level:
 
 1. their medians differ by `LEAST` or more, in the times as measured and without the factors of the runs;
 2. the difference is over `LIMIT` times its standard error, which follows from the noise;
 3. it is over `LIMIT` times the spread of what the references did between the same runs;
 4. more than three quarters of the runs on each side lie on their side of the middle between both medians. Of four runs
-   this is all, so three disturbed ones in succession are no change.
+   these are all, so three disturbed ones in succession are no change.
 
-The references are the controls, because nobody edits them between two runs: they show the factor of a run (their median
-ratio to their earlier times), and how differently problems take to another GPU or version (their spread). Only earlier
-runs are used to judge a run, so what a report said does not change when runs are added.
+Nobody edits the references between two runs, so they are the controls: they show the factor of a run (the median of
+their ratios to their earlier times), and how differently problems take to another GPU or version (their spread). A run
+is judged by itself and earlier ones only, so what a report said stays when runs are added.
 
 This is a two-sample test in a sequential scheme as that of Page (Continuous inspection schemes, Biometrika 1954), with
 an error that is at least as large as the controls' (Efron, Large-scale simultaneous hypothesis testing, JASA 2004). The
@@ -25,8 +25,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import pairwise
 from statistics import median, quantiles
 
@@ -64,11 +65,11 @@ class Timeline:
     """The logarithms of the times."""
     corrected: tuple[float, ...]
     """The same without the factors of the runs."""
-    error: float = 0.0
-    """The standard error of a time within its run, as a share of the time. The noise between runs is no less."""
+    errors: tuple[float, ...]
+    """The standard errors of the times within their runs, as shares of the times. The noise between runs is no less."""
 
     def __post_init__(self) -> None:
-        if not len(self.runs) == len(self.measured) == len(self.corrected):
+        if not len(self.runs) == len(self.measured) == len(self.corrected) == len(self.errors):
             raise ValueError("each run has one time")
 
 
@@ -99,6 +100,7 @@ def level_starts(timelines: Sequence[Timeline], controls: Sequence[LogTimes]) ->
 
     `controls` are the times of the references without the factors of the runs.
     """
+    spread = cache(partial(control_spread, controls))
     starts = [[0] for _ in timelines]
     ends = [0] * len(timelines)
     for run in sorted({run for each in timelines for run in each.runs}):
@@ -108,22 +110,25 @@ def level_starts(timelines: Sequence[Timeline], controls: Sequence[LogTimes]) ->
         noises = [noise(each.corrected[:end]) for each, end in zip(timelines, ends, strict=True)]
         usual = median(known) if (known := [each for each, end in zip(noises, ends, strict=True) if end > 1]) else 0.0
         for at in here:
-            deviation = max(noises[at], usual, timelines[at].error)
-            found = _new_level(timelines[at], starts[at][-1], ends[at], deviation, controls)
+            deviation = max(noises[at], usual, median(timelines[at].errors[: ends[at]]))
+            found = _new_level(timelines[at], starts[at][-1], ends[at], deviation, spread)
             if found is not None:
                 starts[at].append(found)
     return starts
 
 
 def _new_level(
-    each: Timeline, start: int, end: int, deviation: float, controls: Sequence[LogTimes]
+    each: Timeline, start: int, end: int, deviation: float, spread: Callable[[int, int, int], float]
 ) -> int | None:
-    """Returns where a new level starts, if the last runs before `end` are not at the level from `start` on."""
+    """Returns where a new level starts, if the last runs before `end` are not at the level from `start` on.
+
+    The place is that with the least sum of distances from the medians of both sides.
+    """
     latest = end - SHORTEST
     for split in range(latest, max(start + SHORTEST, end - LONGEST) - 1, -1):
         if _differs(each, start, split, end, deviation):
-            spread = control_spread(controls, each.runs[start], each.runs[split], each.runs[end - 1])
-            if abs(_step(each.corrected, start, split, end)) > LIMIT * spread:
+            controls = spread(each.runs[start], each.runs[split], each.runs[end - 1])
+            if abs(_step(each.corrected, start, split, end)) > LIMIT * controls:
                 return min(range(start + SHORTEST, latest + 1), key=lambda at: (
                     _deviations(each.corrected[start:at]) + _deviations(each.corrected[at:end])))
     return None
