@@ -4,9 +4,10 @@ The logarithm of a solution's time in a run is taken as the sum of its level, a 
 share (another GPU of the same model, its clock), and noise. The last runs, four to twelve of them, are a new level if
 all of this holds for them and the earlier runs of the level:
 
-1. their medians differ by `LEAST` or more, in the times as measured and without the factors of the runs;
+1. their medians differ by `LEAST` or more, without the factors of the runs;
 2. the difference is over `LIMIT` times its standard error, which follows from the noise;
-3. it is over `LIMIT` times the spread of what the references did between the same runs;
+3. it is over `LIMIT` times the spread of what the references did between the same runs. With too few references, the
+   times as measured differ by `LEAST` in the same direction: otherwise a reference changed, not the solution;
 4. more than three quarters of the runs on each side lie on their side of the middle between both medians. Of four runs
    these are all, so three disturbed ones in succession are no change.
 
@@ -118,7 +119,7 @@ def level_starts(timelines: Sequence[Timeline], controls: Sequence[LogTimes]) ->
 
 
 def _new_level(
-    each: Timeline, start: int, end: int, deviation: float, spread: Callable[[int, int, int], float]
+    each: Timeline, start: int, end: int, deviation: float, spread: Callable[[int, int, int], float | None]
 ) -> int | None:
     """Returns where a new level starts, if the last runs before `end` are not at the level from `start` on.
 
@@ -126,12 +127,19 @@ def _new_level(
     """
     latest = end - SHORTEST
     for split in range(latest, max(start + SHORTEST, end - LONGEST) - 1, -1):
-        if _differs(each, start, split, end, deviation):
-            controls = spread(each.runs[start], each.runs[split], each.runs[end - 1])
-            if abs(_step(each.corrected, start, split, end)) > LIMIT * controls:
+        if _differs(each.corrected, start, split, end, deviation):
+            step, measured = (_step(values, start, split, end) for values in (each.corrected, each.measured))
+            if _is_its_own(step, measured, spread(each.runs[start], each.runs[split], each.runs[end - 1])):
                 return min(range(start + SHORTEST, latest + 1), key=lambda at: (
                     _deviations(each.corrected[start:at]) + _deviations(each.corrected[at:end])))
     return None
+
+
+def _is_its_own(step: float, measured: float, controls: float | None) -> bool:
+    """Whether a step is the solution's by rule 3: not that of the machine, the versions or the references."""
+    if controls is None:
+        return abs(measured) >= LEAST and (step > 0) == (measured > 0)
+    return abs(step) > LIMIT * controls
 
 
 def _deviations(values: Sequence[float]) -> float:
@@ -140,12 +148,12 @@ def _deviations(values: Sequence[float]) -> float:
     return sum(abs(value - middle) for value in values)
 
 
-def _differs(each: Timeline, start: int, split: int, end: int, deviation: float) -> bool:
+def _differs(values: Sequence[float], start: int, split: int, end: int, deviation: float) -> bool:
     """Whether the times before and after a split differ by the rules 1, 2 and 4."""
-    step, measured = (_step(values, start, split, end) for values in (each.corrected, each.measured))
-    if min(abs(step), abs(measured)) < LEAST or (step > 0) != (measured > 0):
+    step = _step(values, start, split, end)
+    if abs(step) < LEAST:
         return False
-    before, after = sorted(each.corrected[start:split]), sorted(each.corrected[split:end])
+    before, after = sorted(values[start:split]), sorted(values[split:end])
     middle = (median(before) + median(after)) / 2
     low, high = (before, after) if step > 0 else (after, before)
     apart = (bisect_left(low, middle) > 0.75 * len(low)
@@ -162,9 +170,9 @@ def _error(before: int, after: int) -> float:
     return _OF_A_MEDIAN * math.sqrt(1 / before + 1 / after)
 
 
-def control_spread(controls: Sequence[LogTimes], first: int, split: int, last: int) -> float:
+def control_spread(controls: Sequence[LogTimes], first: int, split: int, last: int) -> float | None:
     """Returns the standard deviation of the controls' steps from the runs from `first` to before `split` to those from
-    `split` to `last`, by its upper limit: twice its own standard error is added. 0 if too few controls have a step."""
+    `split` to `last`, by its upper limit: twice its own standard error is added. None for too few controls."""
     steps = []
     for times in controls:
         before = [time for run, time in times.items() if first <= run < split]
@@ -172,6 +180,6 @@ def control_spread(controls: Sequence[LogTimes], first: int, split: int, last: i
         if min(len(before), len(after)) >= SHORTEST:
             steps.append(median(after) - median(before))
     if len(steps) < FEWEST_CONTROLS:
-        return 0.0
+        return None
     tenths = quantiles(steps, n=10)
     return (tenths[-1] - tenths[0]) / _OF_DECILES * (1 + 2 * _ERROR_OF_DECILES / math.sqrt(len(steps)))
