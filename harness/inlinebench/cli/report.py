@@ -70,22 +70,31 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _history(given: argparse.Namespace) -> int:
+    """Writes or prints the history of the files, each of which is a run."""
     if given.out is not None and KINDS[given.out.suffix] is not _html:
         raise UsageError(f"{given.out}: --history is printed, or written as .html")
+    if given.sources is not None:
+        raise UsageError("--sources and --history exclude each other: the page of a history has no sources")
     if len(given.files) < 2:
         raise UsageError("--history needs several files, one for each run; name the earliest first")
-    names = [path.stem for path in given.files]
-    if len(set(names)) < len(names):
-        names = list(map(str, given.files))
-    found = history([ResultsOfRun(name, read(path)) for name, path in zip(names, given.files, strict=True)])
+    runs = zip(_names(given.files), map(read, given.files), strict=True)
+    found = history([ResultsOfRun(name, results) for name, results in runs])
     if not found.tracks:
-        raise UsageError("no results about solutions in these files; name files written by --out")
+        raise UsageError("no results about a solution in these files; name files written by --out")
     if given.out is None:
         show(as_history(found))
     else:
         write(given.out, html.history_page(found, given.title))
         show(f"{len(found.tracks)} rows over {len(found.runs)} runs in {given.out}")
     return 0
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Returns the names of runs: those of their files without the suffix, or of their folders, or else the paths."""
+    for names in ([path.stem for path in paths], [path.parent.name for path in paths]):
+        if len(set(names)) == len(names):
+            return names
+    return list(map(str, paths))
 
 
 def _html(results: Sequence[Result], given: argparse.Namespace) -> None:
