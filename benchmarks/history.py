@@ -74,7 +74,11 @@ KINDS: tuple[tuple[str, Machines, Suite], ...] = (
     ("both; noise of successive runs correlated by 0.7", both, Suite(lasting=0.7)),
     ("both; 1 problem", both, Suite(problems=1)),
     ("one replaces the other; 1 problem, 0.5 % apart", replaced, Suite(problems=1, apart=0.005)),
+    ("one replaces the other; 7 problems, 0.5 % apart", replaced, Suite(problems=7, apart=0.005)),
+    ("one replaces the other; 8 problems, 0.5 % apart", replaced, Suite(problems=8, apart=0.005)),
 )
+POWER = (*KINDS[:2], ("both; 1 problem", both, Suite(problems=1)))
+"""Where it is measured how soon changes are found."""
 
 
 def simulated(
@@ -151,7 +155,7 @@ def main() -> int:
     print("| --- " * (len(SOON) + 3) + "|")
     few = max(1, given.months // 10)
     for change in CHANGES:
-        for name, machines, suite in KINDS[:2]:
+        for name, machines, suite in POWER:
             shares = found(suite, machines, change, few, given.seed)
             print(f"| {change:+.0%} | {name} | {' | '.join(f'{share:.0%}' for share in shares)} |", flush=True)
     return int(counts[0] >= 0.01 * given.months)

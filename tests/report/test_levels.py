@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from inlinebench.report.history.levels import (
     FEWEST_CONTROLS,
     LEAST,
+    LEAST_ALONE,
     SHORTEST,
     LogTimes,
     Timeline,
@@ -34,7 +35,10 @@ def timeline(values: Sequence[float], measured: Sequence[float] | None = None, e
     return Timeline(tuple(range(len(values))), tuple(measured or values), tuple(values), (error,) * len(values))
 
 
-def starts(values: Sequence[float], controls: Sequence[LogTimes] = (), error: float = 0.0) -> list[int]:
+QUIET = [dict.fromkeys(range(60), 0.0)] * FEWEST_CONTROLS
+
+
+def starts(values: Sequence[float], controls: Sequence[LogTimes] = QUIET, error: float = 0.0) -> list[int]:
     return level_starts([timeline(values, error=error)], controls)[0]
 
 
@@ -132,6 +136,12 @@ def test_a_step_like_those_of_the_references_is_another_machine() -> None:
     assert starts(values, spread_out(0.0)) == [0, 10]
     assert starts(values, spread_out(0.01)) == [0]
     assert starts(shifted(values, 10, 0.1), spread_out(0.01)) == [0, 10]
+
+
+def test_with_too_few_references_only_larger_changes_are_reported() -> None:
+    for share, found in ((0.029, [0]), (0.031, [0, 15]), (-0.031, [0, 15])):
+        assert starts(shifted([0.0] * 30, 15, share), []) == found
+    assert math.expm1(LEAST_ALONE) == pytest.approx(0.03)
 
 
 def test_too_few_references_have_no_spread() -> None:

@@ -6,8 +6,8 @@ all of this holds for them and the earlier runs of the level:
 
 1. their medians differ by `LEAST` or more, without the factors of the runs;
 2. the difference is over `LIMIT` times its standard error, which follows from the noise;
-3. it is over `LIMIT` times the spread of what the references did between the same runs. With too few references, the
-   times as measured differ by `LEAST` in the same direction: otherwise a reference changed, not the solution;
+3. it is over `LIMIT` times the spread of what the references did between the same runs. With too few references, it is
+   `LEAST_ALONE` or more, also in the times as measured: otherwise a reference changed, or the machine;
 4. more than three quarters of the runs on each side lie on their side of the middle between both medians. Of four runs
    these are all, so three disturbed ones in succession are no change.
 
@@ -38,6 +38,8 @@ LONGEST = 12
 """The most runs that are compared with the earlier ones at a level."""
 LEAST = math.log(1.015)
 """The least change. Smaller ones are not reported."""
+LEAST_ALONE = math.log(1.03)
+"""The least change where too few references tell what another machine does to each problem."""
 LIMIT = 5.0
 """How many standard errors a change exceeds. A month of daily runs of 33 problems makes some 2,000 comparisons, each
 with a chance of 6e-7 beyond five standard errors."""
@@ -138,7 +140,7 @@ def _new_level(
 def _is_its_own(step: float, measured: float, controls: float | None) -> bool:
     """Whether a step is the solution's by rule 3: not that of the machine, the versions or the references."""
     if controls is None:
-        return abs(measured) >= LEAST and (step > 0) == (measured > 0)
+        return min(abs(step), abs(measured)) >= LEAST_ALONE and (step > 0) == (measured > 0)
     return abs(step) > LIMIT * controls
 
 
