@@ -164,6 +164,14 @@ def test_references_that_another_torch_makes_faster_are_no_change_of_kernels() -
     assert report(history(runs)) == "no change in 12 rows (12 problems) over 30 runs"
 
 
+def test_times_that_cannot_be_are_left_out() -> None:
+    runs = days(10, 8)
+    impossible = timed("p2/fast", 1e300, 1e301)
+    runs[3] = replace(runs[3], results=[impossible if each.problem == "p2" else each for each in runs[3].results])
+    assert report(history(runs)).split("\n")[1:] == [
+        "left out: 1 passed results without comparable times: only their verdicts were compared"]
+
+
 @given(st.lists(st.lists(any_result(), max_size=4), min_size=2, max_size=12))
 @settings(deadline=None, max_examples=50)
 def test_arbitrary_results_have_a_history_and_a_page(runs: list[list[Result]]) -> None:

@@ -17,6 +17,8 @@ from inlinebench.results.result import Result, Verdict
 
 HALF_WIDTHS = 1.96
 """The half-width of a 95 % interval in standard errors."""
+MOST = 1e9
+"""What a time in ms and a speedup are below, and one over this what they are above. A file may hold anything."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,8 @@ def _model(result: Result) -> str | None:
 
 def _has_times(result: Result) -> bool:
     timing = result.timing
-    return timing is not None and result.times_are_comparable and min(
-        timing.solution_ms.median, timing.reference_ms.median, timing.speedup.median) > 0
+    return timing is not None and result.times_are_comparable and all(
+        1 / MOST < each.median < MOST for each in (timing.solution_ms, timing.reference_ms, timing.speedup))
 
 
 def _meaning(result: Result) -> int:
@@ -100,7 +102,8 @@ def _tracks(model: str, found: Mapping[_Key, _Collected], runs: int) -> Iterator
     """Yields the tracks of one model."""
     references = _references(found)
     factors = run_factors(references, runs)
-    usual = median(factors) if factors else 0.0
+    known = {run for times in references for run in times}
+    usual = median(factors[run] for run in known) if known else 0.0
     factors = [factor - usual for factor in factors]
     controls = [{run: time - factors[run] for run, time in times.items()} for times in references]
     timelines = [_timeline(each, factors) for each in found.values()]
