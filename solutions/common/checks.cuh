@@ -48,11 +48,18 @@ void check_float(const at::Tensor& tensor, const char* name, int64_t dimensions,
       tensor.dim() == dimensions, name, " must have ", dimensions, " dimensions, but its shape is ", tensor.sizes());
 }
 
-// One float32 value for each of `count` features.
+// One value of a type for each of `count` features.
+void check_feature(
+    const at::Tensor& tensor, const char* name, int64_t count, const at::Device& device, at::ScalarType type) {
+  check_tensor(tensor, name, type, device);
+  TORCH_CHECK(
+      tensor.dim() == 1 && tensor.size(0) == count, name, " must have one value for each of ", count,
+      " features, but its shape is ", tensor.sizes());
+}
+
+// The same for float32.
 const float* check_feature(const at::Tensor& tensor, const char* name, int64_t count, const at::Device& device) {
-  check_float(tensor, name, 1, device);
-  TORCH_CHECK(tensor.size(0) == count, name, " must have one value for each of ", count, " features, but has ",
-              tensor.sizes());
+  check_feature(tensor, name, count, device, at::kFloat);
   return tensor.const_data_ptr<float>();
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include <ATen/core/Tensor.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -29,6 +30,8 @@ struct alignas(sizeof(T) * kWidth) Vector {
   __device__ __forceinline__ void set(int i, float value) { from_float(values[i], value); }
 };
 
+using Bfloat16 = __nv_bfloat16;
+
 template <int kWidth, typename T>
 __device__ __forceinline__ Vector<T, kWidth> load(const T* from) {
   return *reinterpret_cast<const Vector<T, kWidth>*>(from);
@@ -37,6 +40,16 @@ __device__ __forceinline__ Vector<T, kWidth> load(const T* from) {
 template <typename T, int kWidth>
 __device__ __forceinline__ void store(T* to, const Vector<T, kWidth>& vector) {
   *reinterpret_cast<Vector<T, kWidth>*>(to) = vector;
+}
+
+template <typename T>
+const T* data(const at::Tensor& tensor) {
+  return static_cast<const T*>(tensor.const_data_ptr());
+}
+
+template <typename T>
+T* mutable_data(const at::Tensor& tensor) {
+  return static_cast<T*>(tensor.mutable_data_ptr());
 }
 
 }  // namespace

@@ -1,20 +1,18 @@
-"""Layer normalization, one block a row, the row kept in registers between its two passes.
+"""Layer normalization, one block a row, the row kept in registers between its passes.
 
-What bounds it: memory. Each value is read once and written once: 1 GiB at full size, 0.26 ms at 4.2 TB/s.
+What bounds it: memory. Each value is read once and written once: 1 GiB at full size.
 
-The trick: a block of 256 threads holds its whole row in registers, so the second pass reads no memory but weight and
-bias. A row of 8192 values is 32 a thread, as eight independent 16-byte loads. At 64 registers four blocks share an SM,
-so that while one waits at its barrier or writes, the loads of the others, 32 KB each, are under way; the latency of
-memory times an SM's share of the bandwidth is some 30 KB. Weight and bias are 64 KB, which stay in L1; the streams are
-marked evict-first, so that they don't push them out.
+How it works: a block of 512 threads holds its row in registers, so only the first pass reads memory. A row of 8192
+values is 16 a thread, as four independent 16-byte loads. Two blocks share an SM, so that while one waits at its
+barriers or writes, the loads of the other, 32 KB, are under way. Weight and bias are 64 KB, which stay in L1.
 
-A thread takes the mean of its values, then their squared distances from it. These moments of parts are merged to
-those of the row by shuffles, and in shared memory with one barrier; nothing cancels, however large the mean.
+The variance takes a second pass over the registers: squared distances from the mean, so that nothing cancels, however
+large the mean. Longer rows, up to 2^30 values, are read once for each pass, as are rows that don't all begin at a
+multiple of 16 bytes. The number of rows has to be a few times that of SMs to fill a GPU. Forward only: no gradient is
+recorded.
 
-The number of values a thread is a template parameter, because registers can't be indexed at run time: the smallest of
-4, 8, 16 and 32 that fits. Longer rows are read twice, the second time backwards, because the end of the row is what L2
-still has. Rows that don't all begin at a multiple of 16 bytes take the same kernels with scalar accesses. The number
-of rows has to be a few times that of SMs to fill a GPU. Forward only: no gradient is recorded.
+Measured on an H200: 1.01 times as fast as what TorchInductor makes. Blocks of 256 or 1024 threads are 0 and 5 % slower,
+a persistent grid that loads the next row in advance 10 %, streams marked evict-first 3 to 5 %.
 """
 
 from pathlib import Path
@@ -35,9 +33,9 @@ CUDA_SOURCE = r"""
 
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kBlocksPerSm = 4;  // at most 64 registers: half of them for what is kept
-constexpr int kMostKept = 8;     // vectors a thread
+constexpr int kThreads = 512;
+constexpr int kBlocksPerSm = 2;
+constexpr int kMostKept = 4;  // vectors a thread
 
 // One block a row.
 template <int kWidth, int kKept>
