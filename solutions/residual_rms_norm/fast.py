@@ -37,11 +37,12 @@ CUDA_SOURCE = r"""
 namespace {
 
 constexpr int kThreads = 512;
+constexpr int kBlocksPerSm = 3;
 constexpr int kMostKept = 4;  // vectors a thread
 
 // One block a row.
 template <int kWidth, int kKept>
-__global__ void __launch_bounds__(kThreads) residual_rms_norm_kernel(
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm) residual_rms_norm_kernel(
     const float* __restrict__ x,
     const float* __restrict__ residual,
     const float* __restrict__ weight,
