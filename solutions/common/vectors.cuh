@@ -5,7 +5,7 @@
 // longer runs, and the last of them not before the kernel ends.
 #pragma once
 
-#include <cstdint>
+#include <type_traits>
 
 #include <ATen/core/Tensor.h>
 #include <cuda_bf16.h>
@@ -24,6 +24,10 @@ constexpr int kFull = 16 / static_cast<int>(sizeof(T));  // values in 16 bytes
 // kWidth neighbouring values: 16 bytes of them, or one where rows don't begin at multiples of 16 bytes.
 template <typename T, int kWidth>
 struct alignas(sizeof(T) * kWidth) Vector {
+  // What one instruction takes. A compiler may take a struct's values one by one.
+  using Bits = std::conditional_t<kWidth == 1, T, float4>;
+  static_assert(sizeof(Bits) == sizeof(T) * kWidth, "16 bytes, or one value");
+
   T values[kWidth];
 
   __device__ __forceinline__ float operator[](int i) const { return to_float(values[i]); }
@@ -34,12 +38,15 @@ using Bfloat16 = __nv_bfloat16;
 
 template <int kWidth, typename T>
 __device__ __forceinline__ Vector<T, kWidth> load(const T* from) {
-  return *reinterpret_cast<const Vector<T, kWidth>*>(from);
+  using Bits = typename Vector<T, kWidth>::Bits;
+  const Bits bits = *reinterpret_cast<const Bits*>(from);
+  return *reinterpret_cast<const Vector<T, kWidth>*>(&bits);
 }
 
 template <typename T, int kWidth>
 __device__ __forceinline__ void store(T* to, const Vector<T, kWidth>& vector) {
-  *reinterpret_cast<Vector<T, kWidth>*>(to) = vector;
+  using Bits = typename Vector<T, kWidth>::Bits;
+  *reinterpret_cast<Bits*>(to) = *reinterpret_cast<const Bits*>(&vector);
 }
 
 template <typename T>
