@@ -24,7 +24,6 @@ constexpr int kFull = 16 / static_cast<int>(sizeof(T));  // values in 16 bytes
 // kWidth neighbouring values: 16 bytes of them, or one where rows don't begin at multiples of 16 bytes.
 template <typename T, int kWidth>
 struct alignas(sizeof(T) * kWidth) Vector {
-  // What one instruction takes. A compiler may take a struct's values one by one.
   using Bits = std::conditional_t<kWidth == 1, T, float4>;
   static_assert(sizeof(Bits) == sizeof(T) * kWidth, "16 bytes, or one value");
 
@@ -45,8 +44,11 @@ __device__ __forceinline__ Vector<T, kWidth> load(const T* from) {
 
 template <typename T, int kWidth>
 __device__ __forceinline__ void store(T* to, const Vector<T, kWidth>& vector) {
-  using Bits = typename Vector<T, kWidth>::Bits;
-  *reinterpret_cast<Bits*>(to) = *reinterpret_cast<const Bits*>(&vector);
+  if constexpr (kWidth == 1) {
+    *to = vector.values[0];
+  } else {  // a plain store may become one for each value
+    __stwb(reinterpret_cast<float4*>(to), *reinterpret_cast<const float4*>(&vector));
+  }
 }
 
 template <typename T>
