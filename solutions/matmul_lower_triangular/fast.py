@@ -48,7 +48,7 @@ at::Tensor matmul_lower_triangular(const at::Tensor& A, const at::Tensor& B) {
   }
   const split::Operand left = split::rows_of(A, true);
   const split::Operand right = split::columns_of(B, true);
-  split::multiply(left, right, split::Write<BelowDiagonal>{{out, left, right}, {}}, true);
+  split::multiply<true>(left, right, split::Write<BelowDiagonal>{{out, left, right}, {}});
   return out;
 }
 """
