@@ -1,7 +1,7 @@
 // Columns split in one pass, on Hopper.
 //
-// Parts of a column need its largest magnitude, and a column is too long for a block. So a cluster has 32 columns, each
-// of its blocks up to 512 rows of them, which it keeps in shared memory. The blocks tell each other what they found,
+// Parts of a column need its largest magnitude, and a column is too long for a block. So a cluster has 16 columns, each
+// of its blocks up to 1024 rows of them, which it keeps in shared memory. The blocks tell each other what they found,
 // and split what they have: each value is read once, and turned on the way.
 #pragma once
 
@@ -14,15 +14,14 @@ namespace {
 namespace split {
 namespace hopper_form {
 
-constexpr int kStripColumns = 32;
-constexpr int kBlockK = 512;
-constexpr int kLargestCluster = 16;  // more than the 8 that every GPU with clusters has to offer, but Hopper has them
+constexpr int kStripColumns = 16;
+constexpr int kBlockK = 1024;
+constexpr int kLargestCluster = 8;
 constexpr int kStripThreads = 256;
 
-// Columns lie in shared memory with K along them, 1 more than a multiple of 32 floats apart. A warp stores four rows of
-// eight threads with every fourth column at once, and reads the beginnings of four eights of rows of eight columns:
-// both are 32 different banks.
-constexpr int kPitch = kBlockK + 1;
+// Columns lie in shared memory with K along them. The distance of two is 2 more than a multiple of 8 floats: what 8
+// rows of 4 threads store at once, every fourth column, goes to 32 different banks.
+constexpr int kPitch = kBlockK + 2;
 constexpr int kStripBytes = kStripColumns * kPitch * static_cast<int>(sizeof(float));
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -89,7 +88,7 @@ __global__ void __launch_bounds__(kStripThreads, 3) split_strip_kernel(
     }
   }
 
-  // The largest of the warp's rows, of the block, and of the cluster.
+  // The largest of the warp's eight rows, of the block, and of the cluster.
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
 #pragma unroll
@@ -122,17 +121,17 @@ __global__ void __launch_bounds__(kStripThreads, 3) split_strip_kernel(
   }
   __syncthreads();
 
-  constexpr int kColumnGroups = kStripColumns / 8;
-  for (int i = thread; i < kStripColumns * kBlockK / 8; i += kStripThreads) {
-    const int own = i / 32 % kColumnGroups * 8 + i % 32 / 4;
-    const int row = (i / 32 / kColumnGroups * 4 + i % 4) * 8;
-    const int64_t k = first_k + row;
+  constexpr int kEights = kBlockK / 8;
+  for (int i = thread; i < kStripColumns * kEights; i += kStripThreads) {
+    const int own = i / kEights;
+    const int64_t k = first_k + i % kEights * 8;
     const bool unread = lower && k + kTriangleMargin + kChunk <= first_column;  // no tile reads that far up
     if (first_column + own < columns && k < padded && !unread) {
-      float eight[8];
+      alignas(sizeof(float2)) float eight[8];
 #pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        eight[j] = strip[own * kPitch + row + j];
+      for (int j = 0; j < 8; j += 2) {
+        *reinterpret_cast<float2*>(eight + j) =
+            *reinterpret_cast<const float2*>(strip + own * kPitch + i % kEights * 8 + j);
       }
       const int64_t line = blockIdx.z * columns + first_column + own;
       write_parts(eight, power_of_two(shift_for(of_cluster[own])), parts + line * padded * 2 + place_of(k));
@@ -154,7 +153,6 @@ void split_strips(const at::Tensor& values, const Operand& operand, bool lower) 
   const auto cluster_blocks = static_cast<unsigned int>(divide_up(values.size(-2), kBlockK));
   C10_CUDA_CHECK(
       cudaFuncSetAttribute(split_strip_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kStripBytes));
-  C10_CUDA_CHECK(cudaFuncSetAttribute(split_strip_kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim.x = cluster_blocks;
