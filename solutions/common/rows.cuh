@@ -29,23 +29,29 @@ class Row {
     }
   }
 
-  // Calls `function` with each item, which it may change if it is kept, and its first column.
+  // Calls `function` with each item, which it may change if it is kept, its first column, and its number among those
+  // that are kept.
   template <typename Function>
-  __device__ __forceinline__ void each(Function function) {
+  __device__ __forceinline__ void each_numbered(Function function) {
     if constexpr (kKept == 0) {
 #pragma unroll 4
       for (int at = column(0); at < columns_; at += kThreads * kWidth) {
         Item item = load_(at);
-        function(item, at);
+        function(item, at, 0);
       }
     } else {
 #pragma unroll
       for (int i = 0; i < kKept; ++i) {
         if (column(i) < columns_) {
-          function(items_[i], column(i));
+          function(items_[i], column(i), i);
         }
       }
     }
+  }
+
+  template <typename Function>
+  __device__ __forceinline__ void each(Function function) {
+    each_numbered([&](Item& item, int column, int) { function(item, column); });
   }
 
  private:
