@@ -92,7 +92,7 @@ struct Pair {
 // Each block takes every gridDim.x-th row, and writes its sums along columns to its part of `partial`: those for the
 // weight, then those for the bias.
 template <int kWidth, int kKept>
-__global__ void __launch_bounds__(kThreads) backward_kernel(
+__global__ void __launch_bounds__(kThreads, kKept <= 2 ? kBlocksPerSm : 1) backward_kernel(
     const float* __restrict__ gradient, const float* __restrict__ x, const float* __restrict__ weight,
     const float2* __restrict__ statistics, float* __restrict__ x_gradient, float* __restrict__ partial, int64_t rows,
     int columns) {

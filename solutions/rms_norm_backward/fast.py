@@ -80,7 +80,7 @@ struct Pair {
 // Each block takes every gridDim.x-th row, and writes its sums along columns to its part of `partial`. The sums need
 // the scale of their row, which is known after its first pass.
 template <int kWidth, int kKept>
-__global__ void __launch_bounds__(kThreads) backward_kernel(
+__global__ void __launch_bounds__(kThreads, kKept <= 2 ? kBlocksPerSm : 2) backward_kernel(
     const Bfloat16* __restrict__ gradient, const Bfloat16* __restrict__ x, const Bfloat16* __restrict__ weight,
     Bfloat16* __restrict__ x_gradient, float* __restrict__ partial, int64_t rows, int columns, float eps) {
   ColumnSums<kThreads, kWidth, kKept, 1> column_sums(partial + int64_t{blockIdx.x} * columns, columns);
