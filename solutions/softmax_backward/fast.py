@@ -113,7 +113,8 @@ at::Tensor softmax(const at::Tensor& x) {
   }
   const int64_t columns = x.size(1);
   const unsigned int rows = blocks_for(x.size(0));
-  launch_fitting<float, kThreads, kMostKept>(columns, fill_vectors<float>(columns, {x, out}), [&](auto width, auto kept) {
+  const bool vectors = fill_vectors<float>(columns, {x, out});
+  launch_fitting<float, kThreads, kMostKept>(columns, vectors, [&](auto width, auto kept) {
     forward_kernel<width(), kept()><<<rows, kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
         data<float>(x), mutable_data<float>(out), static_cast<int>(columns));
   });
