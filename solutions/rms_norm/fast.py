@@ -4,8 +4,8 @@ What bounds it: memory. Each value is read once and written once, two bytes each
 
 How it works: a block of 128 threads holds its whole row in registers, so the second pass reads no memory but the
 weight, 8 KB, which stays in L1. The values stay packed as bfloat16, eight in four registers, and are unpacked twice. A
-row of 4096 values is four independent 16-byte loads a thread, 8 KB a block. Ten blocks or more share an SM, so the loads of
-some cover the barriers of others. Sums and products are float32, and rounded once at the end.
+row of 4096 values is four independent 16-byte loads a thread, 8 KB a block. Ten blocks or more share an SM, so the
+loads of some cover the barriers of others. Sums and products are float32, and rounded once at the end.
 
 Rows longer than 8192 values, up to 2^30, are read once for each pass, as are rows that don't all begin at a multiple of
 16 bytes. The number of rows has to be a few times that of SMs to fill a GPU. Forward only: no gradient is recorded.
