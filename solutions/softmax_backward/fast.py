@@ -6,8 +6,8 @@ gradient of x. That is five times 512 MiB at full size, less what L2 still has o
 How it works: a block of 256 threads holds its row in registers, as up to eight vectors of 16 bytes a thread, so that
 each pass over memory is the only one. The forward reduces a maximum and a sum over the block, the backward a dot
 product. Loads are independent, and several blocks share an SM, so that loads of some cover the barriers of others. The
-backward begins with the last rows, which L2 still has: on an H200 that saves 2 % of both passes together, and the lack
-of evict-first hints 3 %.
+backward begins with the last rows, which L2 still has. On an H200 that and the lack of evict-first hints save 5 % of
+both passes together: 0.643 ms instead of 0.678.
 
 Rows longer than 8192 values, rows that are no multiple of four and misaligned tensors are read once for each pass.
 """
