@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 import torch
 
 from inlinebench.evaluation.correctness.call_check import CallCheck
-from inlinebench.evaluation.correctness.checks import Checker
+from inlinebench.evaluation.correctness.checks import Checker, Sensitive, sensitive_notes
+from inlinebench.evaluation.correctness.sensitivity import Runs, clearly_wrong
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Output, run
 from inlinebench.problem.probe.probe import run_probe
@@ -269,6 +271,35 @@ def test_a_result_has_the_accuracy_of_a_thorough_call_and_says_what_is_sensitive
     assert check.accuracy[0].solution == check.accuracy[0].reference
     assert sum(check.accuracy[0].solution.ulps) == 1000
     assert any("output is sensitive" in note for note in check.notes)
+
+
+@pytest.mark.parametrize(("factor", "further"), [(1.0, 0), (1 + 3e-3, 12), (1 + 3e-4, 52)])
+def test_runs_end_when_an_element_is_so_wrong_that_few_samples_do_not_explain_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: float, further: int
+) -> None:
+    """The limit is 1.6e-4 of an element: the errors are 0, 19 and 2 times that."""
+    made, pair = [], Runs.pair
+    monkeypatch.setattr(Runs, "pair", lambda runs, by: made.append(by) or pair(runs, by))
+    session, x = Session(tmp_path, "return x * 2", "torch.randn(1000)"), torch.randn(1000)
+    found = session.check(x, factor=factor, thorough=True)
+    assert ("all 1000 elements differ" in found) == (factor > 1) and len(made) == further
+
+
+@pytest.mark.parametrize("samples", [12, 18, 24, 38])
+def test_a_sample_has_far_too_small_a_variance_with_a_negligible_probability(samples: int) -> None:
+    """The series of the chi-squared distribution for an even number of degrees of freedom."""
+    half, x = samples // 2, samples / 2 / clearly_wrong(samples) ** 2
+    assert math.exp(-x) * sum(x**k / math.factorial(k) for k in range(half, half + 50)) < 1e-15
+
+
+def test_only_the_most_sensitive_of_many_tensors_are_named() -> None:
+    found = {f"gradient of w{k}": Sensitive(0.6 + k, 1e-4) for k in range(5)}
+    assert sensitive_notes(found) == [
+        "gradient of w4 is sensitive: changing the inputs by 1.0e-04 changes it by 460.0% of its size",
+        "gradient of w3 is sensitive: changing the inputs by 1.0e-04 changes it by 360.0% of its size",
+        "3 other outputs or gradients are sensitive as well",
+    ]
+    assert sensitive_notes({}) == []
 
 
 def test_a_call_passes_by_size_without_the_oracle(tmp_path: Path) -> None:

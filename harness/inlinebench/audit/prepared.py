@@ -16,7 +16,7 @@ from inlinebench.devices.registry import of
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.choices import Choices
 from inlinebench.evaluation.correctness.compared import tolerance_of
-from inlinebench.evaluation.correctness.sensitivity import CLEARLY_WRONG, Sensitivity, Suspect, tensors_of
+from inlinebench.evaluation.correctness.sensitivity import RUNS, Sensitivity, Suspect, clearly_wrong, tensors_of
 from inlinebench.evaluation.correctness.states import OPTIONAL, STRICTNESS
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Tensors, is_sticky
@@ -149,7 +149,7 @@ class Call:
                 return math.inf
             passed = Choices(sensitivity).compared(self.record, name, name, got, expected.own).passed
             return 0.0 if passed else math.inf
-        if not share <= CLEARLY_WRONG or expected.failing(got) > FEW:
+        if not share <= clearly_wrong(RUNS) or expected.failing(got) > FEW:
             return share
         suspect = Suspect(name, got, expected.own, expected.tolerance)
         sensitivity.measure(self.record, [suspect])

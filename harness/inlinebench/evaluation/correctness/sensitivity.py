@@ -7,6 +7,7 @@ Nothing is carried from one call to another.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,9 +36,6 @@ RUNS = 12
 millions of elements, so they do not condemn any."""
 MOST_RUNS = 64
 """How many perturbed runs an element that is beyond the limit gets before it is called wrong."""
-CLEARLY_WRONG = 30.0
-"""An element this many times beyond the limit after `2 * RUNS` runs is wrong. That its standard deviation is so much
-larger than that of 12 samples has a probability below 1e-12."""
 WIDE = 2.0**-6
 """The relative change of values for which the reference's own error is measured as well. Changes by the tolerance can
 be too small to change a rounding: `1 + erf(x)` in float32 near -1 keeps its value, and with it its error."""
@@ -46,6 +44,17 @@ SAMPLE = 1 << 20
 FEWEST_RUNS = 6
 """If fewer of the first runs succeed, since the reference raises for perturbed values, nothing is concluded. As many
 are made for a sample, whose elements are only reported."""
+
+
+def clearly_wrong(samples: int) -> float:
+    """Returns how many times beyond the limit an element is wrong, whatever further runs would show.
+
+    The variance of `n` samples of a normal distribution is less than `1 / t**2` of the true one with a probability of
+    at most `(e / t**2) ** (n / 2)` (Chernoff's bound for the chi-squared distribution). For the returned `t` that is
+    1e-15: 29 after 12 samples, 11 after 18, 4 after 38. (`_parts` counts pairs of runs that are missing out of the
+    first `RUNS`, which makes it 1e-14 at most.)
+    """
+    return math.exp(0.5 - math.log(1e-15) / samples)
 
 
 @dataclass
@@ -121,7 +130,7 @@ class Sensitivity:
     def measure(
         self, call: CallCheck, suspects: Sequence[Suspect], *, sample: bool = False, everywhere: bool = False
     ) -> None:
-        """Sets `exact` and `limit` of suspects, as far as the runs are possible, and `sample` if that is asked for.
+        """Sets `exact` and `limit` of suspects, if the runs succeed, and `sample` if that is asked for.
 
         With `everywhere`, the limit is that of the first `RUNS` runs in all elements. Without it, only elements that
         need their sensitivity to pass have it in their limit. Sets `comparison` if no element does.
@@ -324,7 +333,8 @@ class _Measured:
         """Whether to make a pair of runs with this number, out of `MOST_RUNS`."""
         if self._runs < FEWEST_RUNS or self._pass():
             return False
-        return number <= 2 * RUNS or self._worst(CLEARLY_WRONG) <= CLEARLY_WRONG
+        beyond = clearly_wrong(self._runs + self._pairs)
+        return number <= 2 * RUNS or self._worst(beyond) <= beyond
 
     def add(self, found: Mapping[str, torch.Tensor] | None) -> None:
         """Adds the changes of a run, if it has this tensor. Elements that are not finite in it add nothing."""
