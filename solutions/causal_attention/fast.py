@@ -137,7 +137,7 @@ __device__ __forceinline__ void multiply_row(float (&sums)[Count], const uint32_
   }
 }
 
-// One block kQueries queries of one head; the last queries, which see the most keys, come first.
+// A block has kQueries queries of one head; the last queries, which see the most keys, come first.
 __global__ void __launch_bounds__(kThreads) causal_attention_kernel(
     const Half* __restrict__ query,
     const Half* __restrict__ key,
@@ -180,9 +180,7 @@ __global__ void __launch_bounds__(kThreads) causal_attention_kernel(
     if (i + 1 == count) {
       attention::hide_future(scores, row - i * kKeys);
     }
-    if (softmax.weigh(scores, scale)) {
-      softmax.scale_values(sums);
-    }
+    softmax.weigh(scores, scale, sums, [] {});
     uint32_t weights[kKeys / 16][4];
     attention::round_weights(weights, scores);
 #pragma unroll
