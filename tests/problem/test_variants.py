@@ -89,6 +89,13 @@ def test_random_signs_leave_some_rows_and_columns_with_one_sign(seed: int, rows:
     assert torch.equal(result.abs(), tensor.abs())
 
 
+@given(st.integers(0, 2**32), st.integers(2, 40), st.integers(2, 40))
+def test_scaled_down_inputs_have_some_much_smaller_rows_and_columns(seed: int, rows: int, columns: int) -> None:
+    tensor = torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
+    small = changed(Variant.SCALED_DOWN, tensor, seed).abs() < tensor.abs() / 128
+    assert bool(small.all(0).any()) and bool(small.all(1).any())
+
+
 def test_one_value_becomes_large_where_all_have_the_same_sign() -> None:
     tensor = torch.rand(1000, generator=torch.Generator().manual_seed(0))
     assert int((changed(Variant.ONE_LARGE, tensor) != tensor).sum()) == 1
