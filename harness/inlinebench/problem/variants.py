@@ -23,6 +23,9 @@ ONE_LARGE_OF = 64
 LARGER = 3
 """The power of two by which LARGE and ONE_LARGE move values above the largest one, so that they are 4 to 16 times as
 large."""
+OVERFLOWS = 7
+"""The least exponent of the values of ONE_LARGE, as `frexp` has it. They are near 128, and `exp` of more than 88.7 is
+infinite in float32: a softmax without the row's maximum is not finite then."""
 ONE_SLICE_OF = 8
 """SIGNS gives one sign to one of this many slices along each dimension, and SCALED_DOWN makes them much smaller."""
 SMALL_SLICE = -8
@@ -173,6 +176,7 @@ def _enlarge(tensor: torch.Tensor, generator: torch.Generator, *, one_of_each_si
     values = tensor[positions].double()
     exponent = torch.frexp(tensor.abs().amax().double()).exponent + LARGER
     if one_of_each_sign:
+        exponent = exponent.clamp(min=OVERFLOWS)
         mantissas = torch.frexp(values).mantissa
         top, bottom = mantissas.argmax(), mantissas.argmin()
         chosen = torch.stack([torch.where(mantissas[top] > 0, top, bottom),  # a sign may be missing
