@@ -48,7 +48,7 @@ def test_a_slower_row_is_one_line_with_its_times_and_runs() -> None:
 def test_unchanged_kernels_are_silent_on_machines_of_one_model(machines: tuple[int, ...]) -> None:
     for seed in range(10):
         assert report(history(days(33, machines=machines, machine=0.02, seed=seed))) == (
-            "no change in 12 rows (12 problems) over 33 runs")
+            "no change in 12 rows of 12 problems over 33 runs")
 
 
 @pytest.mark.parametrize("machines", [(0,), (0, 1), (0,) * 13 + (1,) * 17])
@@ -80,7 +80,7 @@ def test_a_run_that_says_nothing_about_a_solution_is_no_change() -> None:
     runs[4] = failing(runs[4], "p2/fast", Verdict.INTERNAL_ERROR)
     runs[5] = failing(runs[5], "p2/fast", Verdict.SKIPPED)
     assert report(history(runs)).split("\n") == [
-        "no change in 8 rows (8 problems) over 10 runs",
+        "no change in 8 rows of 8 problems over 10 runs",
         "left out: results that say nothing about their solution: 1 internal_error, 1 skipped"]
 
 
@@ -122,7 +122,7 @@ def test_times_from_before_they_changed_their_meaning_are_left_out() -> None:
     runs = [replace(run, results=[replace(each, environment=old) for each in run.results]) if number < 15 else run
             for number, run in enumerate(days(changes={f"p{at}/fast": (15, 1.5) for at in range(12)}))]
     assert report(history(runs)).split("\n") == [
-        "no change in 12 rows (12 problems) over 30 runs",
+        "no change in 12 rows of 12 problems over 30 runs",
         "left out: 180 times of versions of inlinebench in which times had another meaning"]
 
 
@@ -149,19 +149,19 @@ def test_a_change_says_what_else_differs() -> None:
 
 def test_one_problem_is_compared_with_its_reference() -> None:
     assert report(history(days(problems=1, changes={"p0/fast": (12, 1.09)}))).startswith("p0/fast: 0.0992 -> 0.108 ms")
-    assert report(history(days(problems=1))) == "no change in 1 rows (1 problems) over 30 runs"
+    assert report(history(days(problems=1))) == "no change in 1 row of 1 problem over 30 runs"
 
 
 def test_a_faster_reference_is_no_change_of_the_only_kernel() -> None:
     runs = [ResultsOfRun(str(day), [timed("p/s", 0.1, 0.2 if day < 15 else 0.15)]) for day in range(30)]
-    assert report(history(runs)) == "no change in 1 rows (1 problems) over 30 runs"
+    assert report(history(runs)) == "no change in 1 row of 1 problem over 30 runs"
 
 
 def test_references_that_another_torch_makes_faster_are_no_change_of_kernels() -> None:
     runs = [ResultsOfRun(str(day), [
         timed(f"p{number}/fast", 0.1, 0.2 if day < 15 else 0.2 / (1 + number / 40)) for number in range(12)
     ]) for day in range(30)]
-    assert report(history(runs)) == "no change in 12 rows (12 problems) over 30 runs"
+    assert report(history(runs)) == "no change in 12 rows of 12 problems over 30 runs"
 
 
 def test_times_that_cannot_be_are_left_out() -> None:
@@ -195,7 +195,7 @@ def test_the_page_lists_changes_and_has_a_chart_for_each_row() -> None:
 
 def test_a_page_without_changes_says_so_and_its_charts_are_open() -> None:
     page = history_page(history(days(10)), "Daily")
-    assert "no change in 12 rows (12 problems) over 10 runs." in page
+    assert "no change in 12 rows of 12 problems over 10 runs." in page
     assert [facts for tag, facts in Reader(page).elements if tag == "details"] == [{"open": None}]
 
 

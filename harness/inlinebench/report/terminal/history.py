@@ -16,8 +16,9 @@ def report(found: History) -> str:
 
 def unchanged(found: History) -> str:
     """Says that nothing changed, in how many rows, problems and runs."""
-    problems = {track.row[0] for track in found.tracks}
-    return f"no change in {len(found.tracks)} rows ({len(problems)} problems) over {len(found.runs)} runs"
+    rows, problems = len(found.tracks), len({track.row[0] for track in found.tracks})
+    return (f"no change in {rows} row{'s' * (rows != 1)} of {problems} problem{'s' * (problems != 1)} "
+            f"over {len(found.runs)} runs")
 
 
 def line(found: History, track: Track, change: TrackChange, *, with_model: bool) -> str:
