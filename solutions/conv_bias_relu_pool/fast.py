@@ -28,7 +28,6 @@ at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, co
 
 CUDA_SOURCE = r"""
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -37,24 +36,33 @@ CUDA_SOURCE = r"""
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <cuda_pipeline.h>
 
 namespace {
 
-constexpr int kThreads = 128;
-constexpr int kBlocksPerSm = 4;  // at most 128 registers: 72 for the image, 28 for weights and bias, 8 for sums
-constexpr int kIn = 3;       // channels of the image
-constexpr int kTaps = 3;     // the filter is kTaps by kTaps
-constexpr int kMaxima = 2;   // neighbours that a thread has
-constexpr int kRows = 2;     // of the convolution, a thread
-constexpr int kColumns = 2 * kMaxima;
-constexpr int kInputRows = kRows + kTaps - 1;
-constexpr int kInputColumns = kColumns + kTaps - 1;
-static_assert(kColumns == 4, "one float4");
+constexpr int kWarpSize = 32;
+constexpr int kWarps = 4;
+constexpr int kThreads = kWarps * kWarpSize;
+constexpr int kBlocksPerSm = 4;
+constexpr int kIn = 3;     // channels of the image
+constexpr int kTaps = 3;   // the filter is kTaps by kTaps
 constexpr int kFilter = kIn * kTaps * kTaps;
-constexpr int kStride = 28;  // of a filter with its bias in shared memory: whole float4s
-static_assert(kFilter + 1 <= kStride && kStride % 4 == 0, "the bias follows the filter");
-constexpr int kMostOut = 32;  // output channels of a block
-constexpr int64_t kMostThreads = std::numeric_limits<int32_t>::max();  // so that 32-bit divisions do
+constexpr int kHalves = 2;                   // of the output channels of a block: an instruction has 16
+constexpr int kMostOut = 16 * kHalves;       // output channels of a block
+constexpr int kTileMaxima = 16;              // a warp's maxima of one output channel, side by side in one row
+constexpr int kMaxima = 4;                   // of those a lane has, one float4
+constexpr int kColumns = 2 * kTileMaxima;    // of the convolution
+static_assert(kColumns == kWarpSize, "a lane copies a column");
+constexpr int kInputRows = 2 + kTaps - 1;
+constexpr int kQuads = 7;  // of taps
+constexpr int kSteps = 3;  // instructions of two quads; the last quad is by itself
+
+// Modulo 8, a row begins 2 words after the one before, also from one channel to the next. So what an instruction reads
+// of four rows, of each two words in eight, lies in different banks.
+constexpr int kStride = kColumns + kTaps - 1;
+constexpr int kPlane = kInputRows * kStride + 6;
+static_assert(kStride % 8 == 2 && kPlane % 8 == 2 * kTaps, "no two words in one bank");
+constexpr int64_t kMostTiles = std::numeric_limits<int32_t>::max();  // so that 32-bit divisions do
 constexpr int64_t kMaxGridY = 65535;
 
 struct Sizes {
@@ -64,133 +72,219 @@ struct Sizes {
   int out_height;
   int out_width;
   unsigned int column_groups;
-  unsigned int threads;
+  unsigned int tiles;
+  bool whole;  // a lane's maxima are stored as one float4
+};
+
+struct Place {
+  int image;
+  int row;     // of the maxima
+  int column;  // the first one
+
+  __device__ Place(unsigned int tile, const Sizes& sizes) {
+    const unsigned int line = tile / sizes.column_groups;
+    column = (tile - line * sizes.column_groups) * kTileMaxima;
+    image = line / static_cast<unsigned int>(sizes.out_height);
+    row = line - image * sizes.out_height;
+  }
 };
 
 // The larger one, or NaN if either is NaN.
 __device__ float larger(float one, float other) {
-  return one > other || isnan(one) ? one : other;
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(one), "f"(other));
+  return result;
 }
 
-// The places of one channel of the image that a thread needs, from a row up and a column left of `from` on.
-template <bool kAligned>
-__device__ void load_channel(
-    const float* from, int row, int column, const Sizes& sizes, float (&loaded)[kInputRows][kInputColumns]) {
+// The upper 11 bits of a value, and what they lack. An instruction takes the upper 11 bits of that in turn.
+__device__ void split(float value, uint32_t& high, uint32_t& low) {
+  high = __float_as_uint(value) & 0xffffe000u;
+  low = __float_as_uint(value - __uint_as_float(high));
+}
+
+// sums += filters * pixels: 16 output channels, 8 pixels and two quads of taps.
+__device__ void multiply(float (&sums)[4], const uint32_t (&filters)[4], uint32_t first, uint32_t second) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(filters[0]), "r"(filters[1]), "r"(filters[2]), "r"(filters[3]), "r"(first), "r"(second));
+}
+
+// What a lane has of 16 filters, in the order of the instruction: of two of them, and two quads, its tap of four.
+struct Filters {
+  uint32_t high[kSteps][4];
+  uint32_t low[kSteps][4];
+  uint32_t last[4];  // both parts of the last quad
+
+  __device__ Filters(const float* weight, int first_out, int channels) {
+    const int lane = threadIdx.x % kWarpSize;
+    const int k = lane % 4;
 #pragma unroll
-  for (int i = 0; i < kInputRows; ++i) {
-    const bool inside = row + i >= 1 && row + i <= sizes.height;
-    const float* const line = from + static_cast<int64_t>(i - 1) * sizes.width;
-    if constexpr (kAligned) {
-      const float4 four = inside ? *reinterpret_cast<const float4*>(line) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-      loaded[i][1] = four.x;
-      loaded[i][2] = four.y;
-      loaded[i][3] = four.z;
-      loaded[i][4] = four.w;
-    } else {
+    for (int i = 0; i < 2; ++i) {
+      const int o = first_out + 8 * i + lane / 4;
+      const float* const filter = weight + static_cast<int64_t>(o) * kFilter;
 #pragma unroll
-      for (int j = 0; j < kColumns; ++j) {
-        loaded[i][1 + j] = inside && column + j < sizes.width ? line[j] : 0.0f;
+      for (int quad = 0; quad < kQuads - 1; ++quad) {
+        const int at = quad % 2 * 2 + i;
+        const float tap = o < channels ? filter[(quad / kTaps * 4 + k) * kTaps + quad % kTaps] : 0.0f;
+        split(tap, high[quad / 2][at], low[quad / 2][at]);
       }
+      split(o < channels && k < kTaps ? filter[kFilter - kTaps + k] : 0.0f, last[i], last[2 + i]);
     }
-    loaded[i][0] = inside && column > 0 ? line[-1] : 0.0f;
-    loaded[i][1 + kColumns] = inside && column + kColumns < sizes.width ? line[kColumns] : 0.0f;
   }
-}
+};
 
-// The kRows by kColumns places of the convolution with one filter, which lies in shared memory.
-__device__ void convolve(
-    const float (&filter)[kStride],
-    const float (&loaded)[kIn][kInputRows][kInputColumns],
-    float (&sums)[kRows][kColumns]) {
+// Starts the copies of the pixels that a tile needs: a row and a column more on each side. Outside they are 0.
+__device__ void copy_pixels(float* to, const float* x, const Place& place, const Sizes& sizes) {
+  const int lane = threadIdx.x % kWarpSize;
+  const int64_t plane = static_cast<int64_t>(sizes.height) * sizes.width;
+  const float* const image = x + place.image * kIn * plane;
+  const auto copy = [&](int c, int i, int j) {
+    const int row = 2 * place.row - 1 + i;
+    const int column = 2 * place.column - 1 + j;
+    const bool inside = row >= 0 && row < sizes.height && column >= 0 && column < sizes.width;
+    const float* const from = inside ? image + c * plane + static_cast<int64_t>(row) * sizes.width + column : x;
+    __pipeline_memcpy_async(to + c * kPlane + i * kStride + j, from, sizeof(float), inside ? 0 : sizeof(float));
+  };
 #pragma unroll
   for (int c = 0; c < kIn; ++c) {
 #pragma unroll
-    for (int a = 0; a < kTaps; ++a) {
+    for (int i = 0; i < kInputRows; ++i) {
+      copy(c, i, 1 + lane);
+    }
+  }
+  static_assert(2 * kIn * kInputRows <= kWarpSize, "one copy each for the columns at the sides");
+  if (lane < 2 * kIn * kInputRows) {
+    copy(lane / 2 / kInputRows, lane / 2 % kInputRows, lane % 2 * (kColumns + 1));
+  }
+}
+
+// Eight places of a row of the convolution. `from` has the lane's places of the first three, next three and last quad.
+__device__ void convolve(const float* const (&from)[kTaps], int at, const Filters (&filters)[kHalves], float (&sums)[kHalves][4]) {
+  uint32_t high[kQuads];
+  uint32_t low[kQuads];
 #pragma unroll
-      for (int b = 0; b < kTaps; ++b) {
-        const float tap = filter[(c * kTaps + a) * kTaps + b];
+  for (int quad = 0; quad < kQuads; ++quad) {
+    split(from[quad / kTaps][at + quad % kTaps], high[quad], low[quad]);
+  }
+  // The small products come first, so that they are cut off as little as possible.
+  const int last = kQuads - 1;
 #pragma unroll
-        for (int i = 0; i < kRows; ++i) {
+  for (int m = 0; m < kHalves; ++m) {
+    multiply(sums[m], filters[m].last, low[last], low[last]);
+  }
 #pragma unroll
-          for (int j = 0; j < kColumns; ++j) {
-            sums[i][j] += tap * loaded[c][i + a][j + b];
-          }
-        }
-      }
+  for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+    for (int m = 0; m < kHalves; ++m) {
+      multiply(sums[m], filters[m].high[step], low[2 * step], low[2 * step + 1]);
+      multiply(sums[m], filters[m].low[step], high[2 * step], high[2 * step + 1]);
+    }
+  }
+#pragma unroll
+  for (int m = 0; m < kHalves; ++m) {
+    multiply(sums[m], filters[m].last, high[last], high[last]);
+  }
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+    for (int m = 0; m < kHalves; ++m) {
+      multiply(sums[m], filters[m].high[step], high[2 * step], high[2 * step + 1]);
     }
   }
 }
 
-template <bool kAligned>
+// A lane's maxima of the tile: four neighbours of each of four output channels.
+__device__ void find_maxima(
+    const float* pixels, const Filters (&filters)[kHalves], float (&maxima)[2 * kHalves][kMaxima]) {
+  const int lane = threadIdx.x % kWarpSize;
+  const int k = lane % 4;
+  const int pixel = lane / 8 * 8 + lane / 4 % 2;
+  const float* const from[kTaps] = {
+      pixels + k / kTaps * kPlane + k % kTaps * kStride + pixel,
+      pixels + (4 + k) / kTaps * kPlane + (4 + k) % kTaps * kStride + pixel,
+      pixels + (kIn - 1) * kPlane + (kTaps - 1) * kStride + min(k, kTaps - 1) + pixel};
+#pragma unroll
+  for (int j = 0; j < kMaxima; ++j) {
+    float sums[2][kHalves][4] = {};
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      convolve(from, row * kStride + 2 * j, filters, sums[row]);
+    }
+#pragma unroll
+    for (int o = 0; o < 2 * kHalves; ++o) {
+      const float* const upper = sums[0][o / 2] + o % 2 * 2;
+      const float* const lower = sums[1][o / 2] + o % 2 * 2;
+      maxima[o][j] = larger(larger(upper[0], upper[1]), larger(lower[0], lower[1]));
+    }
+  }
+}
+
+__device__ void store(float* to, const float (&maxima)[kMaxima], int column, const Sizes& sizes) {
+  if (sizes.whole) {
+    if (column < sizes.out_width) {
+      __stcs(reinterpret_cast<float4*>(to), make_float4(maxima[0], maxima[1], maxima[2], maxima[3]));
+    }
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < kMaxima; ++j) {
+    if (column + j < sizes.out_width) {
+      to[j] = maxima[j];
+    }
+  }
+}
+
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_kernel(
     const float* __restrict__ x,
     const float* __restrict__ weight,
     const float* __restrict__ bias,
     float* __restrict__ out,
     Sizes sizes) {
-  __shared__ float4 filters[kMostOut * kStride / 4];
+  __shared__ float shared[kWarps][2][kIn * kPlane];
+  float(&pixels)[2][kIn * kPlane] = shared[threadIdx.x / kWarpSize];
+  const int lane = threadIdx.x % kWarpSize;
   const int first_out = blockIdx.y * kMostOut;
-  const int outs = min(kMostOut, sizes.channels - first_out);
-  for (int i = threadIdx.x; i < outs * kStride; i += kThreads) {
-    const int o = first_out + i / kStride;
-    const int k = i % kStride;
-    reinterpret_cast<float*>(filters)[i] = k < kFilter ? weight[o * kFilter + k] : bias[o];
-  }
-  __syncthreads();
-  const unsigned int thread = blockIdx.x * kThreads + threadIdx.x;
-  if (thread >= sizes.threads) {
-    return;
-  }
-  const unsigned int line = thread / sizes.column_groups;
-  const int out_column = (thread - line * sizes.column_groups) * kMaxima;
-  const unsigned int image = line / static_cast<unsigned int>(sizes.out_height);
-  const int out_row = line - image * sizes.out_height;
-
-  float loaded[kIn][kInputRows][kInputColumns];
-  const int64_t plane = static_cast<int64_t>(sizes.height) * sizes.width;
-  const int row = kRows * out_row;
-  const int column = 2 * out_column;
-  const float* const from = x + image * kIn * plane + static_cast<int64_t>(row) * sizes.width + column;
+  const Filters filters[kHalves] = {{weight, first_out, sizes.channels}, {weight, first_out + 16, sizes.channels}};
+  float biases[2 * kHalves];
 #pragma unroll
-  for (int c = 0; c < kIn; ++c) {
-    load_channel<kAligned>(from + c * plane, row, column, sizes, loaded[c]);
+  for (int i = 0; i < 2 * kHalves; ++i) {
+    const int o = first_out + 8 * i + lane / 4;
+    biases[i] = o < sizes.channels ? bias[o] : 0.0f;
   }
-
   const int64_t out_plane = static_cast<int64_t>(sizes.out_height) * sizes.out_width;
-  float* to = out + (static_cast<int64_t>(image) * sizes.channels + first_out) * out_plane +
-      static_cast<int64_t>(out_row) * sizes.out_width + out_column;
-#pragma unroll 1  // more of it would leave the instruction cache
-  for (int o = 0; o < outs; ++o) {
-    float filter[kStride];
-#pragma unroll
-    for (int i = 0; i < kStride / 4; ++i) {
-      const float4 four = filters[o * (kStride / 4) + i];
-      filter[4 * i] = four.x;
-      filter[4 * i + 1] = four.y;
-      filter[4 * i + 2] = four.z;
-      filter[4 * i + 3] = four.w;
+
+  unsigned int tile = blockIdx.x * kWarps + threadIdx.x / kWarpSize;
+  if (tile < sizes.tiles) {
+    copy_pixels(pixels[0], x, Place(tile, sizes), sizes);
+  }
+  __pipeline_commit();
+  for (int stage = 0; tile < sizes.tiles; stage = 1 - stage) {
+    const Place place(tile, sizes);
+    tile += gridDim.x * kWarps;
+    if (tile < sizes.tiles) {
+      copy_pixels(pixels[1 - stage], x, Place(tile, sizes), sizes);
     }
-    float sums[kRows][kColumns] = {};
-    convolve(filter, loaded, sums);
-    float maxima[kMaxima];
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    __syncwarp();
+    float maxima[2 * kHalves][kMaxima];
+    find_maxima(pixels[stage], filters, maxima);
+    __syncwarp();  // all lanes are done with the pixels, which the next turn overwrites
+
+    const int column = place.column + lane % 4 * kMaxima;
+    const int64_t at = place.row * static_cast<int64_t>(sizes.out_width) + column;
 #pragma unroll
-    for (int j = 0; j < kMaxima; ++j) {
-      const float largest =
-          larger(larger(sums[0][2 * j], sums[0][2 * j + 1]), larger(sums[1][2 * j], sums[1][2 * j + 1]));
-      const float sum = largest + filter[kFilter];
-      maxima[j] = sum < 0.0f ? 0.0f : sum;  // so that NaN stays
-    }
-    if constexpr (kAligned) {
-      __stcs(reinterpret_cast<float2*>(to), make_float2(maxima[0], maxima[1]));
-    } else {
+    for (int i = 0; i < 2 * kHalves; ++i) {
+      const int o = first_out + 8 * i + lane / 4;
 #pragma unroll
       for (int j = 0; j < kMaxima; ++j) {
-        if (out_column + j < sizes.out_width) {
-          to[j] = maxima[j];
-        }
+        maxima[i][j] = larger(maxima[i][j] + biases[i], 0.0f);
+      }
+      if (o < sizes.channels) {
+        store(out + (static_cast<int64_t>(place.image) * sizes.channels + o) * out_plane + at, maxima[i], column, sizes);
       }
     }
-    to += out_plane;
   }
 }
 
@@ -243,17 +337,17 @@ at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, co
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  const int64_t column_groups = ceil_div(out.size(3), kMaxima);
-  const int64_t threads = x.size(0) * out.size(2) * column_groups;
+  const int64_t column_groups = ceil_div(out.size(3), kTileMaxima);
+  const int64_t tiles = x.size(0) * out.size(2) * column_groups;
   const int64_t parts = ceil_div(channels, kMostOut);
   TORCH_CHECK(
-      threads <= kMostThreads && height <= kMostThreads / 2 && width <= kMostThreads / 2 && parts <= kMaxGridY,
+      tiles <= kMostTiles && height <= kMostTiles / 2 && width <= kMostTiles / 2 && parts <= kMaxGridY,
       "conv_bias_relu_pool: an input of shape ", x.sizes(), " is too large for one launch");
 
-  const float* const from = x.const_data_ptr<float>();
+  int multiprocessors = 0;
+  C10_CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, x.get_device()));
+  const int64_t blocks = std::min<int64_t>(ceil_div(tiles, kWarps), multiprocessors * kBlocksPerSm);
   float* const to = out.mutable_data_ptr<float>();
-  const bool aligned = width % kColumns == 0 && is_aligned(from) && is_aligned(to);
-  const auto kernel = aligned ? conv_bias_relu_pool_kernel<true> : conv_bias_relu_pool_kernel<false>;
   const Sizes sizes{
       static_cast<int>(height),
       static_cast<int>(width),
@@ -261,10 +355,11 @@ at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, co
       static_cast<int>(out.size(2)),
       static_cast<int>(out.size(3)),
       static_cast<unsigned int>(column_groups),
-      static_cast<unsigned int>(threads)};
-  const dim3 grid(static_cast<unsigned int>(ceil_div(threads, kThreads)), static_cast<unsigned int>(parts));
-  kernel<<<grid, kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
-      from, weight.const_data_ptr<float>(), bias.const_data_ptr<float>(), to, sizes);
+      static_cast<unsigned int>(tiles),
+      out.size(3) % kMaxima == 0 && is_aligned(to)};
+  const dim3 grid(static_cast<unsigned int>(blocks), static_cast<unsigned int>(parts));
+  conv_bias_relu_pool_kernel<<<grid, kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
+      x.const_data_ptr<float>(), weight.const_data_ptr<float>(), bias.const_data_ptr<float>(), to, sizes);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
