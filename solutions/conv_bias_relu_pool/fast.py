@@ -49,18 +49,19 @@ constexpr int kTaps = 3;   // the filter is kTaps by kTaps
 constexpr int kFilter = kIn * kTaps * kTaps;
 constexpr int kHalves = 2;                   // of the output channels of a block: an instruction has 16
 constexpr int kMostOut = 16 * kHalves;       // output channels of a block
-constexpr int kTileMaxima = 16;              // a warp's maxima of one output channel, side by side in one row
-constexpr int kMaxima = 4;                   // of those a lane has, one float4
-constexpr int kColumns = 2 * kTileMaxima;    // of the convolution
+constexpr int kTileRows = 1;                 // of maxima
+constexpr int kTileColumns = 16;
+constexpr int kMaxima = 4;                   // neighbours that a lane has, one float4
+constexpr int kColumns = 2 * kTileColumns;   // of the convolution
 static_assert(kColumns == kWarpSize, "a lane copies a column");
-constexpr int kInputRows = 2 + kTaps - 1;
+constexpr int kInputRows = 2 * kTileRows + kTaps - 1;
 constexpr int kQuads = 7;  // of taps
 constexpr int kSteps = 3;  // instructions of two quads; the last quad is by itself
 
 // Modulo 8, a row begins 2 words after the one before, also from one channel to the next. So what an instruction reads
 // of four rows, of each two words in eight, lies in different banks.
 constexpr int kStride = kColumns + kTaps - 1;
-constexpr int kPlane = kInputRows * kStride + 6;
+constexpr int kPlane = (kInputRows * kStride + 1) / 8 * 8 + 6;
 static_assert(kStride % 8 == 2 && kPlane % 8 == 2 * kTaps, "no two words in one bank");
 constexpr int64_t kMostTiles = std::numeric_limits<int32_t>::max();  // so that 32-bit divisions do
 constexpr int64_t kMaxGridY = 65535;
@@ -71,21 +72,22 @@ struct Sizes {
   int channels;
   int out_height;
   int out_width;
-  unsigned int column_groups;
+  unsigned int tile_rows;  // tiles that an image is high
+  unsigned int tile_columns;
   unsigned int tiles;
   bool whole;  // a lane's maxima are stored as one float4
 };
 
 struct Place {
   int image;
-  int row;     // of the maxima
-  int column;  // the first one
+  int row;     // the first one of the maxima
+  int column;
 
   __device__ Place(unsigned int tile, const Sizes& sizes) {
-    const unsigned int line = tile / sizes.column_groups;
-    column = (tile - line * sizes.column_groups) * kTileMaxima;
-    image = line / static_cast<unsigned int>(sizes.out_height);
-    row = line - image * sizes.out_height;
+    const unsigned int line = tile / sizes.tile_columns;
+    column = (tile - line * sizes.tile_columns) * kTileColumns;
+    image = line / sizes.tile_rows;
+    row = (line - image * sizes.tile_rows) * kTileRows;
   }
 };
 
@@ -143,7 +145,8 @@ __device__ void copy_pixels(float* to, const float* x, const Place& place, const
     const int row = 2 * place.row - 1 + i;
     const int column = 2 * place.column - 1 + j;
     const bool inside = row >= 0 && row < sizes.height && column >= 0 && column < sizes.width;
-    const float* const from = inside ? image + c * plane + static_cast<int64_t>(row) * sizes.width + column : x;
+    const int64_t line = min(max(row, 0), sizes.height - 1);  // in the image even where nothing is read
+    const float* const from = image + c * plane + line * sizes.width + min(max(column, 0), sizes.width - 1);
     __pipeline_memcpy_async(to + c * kPlane + i * kStride + j, from, sizeof(float), inside ? 0 : sizeof(float));
   };
 #pragma unroll
@@ -153,9 +156,8 @@ __device__ void copy_pixels(float* to, const float* x, const Place& place, const
       copy(c, i, 1 + lane);
     }
   }
-  static_assert(2 * kIn * kInputRows <= kWarpSize, "one copy each for the columns at the sides");
-  if (lane < 2 * kIn * kInputRows) {
-    copy(lane / 2 / kInputRows, lane / 2 % kInputRows, lane % 2 * (kColumns + 1));
+  for (int i = lane; i < 2 * kIn * kInputRows; i += kWarpSize) {
+    copy(i / 2 / kInputRows, i / 2 % kInputRows, i % 2 * (kColumns + 1));
   }
 }
 
@@ -245,6 +247,11 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
   float(&pixels)[2][kIn * kPlane] = shared[threadIdx.x / kWarpSize];
   const int lane = threadIdx.x % kWarpSize;
   const int first_out = blockIdx.y * kMostOut;
+  unsigned int tile = blockIdx.x * kWarps + threadIdx.x / kWarpSize;
+  if (tile < sizes.tiles) {
+    copy_pixels(pixels[0], x, Place(tile, sizes), sizes);
+  }
+  __pipeline_commit();
   const Filters filters[kHalves] = {{weight, first_out, sizes.channels}, {weight, first_out + 16, sizes.channels}};
   float biases[2 * kHalves];
 #pragma unroll
@@ -253,12 +260,6 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
     biases[i] = o < sizes.channels ? bias[o] : 0.0f;
   }
   const int64_t out_plane = static_cast<int64_t>(sizes.out_height) * sizes.out_width;
-
-  unsigned int tile = blockIdx.x * kWarps + threadIdx.x / kWarpSize;
-  if (tile < sizes.tiles) {
-    copy_pixels(pixels[0], x, Place(tile, sizes), sizes);
-  }
-  __pipeline_commit();
   for (int stage = 0; tile < sizes.tiles; stage = 1 - stage) {
     const Place place(tile, sizes);
     tile += gridDim.x * kWarps;
@@ -268,23 +269,26 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
     __pipeline_commit();
     __pipeline_wait_prior(1);
     __syncwarp();
-    float maxima[2 * kHalves][kMaxima];
-    find_maxima(pixels[stage], filters, maxima);
-    __syncwarp();  // all lanes are done with the pixels, which the next turn overwrites
-
     const int column = place.column + lane % 4 * kMaxima;
-    const int64_t at = place.row * static_cast<int64_t>(sizes.out_width) + column;
+#pragma unroll 1
+    for (int row = 0; row < min(kTileRows, sizes.out_height - place.row); ++row) {
+      float maxima[2 * kHalves][kMaxima];
+      find_maxima(pixels[stage] + 2 * row * kStride, filters, maxima);
+      float* to = out + (static_cast<int64_t>(place.image) * sizes.channels + first_out + lane / 4) * out_plane +
+          static_cast<int64_t>(place.row + row) * sizes.out_width + column;
 #pragma unroll
-    for (int i = 0; i < 2 * kHalves; ++i) {
-      const int o = first_out + 8 * i + lane / 4;
+      for (int i = 0; i < 2 * kHalves; ++i) {
 #pragma unroll
-      for (int j = 0; j < kMaxima; ++j) {
-        maxima[i][j] = larger(maxima[i][j] + biases[i], 0.0f);
-      }
-      if (o < sizes.channels) {
-        store(out + (static_cast<int64_t>(place.image) * sizes.channels + o) * out_plane + at, maxima[i], column, sizes);
+        for (int j = 0; j < kMaxima; ++j) {
+          maxima[i][j] = larger(maxima[i][j] + biases[i], 0.0f);
+        }
+        if (first_out + 8 * i + lane / 4 < sizes.channels) {
+          store(to, maxima[i], column, sizes);
+        }
+        to += 8 * out_plane;
       }
     }
+    __syncwarp();  // all lanes are done with the pixels, which the next turn overwrites
   }
 }
 
@@ -337,8 +341,9 @@ at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, co
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  const int64_t column_groups = ceil_div(out.size(3), kTileMaxima);
-  const int64_t tiles = x.size(0) * out.size(2) * column_groups;
+  const int64_t tile_rows = ceil_div(out.size(2), kTileRows);
+  const int64_t tile_columns = ceil_div(out.size(3), kTileColumns);
+  const int64_t tiles = x.size(0) * tile_rows * tile_columns;
   const int64_t parts = ceil_div(channels, kMostOut);
   TORCH_CHECK(
       tiles <= kMostTiles && height <= kMostTiles / 2 && width <= kMostTiles / 2 && parts <= kMaxGridY,
@@ -354,7 +359,8 @@ at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, co
       static_cast<int>(channels),
       static_cast<int>(out.size(2)),
       static_cast<int>(out.size(3)),
-      static_cast<unsigned int>(column_groups),
+      static_cast<unsigned int>(tile_rows),
+      static_cast<unsigned int>(tile_columns),
       static_cast<unsigned int>(tiles),
       out.size(3) % kMaxima == 0 && is_aligned(to)};
   const dim3 grid(static_cast<unsigned int>(blocks), static_cast<unsigned int>(parts));
