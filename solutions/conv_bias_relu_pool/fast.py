@@ -43,26 +43,25 @@ namespace {
 constexpr int kWarpSize = 32;
 constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarpSize;
-constexpr int kBlocksPerSm = 4;
+constexpr int kBlocksPerSm = 3;
 constexpr int kIn = 3;     // channels of the image
 constexpr int kTaps = 3;   // the filter is kTaps by kTaps
 constexpr int kFilter = kIn * kTaps * kTaps;
-constexpr int kHalves = 2;                   // of the output channels of a block: an instruction has 16
-constexpr int kMostOut = 16 * kHalves;       // output channels of a block
-constexpr int kTileRows = 1;                 // of maxima
-constexpr int kTileColumns = 16;
-constexpr int kMaxima = 4;                   // neighbours that a lane has, one float4
-constexpr int kColumns = 2 * kTileColumns;   // of the convolution
-static_assert(kColumns == kWarpSize, "a lane copies a column");
-constexpr int kInputRows = 2 * kTileRows + kTaps - 1;
-constexpr int kQuads = 7;  // of taps
-constexpr int kSteps = 3;  // instructions of two quads; the last quad is by itself
+constexpr int kHalves = 2;              // of the output channels of a block: an instruction has 16
+constexpr int kMostOut = 16 * kHalves;  // output channels of a block
+constexpr int kParts = 2;               // of a tile: an instruction has 8 places
+constexpr int kMaxima = 8 * kParts;     // side by side in a warp's tile
+constexpr int kColumns = 2 * kMaxima;
+constexpr int kInputRows = 2 + kTaps - 1;
+constexpr int kSteps = 3;  // of two quads of taps each; the last quad is by itself
 
-// Modulo 8, a row begins 2 words after the one before, also from one channel to the next. So what an instruction reads
-// of four rows, of each two words in eight, lies in different banks.
-constexpr int kStride = kColumns + kTaps - 1;
-constexpr int kPlane = (kInputRows * kStride + 1) / 8 * 8 + 6;
-static_assert(kStride % 8 == 2 && kPlane % 8 == 2 * kTaps, "no two words in one bank");
+// A row of pixels begins 8 banks after the one before, also from one channel to the next. So what half a warp reads of
+// four rows, two neighbours of each of four windows, lies in different banks.
+constexpr int kLeft = 4;    // words before the tile, of which the last one is the column on its left
+constexpr int kStride = 40;
+constexpr int kPlane = 184;
+static_assert(kLeft + kColumns < kStride && kInputRows * kStride <= kPlane, "rows and channels don't overlap");
+static_assert(kStride % 32 == 8 && (kPlane - kTaps * kStride) % 32 == 0, "no two words in one bank");
 constexpr int64_t kMostTiles = std::numeric_limits<int32_t>::max();  // so that 32-bit divisions do
 constexpr int64_t kMaxGridY = 65535;
 
@@ -72,22 +71,21 @@ struct Sizes {
   int channels;
   int out_height;
   int out_width;
-  unsigned int tile_rows;  // tiles that an image is high
   unsigned int tile_columns;
   unsigned int tiles;
-  bool whole;  // a lane's maxima are stored as one float4
 };
 
+// Where a tile is among the maxima.
 struct Place {
   int image;
-  int row;     // the first one of the maxima
+  int row;
   int column;
 
   __device__ Place(unsigned int tile, const Sizes& sizes) {
     const unsigned int line = tile / sizes.tile_columns;
-    column = (tile - line * sizes.tile_columns) * kTileColumns;
-    image = line / sizes.tile_rows;
-    row = (line - image * sizes.tile_rows) * kTileRows;
+    column = (tile - line * sizes.tile_columns) * kMaxima;
+    image = line / static_cast<unsigned int>(sizes.out_height);
+    row = line - image * sizes.out_height;
   }
 };
 
@@ -98,13 +96,13 @@ __device__ float larger(float one, float other) {
   return result;
 }
 
-// The upper 11 bits of a value, and what they lack. An instruction takes the upper 11 bits of that in turn.
+// A value rounded to 11 bits, and what that lacks. An instruction takes the upper 11 bits of the latter.
 __device__ void split(float value, uint32_t& high, uint32_t& low) {
-  high = __float_as_uint(value) & 0xffffe000u;
+  high = (__float_as_uint(value) + 0x1000u) & 0xffffe000u;
   low = __float_as_uint(value - __uint_as_float(high));
 }
 
-// sums += filters * pixels: 16 output channels, 8 pixels and two quads of taps.
+// sums += filters * pixels: 16 output channels, 8 places and two quads of taps.
 __device__ void multiply(float (&sums)[4], const uint32_t (&filters)[4], uint32_t first, uint32_t second) {
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
@@ -112,11 +110,19 @@ __device__ void multiply(float (&sums)[4], const uint32_t (&filters)[4], uint32_
       : "r"(filters[0]), "r"(filters[1]), "r"(filters[2]), "r"(filters[3]), "r"(first), "r"(second));
 }
 
-// What a lane has of 16 filters, in the order of the instruction: of two of them, and two quads, its tap of four.
+// The same for one quad.
+__device__ void multiply(float (&sums)[4], const uint32_t (&filters)[2], uint32_t pixel) {
+  asm("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(filters[0]), "r"(filters[1]), "r"(pixel));
+}
+
+// What a lane has of 16 filters, in the order of the instructions: its tap of each quad, for two of the filters.
 struct Filters {
   uint32_t high[kSteps][4];
   uint32_t low[kSteps][4];
-  uint32_t last[4];  // both parts of the last quad
+  uint32_t last_high[4];  // twice the same
+  uint32_t last_low[2];
 
   __device__ Filters(const float* weight, int first_out, int channels) {
     const int lane = threadIdx.x % kWarpSize;
@@ -125,131 +131,141 @@ struct Filters {
     for (int i = 0; i < 2; ++i) {
       const int o = first_out + 8 * i + lane / 4;
       const float* const filter = weight + static_cast<int64_t>(o) * kFilter;
+      const auto tap = [&](int row, int column) {
+        return o < channels && column < kTaps ? filter[row * kTaps + column] : 0.0f;
+      };
 #pragma unroll
-      for (int quad = 0; quad < kQuads - 1; ++quad) {
-        const int at = quad % 2 * 2 + i;
-        const float tap = o < channels ? filter[(quad / kTaps * 4 + k) * kTaps + quad % kTaps] : 0.0f;
-        split(tap, high[quad / 2][at], low[quad / 2][at]);
+      for (int rows = 0; rows < 2; ++rows) {
+        split(tap(4 * rows + k, 0), high[rows][i], low[rows][i]);
+        split(tap(4 * rows + k, 1), high[rows][2 + i], low[rows][2 + i]);
+        split(tap(4 * rows + k, 2), high[2][2 * rows + i], low[2][2 * rows + i]);
       }
-      split(o < channels && k < kTaps ? filter[kFilter - kTaps + k] : 0.0f, last[i], last[2 + i]);
+      split(tap(8, k), last_high[i], last_low[i]);
+      last_high[2 + i] = last_high[i];
     }
   }
 };
 
-// Starts the copies of the pixels that a tile needs: a row and a column more on each side. Outside they are 0.
+// Starts the copy of some pixels of a row, from column j of the tile on. Outside of the image they are 0.
+template <int kWords>
+__device__ void copy(float* to, const float* image, const Place& place, const Sizes& sizes, int c, int i, int j) {
+  const int row = 2 * place.row - 1 + i;
+  const int column = 2 * place.column + j;
+  const bool inside = row >= 0 && row < sizes.height && column >= 0 && column < sizes.width;
+  const int64_t line = c * static_cast<int64_t>(sizes.height) + min(max(row, 0), sizes.height - 1);
+  const float* const from = image + line * sizes.width + min(max(column, 0), sizes.width - 1);  // in the image always
+  constexpr int kBytes = kWords * sizeof(float);
+  __pipeline_memcpy_async(to + c * kPlane + i * kStride + kLeft + j, from, kBytes, inside ? 0 : kBytes);
+}
+
+// Starts the copies of the pixels that a tile needs: a row and a column more on each side.
+template <bool kAligned>
 __device__ void copy_pixels(float* to, const float* x, const Place& place, const Sizes& sizes) {
-  const int lane = threadIdx.x % kWarpSize;
-  const int64_t plane = static_cast<int64_t>(sizes.height) * sizes.width;
-  const float* const image = x + place.image * kIn * plane;
-  const auto copy = [&](int c, int i, int j) {
-    const int row = 2 * place.row - 1 + i;
-    const int column = 2 * place.column - 1 + j;
-    const bool inside = row >= 0 && row < sizes.height && column >= 0 && column < sizes.width;
-    const int64_t line = min(max(row, 0), sizes.height - 1);  // in the image even where nothing is read
-    const float* const from = image + c * plane + line * sizes.width + min(max(column, 0), sizes.width - 1);
-    __pipeline_memcpy_async(to + c * kPlane + i * kStride + j, from, sizeof(float), inside ? 0 : sizeof(float));
-  };
+  constexpr int kWords = kAligned ? 4 : 1;
+  constexpr int kCopies = kColumns / kWords;  // of a row
+  const unsigned int lane = threadIdx.x % kWarpSize;
+  const float* const image = x + static_cast<int64_t>(place.image) * kIn * sizes.height * sizes.width;
 #pragma unroll
-  for (int c = 0; c < kIn; ++c) {
-#pragma unroll
-    for (int i = 0; i < kInputRows; ++i) {
-      copy(c, i, 1 + lane);
-    }
+  for (int first = 0; first < kIn * kInputRows * kCopies; first += kWarpSize) {
+    const unsigned int row = (first + lane) / kCopies;
+    copy<kWords>(to, image, place, sizes, row / kInputRows, row % kInputRows, lane % kCopies * kWords);
   }
-  for (int i = lane; i < 2 * kIn * kInputRows; i += kWarpSize) {
-    copy(i / 2 / kInputRows, i / 2 % kInputRows, i % 2 * (kColumns + 1));
+  static_assert(2 * kIn * kInputRows <= kWarpSize, "a copy each for the columns at the sides");
+  if (lane < 2 * kIn * kInputRows) {
+    copy<1>(to, image, place, sizes, lane / 2 / kInputRows, lane / 2 % kInputRows, lane % 2 == 0 ? -1 : kColumns);
   }
 }
 
-// Eight places of a row of the convolution. `from` has the lane's places of the first three, next three and last quad.
-__device__ void convolve(const float* const (&from)[kTaps], int at, const Filters (&filters)[kHalves], float (&sums)[kHalves][4]) {
-  uint32_t high[kQuads];
-  uint32_t low[kQuads];
+// A row of the convolution, the two columns of eight windows: sums[column] of each half of the channels. `rows` has a
+// lane's places in the first and second four rows of pixels, `last` that in the ninth.
+__device__ void convolve(
+    const float* const (&rows)[2], const float* last, const Filters (&filters)[kHalves], float (&sums)[2][kHalves][4]) {
+  uint32_t high[2][4];  // from the column on the left of the window to that on its right
+  uint32_t low[2][4];
 #pragma unroll
-  for (int quad = 0; quad < kQuads; ++quad) {
-    split(from[quad / kTaps][at + quad % kTaps], high[quad], low[quad]);
+  for (int i = 0; i < 2; ++i) {
+    const float2 window = *reinterpret_cast<const float2*>(rows[i]);
+    split(rows[i][-1], high[i][0], low[i][0]);
+    split(window.x, high[i][1], low[i][1]);
+    split(window.y, high[i][2], low[i][2]);
+    split(rows[i][2], high[i][3], low[i][3]);
   }
-  // The small products come first, so that they are cut off as little as possible.
-  const int last = kQuads - 1;
-#pragma unroll
-  for (int m = 0; m < kHalves; ++m) {
-    multiply(sums[m], filters[m].last, low[last], low[last]);
-  }
-#pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
-#pragma unroll
-    for (int m = 0; m < kHalves; ++m) {
-      multiply(sums[m], filters[m].high[step], low[2 * step], low[2 * step + 1]);
-      multiply(sums[m], filters[m].low[step], high[2 * step], high[2 * step + 1]);
-    }
-  }
-#pragma unroll
-  for (int m = 0; m < kHalves; ++m) {
-    multiply(sums[m], filters[m].last, high[last], high[last]);
-  }
-#pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
-#pragma unroll
-    for (int m = 0; m < kHalves; ++m) {
-      multiply(sums[m], filters[m].high[step], high[2 * step], high[2 * step + 1]);
-    }
-  }
+  uint32_t last_high[2];
+  uint32_t last_low[2];
+  split(last[0], last_high[0], last_low[0]);
+  split(last[1], last_high[1], last_low[1]);
+  // The small products come first, so that less of them is cut off. Those that share filters follow each other.
+#define FOR_ALL_SUMS _Pragma("unroll") for (int m = 0; m < kHalves; ++m) _Pragma("unroll") for (int j = 0; j < 2; ++j)
+  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[0], low[0][j], low[0][j + 1]);
+  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[1], low[1][j], low[1][j + 1]);
+  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[2], low[0][j + 2], low[1][j + 2]);
+  FOR_ALL_SUMS multiply(sums[j][m], filters[m].low[0], high[0][j], high[0][j + 1]);
+  FOR_ALL_SUMS multiply(sums[j][m], filters[m].low[1], high[1][j], high[1][j + 1]);
+  FOR_ALL_SUMS multiply(sums[j][m], filters[m].low[2], high[0][j + 2], high[1][j + 2]);
+  FOR_ALL_SUMS multiply(sums[j][m], filters[m].last_low, last_high[j]);
+  FOR_ALL_SUMS multiply(sums[j][m], filters[m].last_high, last_high[j], last_low[j]);
+  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[0], high[0][j], high[0][j + 1]);
+  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[1], high[1][j], high[1][j + 1]);
+  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[2], high[0][j + 2], high[1][j + 2]);
+#undef FOR_ALL_SUMS
 }
 
-// A lane's maxima of the tile: four neighbours of each of four output channels.
-__device__ void find_maxima(
-    const float* pixels, const Filters (&filters)[kHalves], float (&maxima)[2 * kHalves][kMaxima]) {
+// Two neighbours of a lane's maxima, of each of four output channels.
+__device__ void find_maxima(const float* pixels, const Filters (&filters)[kHalves], float (&maxima)[2 * kHalves][2]) {
   const int lane = threadIdx.x % kWarpSize;
   const int k = lane % 4;
-  const int pixel = lane / 8 * 8 + lane / 4 % 2;
-  const float* const from[kTaps] = {
-      pixels + k / kTaps * kPlane + k % kTaps * kStride + pixel,
-      pixels + (4 + k) / kTaps * kPlane + (4 + k) % kTaps * kStride + pixel,
-      pixels + (kIn - 1) * kPlane + (kTaps - 1) * kStride + min(k, kTaps - 1) + pixel};
+  const int window = kLeft + lane / 4 * 2;
+  float sums[2][2][kHalves][4] = {};
 #pragma unroll
-  for (int j = 0; j < kMaxima; ++j) {
-    float sums[2][kHalves][4] = {};
+  for (int row = 0; row < 2; ++row) {
+    const float* const from = pixels + row * kStride + window;
+    const float* const rows[2] = {
+        from + k / kTaps * kPlane + k % kTaps * kStride, from + (4 + k) / kTaps * kPlane + (4 + k) % kTaps * kStride};
+    const float* const last = from + (kIn - 1) * kPlane + (kTaps - 1) * kStride + min(k, kTaps - 1) - 1;
+    convolve(rows, last, filters, sums[row]);
+  }
 #pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      convolve(from, row * kStride + 2 * j, filters, sums[row]);
-    }
+  for (int o = 0; o < 2 * kHalves; ++o) {
 #pragma unroll
-    for (int o = 0; o < 2 * kHalves; ++o) {
-      const float* const upper = sums[0][o / 2] + o % 2 * 2;
-      const float* const lower = sums[1][o / 2] + o % 2 * 2;
-      maxima[o][j] = larger(larger(upper[0], upper[1]), larger(lower[0], lower[1]));
+    for (int j = 0; j < 2; ++j) {
+      const int at = o % 2 * 2 + j;
+      maxima[o][j] = larger(
+          larger(sums[0][0][o / 2][at], sums[0][1][o / 2][at]), larger(sums[1][0][o / 2][at], sums[1][1][o / 2][at]));
     }
   }
 }
 
-__device__ void store(float* to, const float (&maxima)[kMaxima], int column, const Sizes& sizes) {
-  if (sizes.whole) {
-    if (column < sizes.out_width) {
-      __stcs(reinterpret_cast<float4*>(to), make_float4(maxima[0], maxima[1], maxima[2], maxima[3]));
+template <bool kAligned>
+__device__ void store(float* to, float first, float second, int left) {
+  if constexpr (kAligned) {
+    if (left > 0) {
+      __stcs(reinterpret_cast<float2*>(to), make_float2(first, second));
     }
-    return;
-  }
-#pragma unroll
-  for (int j = 0; j < kMaxima; ++j) {
-    if (column + j < sizes.out_width) {
-      to[j] = maxima[j];
+  } else {
+    if (left > 0) {
+      to[0] = first;
+    }
+    if (left > 1) {
+      to[1] = second;
     }
   }
 }
 
+template <bool kAligned>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_kernel(
     const float* __restrict__ x,
     const float* __restrict__ weight,
     const float* __restrict__ bias,
     float* __restrict__ out,
     Sizes sizes) {
-  __shared__ float shared[kWarps][2][kIn * kPlane];
-  float(&pixels)[2][kIn * kPlane] = shared[threadIdx.x / kWarpSize];
+  __shared__ float4 shared[kWarps][2][kIn * kPlane / 4];
+  const auto pixels = [&](int stage) { return reinterpret_cast<float*>(shared[threadIdx.x / kWarpSize][stage]); };
   const int lane = threadIdx.x % kWarpSize;
   const int first_out = blockIdx.y * kMostOut;
   unsigned int tile = blockIdx.x * kWarps + threadIdx.x / kWarpSize;
+  Place place(tile, sizes);
   if (tile < sizes.tiles) {
-    copy_pixels(pixels[0], x, Place(tile, sizes), sizes);
+    copy_pixels<kAligned>(pixels(0), x, place, sizes);
   }
   __pipeline_commit();
   const Filters filters[kHalves] = {{weight, first_out, sizes.channels}, {weight, first_out + 16, sizes.channels}};
@@ -261,34 +277,32 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
   }
   const int64_t out_plane = static_cast<int64_t>(sizes.out_height) * sizes.out_width;
   for (int stage = 0; tile < sizes.tiles; stage = 1 - stage) {
-    const Place place(tile, sizes);
     tile += gridDim.x * kWarps;
+    const Place next(tile, sizes);
     if (tile < sizes.tiles) {
-      copy_pixels(pixels[1 - stage], x, Place(tile, sizes), sizes);
+      copy_pixels<kAligned>(pixels(1 - stage), x, next, sizes);
     }
     __pipeline_commit();
     __pipeline_wait_prior(1);
     __syncwarp();
-    const int column = place.column + lane % 4 * kMaxima;
-#pragma unroll 1
-    for (int row = 0; row < min(kTileRows, sizes.out_height - place.row); ++row) {
-      float maxima[2 * kHalves][kMaxima];
-      find_maxima(pixels[stage] + 2 * row * kStride, filters, maxima);
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+      float maxima[2 * kHalves][2];
+      find_maxima(pixels(stage) + 16 * part, filters, maxima);
+      const int column = place.column + 8 * part + lane % 4 * 2;
       float* to = out + (static_cast<int64_t>(place.image) * sizes.channels + first_out + lane / 4) * out_plane +
-          static_cast<int64_t>(place.row + row) * sizes.out_width + column;
+          static_cast<int64_t>(place.row) * sizes.out_width + column;
 #pragma unroll
       for (int i = 0; i < 2 * kHalves; ++i) {
-#pragma unroll
-        for (int j = 0; j < kMaxima; ++j) {
-          maxima[i][j] = larger(maxima[i][j] + biases[i], 0.0f);
-        }
         if (first_out + 8 * i + lane / 4 < sizes.channels) {
-          store(to, maxima[i], column, sizes);
+          store<kAligned>(
+              to + 8 * i * out_plane, larger(maxima[i][0] + biases[i], 0.0f), larger(maxima[i][1] + biases[i], 0.0f),
+              sizes.out_width - column);
         }
-        to += 8 * out_plane;
       }
     }
     __syncwarp();  // all lanes are done with the pixels, which the next turn overwrites
+    place = next;
   }
 }
 
@@ -341,9 +355,8 @@ at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, co
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  const int64_t tile_rows = ceil_div(out.size(2), kTileRows);
-  const int64_t tile_columns = ceil_div(out.size(3), kTileColumns);
-  const int64_t tiles = x.size(0) * tile_rows * tile_columns;
+  const int64_t tile_columns = ceil_div(out.size(3), kMaxima);
+  const int64_t tiles = x.size(0) * out.size(2) * tile_columns;
   const int64_t parts = ceil_div(channels, kMostOut);
   TORCH_CHECK(
       tiles <= kMostTiles && height <= kMostTiles / 2 && width <= kMostTiles / 2 && parts <= kMaxGridY,
@@ -352,20 +365,21 @@ at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, co
   int multiprocessors = 0;
   C10_CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, x.get_device()));
   const int64_t blocks = std::min<int64_t>(ceil_div(tiles, kWarps), multiprocessors * kBlocksPerSm);
+  const float* const from = x.const_data_ptr<float>();
   float* const to = out.mutable_data_ptr<float>();
+  const bool aligned = width % 4 == 0 && is_aligned(from) && is_aligned(to);
+  const auto kernel = aligned ? conv_bias_relu_pool_kernel<true> : conv_bias_relu_pool_kernel<false>;
   const Sizes sizes{
       static_cast<int>(height),
       static_cast<int>(width),
       static_cast<int>(channels),
       static_cast<int>(out.size(2)),
       static_cast<int>(out.size(3)),
-      static_cast<unsigned int>(tile_rows),
       static_cast<unsigned int>(tile_columns),
-      static_cast<unsigned int>(tiles),
-      out.size(3) % kMaxima == 0 && is_aligned(to)};
+      static_cast<unsigned int>(tiles)};
   const dim3 grid(static_cast<unsigned int>(blocks), static_cast<unsigned int>(parts));
-  conv_bias_relu_pool_kernel<<<grid, kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
-      x.const_data_ptr<float>(), weight.const_data_ptr<float>(), bias.const_data_ptr<float>(), to, sizes);
+  kernel<<<grid, kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
+      from, weight.const_data_ptr<float>(), bias.const_data_ptr<float>(), to, sizes);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
