@@ -43,23 +43,22 @@ namespace {
 constexpr int kWarpSize = 32;
 constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarpSize;
-constexpr int kBlocksPerSm = 3;
-constexpr int kIn = 3;     // channels of the image
-constexpr int kTaps = 3;   // the filter is kTaps by kTaps
+constexpr int kBlocksPerSm = 2;  // 108 registers of a thread have filters
+constexpr int kIn = 3;           // channels of the image
+constexpr int kTaps = 3;         // the filter is kTaps by kTaps
 constexpr int kFilter = kIn * kTaps * kTaps;
 constexpr int kHalves = 2;              // of the output channels of a block: an instruction has 16
 constexpr int kMostOut = 16 * kHalves;  // output channels of a block
-constexpr int kParts = 2;               // of a tile: an instruction has 8 places
-constexpr int kMaxima = 8 * kParts;     // side by side in a warp's tile
-constexpr int kColumns = 2 * kMaxima;
-constexpr int kInputRows = 2 + kTaps - 1;
-constexpr int kSteps = 3;  // of two quads of taps each; the last quad is by itself
+constexpr int kTileRows = 4;            // a warp's tile of maxima
+constexpr int kTileColumns = 16;
+constexpr int kColumns = 2 * kTileColumns;
+constexpr int kInputRows = 2 * kTileRows + kTaps - 1;
 
 // A row of pixels begins 8 banks after the one before, also from one channel to the next. So what half a warp reads of
 // four rows, two neighbours of each of four windows, lies in different banks.
-constexpr int kLeft = 4;    // words before the tile, of which the last one is the column on its left
+constexpr int kLeft = 4;  // words before the tile, of which the last one is the column on its left
 constexpr int kStride = 40;
-constexpr int kPlane = 184;
+constexpr int kPlane = 408;
 static_assert(kLeft + kColumns < kStride && kInputRows * kStride <= kPlane, "rows and channels don't overlap");
 static_assert(kStride % 32 == 8 && (kPlane - kTaps * kStride) % 32 == 0, "no two words in one bank");
 constexpr int64_t kMostTiles = std::numeric_limits<int32_t>::max();  // so that 32-bit divisions do
@@ -71,6 +70,7 @@ struct Sizes {
   int channels;
   int out_height;
   int out_width;
+  unsigned int tile_rows;  // tiles that an image is high, and wide
   unsigned int tile_columns;
   unsigned int tiles;
 };
@@ -83,9 +83,9 @@ struct Place {
 
   __device__ Place(unsigned int tile, const Sizes& sizes) {
     const unsigned int line = tile / sizes.tile_columns;
-    column = (tile - line * sizes.tile_columns) * kMaxima;
-    image = line / static_cast<unsigned int>(sizes.out_height);
-    row = line - image * sizes.out_height;
+    column = (tile - line * sizes.tile_columns) * kTileColumns;
+    image = line / sizes.tile_rows;
+    row = (line - image * sizes.tile_rows) * kTileRows;
   }
 };
 
@@ -117,33 +117,51 @@ __device__ void multiply(float (&sums)[4], const uint32_t (&filters)[2], uint32_
       : "r"(filters[0]), "r"(filters[1]), "r"(pixel));
 }
 
-// What a lane has of 16 filters, in the order of the instructions: its tap of each quad, for two of the filters.
+// A lane has k = lane % 4, and n = lane / 4 is a window of the maximum, or two filters. The taps of a window's column
+// j are four rows of pixels for each k, twice, and a ninth row.
+//
+// One part, high or low, of what a lane has of its filters, in the order of the instructions.
+struct FilterPart {
+  uint32_t window[2][2][4];  // [j][rows]: the taps of the two pixels in the window
+  uint32_t side[2][4];       // [j]: the tap of the pixel beside the window, of both rows
+};
+
 struct Filters {
-  uint32_t high[kSteps][4];
-  uint32_t low[kSteps][4];
-  uint32_t last_high[4];  // twice the same
+  FilterPart high;
+  FilterPart low;
+  uint32_t last_high[4];  // of the ninth row: twice the same
   uint32_t last_low[2];
 
   __device__ Filters(const float* weight, int first_out, int channels) {
-    const int lane = threadIdx.x % kWarpSize;
-    const int k = lane % 4;
+    const int k = threadIdx.x % 4;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const int o = first_out + 8 * i + lane / 4;
+      const int o = first_out + 8 * i + threadIdx.x % kWarpSize / 4;
       const float* const filter = weight + static_cast<int64_t>(o) * kFilter;
       const auto tap = [&](int row, int column) {
         return o < channels && column < kTaps ? filter[row * kTaps + column] : 0.0f;
       };
 #pragma unroll
-      for (int rows = 0; rows < 2; ++rows) {
-        split(tap(4 * rows + k, 0), high[rows][i], low[rows][i]);
-        split(tap(4 * rows + k, 1), high[rows][2 + i], low[rows][2 + i]);
-        split(tap(4 * rows + k, 2), high[2][2 * rows + i], low[2][2 * rows + i]);
+      for (int j = 0; j < 2; ++j) {
+#pragma unroll
+        for (int rows = 0; rows < 2; ++rows) {
+          const int row = 4 * rows + k;
+          split(tap(row, 1 - j), high.window[j][rows][i], low.window[j][rows][i]);
+          split(tap(row, 2 - j), high.window[j][rows][2 + i], low.window[j][rows][2 + i]);
+          split(tap(row, 2 * j), high.side[j][2 * rows + i], low.side[j][2 * rows + i]);
+        }
       }
-      split(tap(8, k), last_high[i], last_low[i]);
+      split(tap(2 * 4, k), last_high[i], last_low[i]);
       last_high[2 + i] = last_high[i];
     }
   }
+};
+
+// One part of the pixels that a lane has for a row of the convolution.
+struct PixelPart {
+  uint32_t window[2][2];  // [rows][column]
+  uint32_t side[2][2];    // [j][rows]: those beside the window on the left and on the right
+  uint32_t last[2];       // [j]: of the ninth row
 };
 
 // Starts the copy of some pixels of a row, from column j of the tile on. Outside of the image they are 0.
@@ -165,60 +183,69 @@ __device__ void copy_pixels(float* to, const float* x, const Place& place, const
   constexpr int kCopies = kColumns / kWords;  // of a row
   const unsigned int lane = threadIdx.x % kWarpSize;
   const float* const image = x + static_cast<int64_t>(place.image) * kIn * sizes.height * sizes.width;
-#pragma unroll
-  for (int first = 0; first < kIn * kInputRows * kCopies; first += kWarpSize) {
-    const unsigned int row = (first + lane) / kCopies;
-    copy<kWords>(to, image, place, sizes, row / kInputRows, row % kInputRows, lane % kCopies * kWords);
+  for (unsigned int i = lane; i < kIn * kInputRows * kCopies; i += kWarpSize) {
+    const unsigned int row = i / kCopies;
+    copy<kWords>(to, image, place, sizes, row / kInputRows, row % kInputRows, i % kCopies * kWords);
   }
-  static_assert(2 * kIn * kInputRows <= kWarpSize, "a copy each for the columns at the sides");
-  if (lane < 2 * kIn * kInputRows) {
-    copy<1>(to, image, place, sizes, lane / 2 / kInputRows, lane / 2 % kInputRows, lane % 2 == 0 ? -1 : kColumns);
+  for (unsigned int i = lane; i < 2 * kIn * kInputRows; i += kWarpSize) {
+    copy<1>(to, image, place, sizes, i / 2 / kInputRows, i / 2 % kInputRows, i % 2 == 0 ? -1 : kColumns);
   }
 }
 
-// A row of the convolution, the two columns of eight windows: sums[column] of each half of the channels. `rows` has a
-// lane's places in the first and second four rows of pixels, `last` that in the ninth.
+// sums[j] of each half of the channels += filters * pixels, all but the ninth row.
+__device__ void multiply(
+    float (&sums)[2][kHalves][4], const FilterPart& first, const FilterPart& second, const PixelPart& pixels) {
+#pragma unroll
+  for (int rows = 0; rows < 2; ++rows) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      multiply(sums[j][0], first.window[j][rows], pixels.window[rows][0], pixels.window[rows][1]);
+      multiply(sums[j][1], second.window[j][rows], pixels.window[rows][0], pixels.window[rows][1]);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+    multiply(sums[j][0], first.side[j], pixels.side[j][0], pixels.side[j][1]);
+    multiply(sums[j][1], second.side[j], pixels.side[j][0], pixels.side[j][1]);
+  }
+}
+
+// The two columns of a row of the convolution in eight windows. `rows` has a lane's places in the first and second four
+// rows of pixels, `last` that in the ninth.
 __device__ void convolve(
     const float* const (&rows)[2], const float* last, const Filters (&filters)[kHalves], float (&sums)[2][kHalves][4]) {
-  uint32_t high[2][4];  // from the column on the left of the window to that on its right
-  uint32_t low[2][4];
+  PixelPart high;
+  PixelPart low;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const float2 window = *reinterpret_cast<const float2*>(rows[i]);
-    split(rows[i][-1], high[i][0], low[i][0]);
-    split(window.x, high[i][1], low[i][1]);
-    split(window.y, high[i][2], low[i][2]);
-    split(rows[i][2], high[i][3], low[i][3]);
+    split(window.x, high.window[i][0], low.window[i][0]);
+    split(window.y, high.window[i][1], low.window[i][1]);
+    split(rows[i][-1], high.side[0][i], low.side[0][i]);
+    split(rows[i][2], high.side[1][i], low.side[1][i]);
+    split(last[i], high.last[i], low.last[i]);
   }
-  uint32_t last_high[2];
-  uint32_t last_low[2];
-  split(last[0], last_high[0], last_low[0]);
-  split(last[1], last_high[1], last_low[1]);
-  // The small products come first, so that less of them is cut off. Those that share filters follow each other.
-#define FOR_ALL_SUMS _Pragma("unroll") for (int m = 0; m < kHalves; ++m) _Pragma("unroll") for (int j = 0; j < 2; ++j)
-  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[0], low[0][j], low[0][j + 1]);
-  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[1], low[1][j], low[1][j + 1]);
-  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[2], low[0][j + 2], low[1][j + 2]);
-  FOR_ALL_SUMS multiply(sums[j][m], filters[m].low[0], high[0][j], high[0][j + 1]);
-  FOR_ALL_SUMS multiply(sums[j][m], filters[m].low[1], high[1][j], high[1][j + 1]);
-  FOR_ALL_SUMS multiply(sums[j][m], filters[m].low[2], high[0][j + 2], high[1][j + 2]);
-  FOR_ALL_SUMS multiply(sums[j][m], filters[m].last_low, last_high[j]);
-  FOR_ALL_SUMS multiply(sums[j][m], filters[m].last_high, last_high[j], last_low[j]);
-  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[0], high[0][j], high[0][j + 1]);
-  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[1], high[1][j], high[1][j + 1]);
-  FOR_ALL_SUMS multiply(sums[j][m], filters[m].high[2], high[0][j + 2], high[1][j + 2]);
-#undef FOR_ALL_SUMS
+  // The small products come first, so that less of them is cut off.
+  multiply(sums, filters[0].high, filters[1].high, low);
+  multiply(sums, filters[0].low, filters[1].low, high);
+#pragma unroll
+  for (int m = 0; m < kHalves; ++m) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      multiply(sums[j][m], filters[m].last_low, high.last[j]);
+      multiply(sums[j][m], filters[m].last_high, high.last[j], low.last[j]);
+    }
+  }
+  multiply(sums, filters[0].high, filters[1].high, high);
 }
 
-// Two neighbours of a lane's maxima, of each of four output channels.
+// Two neighbours of a lane's maxima, of each of four output channels. `pixels` is where its windows begin.
 __device__ void find_maxima(const float* pixels, const Filters (&filters)[kHalves], float (&maxima)[2 * kHalves][2]) {
-  const int lane = threadIdx.x % kWarpSize;
-  const int k = lane % 4;
-  const int window = kLeft + lane / 4 * 2;
+  const int k = threadIdx.x % 4;
   float sums[2][2][kHalves][4] = {};
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
-    const float* const from = pixels + row * kStride + window;
+    const float* const from = pixels + row * kStride;
     const float* const rows[2] = {
         from + k / kTaps * kPlane + k % kTaps * kStride, from + (4 + k) / kTaps * kPlane + (4 + k) % kTaps * kStride};
     const float* const last = from + (kIn - 1) * kPlane + (kTaps - 1) * kStride + min(k, kTaps - 1) - 1;
@@ -227,9 +254,9 @@ __device__ void find_maxima(const float* pixels, const Filters (&filters)[kHalve
 #pragma unroll
   for (int o = 0; o < 2 * kHalves; ++o) {
 #pragma unroll
-    for (int j = 0; j < 2; ++j) {
-      const int at = o % 2 * 2 + j;
-      maxima[o][j] = larger(
+    for (int i = 0; i < 2; ++i) {
+      const int at = o % 2 * 2 + i;
+      maxima[o][i] = larger(
           larger(sums[0][0][o / 2][at], sums[0][1][o / 2][at]), larger(sums[1][0][o / 2][at], sums[1][1][o / 2][at]));
     }
   }
@@ -285,21 +312,28 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
     __pipeline_commit();
     __pipeline_wait_prior(1);
     __syncwarp();
+    const int column = place.column + lane % 4 * 2;
+    float* to = out + (static_cast<int64_t>(place.image) * sizes.channels + first_out + lane / 4) * out_plane +
+        static_cast<int64_t>(place.row) * sizes.out_width + column;
+    const int end = min(kTileRows, sizes.out_height - place.row);
+#pragma unroll 1
+    for (int row = 0; row < end; ++row) {
 #pragma unroll
-    for (int part = 0; part < kParts; ++part) {
-      float maxima[2 * kHalves][2];
-      find_maxima(pixels(stage) + 16 * part, filters, maxima);
-      const int column = place.column + 8 * part + lane % 4 * 2;
-      float* to = out + (static_cast<int64_t>(place.image) * sizes.channels + first_out + lane / 4) * out_plane +
-          static_cast<int64_t>(place.row) * sizes.out_width + column;
+      for (int part = 0; part < kTileColumns; part += 8) {
+        float maxima[2 * kHalves][2];
+        find_maxima(pixels(stage) + 2 * row * kStride + kLeft + 2 * part + lane / 4 * 2, filters, maxima);
 #pragma unroll
-      for (int i = 0; i < 2 * kHalves; ++i) {
-        if (first_out + 8 * i + lane / 4 < sizes.channels) {
-          store<kAligned>(
-              to + 8 * i * out_plane, larger(maxima[i][0] + biases[i], 0.0f), larger(maxima[i][1] + biases[i], 0.0f),
-              sizes.out_width - column);
+        for (int i = 0; i < 2 * kHalves; ++i) {
+          if (first_out + 8 * i + lane / 4 < sizes.channels) {
+            store<kAligned>(
+                to + 8 * i * out_plane + part,
+                larger(maxima[i][0] + biases[i], 0.0f),
+                larger(maxima[i][1] + biases[i], 0.0f),
+                sizes.out_width - column - part);
+          }
         }
       }
+      to += sizes.out_width;
     }
     __syncwarp();  // all lanes are done with the pixels, which the next turn overwrites
     place = next;
@@ -355,8 +389,9 @@ at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, co
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  const int64_t tile_columns = ceil_div(out.size(3), kMaxima);
-  const int64_t tiles = x.size(0) * out.size(2) * tile_columns;
+  const int64_t tile_rows = ceil_div(out.size(2), kTileRows);
+  const int64_t tile_columns = ceil_div(out.size(3), kTileColumns);
+  const int64_t tiles = x.size(0) * tile_rows * tile_columns;
   const int64_t parts = ceil_div(channels, kMostOut);
   TORCH_CHECK(
       tiles <= kMostTiles && height <= kMostTiles / 2 && width <= kMostTiles / 2 && parts <= kMaxGridY,
@@ -375,6 +410,7 @@ at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, co
       static_cast<int>(channels),
       static_cast<int>(out.size(2)),
       static_cast<int>(out.size(3)),
+      static_cast<unsigned int>(tile_rows),
       static_cast<unsigned int>(tile_columns),
       static_cast<unsigned int>(tiles)};
   const dim3 grid(static_cast<unsigned int>(blocks), static_cast<unsigned int>(parts));
