@@ -262,8 +262,11 @@ __device__ void find_maxima(const float* pixels, const Filters (&filters)[kHalve
   }
 }
 
+// Two neighbours of a row of maxima, from `to` on, as far as they belong to it.
 template <bool kAligned>
-__device__ void store(float* to, float first, float second, int left) {
+__device__ void store(float* to, const float (&maxima)[2], float bias, int left) {
+  const float first = larger(maxima[0] + bias, 0.0f);
+  const float second = larger(maxima[1] + bias, 0.0f);
   if constexpr (kAligned) {
     if (left > 0) {
       __stcs(reinterpret_cast<float2*>(to), make_float2(first, second));
@@ -303,6 +306,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
     biases[i] = o < sizes.channels ? bias[o] : 0.0f;
   }
   const int64_t out_plane = static_cast<int64_t>(sizes.out_height) * sizes.out_width;
+  const int groups = (sizes.channels - first_out - lane / 4 + 7) / 8;  // of eight channels, with one of this lane's
   for (int stage = 0; tile < sizes.tiles; stage = 1 - stage) {
     tile += gridDim.x * kWarps;
     const Place next(tile, sizes);
@@ -315,22 +319,20 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
     const int column = place.column + lane % 4 * 2;
     float* to = out + (static_cast<int64_t>(place.image) * sizes.channels + first_out + lane / 4) * out_plane +
         static_cast<int64_t>(place.row) * sizes.out_width + column;
+    const int left = sizes.out_width - column;
     const int end = min(kTileRows, sizes.out_height - place.row);
 #pragma unroll 1
     for (int row = 0; row < end; ++row) {
+      float maxima[2][2 * kHalves][2];
 #pragma unroll
-      for (int part = 0; part < kTileColumns; part += 8) {
-        float maxima[2 * kHalves][2];
-        find_maxima(pixels(stage) + 2 * row * kStride + kLeft + 2 * part + lane / 4 * 2, filters, maxima);
+      for (int part = 0; part < 2; ++part) {
+        find_maxima(pixels(stage) + 2 * row * kStride + kLeft + 16 * part + lane / 4 * 2, filters, maxima[part]);
+      }
 #pragma unroll
-        for (int i = 0; i < 2 * kHalves; ++i) {
-          if (first_out + 8 * i + lane / 4 < sizes.channels) {
-            store<kAligned>(
-                to + 8 * i * out_plane + part,
-                larger(maxima[i][0] + biases[i], 0.0f),
-                larger(maxima[i][1] + biases[i], 0.0f),
-                sizes.out_width - column - part);
-          }
+      for (int i = 0; i < 2 * kHalves; ++i) {
+        if (i < groups) {
+          store<kAligned>(to + 8 * i * out_plane, maxima[0][i], biases[i], left);
+          store<kAligned>(to + 8 * i * out_plane + 8, maxima[1][i], biases[i], left - 8);
         }
       }
       to += sizes.out_width;
