@@ -1,22 +1,25 @@
-"""Convolution, bias, ReLU and maximum in one kernel, with the neighbourhood of two results in registers.
+"""Convolution, bias, ReLU and maximum in one kernel, with float32 products on tensor cores.
 
-What bounds it: arithmetic. The image is read once and the maxima are written once: 135 MiB at full size, 0.034 ms at
-4.2 TB/s. Each maximum needs four sums of 27 products, 2.8 G products together, 0.09 ms at the 60 TFLOP/s of an H100's
-float32 units. Unfused, the convolution's result, four times as large as the maxima, goes to memory and back twice.
+What bounds it: instructions. The image is read once and the maxima are written once: 135 MiB at full size, 0.046 ms at
+3 TB/s. The 2.8 G products take 0.09 ms of float32 units, and a third of that as three products of tensor cores at the
+rate of mma.sync. But that instruction shares the slots and registers with all others, so they have to be few.
 
-The trick: the three channels of the image are few enough for registers. A thread has two neighbouring maxima of all
-output channels. They come from 2 x 4 places of the convolution, those from 4 x 6 of the image: 72 values, loaded once,
-16 bytes at a time where they lie inside. The thread then goes through the output channels: 27 weights and the bias,
-seven 16-byte reads of shared memory that all threads of a warp share, for 216 multiplications and additions in eight
-independent sums. So a read of shared memory pays for 31 instructions, and registers give all other operands.
+The trick: a product of 32 filters by pixels for which no pixel is copied. A value is the sum of two of 11 bits, high +
+low. high * high + high * low + low * high is float32's product but for its last bits, over the whole range of exponents.
+The filters stay in registers. A product takes four taps of eight places, twice, each from a lane that reads it where it
+lies in a warp's tile of the image, in shared memory. The four taps come from four of the nine rows of pixels (three of
+each channel), the eight places from one column of eight windows of the maximum. Both columns of a window need its two
+pixels, so a lane has them once, as the pair of registers that the instruction takes, and filters in both orders. Then a
+lane has all four places of a window, and neighbouring windows.
 
-At up to 128 registers, four blocks of 128 threads share an SM; eight independent sums a thread hide the latency of
-arithmetic, and a maximum, which needs no other thread, is stored as two neighbours at once.
-
-The maximum of sums plus the bias is the bias plus the maximum, and ReLU comes last, once. NaN spreads, as in PyTorch.
-An input of other than three channels is an error. More than 32 output channels are split over blocks. Where rows don't
-begin at a multiple of 16 bytes, the same kernel takes columns one by one. Forward only: no gradient is recorded.
+A warp works for itself: asynchronous copies bring its next tile during the products of this one, without a barrier.
+The maximum of sums plus the bias is the bias plus the maximum, and ReLU comes last, once. NaN spreads, as in PyTorch,
+but an infinity becomes NaN. An input of other than three channels is an error. More than 32 output channels are split
+over blocks; fewer take as long as 32. Where rows don't begin at a multiple of 16 bytes, pixels are copied one by one.
+Forward only: no gradient is recorded.
 """
+
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -33,14 +36,14 @@ CUDA_SOURCE = r"""
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_pipeline.h>
 
+#include "checks.cuh"
+
 namespace {
 
-constexpr int kWarpSize = 32;
 constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kBlocksPerSm = 2;  // 108 registers of a thread have filters
@@ -62,7 +65,6 @@ constexpr int kPlane = 408;
 static_assert(kLeft + kColumns < kStride && kInputRows * kStride <= kPlane, "rows and channels don't overlap");
 static_assert(kStride % 32 == 8 && (kPlane - kTaps * kStride) % 32 == 0, "no two words in one bank");
 constexpr int64_t kMostTiles = std::numeric_limits<int32_t>::max();  // so that 32-bit divisions do
-constexpr int64_t kMaxGridY = 65535;
 
 struct Sizes {
   int height;
@@ -164,31 +166,35 @@ struct PixelPart {
   uint32_t last[2];       // [j]: of the ninth row
 };
 
-// Starts the copy of some pixels of a row, from column j of the tile on. Outside of the image they are 0.
+// Starts copies of pixels of each channel, in row i of a tile from column j on. Outside of the image they are 0.
 template <int kWords>
-__device__ void copy(float* to, const float* image, const Place& place, const Sizes& sizes, int c, int i, int j) {
+__device__ void copy(float* to, const float* x, const Place& place, const Sizes& sizes, int i, int j) {
   const int row = 2 * place.row - 1 + i;
   const int column = 2 * place.column + j;
   const bool inside = row >= 0 && row < sizes.height && column >= 0 && column < sizes.width;
-  const int64_t line = c * static_cast<int64_t>(sizes.height) + min(max(row, 0), sizes.height - 1);
-  const float* const from = image + line * sizes.width + min(max(column, 0), sizes.width - 1);  // in the image always
+  const int64_t line = place.image * static_cast<int64_t>(kIn * sizes.height) + (inside ? row : 0);
+  const float* const from = x + line * sizes.width + (inside ? column : 0);
   constexpr int kBytes = kWords * sizeof(float);
-  __pipeline_memcpy_async(to + c * kPlane + i * kStride + kLeft + j, from, kBytes, inside ? 0 : kBytes);
+#pragma unroll
+  for (int c = 0; c < kIn; ++c) {
+    const float* const channel = from + c * static_cast<int64_t>(sizes.height) * sizes.width;
+    __pipeline_memcpy_async(to + c * kPlane + i * kStride + kLeft + j, channel, kBytes, inside ? 0 : kBytes);
+  }
 }
 
 // Starts the copies of the pixels that a tile needs: a row and a column more on each side.
 template <bool kAligned>
-__device__ void copy_pixels(float* to, const float* x, const Place& place, const Sizes& sizes) {
+__device__ void copy_tile(float* to, const float* x, const Place& place, const Sizes& sizes) {
   constexpr int kWords = kAligned ? 4 : 1;
   constexpr int kCopies = kColumns / kWords;  // of a row
-  const unsigned int lane = threadIdx.x % kWarpSize;
-  const float* const image = x + static_cast<int64_t>(place.image) * kIn * sizes.height * sizes.width;
-  for (unsigned int i = lane; i < kIn * kInputRows * kCopies; i += kWarpSize) {
-    const unsigned int row = i / kCopies;
-    copy<kWords>(to, image, place, sizes, row / kInputRows, row % kInputRows, i % kCopies * kWords);
+  const int lane = threadIdx.x % kWarpSize;
+#pragma unroll
+  for (int i = lane / kCopies; i < kInputRows; i += kWarpSize / kCopies) {
+    copy<kWords>(to, x, place, sizes, i, lane % kCopies * kWords);
   }
-  for (unsigned int i = lane; i < 2 * kIn * kInputRows; i += kWarpSize) {
-    copy<1>(to, image, place, sizes, i / 2 / kInputRows, i / 2 % kInputRows, i % 2 == 0 ? -1 : kColumns);
+  static_assert(2 * kInputRows <= kWarpSize, "one copy each for the columns on both sides");
+  if (lane < 2 * kInputRows) {
+    copy<1>(to, x, place, sizes, lane / 2, lane % 2 == 0 ? -1 : kColumns);
   }
 }
 
@@ -295,7 +301,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
   unsigned int tile = blockIdx.x * kWarps + threadIdx.x / kWarpSize;
   Place place(tile, sizes);
   if (tile < sizes.tiles) {
-    copy_pixels<kAligned>(pixels(0), x, place, sizes);
+    copy_tile<kAligned>(pixels(0), x, place, sizes);
   }
   __pipeline_commit();
   const Filters filters[kHalves] = {{weight, first_out, sizes.channels}, {weight, first_out + 16, sizes.channels}};
@@ -311,7 +317,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
     tile += gridDim.x * kWarps;
     const Place next(tile, sizes);
     if (tile < sizes.tiles) {
-      copy_pixels<kAligned>(pixels(1 - stage), x, next, sizes);
+      copy_tile<kAligned>(pixels(1 - stage), x, next, sizes);
     }
     __pipeline_commit();
     __pipeline_wait_prior(1);
@@ -342,45 +348,17 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
   }
 }
 
-bool is_aligned(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % sizeof(float4) == 0;
-}
-
-int64_t ceil_div(int64_t count, int64_t by) {
-  return (count + by - 1) / by;
-}
-
-void check(const at::Tensor& tensor, const char* name, int64_t dimensions, const at::Tensor& x) {
-  TORCH_CHECK(
-      tensor.is_cuda(), "conv_bias_relu_pool: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(
-      tensor.device() == x.device(),
-      "conv_bias_relu_pool: ", name, " is on ", tensor.device(), ", but x is on ", x.device());
-  TORCH_CHECK(
-      tensor.scalar_type() == at::kFloat,
-      "conv_bias_relu_pool: ", name, " must be float32, but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.dim() == dimensions,
-      "conv_bias_relu_pool: ", name, " must have ", dimensions, " dimension(s), but its shape is ", tensor.sizes());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "conv_bias_relu_pool: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ",
-      tensor.strides());
-}
-
 }  // namespace
 
 at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  check(x, "x", 4, x);
-  check(weight, "weight", 4, x);
-  check(bias, "bias", 1, x);
+  check_float(x, "conv_bias_relu_pool: x", 4, x.device());
+  check_float(weight, "conv_bias_relu_pool: weight", 4, x.device());
   const int64_t channels = weight.size(0);
+  const float* const biases = check_feature(bias, "conv_bias_relu_pool: bias", channels, x.device());
   TORCH_CHECK(
       x.size(1) == kIn && weight.size(1) == kIn && weight.size(2) == kTaps && weight.size(3) == kTaps,
       "conv_bias_relu_pool: x must have 3 channels and weight must be (channels, 3, 3, 3), but they have ", x.sizes(),
       " and ", weight.sizes());
-  TORCH_CHECK(
-      bias.size(0) == channels, "conv_bias_relu_pool: there are ", channels, " filters, but bias has ", bias.sizes());
   const int64_t height = x.size(2);
   const int64_t width = x.size(3);
   TORCH_CHECK(
@@ -391,20 +369,18 @@ at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, co
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  const int64_t tile_rows = ceil_div(out.size(2), kTileRows);
-  const int64_t tile_columns = ceil_div(out.size(3), kTileColumns);
+  const int64_t tile_rows = divide_up(out.size(2), kTileRows);
+  const int64_t tile_columns = divide_up(out.size(3), kTileColumns);
   const int64_t tiles = x.size(0) * tile_rows * tile_columns;
-  const int64_t parts = ceil_div(channels, kMostOut);
+  const int64_t parts = divide_up(channels, kMostOut);
   TORCH_CHECK(
       tiles <= kMostTiles && height <= kMostTiles / 2 && width <= kMostTiles / 2 && parts <= kMaxGridY,
       "conv_bias_relu_pool: an input of shape ", x.sizes(), " is too large for one launch");
 
   int multiprocessors = 0;
   C10_CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, x.get_device()));
-  const int64_t blocks = std::min<int64_t>(ceil_div(tiles, kWarps), multiprocessors * kBlocksPerSm);
-  const float* const from = x.const_data_ptr<float>();
-  float* const to = out.mutable_data_ptr<float>();
-  const bool aligned = width % 4 == 0 && is_aligned(from) && is_aligned(to);
+  const int64_t blocks = std::min<int64_t>(divide_up(tiles, kWarps), multiprocessors * kBlocksPerSm);
+  const bool aligned = width % 4 == 0 && is_aligned(x) && is_aligned(out);
   const auto kernel = aligned ? conv_bias_relu_pool_kernel<true> : conv_bias_relu_pool_kernel<false>;
   const Sizes sizes{
       static_cast<int>(height),
@@ -417,7 +393,7 @@ at::Tensor conv_bias_relu_pool(const at::Tensor& x, const at::Tensor& weight, co
       static_cast<unsigned int>(tiles)};
   const dim3 grid(static_cast<unsigned int>(blocks), static_cast<unsigned int>(parts));
   kernel<<<grid, kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
-      from, weight.const_data_ptr<float>(), bias.const_data_ptr<float>(), to, sizes);
+      x.const_data_ptr<float>(), weight.const_data_ptr<float>(), biases, out.mutable_data_ptr<float>(), sizes);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
@@ -428,6 +404,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["conv_bias_relu_pool"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 
