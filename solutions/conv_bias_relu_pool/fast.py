@@ -334,12 +334,14 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
       for (int part = 0; part < 2; ++part) {
         find_maxima(pixels(stage) + 2 * row * kStride + kLeft + 16 * part + lane / 4 * 2, filters, maxima[part]);
       }
+      float* channel = to;
 #pragma unroll
       for (int i = 0; i < 2 * kHalves; ++i) {
         if (i < groups) {
-          store<kAligned>(to + 8 * i * out_plane, maxima[0][i], biases[i], left);
-          store<kAligned>(to + 8 * i * out_plane + 8, maxima[1][i], biases[i], left - 8);
+          store<kAligned>(channel, maxima[0][i], biases[i], left);
+          store<kAligned>(channel + 8, maxima[1][i], biases[i], left - 8);
         }
+        channel += 8 * out_plane;
       }
       to += sizes.out_width;
     }
