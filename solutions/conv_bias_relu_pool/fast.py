@@ -1,22 +1,29 @@
-"""Convolution, bias, ReLU and maximum in one kernel, with float32 products on tensor cores.
+"""Convolution, bias, ReLU and maximum in one kernel, with float32's precision on tensor cores.
 
 What bounds it: instructions. The image is read once and the maxima are written once: 135 MiB at full size, 0.046 ms at
-3 TB/s. The 2.8 G products take 0.09 ms of float32 units, and a third of that as three products of tensor cores at the
-rate of mma.sync. But that instruction shares the slots and registers with all others, so they have to be few.
+3 TB/s. The 2.8 G products take 0.09 ms of an H100's float32 units. On tensor cores they are three times as many,
+0.06 ms at the rate of mma.sync. That instruction reads ten registers and hardly overlaps with others, so these must be
+few.
 
-The trick: a product of 32 filters by pixels for which no pixel is copied. A value is the sum of two of 11 bits, high +
-low. high * high + high * low + low * high is float32's product but for its last bits, over the whole range of exponents.
-The filters stay in registers. A product takes four taps of eight places, twice, each from a lane that reads it where it
-lies in a warp's tile of the image, in shared memory. The four taps come from four of the nine rows of pixels (three of
-each channel), the eight places from one column of eight windows of the maximum. Both columns of a window need its two
-pixels, so a lane has them once, as the pair of registers that the instruction takes, and filters in both orders. Then a
-lane has all four places of a window, and neighbouring windows.
+The products: a value is high + low, of 11 bits each, and high * high + high * low + low * high lacks only the last bits
+of a float32's product. TF32 has float32's exponents, so nothing is scaled. Small products are added first.
 
-A warp works for itself: asynchronous copies bring its next tile during the products of this one, without a barrier.
+The trick: no pixel is copied for the products. One takes four taps (k) of eight places (n), twice, where lane
+4 * n + k has the pixel. The four taps lie in four of the nine rows of pixels that a result needs, three of each
+channel; the ninth row's three taps are by themselves. The eight places are one column of eight windows of the maximum.
+So a lane reads four pixels of a row for both columns of a window, and the two in the window are the pair of registers
+that a product takes, for either column, because the filters are in registers in both orders. The four places of a
+window end up in one lane, and so do two windows side by side. Reads of shared memory have no bank conflicts: it has
+rows of pixels at distances that see to it.
+
+A warp works for itself, without barriers: it fetches its next tile asynchronously during the products of this one. Of
+a tile's 4 x 16 maxima, the four rows share the work of finding it. Every warp has the filters of 32 output channels, in
+108 registers of a thread. Two blocks of four warps share an SM, as many as there are registers for.
+
 The maximum of sums plus the bias is the bias plus the maximum, and ReLU comes last, once. NaN spreads, as in PyTorch,
-but an infinity becomes NaN. An input of other than three channels is an error. More than 32 output channels are split
+but an infinity becomes a NaN. An input of other than three channels is an error. More than 32 output channels are split
 over blocks; fewer take as long as 32. Where rows don't begin at a multiple of 16 bytes, pixels are copied one by one.
-Forward only: no gradient is recorded.
+For compute capability 8.0 and above. Forward only: no gradient is recorded.
 """
 
 from pathlib import Path
@@ -119,13 +126,11 @@ __device__ void multiply(float (&sums)[4], const uint32_t (&filters)[2], uint32_
       : "r"(filters[0]), "r"(filters[1]), "r"(pixel));
 }
 
-// A lane has k = lane % 4, and n = lane / 4 is a window of the maximum, or two filters. The taps of a window's column
-// j are four rows of pixels for each k, twice, and a ninth row.
-//
-// One part, high or low, of what a lane has of its filters, in the order of the instructions.
+// The high or low parts that a lane has of its filters, n and n + 8 of 16, in the order of the instructions. Rows k of
+// the first four rows of pixels and of the second four are [rows]; j is the column of the window that is computed.
 struct FilterPart {
   uint32_t window[2][2][4];  // [j][rows]: the taps of the two pixels in the window
-  uint32_t side[2][4];       // [j]: the tap of the pixel beside the window, of both rows
+  uint32_t side[2][4];       // [j]: the tap of the pixel beside the window, in both rows
 };
 
 struct Filters {
@@ -159,7 +164,7 @@ struct Filters {
   }
 };
 
-// One part of the pixels that a lane has for a row of the convolution.
+// The high or low parts of the pixels that a lane has for a row of the convolution.
 struct PixelPart {
   uint32_t window[2][2];  // [rows][column]
   uint32_t side[2][2];    // [j][rows]: those beside the window on the left and on the right
@@ -172,7 +177,7 @@ __device__ void copy(float* to, const float* x, const Place& place, const Sizes&
   const int row = 2 * place.row - 1 + i;
   const int column = 2 * place.column + j;
   const bool inside = row >= 0 && row < sizes.height && column >= 0 && column < sizes.width;
-  const int64_t line = place.image * static_cast<int64_t>(kIn * sizes.height) + (inside ? row : 0);
+  const int64_t line = place.image * static_cast<int64_t>(sizes.height) * kIn + (inside ? row : 0);
   const float* const from = x + line * sizes.width + (inside ? column : 0);
   constexpr int kBytes = kWords * sizeof(float);
 #pragma unroll
@@ -287,6 +292,44 @@ __device__ void store(float* to, const float (&maxima)[2], float bias, int left)
   }
 }
 
+// The maxima of a tile, of each of 32 output channels from `first_out` on.
+template <bool kAligned>
+__device__ void finish_tile(
+    const float* pixels,
+    const Filters (&filters)[kHalves],
+    const float (&biases)[2 * kHalves],
+    const Place& place,
+    const Sizes& sizes,
+    int first_out,
+    float* out) {
+  const int lane = threadIdx.x % kWarpSize;
+  const int column = place.column + lane % 4 * 2;
+  const int left = sizes.out_width - column;
+  const int groups = (sizes.channels - first_out - lane / 4 + 7) / 8;  // of eight channels, with one of this lane's
+  const int64_t plane = static_cast<int64_t>(sizes.out_height) * sizes.out_width;
+  float* to = out + (static_cast<int64_t>(place.image) * sizes.channels + first_out + lane / 4) * plane +
+      static_cast<int64_t>(place.row) * sizes.out_width + column;
+  const int end = min(kTileRows, sizes.out_height - place.row);
+#pragma unroll 1
+  for (int row = 0; row < end; ++row) {
+    float maxima[2][2 * kHalves][2];
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      find_maxima(pixels + 2 * row * kStride + kLeft + 16 * part + lane / 4 * 2, filters, maxima[part]);
+    }
+    float* channel = to;
+#pragma unroll
+    for (int i = 0; i < 2 * kHalves; ++i) {
+      if (i < groups) {
+        store<kAligned>(channel, maxima[0][i], biases[i], left);
+        store<kAligned>(channel + 8, maxima[1][i], biases[i], left - 8);
+      }
+      channel += 8 * plane;
+    }
+    to += sizes.out_width;
+  }
+}
+
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_kernel(
     const float* __restrict__ x,
@@ -296,7 +339,6 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
     Sizes sizes) {
   __shared__ float4 shared[kWarps][2][kIn * kPlane / 4];
   const auto pixels = [&](int stage) { return reinterpret_cast<float*>(shared[threadIdx.x / kWarpSize][stage]); };
-  const int lane = threadIdx.x % kWarpSize;
   const int first_out = blockIdx.y * kMostOut;
   unsigned int tile = blockIdx.x * kWarps + threadIdx.x / kWarpSize;
   Place place(tile, sizes);
@@ -308,11 +350,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
   float biases[2 * kHalves];
 #pragma unroll
   for (int i = 0; i < 2 * kHalves; ++i) {
-    const int o = first_out + 8 * i + lane / 4;
+    const int o = first_out + 8 * i + threadIdx.x % kWarpSize / 4;
     biases[i] = o < sizes.channels ? bias[o] : 0.0f;
   }
-  const int64_t out_plane = static_cast<int64_t>(sizes.out_height) * sizes.out_width;
-  const int groups = (sizes.channels - first_out - lane / 4 + 7) / 8;  // of eight channels, with one of this lane's
   for (int stage = 0; tile < sizes.tiles; stage = 1 - stage) {
     tile += gridDim.x * kWarps;
     const Place next(tile, sizes);
@@ -322,29 +362,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) conv_bias_relu_pool_ke
     __pipeline_commit();
     __pipeline_wait_prior(1);
     __syncwarp();
-    const int column = place.column + lane % 4 * 2;
-    float* to = out + (static_cast<int64_t>(place.image) * sizes.channels + first_out + lane / 4) * out_plane +
-        static_cast<int64_t>(place.row) * sizes.out_width + column;
-    const int left = sizes.out_width - column;
-    const int end = min(kTileRows, sizes.out_height - place.row);
-#pragma unroll 1
-    for (int row = 0; row < end; ++row) {
-      float maxima[2][2 * kHalves][2];
-#pragma unroll
-      for (int part = 0; part < 2; ++part) {
-        find_maxima(pixels(stage) + 2 * row * kStride + kLeft + 16 * part + lane / 4 * 2, filters, maxima[part]);
-      }
-      float* channel = to;
-#pragma unroll
-      for (int i = 0; i < 2 * kHalves; ++i) {
-        if (i < groups) {
-          store<kAligned>(channel, maxima[0][i], biases[i], left);
-          store<kAligned>(channel + 8, maxima[1][i], biases[i], left - 8);
-        }
-        channel += 8 * out_plane;
-      }
-      to += sizes.out_width;
-    }
+    finish_tile<kAligned>(pixels(stage), filters, biases, place, sizes, first_out, out);
     __syncwarp();  // all lanes are done with the pixels, which the next turn overwrites
     place = next;
   }
