@@ -12,7 +12,8 @@ from inlinebench.cli.arguments import parse
 from inlinebench.messages import Evaluate, ProblemAt
 from inlinebench.options import Options
 from inlinebench.profiling import ncu
-from inlinebench.results.result import Check, Result, Verdict
+from inlinebench.results.launches import Counters
+from inlinebench.results.result import Check, Kernels, KernelShare, Result, Verdict
 
 JOB = Evaluate("p", "s", ProblemAt(Path("/p.py"), "full", {"N": 3}), Path("/s.py"), "full")
 RESULT = Result("p", "s", "full", "cuda:0", Verdict.PASSED, check=Check(1, 1e-4, "float64", "by name"))
@@ -37,7 +38,7 @@ def program(folder: Path, body: str) -> str:
 
 
 def test_a_report_is_named_after_the_evaluation(tmp_path: Path, options: Options) -> None:
-    said = ncu.report(program(tmp_path, WRITES), JOB, RESULT, options)
+    said, _ = ncu.report(program(tmp_path, WRITES), JOB, RESULT, options)
     assert str(tmp_path / "profiles" / "p-s-full.ncu-rep") in said
     order = json.loads((tmp_path / "order").read_text())
     assert (order["problem"], order["solution"], order["constants"], order["device"]) == (
@@ -45,8 +46,28 @@ def test_a_report_is_named_after_the_evaluation(tmp_path: Path, options: Options
     )
 
 
+PROFILED = replace(RESULT, kernels=Kernels(1.0, (KernelShare("void rows<4>(float*)", "own", 1.0, 1.0),)))
+IMPORTS = f"""if [ "$1" = --import ]; then {{}}; fi
+{WRITES}"""
+
+
+def test_the_counters_of_a_report_are_added_to_the_result(tmp_path: Path, options: Options) -> None:
+    table = r'''printf '%s\n' '"ID","Kernel Name","gpu__time_duration.sum"' '"","","ns"' '"0","rows","2,000"'; exit'''
+    said, found = ncu.report(program(tmp_path, IMPORTS.format(table)), JOB, PROFILED, options)
+    assert found.kernels is not None and found.kernels.top[0].counters == Counters(0.002)
+    assert said.endswith("ncu --import)")
+
+
+@pytest.mark.parametrize(("body", "why"), [("exit 3", "status 3"), ("echo nothing; exit", "no table of metrics")])
+def test_a_report_whose_counters_cannot_be_read_leaves_the_result_as_it_is(
+    tmp_path: Path, options: Options, body: str, why: str
+) -> None:
+    said, found = ncu.report(program(tmp_path, IMPORTS.format(body)), JOB, PROFILED, options)
+    assert "counters could not be read" in said and why in said and found == PROFILED
+
+
 def test_missing_permission_for_counters_is_explained(tmp_path: Path, options: Options) -> None:
-    said = ncu.report(program(tmp_path, "echo '==ERROR== ERR_NVGPUCTRPERM - no'; exit 1"), JOB, RESULT, options)
+    said, _ = ncu.report(program(tmp_path, "echo '==ERROR== ERR_NVGPUCTRPERM - no'; exit 1"), JOB, RESULT, options)
     assert "no report" in said and "administrators" in said
 
 
@@ -57,8 +78,9 @@ def test_missing_permission_for_counters_is_explained(tmp_path: Path, options: O
 def test_other_failures_show_the_last_output(
     tmp_path: Path, options: Options, body: str, expected: str
 ) -> None:
-    assert expected in ncu.report(program(tmp_path, body), JOB, RESULT, options)
+    said, found = ncu.report(program(tmp_path, body), JOB, RESULT, options)
+    assert expected in said and found == RESULT
 
 
 def test_a_program_that_cannot_be_started_is_reported(tmp_path: Path, options: Options) -> None:
-    assert "no report" in ncu.report(str(tmp_path / "nothing"), JOB, RESULT, options)
+    assert "no report" in ncu.report(str(tmp_path / "nothing"), JOB, RESULT, options)[0]

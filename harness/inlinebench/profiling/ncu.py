@@ -11,14 +11,17 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 from inlinebench.messages import Evaluate
 from inlinebench.options import Options
+from inlinebench.profiling.counters import read, with_counters
 from inlinebench.results.result import Result
 from inlinebench.wire.own_python import own_python
 
 PROGRAM = "ncu"
-PATIENCE_S = 300.0
+PATIENCE_S, READING_S = 300.0, 60.0
 NO_PERMISSION = "ERR_NVGPUCTRPERM"
 
 
@@ -27,8 +30,9 @@ def program() -> str | None:
     return shutil.which(PROGRAM) or shutil.which(PROGRAM, path="/usr/local/cuda/bin")
 
 
-def report(ncu: str, job: Evaluate, result: Result, options: Options) -> str:
-    """Writes a report. Returns a line that says where it is, or why it failed and what to do."""
+def report(ncu: str, job: Evaluate, result: Result, options: Options) -> tuple[str, Result]:
+    """Writes a report. Returns a line that says where it is, or why it failed and what to do, and the result with the
+    counters of its kernels, as far as the report has them."""
     assert job.solution is not None and options.profile is not None
     name = "-".join((job.problem_name, job.solution_name, job.shape_name)).replace(os.sep, "_")
     target = options.profile / name
@@ -47,13 +51,28 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> str:
             stderr=subprocess.STDOUT, timeout=PATIENCE_S, check=False, text=True, errors="replace",
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{name}: no report from {PROGRAM}: {error}"
+        return f"{name}: no report from {PROGRAM}: {error}", result
     written = target.with_name(f"{target.name}.ncu-rep")
     if done.returncode == 0 and written.is_file():
-        return f"{name}: {written} (open it with ncu-ui, or ncu --import)"
+        said, result = _with_counters(ncu, written, result)
+        return f"{name}: {written} (open it with ncu-ui, or ncu --import){said}", result
     if NO_PERMISSION in done.stdout:
         return (f"{name}: no report from {PROGRAM}: the driver restricts the GPU's counters to administrators; see "
-                f"NVIDIA's page on {NO_PERMISSION} to allow all users")
+                f"NVIDIA's page on {NO_PERMISSION} to allow all users"), result
     last = next((line for line in reversed(done.stdout.splitlines()) if line.strip()), "it printed nothing")
-    return f"{name}: no report from {PROGRAM}, which exited with status {done.returncode}: {last}"
+    return f"{name}: no report from {PROGRAM}, which exited with status {done.returncode}: {last}", result
+
+
+def _with_counters(ncu: str, written: Path, result: Result) -> tuple[str, Result]:
+    """Returns what to say if a report's counters cannot be read, and the result with the counters."""
+    if result.kernels is None:
+        return "", result
+    command = [ncu, "--import", str(written), "--csv", "--page", "raw", "--print-units", "base",
+               "--print-kernel-base", "function"]
+    try:
+        done = subprocess.run(command, env={**os.environ, "LC_ALL": "C"}, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=READING_S, check=True, text=True, errors="replace")
+        return "", replace(result, kernels=with_counters(result.kernels, read(done.stdout)))
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        return f"; its counters could not be read: {error}", result
 
