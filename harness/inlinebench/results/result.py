@@ -241,10 +241,10 @@ class Environment:
     """Name and core count of the CPU; absent on a GPU."""
     peaks: str | None = None
     """The measured peak rates of the device, as text for a person."""
-    multiprocessors: Multiprocessors | None = None
-    """The SMs of the GPU and their limits; absent on the CPU."""
     tf32: bool = False
     """Whether `--tf32` left PyTorch's TF32 defaults unchanged."""
+    multiprocessors: Multiprocessors | None = None
+    """The SMs of the GPU and their limits; absent on the CPU."""
 
 
 MOST_FIRST = 7

@@ -1,0 +1,324 @@
+"""Why a passed kernel is slow: rules over what its result has, each with its evidence and with what to do.
+
+A rule looks at one bottleneck. It says nothing without its evidence, so a result without counters (`--profile`) has
+fewer bottlenecks than one with them. Results near the roofline have none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from inlinebench.foreign import one_line
+from inlinebench.report.text import significant
+from inlinebench.results.launches import (
+    REGISTERS,
+    SHARED,
+    WARP,
+    Counters,
+    Launched,
+    Multiprocessors,
+    Residency,
+    residency,
+)
+from inlinebench.results.result import Kernels, KernelShare, Result
+from inlinebench.results.times import COMPUTE, MEMORY, Roofline
+
+NEAR_ROOFLINE = 0.6
+"""A solution that reaches this share of the roofline has no bottleneck. Good kernels that are bound by memory reach
+more than 0.9, and products of matrices 0.6 to 0.9."""
+SHORTEST_MS = 0.01
+"""Shorter calls have no bottleneck: an empty kernel takes 2 µs already, which no change of a kernel removes."""
+MAIN = 0.25
+"""The share of the GPU's time from which on a kernel is worth an explanation. Without the others, a call would be a
+third faster at most."""
+LONGEST_NAME = 60
+LOW, FULL_WAVES = 0.3, 3
+"""For rules with two conditions: a throughput that leaves DRAM idle most of the time, and the number of waves from
+which on the last one no longer matters."""
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """A reason why a solution is slow."""
+
+    name: str
+    """The name of its rule."""
+    evidence: str
+    """What was measured, as a sentence without a full stop."""
+    advice: str
+    """What to do, in the imperative, without a full stop."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known about a solution that is not near the roofline."""
+
+    kernels: Kernels
+    roofline: Roofline | None
+    sm: Multiprocessors | None
+    reached: float | None
+    """The share of the roofline that the solution reaches."""
+
+    @property
+    def busy_ms(self) -> float:
+        """The time in ms of all kernels and copies."""
+        first = self.kernels.top[0]
+        return first.ms / first.share
+
+    @property
+    def own(self) -> Iterator[KernelShare]:
+        """The solution's own kernels that take much of the time."""
+        return (each for each in self.kernels.top if each.share >= MAIN and each.origin in ("own", "triton"))
+
+    @property
+    def launched(self) -> Iterator[tuple[KernelShare, Launched]]:
+        """Those whose launch is known."""
+        return ((each, each.launch) for each in self.own if each.launch is not None)
+
+    @property
+    def placed(self) -> Iterator[tuple[KernelShare, Launched, Multiprocessors, Residency]]:
+        """Those whose occupancy is known as well."""
+        for share, launch in self.launched:
+            if self.sm is not None and (fit := residency(launch, self.sm)).blocks:
+                yield share, launch, self.sm, fit
+
+    @property
+    def counted(self) -> Iterator[tuple[KernelShare, Counters]]:
+        """Those with counters."""
+        return ((each, each.counters) for each in self.own if each.counters is not None)
+
+    @property
+    def bound_by_memory_alone(self) -> bool:
+        """Whether arithmetic would take less than a third of the time for the bytes, or the work is not known."""
+        return self.roofline is None or self.roofline.compute_ms < self.roofline.memory_ms / 3
+
+
+Evidence = Callable[[Case, float], Iterator[str]]
+"""Yields what speaks for a bottleneck, given the threshold of its rule. The first sentence counts."""
+
+
+def _waits(case: Case, most_idle: float) -> Iterator[str]:
+    idle, gaps = case.kernels.idle_ms, (case.kernels.activities or 0) - 1
+    if idle is None or gaps < 1:
+        return
+    share, gap_us = idle / (idle + case.busy_ms), idle / gaps * 1e3
+    if share >= most_idle and gap_us >= 4.0:  # the GPU itself needs about 1 µs from one kernel to the next
+        yield (f"the GPU is idle for {share:.0%} of the call, {gap_us:.3g} µs on average between the {gaps + 1} "
+               "kernels and copies: the host waits for it before it launches the next one")
+
+
+def _launches(case: Case, fewest: float) -> Iterator[str]:
+    count = case.kernels.activities
+    if count is None or count < fewest:
+        return
+    mean_us = case.busy_ms / count * 1e3
+    if mean_us <= 10.0:  # five times what an empty kernel takes
+        yield (f"a call runs {count:,} kernels and copies of {mean_us:.3g} µs on average, and starting one takes about "
+               "2 µs")
+
+
+def _spills(case: Case, fewest_bytes: float) -> Iterator[str]:
+    for share, launch in case.launched:
+        if launch.local_bytes >= fewest_bytes:
+            yield (f"{_time_of(share)} with {launch.registers} registers and {launch.local_bytes:,} bytes of local "
+                   "memory per thread: spilled registers, or arrays whose indices are not known at compile time")
+
+
+def _few_blocks(case: Case, busy_share: float) -> Iterator[str]:
+    for share, launch, sm, _ in case.placed:
+        if launch.blocks < busy_share * sm.count:
+            yield (f"{_time_of(share)} with {_blocks(launch)} on {sm.count} SMs, so {sm.count - launch.blocks} of them "
+                   "have nothing to do")
+
+
+def _tail(case: Case, full_share: float) -> Iterator[str]:
+    for share, launch, sm, fit in case.placed:
+        waves = launch.blocks / (sm.count * fit.blocks)
+        if 1 < waves <= FULL_WAVES and waves / math.ceil(waves) < full_share:
+            yield (f"{_time_of(share)} with {_blocks(launch)}: {sm.count * fit.blocks:,} run at once, so the last of "
+                   f"{math.ceil(waves)} waves is {waves % 1:.0%} full")
+
+
+def _tiny_blocks(case: Case, fewest_threads: float) -> Iterator[str]:
+    for share, launch, sm, fit in case.placed:
+        if launch.threads < fewest_threads and launch.blocks >= sm.count:
+            used = fit.occupancy * min(1.0, launch.threads / WARP)
+            yield (f"{_time_of(share)} with {_blocks(launch)}: an SM runs at most {sm.blocks} blocks, so no more than "
+                   f"{used:.0%} of its threads work")
+
+
+def _occupancy(limit: str) -> Evidence:
+    def find(case: Case, least: float) -> Iterator[str]:
+        for share, launch, sm, fit in case.placed:
+            if fit.occupancy > least or fit.limited_by != limit or launch.blocks < sm.count * fit.blocks:
+                continue
+            if case.bound_by_memory_alone:
+                uses = (f"{launch.registers} registers per thread" if limit == REGISTERS else
+                        f"{launch.shared_bytes:,} bytes of shared memory per block")
+                yield (f"{_time_of(share)} at an occupancy of {fit.occupancy:.0%}: with {uses}, an SM runs "
+                       f"{_number(fit.blocks, 'block')} of {launch.threads} threads, too few to hide memory's latency")
+    return find
+
+
+def _passes(case: Case, most: float) -> Iterator[str]:
+    roofline = case.roofline
+    if roofline is None or roofline.binds != MEMORY or not roofline.memory_ms:
+        return
+    counted = [each.counters.dram_bytes for each in case.kernels.top if each.counters is not None]
+    if counted and None not in counted:
+        moved = sum(filter(None, counted))
+        if moved >= most * roofline.bytes:
+            yield (f"the kernels move {moved:,} bytes to and from DRAM, {moved / roofline.bytes:.3g} times the "
+                   f"{roofline.bytes:,} that the work needs")
+        return
+    # Without counters: kernels of which each takes a third of the time for all bytes, or more.
+    long = [each for each in case.kernels.top
+            if each.launches is not None and each.ms / each.launches >= roofline.memory_ms / 3]
+    passes = sum(each.launches or 0 for each in long)
+    if passes > most:
+        mean_ms = sum(each.ms for each in long) / passes
+        yield (f"a call runs {passes} kernels or copies of {significant(mean_ms)} ms on average, and all bytes could "
+               f"be moved once in {significant(roofline.memory_ms)} ms, so data moves several times")
+
+
+def _uncoalesced(case: Case, most_sectors: float) -> Iterator[str]:
+    for share, found in case.counted:
+        for what, sectors in (("load from", found.load_sectors), ("store to", found.store_sectors)):
+            if sectors is not None and sectors > most_sectors:
+                yield (f"{_time_of(share)}, and a warp's {what} global memory touches {sectors:.3g} sectors of 32 "
+                       "bytes on average: neighbouring threads access addresses far apart")
+
+
+def _conflicts(case: Case, most: float) -> Iterator[str]:
+    for share, found in case.counted:
+        if found.conflict_share is not None and found.conflict_share >= most:
+            yield (f"{_time_of(share)}, and {found.conflict_share:.0%} of its accesses to shared memory only repeat "
+                   "others because of bank conflicts")
+
+
+def _atomics(case: Case, least_ns: float) -> Iterator[str]:
+    for share, found in case.counted:
+        if not found.atomics or found.atomics < 10_000 or (found.dram_share or 0.0) >= LOW:
+            continue
+        each_ns = found.ms * 1e6 / found.atomics
+        if least_ns <= each_ns <= 100 * least_ns:
+            yield (f"{_time_of(share)} with {found.atomics:,} atomic instructions on global memory, one every "
+                   f"{each_ns:.2g} ns: about what one address takes")
+
+
+def _no_tensor_cores(case: Case, most_reached: float) -> Iterator[str]:
+    roofline, reached = case.roofline, case.reached
+    if roofline is None or roofline.binds != COMPUTE or reached is None or reached > most_reached:
+        return
+    counted = [each.counters for each in case.kernels.top if each.counters is not None]
+    shares = [each.tensor_share for each in counted if each.tensor_share is not None]
+    if shares and not any(shares):
+        yield (f"no kernel uses the tensor cores, and the {roofline.flops:.3g} operations of the call reach "
+               f"{reached:.1%} of what the GPU can do")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one bottleneck is found, and what to do against it."""
+
+    name: str
+    """The name of the bottleneck."""
+    find: Evidence
+    """Finds its evidence."""
+    threshold: float
+    """From where on the evidence counts."""
+    reason: str
+    """What the threshold is, and why it has this value."""
+    advice: str
+    """What to do, in the imperative."""
+
+
+RULES = (
+    Rule("needless synchronization", _waits, 0.2,
+         "share of idle time; behind the clock's blocking kernel, the launches of a call that never waits leave none",
+         "Remove what waits for the GPU from forward: cudaDeviceSynchronize, cudaStreamSynchronize, .item(), .cpu() "
+         "and blocking copies"),
+    Rule("chain of small kernels", _launches, 20,
+         "kernels and copies in a call; good solutions have a handful",
+         "Do the steps in one kernel: fuse them, and loop over steps or rows inside it"),
+    Rule("spills", _spills, 32,
+         "bytes of local memory per thread; good kernels have none, and 32 are eight registers",
+         "Use fewer registers: smaller tiles per thread, less unrolling, constant indices after unrolling, or a higher "
+         "limit by __launch_bounds__"),
+    Rule("too few blocks", _few_blocks, 0.6,
+         "share of the SMs with a block; a persistent kernel has a block for each",
+         "Split the work over more blocks, at least one for each SM, for example along the dimension that is summed"),
+    Rule("tail wave", _tail, 0.65,
+         "how full the waves are on average; beyond three waves the last one costs little",
+         "Choose blocks so that their number is just below a multiple of what runs at once, or let persistent blocks "
+         "take several tiles each"),
+    Rule("tiny blocks", _tiny_blocks, 64,
+         "threads of a block; with 32 blocks of 64 threads, all current GPUs reach the occupancy that they need",
+         "Use 128 to 256 threads a block"),
+    Rule("occupancy limited by registers", _occupancy(REGISTERS), 0.2,
+         "occupancy; tuned kernels work at 0.25, with several loads per thread under way",
+         "Use fewer registers per thread, for example by __launch_bounds__ with a number of blocks, or keep several "
+         "independent loads per thread under way"),
+    Rule("occupancy limited by shared memory", _occupancy(SHARED), 0.2,
+         "occupancy; tuned kernels work at 0.25, with several loads per thread under way",
+         "Use smaller tiles in shared memory, keep values in registers, or use more threads a block"),
+    Rule("extra passes over memory", _passes, 2,
+         "bytes moved over bytes needed, or passes without counters; the second pass over data is often from L2",
+         "Fuse the kernels, and keep in registers or shared memory what is read again"),
+    Rule("uncoalesced access", _uncoalesced, 16,
+         "sectors of an access; a warp that reads 16 bytes per thread without gaps touches 16, and no other fewer",
+         "Let neighbouring threads access neighbouring addresses, by another assignment of elements to threads or by a "
+         "tile in shared memory"),
+    Rule("bank conflicts", _conflicts, 0.6,
+         "share of repeated accesses; two threads in the same bank on average make 0.5",
+         "Pad the rows of the tile by one element, or permute its columns (swizzle), so that threads of a warp access "
+         "different banks"),
+    Rule("atomics on one address", _atomics, 0.25,
+         "ns per atomic instruction; one address takes about one in a cycle of L2 (0.6 ns), many addresses a hundred",
+         "Sum within a warp and a block first, so that each block has one atomic, or give blocks results of their own"),
+    Rule("no tensor cores", _no_tensor_cores, 0.3,
+         "share of the roofline; the float32 units reach a quarter to a half of the rate of split products",
+         "Compute the products with mma or wgmma instructions; float32 operands can be split into parts of TF32 or "
+         "float16"),
+)
+"""All rules, in the order in which their bottlenecks are listed."""
+
+
+def bottlenecks(result: Result) -> tuple[Bottleneck, ...]:
+    """Returns the reasons why a passed solution is slow on a GPU, the most basic first. Empty if none is known."""
+    case = _case(result)
+    if case is None:
+        return ()
+    found = ((rule, next(rule.find(case, rule.threshold), None)) for rule in RULES)
+    return tuple(Bottleneck(rule.name, evidence, rule.advice) for rule, evidence in found if evidence is not None)
+
+
+def _case(result: Result) -> Case | None:
+    """Returns what the rules look at; None if the solution is near the roofline, or too little is known."""
+    timing, kernels = result.timing, result.kernels
+    if timing is None or kernels is None or not kernels.top or not kernels.top[0].share:
+        return None
+    took_ms = timing.solution_ms.median
+    if not result.times_are_comparable or took_ms < SHORTEST_MS:
+        return None
+    reached = None if timing.roofline is None else timing.roofline.ms / took_ms
+    if reached is not None and reached >= NEAR_ROOFLINE:
+        return None
+    sm = result.environment.multiprocessors if result.environment else None
+    return Case(kernels, timing.roofline, sm, reached)
+
+
+def _time_of(share: KernelShare) -> str:
+    name = re.sub(r"\(anonymous namespace\)::|^void ", "", share.name).partition("(")[0]  # without parameters
+    return f"{share.share:.0%} of the time goes to `{one_line(name, LONGEST_NAME)}`"
+
+
+def _blocks(launch: Launched) -> str:
+    return f"{_number(launch.blocks, 'block')} of {_number(launch.threads, 'thread')}"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
