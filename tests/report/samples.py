@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from inlinebench.results.launches import Counters, Launched, Multiprocessors
 from inlinebench.results.result import (
     MOST_FIRST,
     Build,
@@ -19,7 +20,7 @@ from inlinebench.results.result import (
     Result,
     Verdict,
 )
-from inlinebench.results.times import Spread, Timing
+from inlinebench.results.times import Roofline, Spread, Timing, binding
 
 FAILURES = tuple(verdict for verdict in Verdict if verdict is not Verdict.PASSED)
 
@@ -94,6 +95,9 @@ _checks = st.builds(
     reference_rel_l2_error=_maybe(_numbers),
     notes=_tuples,
 )
+_terms = st.floats(0, 1e6)
+_rooflines = st.builds(lambda count, flops, memory, compute: Roofline(
+    count, flops, memory, compute, binding(memory, compute)), _counts, _counts, _terms, _terms)
 _timings = st.builds(
     Timing,
     reference_ms=_spreads(_numbers),
@@ -101,14 +105,33 @@ _timings = st.builds(
     speedup=_spreads(st.floats(1e-6, 1e6)),
     wall_ms=_maybe(_spreads(_numbers)),
     judge_ms=_maybe(_spreads(_numbers)),
+    roofline=_maybe(_rooflines),
     flags=_tuples,
+)
+_launches = st.builds(Launched, *[_counts] * 5)
+_limits = st.builds(Multiprocessors, *[st.integers(1, 2**20)] * 5, st.integers(0, 2048))
+_counters = st.builds(
+    Counters,
+    ms=_numbers,
+    dram_bytes=_maybe(_counts),
+    dram_share=_maybe(_numbers),
+    tensor_share=_maybe(_numbers),
+    load_sectors=_maybe(_numbers),
+    conflict_share=_maybe(_numbers),
+    atomics=_maybe(_counts),
+    stall=_maybe(_texts),
+    stall_share=_maybe(_numbers),
 )
 _kernels = st.builds(
     Kernels,
     own_share=st.floats(0, 1),
     top=st.lists(
-        st.builds(KernelShare, name=_texts, origin=_texts, ms=_numbers, share=_numbers), max_size=2
+        st.builds(KernelShare, name=_texts, origin=st.sampled_from(["own", "triton", "library"]) | _texts, ms=_numbers,
+                  share=_numbers, launches=_maybe(_counts), launch=_maybe(_launches), counters=_maybe(_counters)),
+        max_size=2,
     ).map(tuple),
+    activities=_maybe(_counts),
+    idle_ms=_maybe(_numbers),
 )
 _builds = st.builds(Build, seconds=_numbers, cached=st.booleans(), headers=_texts)
 _environments = st.builds(
@@ -120,6 +143,7 @@ _environments = st.builds(
     cuda=_maybe(_texts),
     cpu=_maybe(_texts),
     tf32=st.booleans(),
+    multiprocessors=_maybe(_limits),
 )
 
 

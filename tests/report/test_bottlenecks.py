@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from inlinebench.report.bottlenecks import RULES, bottlenecks
 from inlinebench.report.terminal.feedback import LONGEST_LINE
@@ -13,7 +14,7 @@ from inlinebench.results.launches import Counters, Launched, Multiprocessors
 from inlinebench.results.result import Environment, Kernels, KernelShare, Result
 from inlinebench.results.times import Roofline
 
-from .samples import result, timing
+from .samples import any_result, result, timing
 
 H100 = Environment("2.11", "0.4", "NVIDIA H100 80GB HBM3",
                    multiprocessors=Multiprocessors(132, 2048, 32, 65536, 233472, 1024))
@@ -86,6 +87,12 @@ HONEST = {
     "a tracer that does not tell more": case(launch=None, activities=None, idle_ms=None),
     "an unknown GPU": replace(case(launch=launched(blocks=1)), environment=None),
 }
+
+
+@given(any_result())
+def test_a_result_of_any_numbers_is_explained_without_an_error(found: Result) -> None:
+    for each in bottlenecks(replace(found, device="cuda:0")):
+        assert each.evidence and "\n" not in each.evidence
 
 
 def names(found: Result) -> list[str]:

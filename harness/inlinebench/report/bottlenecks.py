@@ -102,7 +102,7 @@ Evidence = Callable[[Case, float], Iterator[str]]
 
 def _waits(case: Case, most_idle: float) -> Iterator[str]:
     idle, gaps = case.kernels.idle_ms, (case.kernels.activities or 0) - 1
-    if idle is None or gaps < 1:
+    if idle is None or idle < 0 or gaps < 1:
         return
     share, gap_us = idle / (idle + case.busy_ms), idle / gaps * 1e3
     if share >= most_idle and gap_us >= 4.0:  # the GPU itself needs about 1 µs from one kernel to the next
@@ -165,7 +165,7 @@ def _occupancy(limit: str) -> Evidence:
 
 def _passes(case: Case, most: float) -> Iterator[str]:
     roofline = case.roofline
-    if roofline is None or roofline.binds != MEMORY or not roofline.memory_ms:
+    if roofline is None or roofline.binds != MEMORY or not roofline.bytes:
         return
     counted = [each.counters.dram_bytes for each in case.kernels.top if each.counters is not None]
     if counted and None not in counted:
@@ -176,7 +176,7 @@ def _passes(case: Case, most: float) -> Iterator[str]:
         return
     # Without counters: kernels of which each takes a third of the time for all bytes, or more.
     long = [each for each in case.kernels.top
-            if each.launches is not None and each.ms / each.launches >= roofline.memory_ms / 3]
+            if each.launches and each.ms / each.launches >= roofline.memory_ms / 3]
     passes = sum(each.launches or 0 for each in long)
     if passes > most:
         mean_ms = sum(each.ms for each in long) / passes
@@ -299,7 +299,7 @@ def bottlenecks(result: Result) -> tuple[Bottleneck, ...]:
 def _case(result: Result) -> Case | None:
     """Returns what the rules look at; None if the solution is near the roofline, or too little is known."""
     timing, kernels = result.timing, result.kernels
-    if timing is None or kernels is None or not kernels.top or not kernels.top[0].share:
+    if timing is None or kernels is None or not kernels.top or min(kernels.top[0].share, kernels.top[0].ms) <= 0:
         return None
     took_ms = timing.solution_ms.median
     if not result.times_are_comparable or took_ms < SHORTEST_MS:
