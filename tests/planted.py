@@ -23,8 +23,6 @@ HANG_S, PATIENCE_S = 8, 60
 """Time limits of one evaluation in seconds: for files that are expected to hang, and for all others."""
 CANARY = {"INLINEBENCH_CANARY_TOKEN": "worthless"}
 """An environment variable that no solution may see."""
-COMMON = "common"
-"""The folder of headers that solutions share."""
 PROBLEMS = (ROOT / "problems", TESTS / "problems")
 
 
@@ -102,7 +100,6 @@ def evaluate_all(cases: Sequence[Planted], folder: Path, *arguments: str | Path)
         solutions = folder / f"solutions-{shape}-{timeout}"
         for case in group:
             _link(solutions / case.problem, [case.path], case.name)
-        (solutions / COMMON).symlink_to(ROOT / "solutions" / COMMON)  # for bundled solutions
         run = run_eval("--problems", problems, "--solutions", solutions, "--shape", shape, "--timeout", str(timeout),
                        *arguments, out=folder / f"{shape}-{timeout}.jsonl", environment=CANARY)
         assert "Traceback" not in run.out + run.err, run.err
