@@ -47,11 +47,11 @@ MAY_USE = {
     "scheduler": "builds catalog compile device_kinds devices errors messages options process profiling results "
                  "sandbox wire",
     "ray": "device_kinds errors messages options results sandbox scheduler version",
-    "serve": "catalog device_kinds errors foreign messages options results scheduler version wire",
-    "api": "catalog errors options results serve",
-    "cli": "audit catalog compile errors foreign options ray report response results scheduler version wire",
+    "serve": "catalog device_kinds errors foreign messages options response results scheduler version wire",
+    "api": "results serve",
+    "cli": "audit catalog compile errors foreign options ray report response results scheduler serve version wire",
     "__main__": "cli",
-    "": "api results version",
+    "": "api results serve version",
 }
 """The subpackages of `inlinebench` that each subpackage may import. Top-level modules count as well, and "" is the
 package itself."""

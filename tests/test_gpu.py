@@ -67,6 +67,19 @@ def test_the_kernels_of_forward_and_backward_are_told_apart(run: Run, problem: s
     assert 0.8 < (forward.ms + backward.ms) / row.timing.solution_ms.median < 1.2
 
 
+@pytest.mark.parametrize("problem", [name for name in PROBLEMS if name.endswith("_backward")])
+def test_the_times_of_the_passes_are_those_of_their_kernels_and_add_up(run: Run, problem: str) -> None:
+    row = run.row(problem, "fast", "full")
+    assert row.timing is not None and row.kernels is not None
+    both, passes = row.timing, row.timing.passes
+    assert [each.name for each in passes] == ["forward", "backward"]
+    for each, kernels in zip(passes, row.kernels.passes, strict=True):
+        assert 0.85 < kernels.ms / each.solution_ms.median < 1.15
+    # Both together contain the third time stamp.
+    assert -0.01 < both.solution_ms.median - sum(each.solution_ms.median for each in passes) < 0.02
+    assert -0.01 < both.reference_ms.median - sum(each.reference_ms.median for each in passes) < 0.02
+
+
 def test_baselines_and_kernels_are_shown(cache: Path, tmp_path: Path) -> None:
     compared = run_eval("matmul_diag/naive", "--baseline", "compile", "--profile", "--device", "cuda", "--cache", cache,
                         out=tmp_path / "out.jsonl")

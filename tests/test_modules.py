@@ -42,10 +42,10 @@ TESTED_IN = {
     "response.fences": "response/test_rules.py",
     "sandbox.landlock": "sandbox/test_sandbox.py", "sandbox.privileges": "sandbox/test_sandbox.py",
     "sandbox.refusal": "sandbox/test_sandbox.py", "sandbox.system_calls": "sandbox/test_seccomp.py",
-    "scheduler.device_worker": "scheduler/test_session.py", "scheduler.judge_client": "scheduler/test_session.py",
+    "scheduler.judge_client": "scheduler/test_session.py",
     "scheduler.observer": "scheduler/test_session.py",
-    "serve.client": "serve/test_serve.py", "serve.messages": "serve/test_serve.py", "serve.pool": "serve/test_serve.py",
-    "serve.server": "serve/test_serve.py", "serve.source": "serve/test_serve.py",
+    "serve.app": "serve/test_serve.py", "serve.client": "serve/test_serve.py",
+    "serve.evaluator": "serve/test_serve.py", "serve.pool": "serve/test_serve.py",
     "timing.poison": "candidate/test_calls.py",
     "wire.memory_file": "wire/test_arena.py", "wire.own_python": "process/test_launcher.py",
 }

@@ -45,6 +45,12 @@ PASSING = {
     "i_slow": {step: "time.sleep(0.45)" for step in ("module", "init", "constructor", "inputs", "forward")},
     "j_harmless": {},
 }
+CONSTANT = "IN_JUDGE and x.dtype == torch.float32 and not x.std()"
+WRONG = {
+    "k_hangs_when_constant": f"hang() if {CONSTANT} else None",
+    "l_dies_when_constant": f"ctypes.PyDLL(None)._exit(3) if {CONSTANT} else None",
+}
+"""Statements of references that only hang or die on inputs that nothing but an explanation uses."""
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +62,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "solutions" / name).mkdir(parents=True)
         for solution in SOLUTIONS if name in HANGING else SOLUTIONS[:1]:
             (folder / "solutions" / name / f"{solution}.py").write_text(SOLUTION)
+    for name, forward in WRONG.items():
+        write_problem(folder / "problems", name, {"forward": forward})
+        (folder / "solutions" / name).mkdir()
+        (folder / "solutions" / name / "one.py").write_text(SOLUTION.replace("x * 2", "x * 3"))
     return folder
 
 
@@ -86,6 +96,14 @@ def test_other_problems_of_the_run_pass(run: Run, name: str, oracle: str) -> Non
     row = run.row(name, "one")
     assert row.verdict is Verdict.PASSED, row.reason
     assert row.check is not None and row.check.oracle == oracle
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_result_that_cannot_be_explained_is_still_wrong(run: Run, folder: Path, name: str) -> None:
+    row = run.row(name, "one")
+    assert row.verdict is Verdict.WRONG, row.reason
+    assert row.mismatch is not None
+    assert times_hung(folder / "problems" / f"{name}.py") == (name == "k_hangs_when_constant")
 
 
 def test_the_exit_status_shows_the_problem_errors(run: Run) -> None:

@@ -28,4 +28,4 @@ class WorkerLost(Exception):
 
 
 class ServerDied(Exception):
-    """The server behind `inlinebench.evaluate` ended or failed. The text contains its last output."""
+    """A service does not answer, or failed. The text says what to do."""

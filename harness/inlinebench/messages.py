@@ -125,6 +125,8 @@ class Evaluate:
     """Whether the solution is given only its own file, not the files beside it."""
     rivals: tuple[str | None, ...] = ()
     """Digests of what the solutions are given that this one's speedup is compared with. None if it cannot be read."""
+    explains: bool = True
+    """Whether to find out what a wrong output depends on. False to repeat an evaluation in which that took too long."""
     following: Evaluate | None = field(default=None, compare=False)
     """The evaluation that this judge will probably get next. Its candidate can start early."""
 

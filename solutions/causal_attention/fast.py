@@ -1,35 +1,39 @@
 """Causal attention that never writes its scores: tiles of keys stream by under a running softmax (flash attention).
 
-What bounds it: tensor cores, in theory. Both products for the keys that queries see are 34 GFLOP at full size, 0.04 ms
-at 850 TFLOP/s; what goes to and from memory takes half of that. In practice it is shared memory: which lane holds which
-element of a fragment is left open by CUDA (the price of wmma, which runs on all architectures), so scores go through
-shared memory to the softmax and back. For 32 queries and 64 keys a warp moves 8 KB of keys, 8 KB of values, scores
-twice (16 KB) and weights with what rounding took of them (16 KB): 384 cycles at 128 bytes each, 0.1 ms in all.
+What bounds it: of an H100, tensor cores and exponentials alike. For 128 keys and 64 queries both products take 512
+cycles of a multiprocessor, and so do 8192 powers of two, of which it makes 16 a cycle. That is 68,000 cycles in all,
+0.04 ms, if they overlap; what goes to and from memory takes half of that.
 
-How far it gets: 0.304 ms on an H200, 14.5 times as fast as the reference. It was not profiled; the machine code loads
-fragments of bfloat16 word by word, not by ldmatrix, which is one reason.
+How it works on Hopper (attention_hopper.cuh): wgmma leaves the scores of 64 queries in registers, and takes the
+weights, which are scores rounded, from the same registers. Three groups of four warps have 64 queries each. A group
+starts the products of its next scores and those of its last weights with values together, and weighs the new scores
+while the latter still run. The groups take turns, so that one weighs while tensor cores work for another. A fourth
+group loads: bulk copies put keys, values and queries into shared memory, where three groups read the same tile.
 
-The trick: a block has 128 queries of one head, a warp 32 of them. Queries and the sums of values stay in fragments of
-registers; two tiles of 64 keys and values are in shared memory, one in use and one on its way, copied asynchronously.
-With 32 queries a warp, each fragment of keys or values is used twice, and a lane has a row of scores to itself: maximum
-and sum need no other lane. A lane reads its row as 16-byte vectors, and puts the weights, rounded to bfloat16, where
-its scores were, so only the warp has to wait for itself. Rows are padded so that eight of them begin in different
-groups of banks.
+Every other GPU, and the CPU that stands in for one, takes a portable kernel: mma.sync, 16 queries a warp. Its registers
+hold scores in the same places, so the softmax (attention.cuh) is the same.
 
-Rounding a weight to bfloat16 takes up to 2^-9 of it away. Over many keys that averages out, but the first queries see
-few, and where scores are large few count. So what rounding takes is rounded in its turn and put behind the weights, as
-a second product with the same fragments of values: half as many products again, and 2^-17 is left of the error.
+- When a row's maximum grows, what was summed so far has to shrink. That is put off until it grows by more than 2^8:
+  weights up to 256 do no harm, and are divided out at the end. Tiles come from the diagonal to the first, and after the
+  first tile it hardly ever happens. So threads only vote on it, and the four that share a row need not agree on its
+  maximum.
+- Queries with the most keys come first, and blocks take theirs to and fro, which leaves the block with the most tiles
+  3% above the mean. Tiles above the diagonal are left out, and only those on it are masked.
+- Exponentials are powers of two, with log2(e) in the scale, and denormal numbers count as zero (-ftz=true), which saves
+  three instructions each.
+- Weights are rounded to bfloat16, as cuDNN does it, and sums are float32. An earlier version also multiplied what
+  rounding took; the error against float64 is that of cuDNN without it.
 
-When a row's maximum grows, what was summed so far has to shrink. That is put off until it grows by more than 2^8:
-weights up to 256 do no harm, and are divided out at the end. After the first tile it hardly ever happens. The factors
-of rows reach the fragments as a fragment of their own, loaded from a tile that repeats them along rows.
+How far it gets: of an earlier form, the profiler counted 172,000 cycles on an H100 (0.087 ms at 1.98 GHz), with tensor
+cores busy for 39% of them and exponentials for 46%; the busiest multiprocessor had 9% more products than the mean, as
+parts were dealt out less evenly. With two groups, so that a tile is read more often, it was 178,000. The present form
+has not been timed. With wmma, and scores and weights in shared memory, it took 0.300 ms.
 
-Blocks with the most keys come first, so that no long one is left at the end. Tiles above the diagonal are left out, and
-only those on it are masked. Exponentials are powers of two, with log2(e) in the scale, and denormal numbers count as
-zero (-ftz=true), which saves three instructions each. Rows beyond the sequence are zeros, which the mask hides. A width
-other than 64 is an error, as are tensors that don't begin at a multiple of 16 bytes. Forward only: no gradient is
-recorded.
+Rows beyond the sequence are zeros, which the mask hides. A width other than 64 is an error, as are tensors that don't
+begin at a multiple of 16 bytes. Forward only: no gradient is recorded.
 """
+
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -40,297 +44,101 @@ CPP_SOURCE = "at::Tensor causal_attention(const at::Tensor& query, const at::Ten
 CUDA_SOURCE = r"""
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <limits>
 
-#include <cuda_bf16.h>
-#include <cuda_pipeline_primitives.h>
-#include <mma.h>
-
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+#include <cuda_pipeline_primitives.h>
+
+#include "attention.cuh"
+#include "attention_hopper.cuh"
 
 namespace {
 
-namespace wmma = nvcuda::wmma;
-using Half = __nv_bfloat16;
+using attention::Half;
+using attention::kWidth;
 
-constexpr int kWarp = 32;
-constexpr int kWarps = 4;
-constexpr int kThreads = kWarp * kWarps;
-constexpr int kBlocksPerSm = 2;  // at most 255 registers: 64 for sums of values, 64 for scores, 32 for queries
-constexpr int kWidth = 64;       // of a head
-constexpr int kRows = kWarp;     // queries of a warp: one for each lane
-constexpr int kQueries = kWarps * kRows;
+namespace portable {
+
+constexpr int kThreads = 128;
+constexpr int kWarpRows = 16;  // queries of a warp
+constexpr int kQueries = kThreads / kWarpSize * kWarpRows;
 constexpr int kKeys = 64;  // of a tile
-constexpr int kPiece = 16;  // a fragment is 16 by 16
-constexpr int kRowPieces = kRows / kPiece;
-constexpr int kKeyPieces = kKeys / kPiece;
-constexpr int kWidthPieces = kWidth / kPiece;
-constexpr int kChunk = sizeof(uint4) / sizeof(Half);  // values of 16 bytes
-constexpr int kRowChunks = kWidth / kChunk;
-constexpr int kTileStride = kWidth + kChunk;  // of a row of keys or values: 36 words, so that rows are 4 banks apart
-constexpr int kScoreStride = kKeys + 4;       // of a row of scores, in floats: 68 words, likewise
-constexpr int kWeightStride = 2 * kScoreStride;  // the same row as bfloat16
-constexpr int kFactors = kKeys / 2;  // where a row's factors lie: behind its weights
-constexpr int kRests = kKeys;  // where a row's rests lie, in bfloat16: behind its weights
-constexpr float kSlack = 8.0f;       // powers of two by which a maximum may grow before sums are scaled
-constexpr unsigned int kAll = 0xffffffffu;
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
-static_assert(kWidth == kKeys, "a row of results takes the place of a row of scores");
-
-using Left = wmma::fragment<wmma::matrix_a, kPiece, kPiece, kPiece, Half, wmma::row_major>;
-using KeyPiece = wmma::fragment<wmma::matrix_b, kPiece, kPiece, kPiece, Half, wmma::col_major>;
-using ValuePiece = wmma::fragment<wmma::matrix_b, kPiece, kPiece, kPiece, Half, wmma::row_major>;
-using Sums = wmma::fragment<wmma::accumulator, kPiece, kPiece, kPiece, float>;
+constexpr int kCopy = sizeof(uint4) / sizeof(Half);
+constexpr int kStride = kWidth + kCopy;  // of a row in shared memory: eight rows begin in different banks
 
 struct Tile {
-  Half keys[kKeys * kTileStride];
-  Half values[kKeys * kTileStride];
+  alignas(16) Half keys[kKeys * kStride];
+  alignas(16) Half values[kKeys * kStride];
 };
-
-struct Shared {
-  Tile tiles[2];
-  float scores[kWarps][kRows * kScoreStride];  // first the queries of a warp, in the end its results
-};
-
-// What a warp knows so far. A lane has one row: its maximum, times the scale, and its sum of weights.
-struct Progress {
-  Left queries[kRowPieces][kWidthPieces];
-  Sums values[kRowPieces][kWidthPieces];
-  float maximum = -INFINITY;
-  float sum = 0.0f;
-};
-
-__device__ unsigned int as_word(__nv_bfloat162 pair) {
-  return static_cast<unsigned int>(__bfloat16_as_ushort(pair.y)) << 16 | __bfloat16_as_ushort(pair.x);
-}
-
-// Eight floats rounded to bfloat16.
-__device__ uint4 packed(const float (&values)[kRowChunks][kChunk], int chunk) {
-  const float(&from)[kChunk] = values[chunk];
-  return make_uint4(
-      as_word(__floats2bfloat162_rn(from[0], from[1])), as_word(__floats2bfloat162_rn(from[2], from[3])),
-      as_word(__floats2bfloat162_rn(from[4], from[5])), as_word(__floats2bfloat162_rn(from[6], from[7])));
-}
 
 // Begins to copy kKeys rows of one head from row `first` on; zeros where the sequence has ended.
-__device__ void copy_rows(Half* to, const Half* from, int first, int length) {
+__device__ __forceinline__ void copy_rows(Half* to, const Half* head, int first, int length) {
 #pragma unroll
-  for (int i = 0; i < kKeys * kRowChunks / kThreads; ++i) {
-    const int chunk = i * kThreads + threadIdx.x;
-    const int row = chunk / kRowChunks;
-    const int column = chunk % kRowChunks * kChunk;
-    Half* const place = to + row * kTileStride + column;
-    if (first + row < length) {
-      __pipeline_memcpy_async(place, from + static_cast<int64_t>(first + row) * kWidth + column, sizeof(uint4));
+  for (int i = threadIdx.x * kCopy; i < kKeys * kWidth; i += kThreads * kCopy) {
+    Half* const place = to + i / kWidth * kStride + i % kWidth;
+    if (first + i / kWidth < length) {
+      __pipeline_memcpy_async(place, head + static_cast<int64_t>(first) * kWidth + i, sizeof(uint4));
     } else {
       *reinterpret_cast<uint4*>(place) = make_uint4(0, 0, 0, 0);
     }
   }
 }
 
-// The queries of a warp, from row `first` on, by way of its shared memory. Zeros where the sequence has ended.
-__device__ void load_queries(Progress& progress, Half* shared, const Half* from, int first, int length) {
+// The left operand for 16 steps of K: two neighbors of each of the thread's rows, then those eight columns further on.
+__device__ __forceinline__ void load_queries(uint32_t (&to)[4], const Half* head, int row, int column, int length) {
+  const int lane = threadIdx.x % kWarpSize;
 #pragma unroll
-  for (int i = 0; i < kRowChunks; ++i) {
-    const int chunk = i * kWarp + threadIdx.x % kWarp;
-    const int row = chunk / kRowChunks;
-    const int column = chunk % kRowChunks * kChunk;
-    uint4 loaded = make_uint4(0, 0, 0, 0);
-    if (first + row < length) {
-      loaded = *reinterpret_cast<const uint4*>(from + static_cast<int64_t>(first + row) * kWidth + column);
-    }
-    *reinterpret_cast<uint4*>(shared + row * kWeightStride + column) = loaded;
+  for (int i = 0; i < 4; ++i) {
+    const int64_t query = row + lane / 4 + i % 2 * 8;
+    const Half* const from = head + query * kWidth + column + lane % 4 * 2 + i / 2 * 8;
+    to[i] = query < length ? *reinterpret_cast<const uint32_t*>(from) : 0;
   }
-  __syncwarp();
-#pragma unroll
-  for (int i = 0; i < kRowPieces; ++i) {
-#pragma unroll
-    for (int k = 0; k < kWidthPieces; ++k) {
-      wmma::load_matrix_sync(
-          progress.queries[i][k], shared + i * kPiece * kWeightStride + k * kPiece, kWeightStride);
-      wmma::fill_fragment(progress.values[i][k], 0.0f);
-    }
-  }
-  __syncwarp();
 }
 
-// The warp's scores for one tile of keys, into its shared memory.
-__device__ void score(const Progress& progress, const Half* keys, float* scores) {
-  Sums sums[kRowPieces][kKeyPieces];
-#pragma unroll
-  for (int n = 0; n < kKeyPieces; ++n) {
-#pragma unroll
-    for (int i = 0; i < kRowPieces; ++i) {
-      wmma::fill_fragment(sums[i][n], 0.0f);
-    }
-#pragma unroll
-    for (int k = 0; k < kWidthPieces; ++k) {
-      KeyPiece piece;
-      wmma::load_matrix_sync(piece, keys + n * kPiece * kTileStride + k * kPiece, kTileStride);
-#pragma unroll
-      for (int i = 0; i < kRowPieces; ++i) {
-        wmma::mma_sync(sums[i][n], progress.queries[i][k], piece, sums[i][n]);
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kRowPieces; ++i) {
-      wmma::store_matrix_sync(
-          scores + i * kPiece * kScoreStride + n * kPiece, sums[i][n], kScoreStride, wmma::mem_row_major);
-    }
+// Four matrices of 8 x 8, turned or not. Threads 0 to 7 say where rows of the first are, 8 to 15 those of the second.
+template <bool Turned>
+__device__ __forceinline__ void load_matrices(uint32_t (&to)[4], const Half* row) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  if constexpr (Turned) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
   }
-  __syncwarp();
 }
 
-// Scales the warp's sums of values by a factor for each row, which goes through the row's shared memory.
-__device__ void scale_values(Progress& progress, float* scores, float factor) {
-  float* const row = scores + threadIdx.x % kWarp * kScoreStride + kFactors;
-#pragma unroll
-  for (int i = 0; i < kPiece; i += 4) {
-    *reinterpret_cast<float4*>(row + i) = make_float4(factor, factor, factor, factor);
-  }
-  __syncwarp();
-#pragma unroll
-  for (int i = 0; i < kRowPieces; ++i) {
-    Sums factors;
-    wmma::load_matrix_sync(
-        factors, scores + i * kPiece * kScoreStride + kFactors, kScoreStride, wmma::mem_row_major);
-#pragma unroll
-    for (int n = 0; n < kWidthPieces; ++n) {
-#pragma unroll
-      for (int element = 0; element < Sums::num_elements; ++element) {
-        progress.values[i][n].x[element] *= factors.x[element];
-      }
-    }
-  }
-  __syncwarp();  // the factors have been read: something else may take their place
+// sums += left * right, 16 x 16 by 16 x 8. right[0] and right[1] have the first and the last 8 steps of K.
+__device__ __forceinline__ void multiply(float* sums, const uint32_t (&left)[4], const uint32_t* right) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
 }
 
-// From scores to weights, for this lane's row. Only the first `seen` keys count. What rounding takes from the weights
-// follows them.
-__device__ void weigh(Progress& progress, float* scores, int seen, float scale) {
-  float* const row = scores + threadIdx.x % kWarp * kScoreStride;
-  float values[kRowChunks][kChunk];
-  float largest = -INFINITY;
+// sums += left * right for 16 steps of K and all columns: keys, which have K along their rows, or values, which have it
+// down their rows.
+template <bool Turned, int Count>
+__device__ __forceinline__ void multiply_row(float (&sums)[Count], const uint32_t (&left)[4], const Half* right) {
+  const int lane = threadIdx.x % kWarpSize;
+  const int row = Turned ? lane % 16 : lane / 16 * 8 + lane % 8;
+  const Half* const from = right + row * kStride + (Turned ? lane / 16 : lane / 8 % 2) * 8;
 #pragma unroll
-  for (int i = 0; i < kRowChunks; ++i) {
-#pragma unroll
-    for (int j = 0; j < kChunk; j += 4) {
-      const float4 four = *reinterpret_cast<const float4*>(row + i * kChunk + j);
-      values[i][j] = four.x;
-      values[i][j + 1] = four.y;
-      values[i][j + 2] = four.z;
-      values[i][j + 3] = four.w;
-    }
-  }
-  if (__any_sync(kAll, seen < kKeys)) {
-#pragma unroll
-    for (int i = 0; i < kKeys; ++i) {
-      values[i / kChunk][i % kChunk] = i < seen ? values[i / kChunk][i % kChunk] : -INFINITY;
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < kKeys; ++i) {
-    largest = fmaxf(largest, values[i / kChunk][i % kChunk]);
-  }
-  const bool grown = largest * scale > progress.maximum + kSlack;
-  const float maximum = grown ? largest * scale : progress.maximum;
-  if (__any_sync(kAll, grown)) {
-    const float factor = grown ? exp2f(progress.maximum - maximum) : 1.0f;
-    progress.sum *= factor;
-    progress.maximum = maximum;
-    scale_values(progress, scores, factor);
-  }
-  float sums[4] = {};
-#pragma unroll
-  for (int i = 0; i < kRowChunks; ++i) {
-#pragma unroll
-    for (int j = 0; j < kChunk; ++j) {
-      values[i][j] = exp2f(values[i][j] * scale - maximum);
-      sums[j % 4] += values[i][j];
-    }
-    reinterpret_cast<uint4*>(row)[i] = packed(values, i);
-#pragma unroll
-    for (int j = 0; j < kChunk; ++j) {
-      values[i][j] -= __bfloat162float(__float2bfloat16_rn(values[i][j]));
-    }
-    reinterpret_cast<uint4*>(row)[kRests / kChunk + i] = packed(values, i);
-  }
-  progress.sum += (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  __syncwarp();
-}
-
-// Adds the values of one tile of keys by their weights.
-__device__ void add_values(Progress& progress, const Half* weights, const Half* values) {
-#pragma unroll
-  for (int k = 0; k < kKeyPieces; ++k) {
-    Left pieces[kRowPieces];
-    Left rests[kRowPieces];
-#pragma unroll
-    for (int i = 0; i < kRowPieces; ++i) {
-      const Half* const from = weights + i * kPiece * kWeightStride + k * kPiece;
-      wmma::load_matrix_sync(pieces[i], from, kWeightStride);
-      wmma::load_matrix_sync(rests[i], from + kRests, kWeightStride);
-    }
-#pragma unroll
-    for (int n = 0; n < kWidthPieces; ++n) {
-      ValuePiece piece;
-      wmma::load_matrix_sync(piece, values + k * kPiece * kTileStride + n * kPiece, kTileStride);
-#pragma unroll
-      for (int i = 0; i < kRowPieces; ++i) {
-        wmma::mma_sync(progress.values[i][n], rests[i], piece, progress.values[i][n]);
-        wmma::mma_sync(progress.values[i][n], pieces[i], piece, progress.values[i][n]);
-      }
-    }
-  }
-  __syncwarp();  // the weights have been read: scores may take their place
-}
-
-// The warp's results, from row `first` on, by way of its shared memory.
-__device__ void store_results(Progress& progress, float* scores, Half* out, int first, int length) {
-#pragma unroll
-  for (int i = 0; i < kRowPieces; ++i) {
-#pragma unroll
-    for (int n = 0; n < kWidthPieces; ++n) {
-      wmma::store_matrix_sync(
-          scores + i * kPiece * kScoreStride + n * kPiece, progress.values[i][n], kScoreStride, wmma::mem_row_major);
-    }
-  }
-  __syncwarp();
-  const float factor = 1.0f / progress.sum;
-  float* const row = scores + threadIdx.x % kWarp * kScoreStride;
-  float values[kRowChunks][kChunk];
-#pragma unroll
-  for (int i = 0; i < kRowChunks; ++i) {
-#pragma unroll
-    for (int j = 0; j < kChunk; ++j) {
-      values[i][j] = row[i * kChunk + j] * factor;
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < kRowChunks; ++i) {
-    reinterpret_cast<uint4*>(row)[i] = packed(values, i);
-  }
-  __syncwarp();
-  const auto* const results = reinterpret_cast<const Half*>(scores);
-#pragma unroll
-  for (int i = 0; i < kRowChunks; ++i) {
-    const int chunk = i * kWarp + threadIdx.x % kWarp;
-    const int result_row = chunk / kRowChunks;
-    const int column = chunk % kRowChunks * kChunk;
-    if (first + result_row < length) {
-      *reinterpret_cast<uint4*>(out + static_cast<int64_t>(first + result_row) * kWidth + column) =
-          *reinterpret_cast<const uint4*>(results + result_row * kWeightStride + column);
-    }
+  for (int n = 0; n < Count / 8; ++n) {  // 16 columns
+    uint32_t matrices[4];
+    load_matrices<Turned>(matrices, from + n * 16 * (Turned ? 1 : kStride));
+    multiply(sums + 8 * n, left, matrices);
+    multiply(sums + 8 * n + 4, left, matrices + 2);
   }
 }
 
 // One block kQueries queries of one head; the last queries, which see the most keys, come first.
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm) causal_attention_kernel(
+__global__ void __launch_bounds__(kThreads) causal_attention_kernel(
     const Half* __restrict__ query,
     const Half* __restrict__ key,
     const Half* __restrict__ value,
@@ -338,43 +146,64 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) causal_attention_kerne
     int heads,
     int length,
     float scale) {
-  extern __shared__ float4 dynamic_shared[];
-  Shared& shared = *reinterpret_cast<Shared*>(dynamic_shared);
-  const int parts = gridDim.x / heads;
-  const int part = parts - 1 - blockIdx.x / heads;
+  __shared__ Tile tiles[2];  // one in use, one on its way
+  const int part = gridDim.x / heads - 1 - blockIdx.x / heads;
   const int64_t head = static_cast<int64_t>(blockIdx.x % heads) * length * kWidth;
-  const int warp = threadIdx.x / kWarp;
-  const int first = part * kQueries + warp * kRows;  // query of the warp
-  const int lane_query = first + threadIdx.x % kWarp;
-  const int tiles = (min((part + 1) * kQueries, length) + kKeys - 1) / kKeys;
+  const int row = part * kQueries + threadIdx.x / kWarpSize * kWarpRows;  // first of the warp
+  const int count = (min((part + 1) * kQueries, length) + kKeys - 1) / kKeys;
 
-  copy_rows(shared.tiles[0].keys, key + head, 0, length);
-  copy_rows(shared.tiles[0].values, value + head, 0, length);
+  uint32_t queries[kWidth / 16][4];
+#pragma unroll
+  for (int k = 0; k < kWidth / 16; ++k) {
+    load_queries(queries[k], query + head, row, k * 16, length);
+  }
+  float sums[kWidth / 2] = {};
+  attention::Softmax softmax;
+  copy_rows(tiles[0].keys, key + head, 0, length);
+  copy_rows(tiles[0].values, value + head, 0, length);
   __pipeline_commit();
-  float* const scores = shared.scores[warp];
-  auto* const weights = reinterpret_cast<Half*>(scores);
-  Progress progress;
-  load_queries(progress, weights, query + head, first, length);
-
-  for (int tile = 0; tile < tiles; ++tile) {
+  for (int i = 0; i < count; ++i) {
+    const Tile& tile = tiles[i % 2];
     __pipeline_wait_prior(0);
     __syncthreads();  // the tile is there for all, and all have left the other one
-    if (tile + 1 < tiles) {
-      Tile& next = shared.tiles[(tile + 1) % 2];
-      copy_rows(next.keys, key + head, (tile + 1) * kKeys, length);
-      copy_rows(next.values, value + head, (tile + 1) * kKeys, length);
+    if (i + 1 < count) {
+      Tile& next = tiles[(i + 1) % 2];
+      copy_rows(next.keys, key + head, (i + 1) * kKeys, length);
+      copy_rows(next.values, value + head, (i + 1) * kKeys, length);
       __pipeline_commit();
     }
-    const int first_key = tile * kKeys;
-    if (first_key < first + kRows) {  // else all of the tile is in the future of the whole warp
-      const Tile& current = shared.tiles[tile % 2];
-      score(progress, current.keys, scores);
-      weigh(progress, scores, lane_query + 1 - first_key, scale);
-      add_values(progress, weights, current.values);
+    float scores[kKeys / 2] = {};
+#pragma unroll
+    for (int k = 0; k < kWidth / 16; ++k) {
+      multiply_row<false>(scores, queries[k], tile.keys + k * 16);
+    }
+    if (i + 1 == count) {
+      attention::hide_future(scores, row - i * kKeys);
+    }
+    if (softmax.weigh(scores, scale)) {
+      softmax.scale_values(sums);
+    }
+    uint32_t weights[kKeys / 16][4];
+    attention::round_weights(weights, scores);
+#pragma unroll
+    for (int k = 0; k < kKeys / 16; ++k) {
+      multiply_row<true>(sums, weights[k], tile.values + k * 16 * kStride);
     }
   }
-  store_results(progress, scores, out + head, first, length);
+  softmax.write(sums, out + head, row, length);
 }
+
+void run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& out, float scale) {
+  const int64_t blocks = query.size(0) * query.size(1) * divide_up(query.size(2), kQueries);
+  TORCH_CHECK(blocks <= kMaxBlocks, "causal_attention: an input of shape ", query.sizes(), " is too large");
+  causal_attention_kernel<<<static_cast<unsigned int>(blocks), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+      static_cast<const Half*>(query.const_data_ptr()), static_cast<const Half*>(key.const_data_ptr()),
+      static_cast<const Half*>(value.const_data_ptr()), static_cast<Half*>(out.mutable_data_ptr()),
+      static_cast<int>(query.size(0) * query.size(1)), static_cast<int>(query.size(2)), scale);
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+}  // namespace portable
 
 void check(const at::Tensor& tensor, const char* name, const at::Tensor& query) {
   TORCH_CHECK(tensor.is_cuda(), "causal_attention: ", name, " must be on a CUDA device, but is on ", tensor.device());
@@ -403,32 +232,24 @@ at::Tensor causal_attention(const at::Tensor& query, const at::Tensor& key, cons
   check(query, "query", query);
   check(key, "key", query);
   check(value, "value", query);
-  const int64_t heads = query.size(0) * query.size(1);
-  const int64_t length = query.size(2);
+  // Places in a sequence are 32-bit numbers, with a margin of a tile beyond its end.
+  TORCH_CHECK(
+      query.size(2) <= std::numeric_limits<int32_t>::max() / 2,
+      "causal_attention: sequences of ", query.size(2), " are too long");
 
   const c10::cuda::CUDAGuard guard(query.device());
   at::Tensor out = at::empty_like(query);
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  // Places in a sequence are 32-bit numbers, with a margin of a tile beyond its end.
-  TORCH_CHECK(
-      length <= std::numeric_limits<int32_t>::max() / 2, "causal_attention: sequences of ", length, " are too long");
-  const int64_t blocks = heads * ((length + kQueries - 1) / kQueries);
-  TORCH_CHECK(blocks <= kMaxBlocks, "causal_attention: an input of shape ", query.sizes(), " is too large");
-  C10_CUDA_CHECK(cudaFuncSetAttribute(
-      causal_attention_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)));
   const float scale = static_cast<float>(M_LOG2E / std::sqrt(static_cast<double>(kWidth)));
-  causal_attention_kernel<<<
-      static_cast<unsigned int>(blocks), kThreads, sizeof(Shared), at::cuda::getCurrentCUDAStream()>>>(
-      static_cast<const Half*>(query.const_data_ptr()),
-      static_cast<const Half*>(key.const_data_ptr()),
-      static_cast<const Half*>(value.const_data_ptr()),
-      static_cast<Half*>(out.mutable_data_ptr()),
-      static_cast<int>(heads),
-      static_cast<int>(length),
-      scale);
-  C10_CUDA_KERNEL_LAUNCH_CHECK();
+#ifdef __CUDA_ARCH_LIST__
+  if (hopper::is_hopper(query.get_device())) {
+    attention::hopper_form::run(query, key, value, out, scale);
+    return out;
+  }
+#endif
+  portable::run(query, key, value, out, scale);
   return out;
 }
 """
@@ -438,7 +259,14 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["causal_attention"],
-    extra_cuda_cflags=["-O3", "-ftz=true"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
+    extra_cuda_cflags=[
+        "-O3",
+        "-ftz=true",  # exp2f is then one instruction
+        "-gencode=arch=compute_80,code=sm_80",
+        "-gencode=arch=compute_80,code=compute_80",
+        "-gencode=arch=compute_90a,code=sm_90a",  # what has wgmma: 9.0 alone
+    ],
 )
 
 

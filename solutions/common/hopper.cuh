@@ -248,10 +248,13 @@ __device__ __forceinline__ void wait_for_products() {
 #define SUMS_16(i) SUMS_8(i), SUMS_8(i + 8)
 #define SUMS_32(i) SUMS_16(i), SUMS_16(i + 16)
 #define SUMS_64(i) SUMS_32(i), SUMS_32(i + 32)
-#define NAMES_0_63                                                                                                    \
+#define NAMES_0_31                                                                                                    \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "    \
-  "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "    \
-  "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+  "%24, %25, %26, %27, %28, %29, %30, %31"
+#define NAMES_0_63                                                                                                    \
+  NAMES_0_31                                                                                                          \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, "  \
+  "%54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define NAMES_64_87                                                                                                   \
   "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, "    \
   "%86, %87"
@@ -275,12 +278,30 @@ __device__ __forceinline__ void wait_for_products() {
   }
 
 DEFINE_PRODUCT(f16, 128, NAMES_0_63, "%64", "%65", "%66", SUMS_64(0))
+DEFINE_PRODUCT(bf16, 128, NAMES_0_63, "%64", "%65", "%66", SUMS_64(0))
 DEFINE_PRODUCT(f16, 176, NAMES_0_63 ", " NAMES_64_87, "%88", "%89", "%90", SUMS_64(0), SUMS_16(64), SUMS_8(80))
 DEFINE_PRODUCT(
     f16, 192, NAMES_0_63 ", " NAMES_64_87 ", " NAMES_88_95, "%96", "%97", "%98", SUMS_64(0), SUMS_32(64))
 DEFINE_PRODUCT(
     bf16, 256, NAMES_0_63 ", " NAMES_64_87 ", " NAMES_88_95 ", " NAMES_96_127, "%128", "%129", "%130", SUMS_64(0),
     SUMS_64(64))
+
+// sums += left * right, with the left operand in registers: sums of 16 columns, rounded, are it as they lie. The right
+// one has K down its rows, 64 columns in all, and its description says where the first of 16 rows is.
+__device__ __forceinline__ void add_product_bf16(float (&sums)[32], const uint32_t (&left)[4], uint64_t right) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" NAMES_0_31
+      "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"  // adds, with signs as they are, and the right operand turned
+      : SUMS_32(0)
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));
+}
+
+constexpr int kAdvanceDown = kInstructionK * kRowBytes / 16;  // of a description, for the next 16 rows
+
+// A description of what lies further on. Its upper half stays, which the compiler can't know of a sum of 64 bits.
+__device__ __forceinline__ uint64_t further(uint64_t description, int advance) {
+  return description >> 32 << 32 | (static_cast<uint32_t>(description) + advance);
+}
 
 // Keeps the compiler from using sums before the wait that precedes this.
 template <int Count>

@@ -42,20 +42,19 @@ def get_init_inputs():
 
 
 def faults(folder: Path, forward: str, scale: str = "1") -> list[str]:
-    """Returns the texts of the faults that are about gradients."""
+    """Returns the texts of the faults that are about gradients, those of the probe too."""
     path = folder / "problem.py"
     path.write_text(PROBLEM.replace("FORWARD", forward).replace("SCALE", scale))
     found = audit(ProblemAt(path, "full", {}, backward=True), torch.device("cpu"))
-    return [each.text for each in found if isinstance(each, Flaw) and each.name == "wrong gradient"]
+    return [each.text for each in found if isinstance(each, Flaw) and "is not that of forward" in each.text]
 
 
-@pytest.mark.parametrize(("forward", "names"), [
-    ("Half.apply(x) @ self.w", ["input 0"]), ("x @ Half.apply(self.w)", ["w"]),
-    ("Half.apply(x @ self.w)", ["input 0", "w"]),
+@pytest.mark.parametrize(("forward", "name"), [
+    ("Half.apply(x) @ self.w", "input 0"), ("x @ Half.apply(self.w)", "w"), ("Half.apply(x @ self.w)", "input 0"),
 ])
-def test_a_wrong_autograd_function_is_named(tmp_path: Path, forward: str, names: list[str]) -> None:
+def test_a_wrong_autograd_function_is_named(tmp_path: Path, forward: str, name: str) -> None:
     found = faults(tmp_path, forward, "0.9")
-    assert [each.partition(" is not that of forward")[0] for each in found] == [f"the gradient of {n}" for n in names]
+    assert len(found) == 1 and f"the gradient of {name} is not that of forward" in found[0]
 
 
 def test_a_value_that_is_detached_is_named_and_may_be_intended(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_without_the_gpu_that_was_asked_for_the_status_is_3(device: str) -> None
 # A bad file is its row's verdict, and the rest of the run goes on.
 
 BAD_PROBLEMS = {
-    "no_model": ("x = 1", "missing Model, get_inputs, get_init_inputs"),
+    "no_model": ("x = 1", "missing Model, get_inputs"),
     "no_inputs": (PROBLEM.replace("def get_inputs", "def inputs"), "missing get_inputs"),
     "syntax_error": ("def f(:", "line 1"),
     "raises": (PROBLEM.replace("return x * 2", "raise ValueError('odd size')"), "forward raises ValueError: odd size"),

@@ -293,6 +293,11 @@ def test_a_response_from_a_closed_input_is_refused(here: Path) -> None:
     assert done.returncode == 2 and "standard input is closed" in last_line(done)
 
 
+def test_a_shape_named_like_one_with_a_backward_is_a_problem_error(here: Path) -> None:
+    write(here / "problems/twice.py", PROBLEM.replace('{"small":', '{"small+backward": {"N": 8}, "small":'))
+    assert "line 6: SHAPES has a shape 'small+backward'; results of --backward" in inlinebench(here, "list").stdout
+
+
 def test_two_shapes_of_one_name_are_a_problem_error(here: Path) -> None:
     write(here / "problems/twice.py", PROBLEM.replace('{"small":', '{"small": {"N": 8}, "small":'))
     done = inlinebench(here, "list")

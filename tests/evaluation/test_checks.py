@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from inlinebench.evaluation.correctness.call_check import CallCheck
-from inlinebench.evaluation.correctness.checks import Checker
+from inlinebench.evaluation.correctness.checks import Checker, Sensitive, sensitive_notes
 from inlinebench.evaluation.correctness.sensitivity import Runs, clearly_wrong
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Output, run
@@ -290,6 +290,16 @@ def test_a_sample_has_far_too_small_a_variance_with_a_negligible_probability(sam
     """The series of the chi-squared distribution for an even number of degrees of freedom."""
     half, x = samples // 2, samples / 2 / clearly_wrong(samples) ** 2
     assert math.exp(-x) * sum(x**k / math.factorial(k) for k in range(half, half + 50)) < 1e-15
+
+
+def test_only_the_most_sensitive_of_many_tensors_are_named() -> None:
+    found = {f"gradient of w{k}": Sensitive(0.6 + k, 1e-4) for k in range(5)}
+    assert sensitive_notes(found) == [
+        "gradient of w4 is sensitive: changing the inputs by 1.0e-04 changes it by 460.0% of its size",
+        "gradient of w3 is sensitive: changing the inputs by 1.0e-04 changes it by 360.0% of its size",
+        "3 other outputs or gradients are sensitive as well",
+    ]
+    assert sensitive_notes({}) == []
 
 
 def test_a_call_passes_by_size_without_the_oracle(tmp_path: Path) -> None:

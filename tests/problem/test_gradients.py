@@ -30,6 +30,10 @@ class Model(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(4))
         self.frozen = nn.Parameter(torch.ones(4), requires_grad=False)
+        self.kept = torch.zeros(4)
+    def keep(self, value):
+        self.kept = self.kept + value
+        return self.kept
     def forward(self, x, labels):
         return {FORWARD}
 
@@ -60,6 +64,17 @@ def test_the_gradients_of_all_floating_point_inputs_and_parameters_are_outputs(t
     assert all(set(positions) <= {0, 2} for positions in found.variants.values()) and found.variants
 
 
+@pytest.mark.parametrize(("forward", "unused"), [
+    ("x * self.weight", []), ("x + labels[:, None]", ["gradient of weight"]),
+    ("self.weight * 2", ["gradient of input 0"]), ("x * self.weight.detach()", ["gradient of weight"]),
+])
+def test_gradients_of_which_the_reference_has_none_are_known(tmp_path: Path, forward: str, unused: list[str]) -> None:
+    found = probed(tmp_path, forward)
+    assert isinstance(found, ProbeResult) and found.gradients is not None
+    assert [name for name, _ in found.gradients.unused] == unused
+    assert found.output_names == ("output", "gradient of input 0", "gradient of weight")
+
+
 def test_without_a_backward_nothing_is_differentiated(tmp_path: Path) -> None:
     found = probed(tmp_path, "x * self.weight", backward=False)
     assert isinstance(found, ProbeResult) and found.gradients is None
@@ -80,6 +95,7 @@ def test_a_problem_without_gradients_is_skipped_with_the_reason(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(("forward", "reason"), [
+    ("self.keep(x * self.weight)", "raises in its second call, with what it keeps of the first: RuntimeError: Tr"),
     ("Twice.apply(x)", "forward or backward raises NotImplementedError: no backward yet"),
     ("x.mul_(self.weight)", "forward on inputs that require gradients raises RuntimeError: a leaf Variable"),
 ])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
@@ -157,6 +157,7 @@ def result(program: list[tuple[str, ...]], drawn: tuple[Tensor, Tensor]) -> Tens
 
 
 @given(steps, st.integers(0, 2**32))
+@example([("add", 0, 1), ("where", 0, 2), ("div", 1, 3)], 0)
 def test_a_free_tensor_is_an_affine_map_of_one_of_the_draws(program: list[tuple[str, ...]], seed: int) -> None:
     """An affine map has its middle value in the middle between two draws, and depends on the draw."""
     torch.manual_seed(seed)

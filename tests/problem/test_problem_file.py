@@ -106,7 +106,7 @@ def test_the_source_at_a_shape_is_the_same_problem(write: Write, tmp_path: Path)
     ("import no_such_module_anywhere" + TAIL, "ModuleNotFoundError"),
     ("1 / 0" + TAIL, "ZeroDivisionError"),
     ("raise SystemExit(3)" + TAIL, "SystemExit"),
-    ("x = 1", "missing Model, get_inputs, get_init_inputs"),
+    ("x = 1", "missing Model, get_inputs"),
     (TAIL.replace("def get_inputs", "def inputs"), "missing get_inputs;"),
     (TAIL.replace("class Model", "class Module"), "missing Model;"),
 ])
@@ -144,6 +144,11 @@ def test_arguments_that_are_not_a_list_are_an_error(write: Write, given: str) ->
     if not given.startswith("{"):
         with pytest.raises(ProblemError, match="get_init_inputs"):
             init_inputs(load(write(TAIL.replace("return [3]", f"return {given}"))))
+
+
+def test_a_file_without_get_init_inputs_gives_the_constructor_no_arguments(write: Write) -> None:
+    module = load(write(TAIL.partition("def get_init_inputs")[0]))
+    assert init_inputs(module) == ([], {}) and construct(module)(*inputs(module)).shape == (2, 3)
 
 
 def test_two_models_draw_the_same_weights_from_every_generator(write: Write) -> None:

@@ -27,8 +27,9 @@ from inlinebench.timing.trace import Activity, Launch
 from inlinebench.wire.locations import Location
 
 READY = {"op": "ready", "nonce": "n", "weights": "by name", "buffers": {"own": "theirs"}}
-CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "drain_ms": 0, "blocked": True, "non_tensors": ["1"],
-          "notes": [], "activities": [["kernel", 1.0, 2.5, [264, 128, 40, 1024, 0]], ["Memcpy", 3.0, 4.0, None]]}
+CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "forward_ms": None, "drain_ms": 0, "blocked": True,
+          "non_tensors": ["1"], "notes": [],
+          "activities": [["kernel", 1.0, 2.5, [264, 128, 40, 1024, 0]], ["Memcpy", 3.0, 4.0, None]]}
 HANDLE = "0f" * 64
 PLACES = [[HANDLE, 512], None, ["", 0]]
 HOLDING = {"op": "held", "nonce": "n", "places": PLACES}
@@ -48,6 +49,20 @@ def read_loop(frame: dict[str, Any]) -> object:
 READERS = {"ready": read_ready, "called": read_called, "held": read_holding, "held call": read_held,
            "looped": read_loop, "rehearsed": read_rehearsed, "clocked": read_clocked, "reported": read_launches,
            "provenance": read_provenance}
+
+
+@pytest.mark.parametrize("forward_ms", [0.5, 0, 1.5])
+def test_a_call_with_two_passes_says_how_long_the_first_one_took(forward_ms: float) -> None:
+    assert read_called({**CALLED, "forward_ms": forward_ms}, two_passes=True).sample.forward_ms == forward_ms
+    assert read_called(dict(CALLED)).sample.forward_ms is None
+
+
+@pytest.mark.parametrize(("forward_ms", "two_passes"), [
+    (None, True), (-0.1, True), (1.6, True), (float("nan"), True), (True, True), ("0.5", True), (0.5, False),
+])
+def test_no_other_time_of_the_first_pass_is_accepted(forward_ms: object, two_passes: bool) -> None:
+    with pytest.raises(CandidateCheated):
+        read_called({**CALLED, "forward_ms": forward_ms}, two_passes=two_passes)
 
 
 def test_valid_replies_are_parsed() -> None:

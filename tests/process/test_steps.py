@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection, Pipe
 import pytest
 
 from inlinebench.process import steps
-from inlinebench.process.steps import Receiver, Step, StepTimedOut
+from inlinebench.process.steps import FORWARD_TO_EXPLAIN, Receiver, Step, StepTimedOut
 
 LONG_S, SHORT_S = 600.0, 0.05
 BEGUN, ENDED = Step("get_inputs()"), Step("")
@@ -39,6 +39,17 @@ def test_a_step_that_does_not_end_times_out_with_its_name(ends: tuple[Connection
     with pytest.raises(StepTimedOut, match=r"get_inputs\(\) takes longer than 0.05 s \(--problem-timeout") as caught:
         receiver.receive(SHORT_S, lambda text: None)
     assert caught.value.step == BEGUN.name
+
+
+def test_a_step_with_a_limit_of_its_own_ends_earlier_but_never_later(
+    ends: tuple[Connection, Receiver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sending, receiver = ends
+    monkeypatch.setitem(steps.LIMITS_S, FORWARD_TO_EXPLAIN, SHORT_S)
+    sending.send(Step(FORWARD_TO_EXPLAIN))
+    for limit in (LONG_S, SHORT_S / 5):
+        with pytest.raises(StepTimedOut, match=f"longer than {min(limit, SHORT_S):g} s"):
+            receiver.receive(limit, lambda text: None)
 
 
 def test_a_message_during_a_step_does_not_end_it(ends: tuple[Connection, Receiver]) -> None:

@@ -11,7 +11,7 @@ from inlinebench.report import changes
 from inlinebench.report.comparison import WORSE, Change, ComparedRow, compare, latest
 from inlinebench.report.formats.markdown import code
 from inlinebench.results.result import Environment, Result, Verdict
-from inlinebench.results.times import Spread, Timing
+from inlinebench.results.times import PassTimes, Spread, Timing
 
 from .samples import any_result, result
 
@@ -21,6 +21,23 @@ def timed(name: str, low: float, high: float, gpu: str = "H100", **facts: object
     ms = Spread(1.0, 1.0, 1.0)
     timing = Timing(ms, ms, Spread((low + high) / 2, low, high))
     return replace(result(name, environment=Environment("2.11", "0.1", gpu=gpu)), timing=timing, **facts)
+
+
+def split(low: float, high: float) -> Result:
+    """Returns a result of calls with a backward, whose forward alone has this interval of its speedup."""
+    one, found = Spread(1.0, 1.0, 1.0), replace(timed("a/b", 1.0, 1.1), backward=True)
+    passes = (PassTimes("forward", one, one, Spread(low, low, high)), PassTimes("backward", one, one, one))
+    assert found.timing is not None
+    return replace(found, timing=replace(found.timing, passes=passes))
+
+
+def test_how_each_pass_changed_is_told_and_decides_nothing() -> None:
+    found = compare([split(1.0, 1.0)], [split(2.0, 2.0)])
+    assert found[0].change is Change.SAME and dict(found[0].passes)["forward"].median == 2.0
+    told = "a/b: after / before of the passes alone: forward 2.00 [2.00, 2.00], backward 1.00 [1.00, 1.00]"
+    assert told in changes.text(found, everything=True).split("\n")
+    assert told.removeprefix("a/b") in changes.markdown(found, everything=True)
+    assert compare([timed("a/b", 1.0, 1.1)], [split(2.0, 2.0)])[0].passes == ()
 
 
 def change(old: list[Result], new: list[Result]) -> Change:

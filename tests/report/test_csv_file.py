@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inlinebench.foreign import one_line
 from inlinebench.report.formats.csv_file import LONGEST, guarded, table
 from inlinebench.results.result import Check, Environment, Result, Verdict
-from inlinebench.results.times import Baseline, Spread, Timing
+from inlinebench.results.times import Baseline, PassTimes, Spread, Timing
 
 from .samples import any_result, result
 from .thirty import thirty
@@ -56,6 +56,14 @@ def test_columns_are_the_same_in_every_file_and_baselines_come_last() -> None:
     assert with_one.startswith(without)
     assert with_one.removeprefix(without).count("over_compile_") == 4
     assert rows(table([result(timing=timing)]))[0]["over_compile_speedup_median"] == "1.5"
+
+
+def test_the_passes_of_calls_with_a_backward_have_columns() -> None:
+    passes = (PassTimes("forward", ONE, ONE, Spread(1.5, 1.4, 1.6)), PassTimes("backward", ONE, ONE, ONE))
+    (row,) = rows(table([result("p/fast", backward=True, timing=Timing(ONE, ONE, ONE, passes=passes))]))
+    assert (row["forward_solution_ms"], row["forward_speedup_low"], row["backward_speedup_median"]) == (
+        "1.0", "1.4", "1.0")
+    assert "forward_solution_ms" not in table([result(timing=Timing(ONE, ONE, ONE))])
 
 
 def test_the_speedup_over_the_library_solution_has_columns() -> None:

@@ -12,7 +12,7 @@ from inlinebench.report.terminal.feedback import CUT, MOST_CHARACTERS, MOST_LINE
 from inlinebench.report.terminal.log_end import end_of_log
 from inlinebench.results.launches import Counters, Launched, Multiprocessors
 from inlinebench.results.result import Check, Element, Environment, Kernels, KernelShare, PassKernels, Result, Verdict
-from inlinebench.results.times import Baseline, Roofline, Spread
+from inlinebench.results.times import Baseline, PassTimes, Roofline, Spread, Timing
 
 from ..hostile import faults
 from .samples import FAILURES, any_result, check, mismatch, result, timing
@@ -57,13 +57,27 @@ def test_any_result_gives_a_few_printable_lines(found: Result) -> None:
 @given(any_result(), st.integers(20, 120))
 def test_on_a_terminal_lines_are_wrapped_between_words(found: Result, width: int) -> None:
     plain, wrapped = feedback(found), feedback(found, width)
-    assert wrapped.split() == plain.split() and faults(wrapped) == []
+    assert [word for word in wrapped.split() if word != "|"] == [word for word in plain.split() if word != "|"]
+    assert faults(wrapped) == []
     assert all(line.strip() for line in wrapped.split("\n"))
 
 
 def test_a_wrapped_pattern_goes_on_below_its_text() -> None:
     found = result("p/s", Verdict.WRONG, mismatch=mismatch(patterns=("every element of the row is off by one",)))
     assert "  - every element of the\n    row is off by one" in feedback(found, 26)
+
+
+def test_a_wrapped_reason_stays_a_quotation_and_code_stays_as_it_is() -> None:
+    text = feedback(result("p/s", Verdict.WRONG, reason="a race on s in kernel k\n    s[threadIdx.x] = 1; // no"), 22)
+    assert "  | a race on s in\n  |   kernel k\n  |     s[threadIdx.x] = 1; // no" in text
+
+
+def test_a_race_is_shown_without_the_frames_of_the_harness() -> None:
+    log = ('Traceback (most recent call last):\n  File "/lib/inlinebench/candidate/calls.py", line 1, in _forward\n'
+           '    return model(x)\n           ^^^^^\n  File "race.py", line 19, in forward\n    return m.f(x)\n'
+           'RuntimeError: data race on `s`\n')
+    found = feedback(result("p/s", Verdict.WRONG, reason="RuntimeError: data race on `s` (race.py, line 19)", log=log))
+    assert "race.py" in found and "return m.f(x)" in found and "candidate/calls.py" not in found
 
 
 @pytest.mark.parametrize("verdict", FAILURES)
@@ -235,6 +249,16 @@ class TestPassed:
     def test_without_times_only_the_values_are_shown(self) -> None:
         assert lines_of(result("gemm/fast"))[1:] == [
             "values: 55 calls matched, largest error 3.1e-07, tolerance 0.0001", "weights: by name; oracle: float64"]
+
+
+def test_feedback_has_the_times_of_each_pass() -> None:
+    one = Spread(1.0, 1.0, 1.0)
+    passes = (PassTimes("forward", one, Spread(0.5, 0.5, 0.5), Spread(2.0, 1.9, 2.1), (Baseline("compile", one, one),)),
+              PassTimes("backward", one, one, one))
+    text = feedback(result("p/s", backward=True, timing=Timing(one, one, one, passes=passes)))
+    assert ("  forward alone: speedup 2.00 [1.90, 2.10], 1.00 [1.00, 1.00] over compile; solution 0.500 ms "
+            "[0.500, 0.500], reference 1.00 ms [1.00, 1.00]") in text.split("\n")
+    assert "  backward alone: speedup 1.00 [1.00, 1.00]; solution" in text
 
 
 def test_feedback_says_that_a_call_had_a_backward() -> None:

@@ -20,7 +20,7 @@ from inlinebench.report.page.render import render
 from inlinebench.report.rows import arrange
 from inlinebench.results.launches import Launched
 from inlinebench.results.result import Build, Environment, Kernels, KernelShare, PassKernels, Result, Verdict
-from inlinebench.results.times import Baseline, Roofline, Spread, Timing
+from inlinebench.results.times import Baseline, PassTimes, Roofline, Spread, Timing
 
 from .samples import FAILURES, any_result, check, result, timing
 from .thirty import HOSTILE, thirty
@@ -89,7 +89,7 @@ def hostile() -> Result:
     return Result(
         HOSTILE, HOSTILE, HOSTILE, HOSTILE, Verdict.PASSED, timing=timing,
         check=check(oracle=HOSTILE, weights=HOSTILE, notes=(HOSTILE,)),
-        kernels=Kernels(0.5, (KernelShare(HOSTILE, HOSTILE, 1.0, 0.5),), (PassKernels(HOSTILE, 1.0, 0.5),)),
+        kernels=Kernels(0.5, (KernelShare(HOSTILE, HOSTILE, 1.0, 0.5),)),
         build=Build(1.0, False, HOSTILE),
         protections=(HOSTILE,), environment=Environment(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE),
         log=HOSTILE,
@@ -108,7 +108,13 @@ def test_untrusted_text_is_escaped_everywhere() -> None:
 def test_the_page_says_what_a_call_with_a_backward_did() -> None:
     passes = (PassKernels("forward", 0.25, 1.0), PassKernels("backward", 0.5, 0.25))
     kernels = Kernels(0.5, (KernelShare("rows", "own", 0.375, 0.5),), passes)
-    text = Reader(page([result("p/s", speedup=2.0, backward=True, kernels=kernels)], "both")).text
+    row = result("p/s", speedup=2.0, backward=True, kernels=kernels)
+    assert row.timing is not None
+    times = tuple(PassTimes(name, ONE, Spread(0.125, 0.1, 0.2), Spread(8.0, 7.0, 9.0), (Baseline("compile", ONE, ONE),))
+                  for name in ("forward", "backward"))
+    text = Reader(page([replace(row, timing=replace(row.timing, passes=times))], "both")).text
+    assert "Times of forward and backward alone" in text and "backward: speedup over compile" in text
+    assert "forward: solution ms" in text and "8.00" in text
     assert "forward and backward" in text
     assert "; forward 0.250 ms, 100.0% own; backward 0.500 ms, 25.0% own" in text
     assert "backward" not in Reader(page([result("p/s", speedup=2.0)], "forward")).text

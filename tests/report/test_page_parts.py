@@ -274,7 +274,7 @@ def test_a_quoted_line_that_occurs_often_names_nothing() -> None:
 @pytest.mark.parametrize(("found", "command"), [
     (result("p/s", seed=7), "inlinebench run --shape full --seed 7 p/s"),
     (result("p/s", shape="N=4,M=2", device="cpu"), "inlinebench run --set N=4 --set M=2 --device cpu p/s"),
-    (result("p/s", shape="full+backward"), "inlinebench run --shape full --backward p/s"),
+    (result("p/s", shape="full+backward", backward=True), "inlinebench run --shape full --backward p/s"),
     (result("p; rm -r ~/s"), "inlinebench run --shape full 'p; rm -r ~/s'"),
     (result("-p/s"), "inlinebench run --shape full -- -p/s"),
 ])

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.report.terminal.table import NO_SPEEDUP, remarks_on, table
 from inlinebench.results.result import Kernels, Result, Verdict
-from inlinebench.results.times import Baseline, Roofline, Spread, Timing
+from inlinebench.results.times import Baseline, PassTimes, Roofline, Spread, Timing
 
 from ..hostile import faults
 from .samples import FAILURES, any_result, check, result
@@ -103,6 +105,19 @@ def test_wall_time_roofline_and_baselines_have_columns_if_known() -> None:
     assert [row[-4:] for row in rows(text)] == [
         ["2.50", "1.00 [0.900, 1.10]", "1.50 [1.40, 1.60]", "50.0%"], ["—", "1.00 [0.900, 1.10]", "—", "—"]
     ]
+
+
+def test_the_speedups_of_forward_and_backward_have_columns_if_a_result_has_them() -> None:
+    one = Spread(1.0, 0.9, 1.1)
+    passes = (PassTimes("forward", one, one, Spread(1.5, 1.4, 1.6)), PassTimes("backward", one, one, one))
+    split = result("p/a", backward=True, timing=Timing(one, one, one, (), passes=passes))
+    plain = result("p/b", timing=Timing(one, one, one))
+    text = table([split, plain])
+    header = [cell for cell in map(str.strip, text.splitlines()[0].split("  ")) if cell]
+    assert header[-3:] == ["speedup", "forward", "backward"]
+    assert [row[-2:] for row in rows(text)] == [["1.50 [1.40, 1.60]", "1.00 [0.900, 1.10]"], ["—", "—"]]
+    assert "forward  " not in table([plain]).splitlines()[0]
+    assert "forward  " not in table([replace(split, device="cpu")], verbose=True).splitlines()[0]
 
 
 def over_library(low: float, median: float, high: float) -> Timing:

@@ -8,13 +8,27 @@ from typing import Any
 
 import pytest
 
-from inlinebench.results.result import Accuracy, Build, Check, Element, Environment, Errors, Mismatch, Result, Verdict
+from inlinebench.results.result import (
+    Accuracy,
+    Build,
+    Check,
+    Element,
+    Environment,
+    Errors,
+    Kernels,
+    Mismatch,
+    PassKernels,
+    Result,
+    Verdict,
+)
 from inlinebench.results.result_json import SCHEMA, from_json, to_json
-from inlinebench.results.times import Baseline, GpuState, Roofline, Spread, Timing
+from inlinebench.results.times import PASSES, Baseline, GpuState, PassTimes, Roofline, Spread, Timing
 
 CHECK = Check(calls=55, tolerance=1e-4, oracle="float64", weights="by name")
 SPREAD = Spread(2.0, 1.5, 2.5)
 TIMING = Timing(SPREAD, SPREAD, SPREAD)
+PASS_TIMES = tuple(PassTimes(name, SPREAD, SPREAD, SPREAD) for name in PASSES)
+PASS_KERNELS = tuple(PassKernels(name, 1.0, 0.5) for name in PASSES)
 MINIMAL = Result("p", "s", "full", "cuda:0", Verdict.WRONG, "the values differ")
 NAN, INFINITE = Element((0, 1), "0.5", "nan"), Element((1, 2), "1+2j", "-inf")
 MISMATCH = Mismatch("output", "float32", (2, 3), 6, 2, (NAN, INFINITE), NAN, 1e-4, None, ("every wrong value is NaN",))
@@ -49,6 +63,30 @@ def changed(**facts: Any) -> str:
 def test_a_passed_result_needs_its_check() -> None:
     with pytest.raises(ValueError, match="needs its check"):
         passed()
+
+
+@pytest.mark.parametrize("facts", [
+    {"timing": replace(TIMING, passes=PASS_TIMES)}, {"kernels": Kernels(0.5, (), PASS_KERNELS)},
+])
+def test_only_calls_with_a_backward_have_passes(facts: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="have no backward"):
+        passed(check=CHECK, **facts)
+    found = passed(check=CHECK, backward=True, **facts)
+    assert from_json(to_json(found)) == found
+
+
+def test_only_calls_with_a_backward_are_at_a_shape_of_that_name() -> None:
+    with pytest.raises(ValueError, match="have no backward"):
+        replace(MINIMAL, shape="small+backward")
+    assert replace(MINIMAL, shape="small+backward", backward=True).backward
+
+
+@pytest.mark.parametrize("number", [slice(1), slice(1, 2), slice(None, None, -1)])
+def test_passes_are_forward_and_backward_in_this_order(number: slice) -> None:
+    with pytest.raises(ValueError, match="not the passes"):
+        replace(TIMING, passes=PASS_TIMES[number])
+    with pytest.raises(ValueError, match="not the passes"):
+        Kernels(0.5, (), PASS_KERNELS[number])
 
 
 def test_a_passed_result_has_no_reason() -> None:

@@ -9,7 +9,16 @@ from inlinebench.catalog import Catalog, Problem, Solution
 from inlinebench.errors import UsageError
 from inlinebench.options import Options
 from inlinebench.results.result import Verdict
-from inlinebench.scheduler.plan import choose, names_of, not_applied, plan, problem_at, shape_name, shapes
+from inlinebench.scheduler.plan import (
+    check_replacements,
+    choose,
+    names_of,
+    not_applied,
+    plan,
+    problem_at,
+    shape_name,
+    shapes,
+)
 from inlinebench.scheduler.session import exit_status
 
 from ..report.samples import FAILURES, result
@@ -49,6 +58,14 @@ def test_a_backward_is_added_by_an_option_or_declared_by_the_problem(
     assert problem_at(problem, "small", options).backward is backward
     assert problem_at(replace(LARGE, backward=declared), "derived", options).backward is backward
     assert shape_name(problem, "small", options) == name
+
+
+def test_a_row_of_an_invalid_solution_says_that_its_calls_had_a_backward() -> None:
+    options, broken = Options(backward=True, check=True), Solution("p", "s", Path("s.py"), error="it is broken")
+    rows = plan([(replace(PROBLEM, backward=False), broken)], options, "cpu").known
+    assert [(row.shape, row.backward) for row in rows] == [("small+backward", True), ("odd+backward", True)]
+    with pytest.raises(UsageError, match="choose another value"):
+        check_replacements([PROBLEM], Options(constants={"N": "3+backward"}))
 
 
 def test_a_problem_without_shapes_is_evaluated_at_full_everywhere() -> None:

@@ -1,25 +1,33 @@
-"""Tests of `inlinebench.evaluate`. Each test has its own server."""
+"""Evaluations by Python callers: in their own process, and by a service. Each test has its own runtime folder."""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import re
 import signal
+import socket
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from inlinebench import evaluate
+from inlinebench import Client, Evaluator, evaluate
 from inlinebench.errors import NoDevice, ServerDied, UsageError
 from inlinebench.results.result import Result, Verdict
-from inlinebench.serve.endpoint import endpoint
+from inlinebench.serve.journal import EvaluationState, Journal
+from inlinebench.serve.openapi import openapi
+from inlinebench.serve.place import SOCKET, folder, turn
+from inlinebench.serve.request import Request, from_json, to_json
+from inlinebench.serve.work import MOST_ATTEMPTS, USER, WorkQueue
 from inlinebench.wire.processes import descendants
 
 from ..hanging import SOLUTION, write_problem
@@ -29,35 +37,42 @@ PROBLEM = TESTS / "problems" / "view.py"
 RIGHT = "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return {body}\n"
 HANGS = RIGHT.format(body="__import__('time').sleep(600)")
 PATIENCE_S = 60
+Start = Callable[..., int]
 
 
 @pytest.fixture(autouse=True)
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Gives the test its own runtime folder, and kills its servers at the end."""
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setenv("INLINEBENCH_IDLE", "30")
-    yield
-    for pid in servers():
-        os.kill(pid, signal.SIGKILL)
 
 
-def servers() -> list[int]:
-    """Returns the process ids of the servers at this test's endpoint."""
-    where = os.fsencode(endpoint().folder)
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            line = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
-        except OSError:
-            continue
-        if b"inlinebench.serve.server" in line and where in line:
-            found.append(int(entry.name))
-    return found
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a service with further arguments, and returns its process id. All are killed at the end."""
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def started(*arguments: str) -> int:
+        with (tmp_path / "service.log").open("ab") as log:
+            begun.append(subprocess.Popen([sys.executable, "-m", "inlinebench", "serve", *arguments], stderr=log))
+        until(lambda: begun[-1].poll() is not None or answers())
+        assert begun[-1].poll() is None, (tmp_path / "service.log").read_text()
+        return begun[-1].pid
+
+    yield started
+    for process in begun:
+        process.kill()
+        process.wait()
 
 
-def judges() -> list[int]:
-    """Returns the process ids of all servers' judges, without the processes that were forked from judges."""
-    return [pid for server in servers() for pid in descendants(server) if is_judge(pid)
+def answers() -> bool:
+    try:
+        return bool(Client().health())
+    except ServerDied:
+        return False
+
+
+def judges(above: int) -> list[int]:
+    """Returns the process ids of the judges below a process, without the processes that were forked from judges."""
+    return [pid for pid in descendants(above) if is_judge(pid)
             and not is_judge(int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]))]
 
 
@@ -82,17 +97,28 @@ def until(true: object) -> None:
         time.sleep(0.05)
 
 
-def test_calls_share_one_judge(cache: Path) -> None:
-    first = ask(right_body(), cache)
-    assert first.verdict is Verdict.PASSED, first.reason
-    there = judges()
-    assert len(there) == 1
-    assert ask(right_body() + " + 1", cache).verdict is Verdict.WRONG
-    assert ask(right_body(), cache).key == first.key
-    both = ask(right_body(), cache, backward=True)
-    assert (both.verdict, both.backward, both.shape) == (Verdict.PASSED, True, "full+backward"), both.reason
-    assert first.backward is None and both.key != first.key
-    assert judges() == there
+def test_without_a_service_a_call_leaves_nothing_behind(cache: Path) -> None:
+    assert ask(right_body(), cache).verdict is Verdict.PASSED
+    assert judges(os.getpid()) == []
+
+
+def test_calls_of_an_evaluator_share_one_judge(cache: Path) -> None:
+    with Evaluator(device="cpu", check=True, allow_library=True, min_calls=3, cache=cache) as evaluator:
+        def ask_it(body: str, **settings: Any) -> Result:
+            return evaluator.evaluate(PROBLEM, RIGHT.format(body=body), **settings)
+
+        first = ask_it(right_body())
+        assert first.verdict is Verdict.PASSED, first.reason
+        there = judges(os.getpid())
+        assert len(there) == 1
+        assert ask_it(right_body() + " + 1").verdict is Verdict.WRONG
+        assert ask_it(right_body()).key == first.key
+        both = ask_it(right_body(), backward=True)
+        assert (both.verdict, both.backward, both.shape) == (Verdict.PASSED, True, "full+backward"), both.reason
+        assert both.timing is None or len(both.timing.passes) == 2
+        assert first.backward is None and both.key != first.key
+        assert judges(os.getpid()) == there
+    assert judges(os.getpid()) == []
 
 
 @pytest.mark.slow
@@ -118,10 +144,10 @@ def test_a_missing_file_is_an_error_and_not_a_source_text(cache: Path) -> None:
     ({"constants": {"N": 3}, "shapes": ("small",)}, "constants and shapes exclude each other"),
     ({"sanitize": "memcheck"}, "sanitize needs a GPU"),
 ])
-def test_unusable_settings_are_named_before_a_server_starts(settings: dict[str, Any], said: str) -> None:
+def test_unusable_settings_are_named_before_anything_starts(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)) as raised:
         evaluate(PROBLEM, RIGHT.format(body="x"), **{"device": "cpu", **settings})
-    assert "--" not in str(raised.value) and servers() == []
+    assert "--" not in str(raised.value) and judges(os.getpid()) == []
 
 
 def test_old_names_of_settings_work_with_a_warning() -> None:
@@ -158,13 +184,14 @@ def test_constants_replace_those_of_the_problem_and_paths_may_be_text(cache: Pat
 
 
 @pytest.mark.slow
-def test_messages_of_the_server_name_fields_as_well(cache: Path) -> None:
+def test_messages_of_the_evaluation_name_fields_as_well(cache: Path) -> None:
     with pytest.raises(UsageError, match=r"shapes tiny: .* declares no such shape"):
         evaluate(PROBLEM, RIGHT.format(body="x"), device="cpu", cache=cache, shapes=("tiny",))
 
 
 @pytest.mark.slow
-def test_a_problem_that_hangs_in_the_judge_leaves_the_server_usable(cache: Path, tmp_path: Path) -> None:
+def test_a_problem_that_hangs_in_the_judge_leaves_the_service_usable(start: Start, cache: Path, tmp_path: Path) -> None:
+    start()
     path = write_problem(tmp_path, "hangs", {"forward": "hang() if IN_JUDGE else None"})
     row = evaluate(path, SOLUTION, device="cpu", check=True, allow_library=True, problem_timeout=2.0, cache=cache)
     assert row.verdict is Verdict.PROBLEM_ERROR and "the reference's forward takes longer than 2 s" in row.reason
@@ -172,7 +199,8 @@ def test_a_problem_that_hangs_in_the_judge_leaves_the_server_usable(cache: Path,
 
 
 @pytest.mark.slow
-def test_threads_and_processes_share_one_server(cache: Path) -> None:
+def test_threads_and_processes_share_the_service(start: Start, cache: Path) -> None:
+    service = start()
     bodies = [right_body() + extra for extra in ("", " + 1", " * 2", "", " + 0", "")]
     expected = [Verdict.PASSED, Verdict.WRONG, Verdict.WRONG, Verdict.PASSED, Verdict.PASSED, Verdict.PASSED]
     spawn = multiprocessing.get_context("spawn")
@@ -180,80 +208,224 @@ def test_threads_and_processes_share_one_server(cache: Path) -> None:
         asked: list[Future[Result]] = [(threads, processes)[index % 2].submit(ask, body, cache)
                                        for index, body in enumerate(bodies)]
         assert [each.result().verdict for each in asked] == expected
-    assert len(servers()) == 1 and len(judges()) == 1
+    assert len(judges(service)) == 1 and judges(os.getpid()) == judges(service)
 
 
 @pytest.mark.slow
-def test_other_settings_get_other_judges_and_idle_ones_are_closed(cache: Path) -> None:
+def test_other_settings_get_other_judges_and_idle_ones_are_closed(start: Start, cache: Path) -> None:
+    service = start()
     for calls in (2, 3, 4):
         assert ask(right_body(), cache, min_calls=calls).check.calls == calls + 5  # type: ignore[union-attr]
-    until(lambda: len(judges()) == 2)
+    until(lambda: len(judges(service)) == 2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("problem", "settings", "error", "said"), [
-    ("no_such_problem", {}, UsageError, "no problem"), (str(PROBLEM), {"device": "cuda:63"}, NoDevice, "GPU|CUDA"),
-    (str(PROBLEM), {"shapes": ("tiny",)}, UsageError, "no such shape"),
-    (str(PROBLEM), {"shapes": ("full", "full")}, UsageError, "select 2"),
-])
-def test_usage_and_device_errors_are_raised_and_the_server_survives(
-    cache: Path, problem: str, settings: dict[str, object], error: type[Exception], said: str
-) -> None:
-    with pytest.raises(error, match=said):
-        evaluate(problem, RIGHT.format(body="x"), **{"device": "cpu", "cache": cache, **settings})
+@pytest.mark.parametrize("with_service", [False, True])
+def test_usage_and_device_errors_are_raised_as_they_are(start: Start, cache: Path, with_service: bool) -> None:
+    if with_service:
+        start()
+    for problem, settings, error, said in (
+        ("no_such_problem", {}, UsageError, "no problem"),
+        (str(PROBLEM), {"device": "cuda:63"}, NoDevice, "GPU|CUDA"),
+        (str(PROBLEM), {"shapes": ("tiny",)}, UsageError, "no such shape"),
+        (str(PROBLEM), {"shapes": ("full", "full")}, UsageError, "select 2"),
+    ):
+        with pytest.raises(error, match=said):
+            evaluate(problem, RIGHT.format(body="x"), **{"device": "cpu", "cache": cache, **settings})
     assert ask(right_body(), cache).verdict is Verdict.PASSED
-    assert len(servers()) == 1
+
+
+def body(solution: str, cache: Path, **settings: Any) -> dict[str, Any]:
+    return to_json(PROBLEM, solution, {"device": "cpu", "check": True, "allow_library": True, "min_calls": 3,
+                                       "cache": cache, **settings})
 
 
 @pytest.mark.slow
-def test_a_dead_server_is_an_error_and_the_next_call_starts_another(cache: Path) -> None:
+def test_accepted_evaluations_survive_a_killed_service(start: Start, cache: Path) -> None:
+    service = start("--threads", "2")
+    names = Client().submit([body(RIGHT.format(body=right_body() + extra), cache) for extra in ("", " + 1", "")])
+    hanging = Client().submit([body(HANGS, cache, timeout=5.0)])
     with ThreadPoolExecutor(1) as thread:
-        asked = thread.submit(evaluate, PROBLEM, HANGS, device="cpu", check=True, cache=cache)
-        until(judges)
-        before = servers()
-        os.kill(before[0], signal.SIGKILL)
-        with pytest.raises(ServerDied, match="during the evaluation"):
+        asked = thread.submit(Client().result, hanging[0])
+        until(lambda: judges(service))
+        os.kill(service, signal.SIGKILL)
+        with pytest.raises(ServerDied, match="does not answer"):
             asked.result()
-    assert ask(right_body(), cache).verdict is Verdict.PASSED
-    assert set(servers()).isdisjoint(before)
+    start()
+    assert [Client().result(name).verdict for name in [*names, *hanging]] == [
+        Verdict.PASSED, Verdict.WRONG, Verdict.PASSED, Verdict.TIMED_OUT]
 
 
-@pytest.mark.slow
-def test_an_idle_server_ends_and_leaves_nothing_behind(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("INLINEBENCH_IDLE", "1")
-    assert ask(right_body(), cache).verdict is Verdict.PASSED
-    below = [pid for server in servers() for pid in descendants(server)]
-    assert below
-    until(lambda: not servers())
-    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))
-    assert not endpoint().socket.exists()
-    assert ask(right_body(), cache).verdict is Verdict.PASSED
+def test_an_evaluation_that_ends_the_service_is_not_tried_for_ever(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    poison, honest = journal.accept(USER, [{"problem": str(PROBLEM), "source": "x = 1"}] * 2)
+    for _ in range(MOST_ATTEMPTS):
+        assert journal.begin(poison).state is EvaluationState.RUNNING
+    journal.close()
+    asked: list[Request] = []
+
+    def evaluate_it(request: Request) -> Result:
+        asked.append(request)
+        raise UsageError("reached")
+
+    work = WorkQueue(Journal(tmp_path / "journal"), evaluate_it, threads=1, most_waiting=9)
+    work.done(honest).result(PATIENCE_S)
+    entries = [work.find(name, USER) for name in (poison, honest)]
+    answers = [json.loads(entry.answer) for entry in entries if entry is not None and entry.answer]
+    assert [each["error"] for each in answers] == ["ServerDied", "UsageError"] and len(asked) == 1
+    assert "ended 3 times" in answers[0]["message"] and answers[1]["message"] == "reached"
 
 
-def test_a_client_without_the_key_is_refused(cache: Path) -> None:
-    assert ask(right_body(), cache).verdict is Verdict.PASSED
-    with endpoint().address() as address, pytest.raises((AuthenticationError, EOFError)):
-        Client(address, family="AF_UNIX", authkey=b"guessed")
-    assert endpoint().key.stat().st_mode & 0o077 == 0
-    assert ask(right_body(), cache).verdict is Verdict.PASSED
+def test_old_answers_leave_the_journal_and_unanswered_evaluations_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "journal")
+    answered, waiting = journal.accept(USER, [{}, {}])
+    journal.finish(answered, "{}")
+    journal.close()
+    for kept_s, kept in ((3600.0, True), (-1.0, False)):
+        monkeypatch.setattr("inlinebench.serve.journal.KEPT_S", kept_s)
+        journal = Journal(tmp_path / "journal")
+        assert (journal.find(answered, USER) is not None) == kept and journal.unfinished() == [waiting]
+        journal.close()
 
 
-@pytest.mark.slow
+def test_a_service_of_other_files_is_not_used(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    start()
+    monkeypatch.setattr("inlinebench.serve.client.version", lambda: "0.0.1+1")
+    with pytest.raises(UsageError, match=r"was started with other files of inlinebench .* restart it"):
+        evaluate(PROBLEM, RIGHT.format(body="x"), device="cpu", check=True)
+
+
+def test_a_second_service_of_a_user_is_refused_and_the_first_ends_by_a_signal(start: Start) -> None:
+    first = start()
+    second = subprocess.run([sys.executable, "-m", "inlinebench", "serve"], check=False, capture_output=True,
+                            text=True)
+    assert second.returncode == 2 and "another service of yours runs" in second.stderr
+    os.kill(first, signal.SIGTERM)
+    until(lambda: not (folder() / SOCKET).exists())
+
+
+class Http:
+    """Asks a service at a port, as a program without inlinebench would."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def ask(self, method: str, path: str, token: str = "", body: bytes = b"") -> tuple[int, Any]:
+        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
+        head += f"Authorization: Bearer {token}\r\n" if token else ""
+        with socket.create_connection(("127.0.0.1", self._port), timeout=PATIENCE_S) as connection:
+            connection.sendall(head.encode() + b"\r\n" + body)
+            answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+        first, _, rest = answer.partition(b"\r\n\r\n")
+        return int(first.split()[1]), json.loads(rest) if b"application/json" in first else rest.decode()
+
+
+@pytest.fixture
+def http(start: Start, tmp_path: Path) -> Http:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (tmp_path / "tokens").write_text("ann secret-a\nbob secret-b\n")
+    start("--port", str(port), "--token-file", str(tmp_path / "tokens"), "--max-waiting", "3", "--threads", "1")
+    return Http(port)
+
+
+def test_over_a_port_each_caller_sees_only_its_own(http: Http) -> None:
+    asked = json.dumps({"problem": "no_such_problem", "source": "x = 1"}).encode()
+    for token in ("", "guessed", "secret-"):
+        assert http.ask("POST", "/evaluations", token, asked)[0] == 401
+        assert http.ask("GET", "/metrics", token)[0] == 401
+    status, accepted = http.ask("POST", "/evaluations", "secret-a", asked)
+    assert (status, accepted["state"]) == (202, "queued")
+    status, done = http.ask("GET", f"/evaluations/{accepted['id']}?wait=60", "secret-a")
+    assert (status, done["state"], done["error"]) == (200, "done", "UsageError") and "no problem" in done["message"]
+    assert http.ask("GET", f"/evaluations/{accepted['id']}", "secret-b") == (404, {"message": "no such evaluation"})
+    status, events = http.ask("GET", f"/evaluations/{accepted['id']}/events", "secret-a")
+    assert status == 200 and '"state": "done"' in events
+    assert 'inlinebench_answered_total{verdict="UsageError"} 1' in http.ask("GET", "/metrics", "secret-b")[1]
+    assert http.ask("GET", "/health")[1]["waiting"] == 0
+    assert http.ask("GET", "/openapi.json")[1] == openapi()
+
+
+BAD_REQUESTS = [
+    (b"{", 400, "no JSON"), (b"[" * 100_000, 400, "no JSON"), (b"3", 422, "an evaluation is an object"),
+    (b'{"problem": "matmul_diag"}', 422, "one of source, response and solution"),
+    (b'{"problem": "matmul_diag", "source": "", "more": 1}', 422, "an evaluation is an object"),
+    (b'{"problem": "matmul_diag", "source": "", "settings": {"zzz": 1}}', 422, "no setting 'zzz'"),
+    (b'{"problem": "matmul_diag", "source": "", "settings": {"min_calls": "x"}}', 422, "write a positive integer"),
+    (b'{"problem": "matmul_diag", "source": "", "settings": {"trust": true}}', 422, "only over the user's own socket"),
+    (b'{"problem": "matmul_diag", "source": "", "settings": {"cache": "/x"}}', 422, "only over the user's own socket"),
+    (b'{"problem": "matmul_diag", "source": "", "settings": {"sanitize": "memcheck"}}', 422, "sanitize can be"),
+    (b'{"problem": "setup.py", "source": ""}', 422, "only over the user's own socket"),
+    (b'{"problem": "/etc/passwd", "source": ""}', 422, "only over the user's own socket"),
+    (b'{"problem": "matmul_diag", "solution": "/etc/passwd"}', 422, "only over the user's own socket"),
+    (b'{"problem": "matmul_diag", "source": "\\ud800"}', 422, "the source is not text"),
+    (json.dumps([{"problem": "matmul_diag", "source": ""}] * 4).encode(), 429, "the queue is full"),
+    (b" " * (17 << 20), 413, "at most 16 MiB"),
+]
+
+
+def test_bad_requests_are_refused_with_what_to_do(http: Http) -> None:
+    for asked, status, said in BAD_REQUESTS:
+        found, answer = http.ask("POST", "/evaluations", "secret-a", asked)
+        assert found == status and said in answer["message"], answer
+        assert http.ask("GET", "/health")[0] == 200
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3), max_leaves=10)
+
+
+@given(st.fixed_dictionaries({}, optional={
+    "problem": st.just("matmul_diag") | json_values, "source": json_values, "response": json_values,
+    "solution": json_values, "settings": json_values | st.dictionaries(
+        st.sampled_from(["check", "shapes", "constants", "timeout", "device", "baselines", "trust", "cache"]),
+        json_values, max_size=3)}) | json_values)
+def test_any_body_is_a_request_or_a_usage_error(asked: Any) -> None:
+    try:
+        assert isinstance(from_json(asked, remote=True), Request)
+    except UsageError as error:
+        assert "\n" not in str(error)
+
+
+def test_a_response_without_code_is_invalid(cache: Path) -> None:
+    asked = {"problem": str(PROBLEM), "response": "I can't help with that.",
+             "settings": {"device": "cpu", "check": True, "cache": str(cache)}}
+    with Evaluator() as evaluator:
+        result = evaluator.answer(from_json(asked, remote=False))
+    assert result.verdict is Verdict.INVALID and result.reason == "no code block in 1 line"
+
+
+def test_evaluations_on_one_gpu_take_turns() -> None:
+    order: list[str] = []
+
+    def take(name: str) -> None:
+        with turn("cuda:0"):
+            order.append(name)
+            time.sleep(0.1)
+            order.append(name)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(take, "abcd"))
+    assert order[::2] == order[1::2]
+
+
 def test_the_folder_may_be_longer_than_a_socket_path(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = tmp_path / ("d" * 120)
     deep.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
-    monkeypatch.setenv("INLINEBENCH_IDLE", "1")
-    assert ask(right_body(), cache).verdict is Verdict.PASSED
-    until(lambda: not servers())
-    assert not endpoint().socket.exists() and endpoint().log.read_text() == ""
+    start()
+    assert Client().health()["waiting"] == 0
 
 
 def test_a_folder_that_other_users_can_access_is_refused() -> None:
-    folder = endpoint().folder
-    folder.chmod(0o777)
+    found = folder()
+    assert found.stat().st_mode & 0o077 == 0
+    found.chmod(0o777)
     with pytest.raises(UsageError, match="can be accessed by other users"):
-        endpoint()
-    folder.chmod(0o700)
+        folder()
+    found.chmod(0o700)

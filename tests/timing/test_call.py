@@ -32,6 +32,9 @@ class FakeClock:
     def start(self) -> None:
         self.steps.append("start")
 
+    def mark(self) -> None:
+        self.steps.append("mark")
+
     def stop(self) -> None:
         self.steps.append("stop")
 
@@ -79,6 +82,19 @@ def test_the_cpu_clock_times_the_work_and_not_the_finish() -> None:
     _, sample = timed_call(CpuClock(), lambda: time.sleep(0.02), lambda _: time.sleep(0.2), 50)
     assert 20 <= sample.device_ms < 150
     assert sample.blocked
+
+
+def test_the_cpu_clock_takes_a_time_stamp_between_the_passes_of_a_call() -> None:
+    clock = CpuClock()
+
+    def two_passes() -> None:
+        time.sleep(0.02)
+        clock.mark()
+        time.sleep(0.04)
+
+    _, sample = timed_call(clock, two_passes, lambda _: None, 0)
+    assert sample.forward_ms is not None and 20 <= sample.forward_ms <= sample.device_ms - 40
+    assert timed_call(clock, lambda: None, lambda _: None, 0)[1].forward_ms is None  # one pass, after a call with two
 
 
 def test_the_cpu_clock_ignores_a_patched_time_module(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from torch import nn
 
 from inlinebench.wire.arena import TensorMeta
-from inlinebench.wire.backward import ForwardBackward, GradientForm, NotDifferentiable, compiled, record
+from inlinebench.wire.backward import ForwardBackward, GradientForm, NotDifferentiable, compiled, marked, record
 from inlinebench.wire.tree import flatten
 
 
@@ -43,6 +44,13 @@ def test_outputs_and_gradients_are_returned_without_a_graph() -> None:
     assert not any(each.requires_grad for each in ARGUMENTS)
 
 
+def test_gradients_of_the_outputs_are_moved_to_the_outputs_device() -> None:
+    model = ForwardBackward(Scaled().to("meta"), FORM)
+    _, gradients = model(*(each.to("meta") for each in ARGUMENTS), [INCOMING])
+    assert INCOMING.device.type == "cpu"
+    assert [(each.device.type, each.shape) for each in gradients] == [("meta", (2, 4)), ("meta", (3,)), ("meta", (4,))]
+
+
 def test_gradients_have_names() -> None:
     assert FORM.names == ("gradient of input 0", "gradient of input 2", "gradient of weight")
 
@@ -53,7 +61,7 @@ def test_parameters_and_buffers_keep_their_names_also_in_a_copy() -> None:
     assert [name for name, _ in other.named_parameters()] == ["weight"]
     assert [name for name, _ in other.named_buffers()] == ["seen"]
     assert len(list(model.parameters())) == 1 and next(other.parameters()).dtype is torch.float64
-    other(*(each.double() for each in ARGUMENTS), [INCOMING.double()])
+    other(ARGUMENTS[0].double(), ARGUMENTS[1], ARGUMENTS[2].double(), [INCOMING.double()])
     assert (other.get_buffer("model.seen"), model.get_buffer("model.seen")) == (1, 0)
 
 
@@ -79,6 +87,37 @@ def test_something_may_happen_between_forward_and_backward() -> None:
     incoming = torch.zeros(2, 4)
     model = ForwardBackward(Scaled(), FORM, between=lambda: incoming.copy_(INCOMING))  # type: ignore[arg-type]
     assert torch.equal(model(*ARGUMENTS, [incoming])[1][0], 3 * INCOMING)
+
+
+def test_the_end_of_forward_is_marked_in_models_with_a_backward() -> None:
+    marks: list[bool] = []
+    model = marked(ForwardBackward(Scaled(), FORM), lambda: marks.append(True))
+    model(*ARGUMENTS, [INCOMING])
+    assert marks == [True]
+    plain = Scaled()
+    assert marked(plain, lambda: marks.append(False)) is plain
+
+
+def test_a_parameter_that_the_reference_does_not_use_is_not_demanded() -> None:
+    form = replace(FORM, parameters=("weight", "spare"),
+                   unused=(("gradient of spare", TensorMeta("float32", (2, 3), (1, 2))),))
+    for names in ({"weight": "weight"}, {"weight": "weight", "spare": "spare"}):
+        model = Scaled()
+        model.spare = nn.Parameter(torch.ones(3, 2).T, requires_grad=False)
+        _, gradients = ForwardBackward(model, form, names)(*ARGUMENTS, [INCOMING])
+        assert torch.equal(gradients[2], (INCOMING * ARGUMENTS[0]).sum(0))
+        assert torch.equal(gradients[3], torch.zeros(2, 3)) and gradients[3].stride() == (1, 2)
+    with pytest.raises(NotDifferentiable, match="no parameter matches the reference's weight"):
+        ForwardBackward(Scaled(), form, {})
+
+
+def test_gradients_that_are_none_are_named_unless_the_reference_has_none_either() -> None:
+    model = ForwardBackward(Scaled(), FORM)
+    model(*ARGUMENTS, [INCOMING])
+    assert model.without == ("gradient of input 2",)
+    same = ForwardBackward(Scaled(), replace(FORM, unused=(("gradient of input 2", TensorMeta.of(ARGUMENTS[2])),)))
+    same(*ARGUMENTS, [INCOMING])
+    assert same.without == ()
 
 
 class Returns(nn.Module):

@@ -1,9 +1,12 @@
 #include "faults.h"
 
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <signal.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -65,6 +68,30 @@ std::uint64_t instruction(const void* context) {
 #endif
 }
 
+// The address after the instruction that the solution's library is at: the innermost frame there, since a kernel that
+// spins is mostly in the runtime or in libc.
+std::uint64_t kernel_instruction(const Job& job, const void* context) {
+  Dl_info library{}, here{};
+  auto in_library = [&](std::uint64_t at) {
+    return dladdr(reinterpret_cast<void*>(at), &here) && here.dli_fbase == library.dli_fbase;
+  };
+  dladdr(reinterpret_cast<void*>(job.body), &library);
+  if (in_library(instruction(context))) return instruction(context) + 1;
+  void* frames[64];
+  int depth = backtrace(frames, 64);
+  for (int i = 0; i < depth; ++i)
+    if (in_library(reinterpret_cast<std::uint64_t>(frames[i]))) return reinterpret_cast<std::uint64_t>(frames[i]);
+  return reinterpret_cast<std::uint64_t>(runtime_access);
+}
+
+// Says where this thread's kernel is. A process is asked when it has run for too long, so only the first thread answers.
+void on_question(int, siginfo_t*, void* context) {
+  static std::atomic_flag answered = ATOMIC_FLAG_INIT;
+  Worker* worker = Worker::existing();
+  if (worker && worker->job() && !answered.test_and_set())
+    say("still running", worker->job()->info->kernel, kernel_instruction(*worker->job(), context), "");
+}
+
 // Says what is known, then lets the earlier handler (Python's faulthandler, or death by the signal) have it.
 void on_fault(int signal, siginfo_t* info, void* context) {
   Worker* worker = Worker::existing();
@@ -89,6 +116,9 @@ void install_fault_handlers() {
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (std::size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); ++i) sigaction(handled[i], &action, &previous[i]);
+    action.sa_sigaction = on_question;
+    action.sa_flags |= SA_RESTART;
+    sigaction(SIGUSR2, &action, nullptr);
   });
 }
 

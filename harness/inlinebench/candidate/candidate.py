@@ -36,7 +36,7 @@ from inlinebench.timing.overhead import shown_ms
 from inlinebench.timing.trace import Activity, Traced
 from inlinebench.wire.arena import BufferSet, TensorSpec
 from inlinebench.wire.arithmetic import cast, exact_arithmetic
-from inlinebench.wire.backward import ForwardBackward, NotDifferentiable
+from inlinebench.wire.backward import NO_GRADIENT, ForwardBackward, NotDifferentiable
 from inlinebench.wire.channel import Channel, ChannelClosed
 from inlinebench.wire.lacking_triton import lacks_triton
 from inlinebench.wire.locations import Places
@@ -64,6 +64,8 @@ class Candidate:
         self._model: torch.nn.Module | None = None
         self._own_parameters: dict[str, str] = {}
         self._caller: Caller | None = None
+        self._both: ForwardBackward | None = None
+        """The model with its backward, if calls have one."""
         self._arena: torch.Tensor | None = None
         self._stand_in: StandIn | None = None
         self._device = torch.device("cpu")
@@ -166,7 +168,7 @@ class Candidate:
         model, skeletons, gradients = self._model, _unpack(request["skeletons"]), _unpack(request["gradients"])
         if gradients is not None:
             between = partial(self._between_passes, len(gradients.incoming))
-            model = ForwardBackward(model, gradients, self._own_parameters, between)
+            model = self._both = ForwardBackward(model, gradients, self._own_parameters, between)
         form = CallForm(
             input_skeleton=skeletons[0],
             input_is_tensor=skeletons[1],
@@ -238,17 +240,20 @@ class Candidate:
 
         (sample, plain), activities = self._traced(call, request["trace"])
         gc.collect()
-        notes = {*caller.notes, *self._launch_errors(), *self._race_notes()}
+        notes = {*caller.notes, *self._launch_errors(), *self._race_notes(), *self._no_gradients()}
         return {
-            "op": "called", "device_ms": sample.device_ms, "drain_ms": sample.drain_ms, "blocked": sample.blocked,
+            "op": "called", "device_ms": sample.device_ms, "forward_ms": sample.forward_ms, "drain_ms": sample.drain_ms,
+            "blocked": sample.blocked,
             "non_tensors": [repr(value) for value in plain], "notes": sorted(notes),
             "activities": [[each.name, each.begin_us, each.end_us, each.launched and astuple(each.launched)]
                            for each in activities],
         }
 
     def _between_passes(self, count: int) -> None:
-        """Marks the end of forward in a profile. Waits until the judge has written the last inputs, if they come late.
+        """Takes the time stamp between the passes, and marks it in a profile. If the last inputs come late, waits until
+        the judge has written them.
         """
+        self._of_device.clock.mark()
         if self._marks_passes:
             self._of_device.clock.null(0)
         if self._late is None:
@@ -270,6 +275,10 @@ class Candidate:
         errors = self._of_device.launch_errors
         pending = errors.describe() if errors else ""
         return [f"{LAUNCH_REFUSED}{error}" for error in (refused, pending) if error]
+
+    def _no_gradients(self) -> list[str]:
+        without = self._both.without if self._both else ()
+        return [f"{NO_GRADIENT}{name} is None" for name in without]
 
     def _race_notes(self) -> list[str]:
         return self._runtime.take_race_notes() if self._runtime else []

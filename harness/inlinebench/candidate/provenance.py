@@ -1,4 +1,4 @@
-"""Finds where the kernels of this process come from, as far as only this process knows.
+"""Finds where the kernels of this process come from, where only this process knows.
 
 The judge finds the kernels of the libraries that it had built by itself. Here are the functions that Triton compiled,
 the library that launches each kernel, and whether the solution uses a profiler, which empties the harness's own.

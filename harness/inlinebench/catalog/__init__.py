@@ -21,6 +21,7 @@ from inlinebench.catalog.natural_sort import natural
 from inlinebench.catalog.random_draws import random_draws
 from inlinebench.errors import UsageError
 from inlinebench.problem.shapes.derive import Derived, derive
+from inlinebench.results.result import WITH_BACKWARD
 
 FULL = "full"
 DERIVED = "derived"
@@ -203,6 +204,9 @@ def _shapes(declared: ast.expr | None) -> tuple[str, ...]:
     if all(isinstance(name, str) for name in names):
         if doubles := [str(name) for name, count in Counter(names).items() if count > 1]:
             raise ValueError(f"line {declared.lineno}: SHAPES has two shapes of the name {doubles[0]!r}")
+        if reserved := [str(name) for name in names if str(name).endswith(WITH_BACKWARD)]:
+            raise ValueError(f"line {declared.lineno}: SHAPES has a shape {reserved[0]!r}; results of --backward have "
+                             "such names, so rename it")
         return tuple(map(str, names))
     raise ValueError(f"line {declared.lineno}: SHAPES must be a dictionary of the constants of each shape by its name, "
                      'such as SHAPES = {"small": {"N": 16}}')

@@ -21,6 +21,15 @@ SIGNALLED = 128
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command as Ctrl-C does: a CI system or a cluster sends the first, a closed terminal the second."""
 
+FAULTS = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space there"),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "allow more open files (ulimit -n)"),
+    **dict.fromkeys((errno.ENOMEM, errno.EAGAIN), "free some memory, or allow more processes (ulimit -u)"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "name a place that you can write to"),
+    errno.EIO: "check the disk",
+}
+"""Faults of the machine, and what to do about them. Other errors of the operating system are bugs of the harness."""
+
 
 class Terminated(KeyboardInterrupt):
     """A signal asks the command to end."""
@@ -53,9 +62,10 @@ def ended(prog: str, command: Callable[[], int]) -> int:
             _discard(stream)
         return NOT_PASSED
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in FAULTS:
             raise
-        return _complain(prog, f"{error.filename or 'an output'}: {error.strerror}; free some space there", UNUSABLE)
+        where = error.filename or "an output or a process"
+        return _complain(prog, f"{where}: {error.strerror}; {FAULTS[error.errno]}", UNUSABLE)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ COMMANDS = {
     "compare": "compare two files of results",
     "merge": "join the results of several shards",
     "report": "write results as HTML, Markdown, CSV or JUnit XML",
+    "serve": "evaluate for other processes, by HTTP",
     "schema": "print the JSON schema of results",
     "cache": "show, prune or clear built libraries",
 }

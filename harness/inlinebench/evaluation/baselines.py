@@ -12,7 +12,7 @@ from inlinebench.problem.workload import Workload
 from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.call import Clock, Sample, timed_call
 from inlinebench.wire.arithmetic import seed_all
-from inlinebench.wire.backward import compiled
+from inlinebench.wire.backward import compiled, marked
 
 MODES = {"compile": None, "compile-max": "max-autotune"}
 """Names of baselines, and the `mode` that `torch.compile` gets for each."""
@@ -52,7 +52,7 @@ class Baselines:
         # Inductor's worker processes would be children of the judge, which kills stray children after a candidate.
         torch._inductor.config.compile_threads = 1
         try:
-            model = compiled(self._workload.reference(), MODES[name])
+            model = compiled(marked(self._workload.reference(), self._clock.mark), MODES[name])
             for _ in range(WARMUP):
                 self._call(name, model, tensors, non_tensors, random_seed)
         except Exception as error:  # noqa: BLE001

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from random import Random
 
 import torch
 
@@ -31,12 +32,18 @@ from inlinebench.process.replies import Called
 from inlinebench.results.result import Verdict
 from inlinebench.timing.call import Sample
 from inlinebench.timing.trace import Activity, Traced
+from inlinebench.wire.backward import NO_GRADIENT
 
 UNBLOCKED_SHARE = 0.1
 """The share of calls, drawn in secret, that run without the blocking kernel. Work on a stream that `forward` does not
 join can finish behind the blocking kernel unnoticed; without it, this work is missing from the outputs."""
 LATE_SHARE = 0.5
-"""The share of those calls that get the gradients of their outputs after `forward`, if they have a backward."""
+"""The share of calls with a backward that get the gradients of their outputs after `forward`, on a device whose times
+count, if no times are taken."""
+LATE_SHARE_OF_TIMED = 0.1
+"""The same if times are taken, which do not count for late calls."""
+CERTAIN_LATE = 2
+"""How many of the calls that are certain to be made are late in any case, at secret places."""
 RACE_CALLS = 2
 """How many calls look for data races on the CPU: one in each order of the blocks."""
 SHUFFLED = ", blocks in shuffled order"
@@ -69,6 +76,7 @@ class Calls:
         self._requests, self._draws, self._comparing, self._timings = requests, draws, comparing, timings
         certain = tools.settings.warmup + tools.settings.sampling.least
         self._thorough = ThoroughCalls(len(workload.source.kinds), certain, draws.secret)
+        self._late = LateCalls(certain, timed=tools.settings.timing, secret=draws.secret)
         self._matched_as_drawn = False
         self.notes: set[str] = set()
         self.explains = tools.settings.sanitize is None
@@ -110,14 +118,15 @@ class Calls:
 
         Blocks run in the order of the call with the number `ordered_as`, if that is another one.
         """
-        blocked = self._choose_blocked(number, trace)
-        late = self._comes_late(blocked)
+        late = self._comes_late(number, trace)
+        blocked = not late and self._choose_blocked(number, trace)
         self._workload.hand_over(call.buffer_set, gradients_late=late)
         order = self._choose_block_order(number if ordered_as is None else ordered_as)
         called = self._requests.call(
             call, blocked=blocked, trace=trace, block_order=order, races=0 < number <= RACE_CALLS, late=late)
-        # A kernel may read what nothing wrote and discard it, so that alone says nothing about a result.
-        self.notes.update(note for note in called.notes if not note.startswith(UNINITIALISED))
+        # A kernel may read what nothing wrote and discard it, and a gradient of None may be right, so these alone say
+        # nothing about a result.
+        self.notes.update(note for note in called.notes if not note.startswith((UNINITIALISED, NO_GRADIENT)))
         state = self._gpu_state()
         self._candidate.stop()
         return _Made(call, number, called, state, SHUFFLED if order else "", late)
@@ -136,6 +145,7 @@ class Calls:
                 call, answer, what + made.shuffled, blocked=self._timings.warm, thorough=thorough)
         except Differs as differs:
             errors = [note for note in called.notes if note.startswith((LAUNCH_REFUSED, UNINITIALISED))]
+            errors += self._without_gradient(called, differs)
             failed = self._wrong(label, differs, errors or self._remarks(call.variant, made.number))
             raise (failed if errors else self._explained(failed, call.variant)) from None
         self._matched_as_drawn = self._matched_as_drawn or (call.variant is Variant.PLAIN and thorough)
@@ -146,8 +156,17 @@ class Calls:
         self.notes.update(remarks)
         return Failed(Verdict.WRONG, "; ".join([f"{label}: {differs}", *remarks]), differs.mismatch)
 
+    @staticmethod
+    def _without_gradient(called: Called, differs: Differs) -> list[str]:
+        """Returns what to do if the tensor that differs is a gradient, and autograd has not computed it."""
+        what = differs.mismatch.what if differs.mismatch else None
+        if f"{NO_GRADIENT}{what} is None" not in called.notes:
+            return []
+        return [f"autograd returns None for the {what}, which counts as zeros: compute the output from it in forward, "
+                "and return its gradient in backward"]
+
     def _explained(self, failed: Failed, variant: Variant) -> Failed:
-        """Returns the failure with sentences about what the wrong output depends on, as far as they are found out."""
+        """Returns the failure with sentences about what the wrong output depends on, if any are found."""
         found, probed = failed.mismatch, self._workload.probed
         output = None if found is None else output_number(found.what)
         if not self.explains or found is None or output is None or variant is not Variant.PLAIN:
@@ -189,18 +208,17 @@ class Calls:
         blocked = trace != "nothing" or (number > 1 and self._draws.secret.random() >= UNBLOCKED_SHARE)
         return blocked and self._tools.settings.sanitize is None  # a sanitizer waits for each kernel
 
-    def _comes_late(self, blocked: bool) -> bool:
+    def _comes_late(self, number: int, trace: Traced) -> bool:
         """Whether the gradients of the outputs are handed over after `forward`, and others are in their place before.
 
         A `forward` that reads them has then computed other gradients. It must have ended, so such a call is not behind
-        the blocking kernel. Where times are not compared, all calls are such calls.
+        the blocking kernel, and no call that is traced. Where times are not compared, all calls are such calls.
         """
         if not self._workload.gradients_given:
             return False
         if not of(self._workload.device).kind.times_are_comparable:
             return True
-        # A late call waits for the device, and with it for streams that are never joined, so not all are late.
-        return not blocked and self._draws.secret.random() < LATE_SHARE
+        return trace == "nothing" and self._late.contains(number)
 
     def _choose_block_order(self, number: int) -> int:
         """Returns the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
@@ -226,6 +244,26 @@ class Calls:
     def _check_inputs(self, call: Drawn, label: str) -> None:
         if self._comparing.inputs_changed(call):
             raise Failed(Verdict.WRONG, f"{label}: the solution changed its inputs; the reference does not")
+
+
+class LateCalls:
+    """Chooses in secret which calls with a backward get the gradients of their outputs late, some of them for certain.
+
+    A late call waits for the device, and with it for streams that are never joined, so not all are late.
+
+    Args:
+        certain: the number of calls that are certain to be made.
+        timed: whether times are taken.
+        secret: the source of the choice.
+    """
+
+    def __init__(self, certain: int, *, timed: bool, secret: Random) -> None:
+        self._share, self._secret = LATE_SHARE_OF_TIMED if timed else LATE_SHARE, secret
+        self._certain = frozenset(secret.sample(range(1, certain + 1), min(CERTAIN_LATE, certain)))
+
+    def contains(self, number: int) -> bool:
+        """Whether the call with this number is late. Ask once for each call."""
+        return self._secret.random() < self._share or number in self._certain
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,8 @@ class Course:
         calls = Calls(
             workload, tools, self._candidate, requests=self._requests, draws=self._draws,
             comparing=Comparing(workload, self._reference, checker), timings=self._timings)
-        calls.explains = calls.explains and transfer  # only the first attempt's findings are reported
+        # Only the first attempt's findings are reported.
+        calls.explains = calls.explains and transfer and self._job.explains
         try:
             timed = settings.timing and device.kind.times_are_comparable
             self._make(calls, timed=timed, states=tuple(loaded.own_names))

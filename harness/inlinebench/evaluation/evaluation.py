@@ -131,16 +131,19 @@ def _failure(
                   "as tensors that get_inputs() returns")
         raise ProblemError(reason) from None
     except (CandidateTimedOut, CandidateOverran, torch.OutOfMemoryError, MemoryError) as error:
-        return _exceeded_limit(error, settings)
+        return _exceeded_limit(error, candidate, settings)
     return None
 
 
 def _exceeded_limit(
-    error: CandidateTimedOut | CandidateOverran | torch.OutOfMemoryError | MemoryError, settings: Settings
+    error: CandidateTimedOut | CandidateOverran | torch.OutOfMemoryError | MemoryError, candidate: CandidateProcess,
+    settings: Settings,
 ) -> Failed:
     """Returns the failure of a candidate that took too much time or memory."""
     if isinstance(error, CandidateTimedOut):
-        return Failed(Verdict.TIMED_OUT, f"no answer within {settings.timeout:g} s (--timeout raises the limit)")
+        found = candidate.running_kernel()
+        limit = f"no answer within {settings.timeout:g} s (--timeout raises the limit)"
+        return Failed(Verdict.TIMED_OUT, f"{limit}; {found}" if found else limit)
     if isinstance(error, CandidateOverran):
         return Failed(Verdict.OUT_OF_MEMORY if error.breach.kind == "memory" else Verdict.REJECTED, str(error))
     # The judge ran out of memory. The solution is at fault, because the probe fitted and the buffers are allocated.

@@ -32,7 +32,7 @@ CPU_FINDINGS = {
 itself, so none of the verdicts may be better than a failure."""
 
 UNINITIALISED = "uninitialised read of "
-"""How the CPU runtime's note on a read of what nothing wrote begins. The reason of a call that differs repeats it."""
+"""How the CPU runtime's note on a read of what nothing wrote begins. The reason for a call that differs repeats it."""
 
 
 class Failed(Exception):

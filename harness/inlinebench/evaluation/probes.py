@@ -19,6 +19,7 @@ from inlinebench.compare.influence import Influence, Part, close, explains, from
 from inlinebench.evaluation.draws import Drawn
 from inlinebench.problem.forward import Tensors
 from inlinebench.problem.workload import Workload
+from inlinebench.process.steps import FORWARD_TO_EXPLAIN
 
 LIMIT_S = 2.0
 """The time for all runs and calls together, of which explanations get a half. They end with the step that exceeds it.
@@ -84,8 +85,8 @@ class Probes:
         if size > MOST_BYTES or not self._has_time():
             return
         inputs = [tensor.clone() for tensor in drawn.tensors]
-        expected = self._run(drawn, inputs, output)
-        if expected is None or got.shape != expected.shape or not got.numel():
+        expected = self._run(drawn, inputs, output, step=None)
+        if expected is None or not self._has_time() or got.shape != expected.shape or not got.numel():
             return
         call = _Call(drawn, inputs, got, expected)
         explained = next(self._explanations(call, output), None)
@@ -98,9 +99,9 @@ class Probes:
 
     def _run(
         self, drawn: Drawn, inputs: Sequence[torch.Tensor], output: int,
-        weights: Mapping[str, torch.Tensor] | None = None,
+        weights: Mapping[str, torch.Tensor] | None = None, *, step: str | None = FORWARD_TO_EXPLAIN,
     ) -> torch.Tensor | None:
-        found = self._reference.run(self._states, inputs, drawn.non_tensors, drawn.random_seed, weights)
+        found = self._reference.run(self._states, inputs, drawn.non_tensors, drawn.random_seed, weights, step=step)
         if found is None or not all(torch.equal(found.states[name], state) for name, state in self._states.items()):
             return None  # the solution's own states differ from call to call
         return found.output.tensors[output]

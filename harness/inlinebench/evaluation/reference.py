@@ -16,6 +16,7 @@ from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.call import Clock, Sample, timed_call
 from inlinebench.timing.trace import Activity, Tracer
 from inlinebench.wire.arithmetic import seed_all
+from inlinebench.wire.backward import marked
 
 
 class Reference:
@@ -23,7 +24,7 @@ class Reference:
 
     def __init__(self, workload: Workload, path: Path, clock: Clock) -> None:
         self._workload, self._path, self._clock = workload, path, clock
-        self._model = workload.reference()
+        self._model = marked(workload.reference(), clock.mark)
         self._blocking = BlockingLimit()
         self._before_call = of(workload.device).before_call(clock, [spec.bytes for spec in workload.sets[0].outputs])
         self._last: tuple[list[torch.Tensor], tuple[Any, ...], int]

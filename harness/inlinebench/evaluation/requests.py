@@ -105,7 +105,7 @@ class Requests:
             block_order=block_order, races=races, trace=trace, late=late,
         )
         raise_failure(reply, self._workload.device)
-        called = read_called(reply)
+        called = read_called(reply, two_passes=self._workload.gradients_given > 0)
         if blocked and not called.sample.blocked:
             self._blocking.ran_out()
         return called

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from inlinebench.devices.cuda.state import GpuSample, busy, dropped, summarize
 from inlinebench.devices.cuda.state import flags as gpu_flags
-from inlinebench.results.times import Baseline, GpuState, InputKind, Roofline, Spread, Timing
+from inlinebench.evaluation.passes import Passes, moved
+from inlinebench.results.times import Baseline, GpuState, InputKind, PassTimes, Roofline, Spread, Timing
 from inlinebench.timing.call import Sample
 from inlinebench.timing.overhead import Overhead
 from inlinebench.timing.statistics import (
@@ -57,6 +58,7 @@ class Timings:
         self._baselines: dict[str, list[float]] = {}
         self._states: list[GpuSample | None] = []
         self._alone: list[float] = []
+        self._passes = Passes(LEAST_MS)
         self.kinds: tuple[str, ...] = ()
         """The kinds of inputs on which the solution has to be timed. Empty where no times are reported."""
         self.gpu_unknown: str | None = None
@@ -76,11 +78,19 @@ class Timings:
 
     def of_reference(self, sample: Sample) -> float:
         """Returns the time in ms of a call of the reference or of a baseline, without the clock's overhead."""
-        return max(LEAST_MS, sample.device_ms - (self._overhead.of_reference_ms if self._overhead else 0.0))
+        return max(LEAST_MS, sample.device_ms - self._reference_overhead_ms)
 
     def of_solution(self, sample: Sample) -> float:
         """Returns the time in ms of a call of the solution, without the clock's overhead."""
-        return max(LEAST_MS, sample.device_ms - (self._overhead.of_solution_ms if self._overhead else 0.0))
+        return max(LEAST_MS, sample.device_ms - self._solution_overhead_ms)
+
+    @property
+    def _reference_overhead_ms(self) -> float:
+        return self._overhead.of_reference_ms if self._overhead else 0.0
+
+    @property
+    def _solution_overhead_ms(self) -> float:
+        return self._overhead.of_solution_ms if self._overhead else 0.0
 
     @property
     def warm(self) -> bool:
@@ -97,6 +107,7 @@ class Timings:
             self._references.clear()
             self._baselines.clear()
         self._references.append(self.of_reference(sample))
+        self._passes.add_reference(sample, self._reference_overhead_ms, counted)
 
     def add_solution(
         self, sample: Sample, synchronises: bool, variant: str, state: GpuSample | None = None
@@ -110,11 +121,13 @@ class Timings:
         self._solutions.append(self.of_solution(sample) if usable else None)
         self._variants.append(variant)
         self._states.append(state)
+        self._passes.add_solution(sample, self._solution_overhead_ms)
 
     def add_baselines(self, found: Mapping[str, Sample]) -> None:
         """Adds calls of baselines, by name, on the inputs of the last reference call."""
         for name, sample in found.items():
             self._baselines.setdefault(name, []).append(self.of_reference(sample))
+        self._passes.add_baselines(found, self._reference_overhead_ms)
 
     def add_wall(self, ms: float) -> None:
         """Adds the wall time of a call in a loop, in ms."""
@@ -236,6 +249,8 @@ class Timings:
             factor = self.outside_ms / solution.median
             flags.append(f"timed by the judge's clock: the solution's process reported {solution.median:.4g} ms")
             solution, speedup = _scaled(solution, factor), _scaled(speedup, 1 / factor)
+        passes = self._split(deciding)
+        flags += moved(passes)
         known = self._overhead
         return Timing(
             reference_ms=reference,
@@ -247,6 +262,7 @@ class Timings:
             inputs=() if deciding is None else tuple(
                 InputKind(kind, _spread(times), self._speedup(ratios, times))
                 for kind, (times, ratios) in sorted(by_inputs.items(), key=lambda item: median(item[1][1]))),
+            passes=passes,
             roofline=self.roofline,
             empty_ms=known.empty_ms if known else None,
             reference_overhead_ms=known.of_reference_ms if known else None,
@@ -275,14 +291,27 @@ class Timings:
         low, middle, high = widen_by_clock(interval, median(self._alone or self._references), median(times))
         return Spread(middle, low, high)
 
+    def _split(self, deciding: str | None) -> tuple[PassTimes, ...]:
+        """Returns the times of each pass, from the same calls as those of both.
+
+        Empty where other times replace those of the calls: the split is not known of them.
+        """
+        if self._alone or self.outside_ms is not None:
+            return ()
+        return self._passes.summary([time is not None for time in self._usable_on(deciding)])
+
+    def _usable_on(self, deciding: str | None) -> list[float | None]:
+        """Returns the solution's times, with None for unusable calls and, if one kind of inputs decides, for others."""
+        return [None if deciding not in (None, variant) else time
+                for time, variant in zip(self._usable(), self._variants, strict=True)]
+
     def _compare(self, deciding: str | None) -> tuple[Baseline, ...]:
         """Returns the baselines that ran with every call, with the paired speedups over them.
 
         If one kind of inputs decides, only its calls count.
         """
         found = []
-        usable = [None if deciding not in (None, variant) else time
-                  for time, variant in zip(self._usable(), self._variants, strict=True)]
+        usable = self._usable_on(deciding)
         used = median([time for time in usable if time is not None])
         for name, times in self._baselines.items():
             if len(times) == len(self._references):

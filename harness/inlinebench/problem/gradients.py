@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import own_code, problem_file
+from inlinebench.problem.finite_differences import defines_gradients
 from inlinebench.problem.forward import InputForm
 from inlinebench.problem.inputs import draw
 from inlinebench.problem.problem_file import ProblemError, describe
@@ -54,8 +56,28 @@ def _form_of(module: types.ModuleType, model: torch.nn.Module, device: torch.dev
                if isinstance(leaf, torch.Tensor) and leaf.requires_grad and leaf.numel()}
     parameters = [name for name, parameter in model.named_parameters()
                   if parameter.requires_grad and can_have_gradient(parameter)]
-    if not outputs or not (recorded.inputs or parameters):
+    form = GradientForm(skeleton, tuple(outputs), tuple(TensorMeta.of(leaf.detach()) for leaf in outputs.values()),
+                        recorded.inputs, tuple(parameters))
+    sources = [*recorded.sources, *map(model.get_parameter, parameters)]
+    unused = _unused(form, list(outputs.values()), sources) if outputs and sources else ()
+    if not outputs or len(unused) == len(sources):
         raise NothingToDifferentiate(f"{module.__file__}: there is no backward: no output depends on a floating-point "
                                      "input or parameter by operators with gradients")
-    return GradientForm(skeleton, tuple(outputs), tuple(TensorMeta.of(leaf.detach()) for leaf in outputs.values()),
-                        recorded.inputs, tuple(parameters))
+    return replace(form, unused=unused, own=defines_gradients(list(outputs.values())))
+
+
+def _unused(
+    form: GradientForm, outputs: Sequence[torch.Tensor], sources: Sequence[torch.Tensor]
+) -> tuple[tuple[str, TensorMeta], ...]:
+    """Returns the gradients of which the reference has none in this call. None of them if its backward raises."""
+    try:
+        with own_code.step(own_code.FORWARD):
+            gradients = torch.autograd.grad(
+                outputs, sources, list(map(torch.zeros_like, outputs)), allow_unused=True)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception:  # noqa: BLE001
+        # The first call of the reference, after this, raises the same and reports it.
+        return ()
+    return tuple((name, TensorMeta.of(source.detach()))
+                 for name, source, gradient in zip(form.names, sources, gradients, strict=True) if gradient is None)

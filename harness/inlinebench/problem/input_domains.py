@@ -124,9 +124,8 @@ class Operator:
         choosers = [domain.draws for tensor, domain in zip(self.tensors, self.domains, strict=True)
                     if not tensor.is_floating_point()]
         domain = reduce(join, values or [UNKNOWN])
-        if any(draws & domain.draws for draws in choosers):
-            return Domain(Freedom.FIXED, domain.draws)  # as in `x[x > 0] = 0`, which bounds x
-        return Domain(domain.kind, domain.draws.union(*choosers))
+        bounded = any(draws & domain.draws for draws in choosers)  # as in `x[x > 0] = 0`, which bounds x
+        return Domain(Freedom.FIXED if bounded else domain.kind, domain.draws.union(*choosers))
 
     @property
     def quotient(self) -> Domain:

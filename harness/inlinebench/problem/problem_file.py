@@ -29,7 +29,7 @@ _GRADIENTS = "__gradients__"
 """The name in a problem's module that holds what a call differentiates, if it has a backward."""
 ZOO = ("einops",)
 """The packages of the extra `zoo`, which problems of KernelBench import."""
-NEEDED = ("Model", "get_inputs", "get_init_inputs")
+NEEDED = ("Model", "get_inputs")
 """The names that a problem file must define."""
 
 
@@ -80,9 +80,11 @@ def source_at(path: Path, shape: str, constants: Mapping[str, Any]) -> str:
 def init_inputs(module: types.ModuleType) -> tuple[list[Any], dict[str, Any]]:
     """Returns the positional and keyword arguments for the constructors of `Model` and `ModelNew`.
 
-    `get_init_inputs` returns a list or tuple of positional arguments, or `[args, kwargs]`. Raises ProblemError if it
-    raises or returns something else.
+    `get_init_inputs` returns a list or tuple of positional arguments, or `[args, kwargs]`. There are none without it.
+    Raises ProblemError if it raises or returns something else.
     """
+    if not hasattr(module, "get_init_inputs"):
+        return [], {}
     seed_all(CONSTRUCTION_SEED)  # so that random arguments are the same for both models
     given = _call(module, "get_init_inputs")
     if not isinstance(given, list | tuple):

@@ -46,7 +46,7 @@ class ReferenceCopy:
 
     def run(
         self, states: Tensors, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any], seed: int,
-        weights: Mapping[str, torch.Tensor] | None = None,
+        weights: Mapping[str, torch.Tensor] | None = None, *, step: str | None = None,
     ) -> Effects | None:
         """Returns the effects of a call, or None if it does not fit in memory.
 
@@ -56,10 +56,11 @@ class ReferenceCopy:
             non_tensors: the other arguments.
             seed: the seed that is set before `forward`.
             weights: values that replace parameters for this call, by name.
+            step: the name of the step, if it is not that of every call.
         """
         def call() -> Effects:
             given = [_double(tensor) if self._double else tensor.clone() for tensor in tensors]
-            output = Output.of(run(self._model, self._form.arguments(given, non_tensors), seed, self._step))
+            output = Output.of(run(self._model, self._form.arguments(given, non_tensors), seed, step or self._step))
             return Effects(output, tuple(given), self._buffers())
 
         try:

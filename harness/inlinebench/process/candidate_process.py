@@ -21,6 +21,7 @@ from inlinebench.builds.request import BadRequest, BuildOutcome, BuildRequest
 from inlinebench.candidate import FILES
 from inlinebench.devices.cuda.flags import FlagPage
 from inlinebench.process.launcher import Launcher, Start
+from inlinebench.process.running_kernel import running_kernel
 from inlinebench.sandbox.gpu import Gpu
 from inlinebench.sandbox.policy import Sandbox, clean_environment
 from inlinebench.sandbox.removal import remove
@@ -241,6 +242,10 @@ class CandidateProcess:
         size = os.fstat(self._log.fileno()).st_size
         tail = os.pread(self._log.fileno(), LOG_TAIL_BYTES, max(0, size - LOG_TAIL_BYTES))
         return tail.decode(errors="replace").strip().replace(f"{self.scratch / FILES}/", "/")
+
+    def running_kernel(self) -> str:
+        """Returns the kernel that a candidate on the CPU is in, with block, thread and line; "" if it is in none."""
+        return running_kernel(self._pid, self.log)
 
     def kill(self) -> None:
         """Kills the candidate and every process that it started, and removes its scratch folder."""

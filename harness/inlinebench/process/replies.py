@@ -105,15 +105,22 @@ def read_ready(frame: dict[str, Any]) -> ReadyReply:
     return ReadyReply(frame["weights"][:LONGEST_NOTE], dict(buffers or {}))
 
 
-def read_called(frame: dict[str, Any]) -> Called:
-    """Parses the reply to `call`. Raises CandidateCheated if it has another form."""
-    _require(frame, "called", {"op", "nonce", "device_ms", "drain_ms", "blocked", "non_tensors", "notes", "activities"})
+def read_called(frame: dict[str, Any], *, two_passes: bool = False) -> Called:
+    """Parses the reply to `call`. Raises CandidateCheated if it has another form.
+
+    `two_passes` is whether the call was a forward and a backward.
+    """
+    _require(frame, "called", {
+        "op", "nonce", "device_ms", "forward_ms", "drain_ms", "blocked", "non_tensors", "notes", "activities"})
     for name in ("device_ms", "drain_ms"):
         _demand(_is_time(frame[name]))
     _demand(frame["device_ms"] > 0)  # a call with a time of 0 would not be counted
+    forward_ms = frame["forward_ms"]
+    _demand(_is_time(forward_ms) and forward_ms <= frame["device_ms"] if two_passes else forward_ms is None)
     _demand(isinstance(frame["blocked"], bool))
     plain, = _plain_outputs([frame["non_tensors"]], 1)
-    sample = Sample(float(frame["device_ms"]), float(frame["drain_ms"]), frame["blocked"])
+    sample = Sample(float(frame["device_ms"]), float(frame["drain_ms"]), frame["blocked"],
+                    float(forward_ms) if two_passes else None)
     return Called(sample, plain, _notes(frame["notes"]), _activities(frame["activities"]))
 
 

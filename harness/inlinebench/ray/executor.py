@@ -156,7 +156,8 @@ class RayExecutor:
                     raise
             self.replace(worker)
             reason = f"{MOST_LOSSES} workers were lost during this evaluation, the last one because: {lost}"
-            return Result(*name, worker.device, Verdict.INTERNAL_ERROR, reason, level=job.level)
+            return Result(*name, worker.device, Verdict.INTERNAL_ERROR, reason, level=job.level,
+                          backward=job.problem.backward or None)
         if self._options.verbose and result.log:
             with self._lock:
                 self._progress.line(f"--- {' '.join(name)}\n{result.log}")

@@ -17,10 +17,11 @@ QUIET = frozenset({Change.SAME, Change.STILL_FAILING})
 
 
 def text(found: Sequence[ComparedRow], *, everything: bool = False) -> str:
-    """Returns a table of the changed rows (with `everything`: of all rows), the reasons of failures, and the counts."""
+    """Returns a table of the changed rows (with `everything`: of all rows), the passes of those with a backward, the
+    reasons of failures, and the counts."""
     shown = _shown(found, everything)
     blocks = [grid(HEADERS, [cells(each) for each in shown], ["left"] * len(HEADERS)) if shown else "",
-              "\n".join(map(": ".join, _reasons(shown))), count(found)]
+              "\n".join(map(": ".join, [*_passes(shown), *_reasons(shown)])), count(found)]
     return "\n\n".join(filter(None, blocks))
 
 
@@ -29,8 +30,9 @@ def markdown(found: Sequence[ComparedRow], *, everything: bool = False) -> str:
     shown = _shown(found, everything)
     rows = [[*map(code, each.row), *cells(each)[len(each.row) :]] for each in shown]
     lines = [f"| {' | '.join(row)} |" for row in (HEADERS, ["---"] * len(HEADERS), *rows)] if shown else []
+    passes = [f"- {code(name)}: {told}" for name, told in _passes(shown)]
     reasons = [f"- {code(name)}: {verdict}: {code(reason)}" for name, verdict, reason in _reasons(shown)]
-    return "\n\n".join(filter(None, ["\n".join(lines), "\n".join(reasons), count(found)])) + "\n"
+    return "\n\n".join(filter(None, ["\n".join(lines), "\n".join([*passes, *reasons]), count(found)])) + "\n"
 
 
 def count(found: Sequence[ComparedRow]) -> str:
@@ -56,6 +58,12 @@ def state(result: Result | None) -> str:
     if result.timing is None or not result.times_are_comparable:
         return str(result.verdict)
     return interval(result.timing.speedup)
+
+
+def _passes(shown: Sequence[ComparedRow]) -> list[tuple[str, str]]:
+    """Returns the names of rows whose calls have a backward, and how the speedup of each pass alone changed."""
+    return [(one_line("/".join(each.row[:2])), "after / before of the passes alone: " + ", ".join(
+        f"{name} {interval(ratio)}" for name, ratio in each.passes)) for each in shown if each.passes]
 
 
 def _reasons(shown: Sequence[ComparedRow]) -> list[tuple[str, str, str]]:

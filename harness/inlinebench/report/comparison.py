@@ -15,7 +15,7 @@ from enum import Enum
 from inlinebench.catalog.natural_sort import natural
 from inlinebench.errors import UsageError
 from inlinebench.results.result import Result, Verdict
-from inlinebench.results.times import Spread, ratio_of
+from inlinebench.results.times import PASSES, Spread, ratio_of
 
 Row = tuple[str, str, str]
 """Problem, solution, shape."""
@@ -67,6 +67,8 @@ class ComparedRow:
     """The same of the new results; None for a row that is gone."""
     ratio: Spread | None = None
     """The new speedup over the old one, with its interval, if both have times."""
+    passes: tuple[tuple[str, Spread], ...] = ()
+    """The same of forward and backward alone, by name, if both have them. They decide nothing."""
 
     def __post_init__(self) -> None:
         new = self.change in (Change.NEW, Change.NEW_FAILING)
@@ -172,17 +174,24 @@ def _compared(row: Row, old: Sequence[Result], new: Sequence[Result]) -> Compare
             (passed[0], passed[1]), Change.STILL_FAILING)
         return ComparedRow(row, change, shown[0], shown[1])
     ratio = ratio_of(_speedup(old), _speedup(new))
-    return ComparedRow(row, by_interval(ratio), shown[0], shown[1], ratio)
+    passes = {name: ratio_of(_speedup(old, name), _speedup(new, name)) for name in PASSES}
+    return ComparedRow(row, by_interval(ratio), shown[0], shown[1], ratio,
+                       tuple((name, found) for name, found in passes.items() if found is not None))
 
 
 def _of_a_new_row(results: Sequence[Result]) -> Change:
     return Change.NEW_FAILING if any(each.verdict.is_failure for each in results) else Change.NEW
 
 
-def _speedup(results: Sequence[Result]) -> Spread | None:
-    """Returns the hull of all intervals, with the median of the medians; None on the CPU and without times."""
-    found = sorted((result.timing.speedup for result in results if result.timing and result.times_are_comparable),
-                   key=lambda spread: spread.median)
+def _speedup(results: Sequence[Result], of_pass: str | None = None) -> Spread | None:
+    """Returns the hull of all intervals, with the median of the medians; None on the CPU and without times.
+
+    With `of_pass` it is that of one pass alone.
+    """
+    timings = [result.timing for result in results if result.timing and result.times_are_comparable]
+    spreads = [timing.speedup for timing in timings] if of_pass is None else [
+        each.speedup for timing in timings for each in timing.passes if each.name == of_pass]
+    found = sorted(spreads, key=lambda spread: spread.median)
     if not found:
         return None
     return Spread(found[len(found) // 2].median, min(each.low for each in found), max(each.high for each in found))

@@ -163,4 +163,5 @@ def _times(timing: Timing) -> dict[str, float]:
         values["wall ms"] = timing.wall_ms.median
     if timing.roofline:
         values["% of roofline"] = timing.roofline.ms / timing.solution_ms.median
+    values |= {each.name: each.speedup.median for each in timing.passes}
     return {**values, **{over(each): each.speedup.median for each in timing.baselines}}

@@ -14,7 +14,7 @@ from typing import Any
 
 from inlinebench.device_kinds import known_kind
 from inlinebench.results.launches import Counters, Launched, Multiprocessors
-from inlinebench.results.times import Timing
+from inlinebench.results.times import Timing, check_passes
 
 
 class Verdict(str, Enum):
@@ -193,7 +193,10 @@ class PassKernels:
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels that ran in one call on a GPU. Raises ValueError if `own_share` is not between 0 and 1."""
+    """The kernels that ran in one call on a GPU.
+
+    Raises ValueError if `own_share` is not between 0 and 1, and for passes that are not `forward` and `backward`.
+    """
 
     own_share: float
     """The share of the GPU's time in kernels of the solution (`own` and `triton`), from 0 to 1."""
@@ -209,6 +212,7 @@ class Kernels:
     def __post_init__(self) -> None:
         if not 0.0 <= self.own_share <= 1.0:
             raise ValueError(f"{self.own_share} is not a share of the GPU's time: it must be from 0 to 1")
+        check_passes([each.name for each in self.passes])
 
 
 @dataclass(frozen=True)
@@ -351,7 +355,8 @@ class Result:
     """The result of one evaluation: one solution of one problem at one shape.
 
     Raises ValueError for contradictions: `reason` is empty if and only if the verdict is `passed`; a `passed` result
-    has a `check`; only a `passed` result has a `timing`; only a `wrong` result has a `mismatch`.
+    has a `check`; only a `passed` result has a `timing`; only a `wrong` result has a `mismatch`; only a result with
+    `backward` has passes, or a shape that ends with `+backward`.
     """
 
     problem: str
@@ -427,3 +432,6 @@ class Result:
             raise ValueError(f"a result that is {self.verdict} can't have times")
         if self.mismatch is not None and self.verdict is not Verdict.WRONG:
             raise ValueError(f"a result that is {self.verdict} can't have a mismatch")
+        split = (self.timing and self.timing.passes) or (self.kernels and self.kernels.passes)
+        if not self.backward and (split or self.shape.endswith(WITH_BACKWARD)):
+            raise ValueError("a result whose calls have no backward can't have its passes or its shape")

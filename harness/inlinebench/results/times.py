@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+PASSES = ("forward", "backward")
+"""The passes of a call with a backward, in order."""
 MEMORY, COMPUTE = "memory", "compute"
 """The two values of `Roofline.binds`."""
 
@@ -137,10 +140,34 @@ class InputKind:
 
 
 @dataclass(frozen=True)
+class PassTimes:
+    """The times of one pass of calls with a backward. They do not decide anything: a forward could do work of the
+    backward, and the split comes from the solution's own process."""
+
+    name: str
+    """The pass: `forward` or `backward`."""
+    reference_ms: Spread
+    """Device time of the reference's pass, in ms."""
+    solution_ms: Spread
+    """Device time of the solution's pass, in ms."""
+    speedup: Spread
+    """Median of the paired ratios, reference over solution."""
+    baselines: tuple[Baseline, ...] = ()
+    """The same for each baseline that `torch.compile` makes."""
+
+
+def check_passes(names: Sequence[str]) -> None:
+    """Raises ValueError unless there are no passes, or those of `PASSES`."""
+    if names and tuple(names) != PASSES:
+        raise ValueError(f"these are not the passes of a call: {list(names)}")
+
+
+@dataclass(frozen=True)
 class Timing:
     """Times of a solution that passed.
 
-    On a GPU, device time starts with a flushed L2 cache and excludes launch gaps, unless a flag says otherwise.
+    On a GPU, device time starts with a flushed L2 cache and excludes launch gaps, unless a flag says otherwise. Raises
+    ValueError for passes that are not `forward` and `backward`.
     """
 
     reference_ms: Spread
@@ -161,6 +188,9 @@ class Timing:
     inputs: tuple[InputKind, ...] = ()
     """The times by kind of inputs, if they depend on the inputs. The first one decides: `solution_ms`, `speedup` and
     the baselines are those of its calls."""
+    passes: tuple[PassTimes, ...] = ()
+    """The times of forward and backward apart, in the same calls; empty for calls without a backward, and where other
+    times replace those of the calls, as a flag says."""
     roofline: Roofline | None = None
     """The least time that the device needs for a call; absent where it is not known."""
     empty_ms: float | None = None
@@ -178,6 +208,9 @@ class Timing:
     """Why the state of the GPU is not known."""
     flags: tuple[str, ...] = ()
     """Warnings that make these times less certain, one sentence each."""
+
+    def __post_init__(self) -> None:
+        check_passes([each.name for each in self.passes])
 
 
 def ratio_of(old: Spread | None, new: Spread | None) -> Spread | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from inlinebench.errors import JudgeDied, NoDevice
 from inlinebench.messages import Evaluate, Hello, Init, ProblemAt, Settings
-from inlinebench.process.steps import FORWARD_IN_FLOAT64, StepTimedOut
+from inlinebench.process.steps import FORWARD_IN_FLOAT64, FORWARD_TO_EXPLAIN, StepTimedOut
 from inlinebench.results.result import Result, Verdict
 from inlinebench.scheduler.judge_client import JudgeClient
 from inlinebench.scheduler.judge_process import Scratch
@@ -79,19 +79,38 @@ class DeviceWorker:
             if not self._judge.usable:
                 self._restart()
             return replace(result, device=self.device)
-        except JudgeDied as error:
+        except (JudgeDied, StepTimedOut) as error:
+            if self._judge.step == FORWARD_TO_EXPLAIN:
+                return self._unexplained(job)
+            return self._ended(job, error)
+
+    def _unexplained(self, job: Evaluate) -> Result:
+        """Returns the result of a job whose judge ended or hangs while it explained a wrong output.
+
+        The output was wrong, so a repeated evaluation may say how, but not pass: a solution could slow down the GPU to
+        be tried again.
+        """
+        self._restart()
+        again = self.evaluate(replace(job, explains=False))
+        if again.verdict is not Verdict.PASSED:
+            return again
+        return self._failed(job, Verdict.WRONG, "an output was wrong, and the judge ended before it could say how; "
+                            "repeated, the evaluation passed: outputs differ from run to run", again.log or "")
+
+    def _ended(self, job: Evaluate, error: JudgeDied | StepTimedOut) -> Result:
+        """Returns the result of a job whose judge ended or hangs. A new judge starts."""
+        log = self._restart()
+        if isinstance(error, JudgeDied):
             reason = f"{error} during this evaluation; the log has its last output"
-            return self._failed(job, Verdict.INTERNAL_ERROR, reason, self._restart())
-        except StepTimedOut as error:
-            log = self._restart()
-            if error.step == FORWARD_IN_FLOAT64:
-                return self.evaluate(replace(job, problem=replace(job.problem, oracle=False)))
-            reason = f"{job.problem.path}: {error}"
-            # A solution can slow down everything on its GPU, so the problem is given up only when this happens again.
-            if key in self._timed_out:
-                self._given_up[key] = reason
-            self._timed_out.add(key)
-            return self._failed(job, Verdict.PROBLEM_ERROR, reason, log)
+            return self._failed(job, Verdict.INTERNAL_ERROR, reason, log)
+        if error.step == FORWARD_IN_FLOAT64:
+            return self.evaluate(replace(job, problem=replace(job.problem, oracle=False)))
+        key, reason = job.problem.key, f"{job.problem.path}: {error}"
+        # A solution can slow down everything on its GPU, so the problem is given up only when this happens again.
+        if key in self._timed_out:
+            self._given_up[key] = reason
+        self._timed_out.add(key)
+        return self._failed(job, Verdict.PROBLEM_ERROR, reason, log)
 
     def _failed(self, job: Evaluate, verdict: Verdict, reason: str, log: str = "") -> Result:
         return Result(job.problem_name, job.solution_name, job.shape_name, self.device, verdict, reason,

@@ -80,6 +80,11 @@ class JudgeClient:
         assert isinstance(init, Init)
         return init
 
+    @property
+    def step(self) -> str:
+        """The step of a problem's own code that runs or was the last before the judge ended. "" between steps."""
+        return self._receiver.step
+
     def log(self) -> str:
         """Returns the end of the output of the judge, the problems and the references."""
         return self._process.log()

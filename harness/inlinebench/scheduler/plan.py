@@ -64,8 +64,8 @@ def _is_kind(problem: Problem | None, solution: Solution, options: Options) -> b
 def check_replacements(problems: Sequence[Problem], options: Options) -> None:
     """Raises UsageError if no problem has a constant of `--set`, or if one lacks a shape of `--shape`."""
     readable = [problem for problem in problems if not problem.error]
-    for name in options.constants if readable else ():
-        _check_constant(name, readable)
+    for name, value in options.constants.items() if readable else ():
+        _check_constant(name, value, readable)
     for problem in readable:
         _check_shapes(problem, options)
 
@@ -92,7 +92,9 @@ def plan(choices: Sequence[Choice], options: Options, device: str, rivals: Seque
             known.append(_row(solution, device, Verdict.PROBLEM_ERROR, problem.error))
         elif solution.error:
             named = [shape_name(problem, shape, options) for shape in shapes(problem, options, device)]
-            known += [_row(solution, device, Verdict.INVALID, solution.error, name) for name in named]
+            backward = (options.backward or problem.backward) or None
+            known += [replace(_row(solution, device, Verdict.INVALID, solution.error), shape=name, backward=backward)
+                      for name in named]
         else:
             jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
     names = rival_names(options.baselines)  # first, because other results wait for them
@@ -241,8 +243,10 @@ def _against_one(options: Options, known: Catalog, given: Sequence[Solution]) ->
     return tuple((problem, replace(solution, problem=problem.name)) for solution in given)
 
 
-def _check_constant(name: str, problems: Sequence[Problem]) -> None:
-    """Raises UsageError if none of the problems has a constant."""
+def _check_constant(name: str, value: object, problems: Sequence[Problem]) -> None:
+    """Raises UsageError if none of the problems has a constant, or if its value can't be in the name of a shape."""
+    if str(value).endswith(WITH_BACKWARD):
+        raise UsageError(f"--set {name}={value}: results of --backward have such shapes; choose another value")
     if any(name in problem.constants for problem in problems):
         return
     there = ", ".join(dict.fromkeys(each for problem in problems for each in problem.constants)) or "none"
@@ -266,8 +270,8 @@ def _without_problem(solution: Solution, device: str) -> Result:
     return replace(_row(solution, device, Verdict.INVALID, reason), level=solution.level)
 
 
-def _row(solution: Solution, device: str, verdict: Verdict, reason: str, shape: str = FULL) -> Result:
-    return Result(solution.problem, solution.name, shape, device, verdict, reason)
+def _row(solution: Solution, device: str, verdict: Verdict, reason: str) -> Result:
+    return Result(solution.problem, solution.name, FULL, device, verdict, reason)
 
 
 def _named(shape: str, constants: Mapping[str, Any]) -> str:

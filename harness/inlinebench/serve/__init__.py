@@ -1,1 +1,1 @@
-"""Serves `inlinebench.evaluate`: one server process for each user keeps judges ready for all threads and processes."""
+"""Evaluates for Python callers: in their own process, or by a service that keeps judges ready for many callers."""

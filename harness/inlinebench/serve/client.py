@@ -1,98 +1,129 @@
-"""The client: connects to the server, starts it if necessary, sends a request and waits for the reply."""
+"""The client of a service."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import subprocess
-import sys
+import asyncio
+import http.client
+import json
+import socket
 import time
-from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
-from inlinebench.errors import ServerDied
+from inlinebench.errors import ServerDied, UsageError
 from inlinebench.foreign import quotation
 from inlinebench.results.result import Result
-from inlinebench.serve.endpoint import Endpoint, endpoint
-from inlinebench.serve.messages import Reply, Request
-from inlinebench.wire.own_python import PACKAGE, own_python
+from inlinebench.results.result_json import from_json
+from inlinebench.serve.place import SOCKET, folder, short, version
+from inlinebench.serve.request import to_json
+from inlinebench.serve.work import ERRORS
 
-START_S = 60.0
-STEP_S = 0.05
-ATTEMPTS = 3
-LOG_TAIL = 2000
+WAIT_S = 60
+"""How long one request waits for an answer before it asks again."""
+RETRY_S = 1.0
 
 
-def ask(request: Request) -> Result:
-    """Evaluates a request and returns the result.
+class Client:
+    """Evaluates by a service.
 
-    Raises UsageError, NoDevice and NoSandbox as the evaluation does, and ServerDied if the server ended or failed.
+    Args:
+        address: the path of the service's socket, or its URL, such as `http://host:8000`. By default the socket of the
+            user's own service.
+        token: the caller's token, for a service that is reached by a URL.
     """
-    where = endpoint()
-    for _ in range(ATTEMPTS):
-        reply = _ask_once(where, request)
-        if reply is not None:
-            break
-    else:
-        raise ServerDied(f"no server accepted the evaluation; {_last_words(where)}")
-    if reply.error is not None:
-        raise reply.error
-    if reply.result is None:
-        raise ServerDied(f"the harness failed; please report this:\n{quotation(reply.traceback or '')}")
-    return reply.result
 
+    def __init__(self, address: str | Path | None = None, token: str = "") -> None:
+        self._url = urlsplit(address) if isinstance(address, str) and "://" in address else None
+        if self._url is not None and (self._url.scheme != "http" or self._url.hostname is None):
+            raise UsageError(f"{address}: write http://HOST:PORT")
+        self._socket = folder() / SOCKET if address is None else Path(str(address)).absolute()
+        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
 
-def _ask_once(where: Endpoint, request: Request) -> Reply | None:
-    """Returns the reply, or None if the server ended before it accepted the request. An idle server ends by itself."""
-    with _connect(where) as connection:
+    def evaluate(self, problem: str | Path, solution: str | Path, **settings: Any) -> Result:
+        """Evaluates a solution and returns the result. Arguments and errors are those of `inlinebench.evaluate`."""
+        (name,) = self.submit([to_json(problem, solution, settings)])
+        return self.result(name)
+
+    async def evaluate_async(self, problem: str | Path, solution: str | Path, **settings: Any) -> Result:
+        """As `evaluate`, without blocking the event loop."""
+        return await asyncio.to_thread(lambda: self.evaluate(problem, solution, **settings))
+
+    def submit(self, bodies: Sequence[dict[str, Any]]) -> list[str]:
+        """Submits evaluations as the service's HTTP interface describes them, and returns their names.
+
+        Waits while the queue of the service is full. Raises UsageError if one is malformed.
+        """
+        return [str(each["id"]) for each in self._ask("POST", "/evaluations", list(bodies))]
+
+    def result(self, name: str) -> Result:
+        """Waits for the result of a submitted evaluation. Raises what the evaluation raises."""
+        while True:
+            answer = self._ask("GET", f"/evaluations/{name}?wait={WAIT_S}")
+            if answer["state"] == "done":
+                break
+        if "result" in answer:
+            return from_json(json.dumps(answer["result"]))
+        if answer["error"] in ERRORS:
+            raise ERRORS[answer["error"]](answer["message"])
+        if answer["error"] == ServerDied.__name__:
+            raise ServerDied(answer["message"])
+        raise ServerDied(f"the harness failed; please report this:\n{quotation(answer['message'])}")
+
+    def health(self) -> dict[str, Any]:
+        """Returns the version of the service and how much it has to do."""
+        found: dict[str, Any] = self._ask("GET", "/health")
+        return found
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        while True:
+            status, retry_s, text = self._exchange(method, path, None if body is None else json.dumps(body))
+            if status != http.client.TOO_MANY_REQUESTS:
+                break
+            time.sleep(retry_s)
+        answer = json.loads(text)
+        if status >= http.client.BAD_REQUEST:
+            raise UsageError(str(answer["message"]))
+        return answer
+
+    def _exchange(self, method: str, path: str, body: str | None) -> tuple[int, float, str]:
         try:
-            connection.send(request)
-            connection.recv()
-        except (EOFError, ConnectionError):
-            return None
-        try:
-            reply: Reply = connection.recv()
-        except (EOFError, ConnectionError) as error:
-            raise ServerDied(f"the server ended during the evaluation; {_last_words(where)}") from error
-    return reply
-
-
-def _connect(where: Endpoint) -> Connection:
-    try:
-        return _open(where)
-    except (OSError, EOFError, AuthenticationError):
-        with where.lock.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # only one of the waiting clients starts a server
+            connection = self._connect()
             try:
-                return _open(where)
-            except (OSError, EOFError, AuthenticationError):
-                return _start(where)
+                connection.request(method, path, body, self._headers)
+                response = connection.getresponse()
+                retry_s = float(response.headers.get("Retry-After") or RETRY_S)
+                return response.status, retry_s, response.read().decode()
+            finally:
+                connection.close()
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerDied(f"the service at {self._url.geturl() if self._url else self._socket} does not answer: "
+                             f"{error}; look at its messages, or start it with `inlinebench serve`") from error
+
+    def _connect(self) -> http.client.HTTPConnection:
+        if self._url is not None:
+            return http.client.HTTPConnection(str(self._url.hostname), self._url.port, timeout=2 * WAIT_S)
+        connection = http.client.HTTPConnection("localhost", timeout=2 * WAIT_S)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        with short(self._socket) as address:
+            connection.sock.connect(address)
+        return connection
 
 
-def _open(where: Endpoint) -> Connection:
-    with where.address() as address:
-        return Client(address, family="AF_UNIX", authkey=where.key.read_bytes())
+def running() -> Client | None:
+    """Returns a client of the user's own service, or None if there is none.
 
-
-def _start(where: Endpoint) -> Connection:
-    with where.log.open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "inlinebench.serve.server", str(where.folder), where.name], cwd=PACKAGE,
-            env={**os.environ, **own_python()}, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    deadline = time.monotonic() + START_S
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            return _open(where)
-        except (OSError, EOFError, AuthenticationError):
-            time.sleep(STEP_S)
-    raise ServerDied(f"the server did not start; {_last_words(where)}")
-
-
-def _last_words(where: Endpoint) -> str:
+    Raises UsageError if the service runs other files of the harness than this process.
+    """
+    if not (folder() / SOCKET).exists():
+        return None
+    client = Client()
     try:
-        said = where.log.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        said = ""
-    return f"{where.log} ends with:\n{quotation(said[-LOG_TAIL:])}" if said else "its log is empty"
+        theirs = client.health()["version"]
+    except ServerDied:
+        return None  # what a killed service left behind
+    if theirs != version():
+        raise UsageError(f"the service at {folder() / SOCKET} was started with other files of inlinebench ({theirs}); "
+                         "restart it")
+    return client

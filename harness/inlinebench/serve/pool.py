@@ -1,4 +1,4 @@
-"""The executors of a server: one for each set of options in use, each with its judges."""
+"""The executors in use: one for each set of options, each with its judges."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from inlinebench.scheduler.device_worker import DeviceWorker
 from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.observer import Silent
 from inlinebench.scheduler.plan import choose, plan
+from inlinebench.serve.place import turn
 
 Kind = tuple[tuple[str, Any], ...]
 """The options of an executor, as pairs of name and value."""
 _OF_A_CALL = frozenset({
-    "names", "solution_files", "shapes", "constants", "precision", "backward", "problems", "solutions"})
+    "names", "solution_files", "responses", "shapes", "constants", "precision", "backward", "problems", "solutions"})
 """The options that select the evaluation. Judges do not depend on them."""
 MOST_EXECUTORS = 2
 """Idle executors beyond this number are closed. Each has judges, which occupy memory on the device."""
@@ -44,11 +45,11 @@ class WarmWorker:
 
 
 class WarmExecutor:
-    """An executor with its workers. `turns` has a lock for each GPU: evaluations on a GPU run one after the other, also
-    those of different executors."""
+    """An executor with its workers. Evaluations on a GPU take turns, also those of different executors and processes.
+    """
 
-    def __init__(self, executor: LocalExecutor, turns: dict[str, Lock]) -> None:
-        self.executor, self._turns = executor, turns
+    def __init__(self, executor: LocalExecutor) -> None:
+        self.executor = executor
         self.workers = [WarmWorker(worker) for worker in executor.workers]
         self._free = list(self.workers)
         self._changed = Condition()
@@ -77,7 +78,7 @@ class WarmExecutor:
         warm.at = job.problem.key
         if not kind_of(warm.worker.device).times_are_comparable:
             return self.executor.evaluate(warm.worker, job)
-        with self._turns.setdefault(warm.worker.device, Lock()):
+        with turn(warm.worker.device):
             return self.executor.evaluate(warm.worker, job)
 
     @contextmanager
@@ -102,8 +103,7 @@ class Pool:
         self._executors: OrderedDict[Kind, Future[WarmExecutor]] = OrderedDict()
         self._users: dict[Kind, int] = {}
         self._lock = Lock()
-        self._turns: dict[str, Lock] = {}
-        # A judge is killed when the thread that started it ends. This thread lives as long as the server.
+        # A judge is killed when the thread that started it ends. This thread lives as long as the pool.
         self._maker = ThreadPoolExecutor(1)
 
     def evaluate(self, options: Options) -> Result:
@@ -133,7 +133,7 @@ class Pool:
         self._maker.shutdown()
 
     def _open(self, options: Options) -> WarmExecutor:
-        return WarmExecutor(LocalExecutor(options, Silent()).__enter__(), self._turns)
+        return WarmExecutor(LocalExecutor(options, Silent()).__enter__())
 
     def _make_place(self) -> None:
         idle = [kind for kind in self._executors if not self._users.get(kind)]

@@ -5,7 +5,8 @@
              before the GPU reaches them, so launch gaps do not count, and work on a side stream cannot start before
              the clock does
     start    first time stamp
-    work     the call: `forward`, and the conversion of outputs with another layout or device
+    work     the call: `forward`, its backward if it has one, and the conversion of outputs with another layout or
+             device. Between the passes, `mark` takes a time stamp
     stop     second time stamp
     finish   untimed parts of the call (the copy of the outputs into the judge's buffers), on the same stream
     release  ends the blocking kernel
@@ -33,6 +34,8 @@ class Sample:
     """Whether everything was queued behind the blocking kernel before the clock started, so that the time contains no
     launch gap. False if no blocking kernel was wanted, or if it reached its limit because `work` waited for the device.
     """
+    forward_ms: float | None = None
+    """Time from the first time stamp to the one between forward and backward, in ms. None for a call with one pass."""
 
 
 class Clock(Protocol):
@@ -41,6 +44,7 @@ class Clock(Protocol):
     - `touch` reads from each page of a memory range (aligned to 4 bytes), so that no timed call pays for its address
       translation. It is called before `flush`.
     - `null` queues an empty kernel with the given number of blocks per SM (0: a single block).
+    - `mark` takes a time stamp between `start` and `stop`, where forward has ended and backward begins.
     - `copy` copies bytes from one address to another, in stream order. `finish` uses it.
     - `done` sets a flag when all work queued before it is complete.
     """
@@ -50,6 +54,7 @@ class Clock(Protocol):
     def flush(self) -> None: ...
     def block(self, limit_ms: float) -> None: ...
     def start(self) -> None: ...
+    def mark(self) -> None: ...
     def stop(self) -> None: ...
     def copy(self, target: int, source: int, size: int) -> None: ...
     def done(self) -> None: ...

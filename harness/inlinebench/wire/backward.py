@@ -16,9 +16,17 @@ import torch
 from inlinebench.wire.arena import TensorMeta, is_dense, used_strides
 from inlinebench.wire.tree import flatten, structure_differs, unflatten
 
+NO_GRADIENT = "no gradient: "
+"""How a note of a candidate begins that says which gradients of a call were None."""
+
 
 class NotDifferentiable(Exception):
     """The outputs of a call have no gradients where the reference's have some. The message says what to do."""
+
+
+def gradient_of(parameter: str) -> str:
+    """Returns the name of the gradient of a parameter."""
+    return f"gradient of {parameter}"
 
 
 @dataclass(frozen=True)
@@ -35,12 +43,17 @@ class GradientForm:
     """The numbers of the tensor inputs whose gradients are returned."""
     parameters: tuple[str, ...]
     """The reference's names of the parameters whose gradients are returned."""
+    unused: tuple[tuple[str, TensorMeta], ...] = ()
+    """The names of gradients of which the reference has none, because no output depends on their sources, with dtype,
+    shape and strides of these. A solution needs no such parameters."""
+    own: bool = False
+    """Whether the reference defines gradients itself, so that they could be wrong."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the gradients that are returned, in order."""
         return (*(f"gradient of input {number}" for number in self.inputs),
-                *(f"gradient of {name}" for name in self.parameters))
+                *map(gradient_of, self.parameters))
 
     def draw(self) -> list[torch.Tensor]:
         """Draws gradients of the outputs, on the default device."""
@@ -82,8 +95,9 @@ class ForwardBackward(torch.nn.Module):
     """Runs `forward` of a model and then its backward.
 
     Its last argument is the list of the gradients of the outputs. It returns the output and the list of the gradients
-    of the inputs and the parameters: zeros where an output does not depend on one. A gradient has the layout of what it
-    is a gradient of, as autograd accumulates it.
+    of the inputs and the parameters: zeros where no output depends on one. A gradient has the layout of what it is a
+    gradient of, as autograd accumulates it. `without` has the names of the gradients that were None in the last call,
+    although the reference's are not.
 
     Args:
         model: the model.
@@ -91,7 +105,7 @@ class ForwardBackward(torch.nn.Module):
         own_names: the model's names of the parameters, by the reference's. None: they are equal.
         between: is called between forward and backward.
 
-    Raises NotDifferentiable if the model lacks one of the parameters.
+    Raises NotDifferentiable if the model lacks one of the parameters that outputs depend on.
     """
 
     def __init__(
@@ -100,27 +114,31 @@ class ForwardBackward(torch.nn.Module):
     ) -> None:
         super().__init__()
         names = {name: name for name in form.parameters} if own_names is None else own_names
-        if lacking := [name for name in form.parameters if name not in names]:
+        self._unused = dict(form.unused)
+        if lacking := [name for name in form.parameters if name not in names and gradient_of(name) not in self._unused]:
             raise NotDifferentiable(f"no parameter matches the reference's {lacking[0]}, whose gradient is compared; "
                                     "define a torch.nn.Parameter of its name and shape, and compute from it in forward")
         self.model = model
-        self._form, self._between = form, between
-        self._names = [names[name] for name in form.parameters]
+        self.form, self.between = form, between
+        self._names = names
+        self.without: tuple[str, ...] = ()
 
     def forward(self, *arguments: Any) -> tuple[Any, list[torch.Tensor]]:
         """Returns the output and the gradients. Raises NotDifferentiable, and what the model raises."""
         *given, incoming = arguments
         recorded = record(self.model, given)
         skeleton, leaves = flatten(recorded.value)
-        if differs := structure_differs(recorded.value, skeleton, self._form.skeleton):
+        if differs := structure_differs(recorded.value, skeleton, self.form.skeleton):
             raise NotDifferentiable(differs)
         outputs = [self._differentiable(leaves, position, gradient)
-                   for position, gradient in zip(self._form.outputs, incoming, strict=True)]
-        sources = [*recorded.sources, *map(self._parameter, self._names)]
-        if self._between is not None:
-            self._between()
+                   for position, gradient in zip(self.form.outputs, incoming, strict=True)]
+        sources = [*recorded.sources, *(self._parameter(name, outputs[0].device) for name in self.form.parameters)]
+        if self.between is not None:
+            self.between()
         incoming = [gradient.to(output.device) for output, gradient in zip(outputs, incoming, strict=True)]
-        gradients = torch.autograd.grad(outputs, sources, incoming, allow_unused=True, materialize_grads=True)
+        gradients = torch.autograd.grad(outputs, sources, incoming, allow_unused=True)
+        self.without = tuple(name for name, gradient in zip(self.form.names, gradients, strict=True)
+                             if gradient is None and name not in self._unused)
         plain = [leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         return unflatten(skeleton, plain), list(map(_laid_out_as, gradients, sources))
 
@@ -152,11 +170,24 @@ class ForwardBackward(torch.nn.Module):
                                     "torch.autograd.Function, or register autograd for the operator")
         return output
 
-    def _parameter(self, name: str) -> torch.nn.Parameter:
-        found = self.model.get_parameter(name)
-        if not found.requires_grad:
-            raise NotDifferentiable(f"the parameter {name} does not require a gradient; the reference's does")
-        return found
+    def _parameter(self, name: str, device: torch.device) -> torch.Tensor:
+        """Returns the model's parameter for this one of the reference's, or what stands for one that is not needed."""
+        own = self._names.get(name)
+        found = None if own is None else self.model.get_parameter(own)
+        if found is not None and found.requires_grad:
+            return found
+        if gradient_of(name) not in self._unused:
+            raise NotDifferentiable(f"the parameter {own} does not require a gradient; the reference's does")
+        meta = self._unused[gradient_of(name)]
+        return torch.empty_strided(
+            meta.shape, meta.strides, dtype=meta.torch_dtype, device=device, requires_grad=True)
+
+
+def marked(model: torch.nn.Module, mark: Callable[[], None]) -> torch.nn.Module:
+    """Returns a model that calls `mark` between forward and backward, if it has both."""
+    if isinstance(model, ForwardBackward):
+        model.between = mark
+    return model
 
 
 def compiled(model: torch.nn.Module, mode: str | None) -> torch.nn.Module:
@@ -167,7 +198,9 @@ def compiled(model: torch.nn.Module, mode: str | None) -> torch.nn.Module:
     return model
 
 
-def _laid_out_as(gradient: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    """Returns a gradient with the strides of what it is a gradient of, if that is dense."""
+def _laid_out_as(gradient: torch.Tensor | None, source: torch.Tensor) -> torch.Tensor:
+    """Returns a gradient with the strides of what it is a gradient of, if that is dense; zeros for None."""
+    if gradient is None:
+        return torch.zeros_like(source)
     wanted, given = (used_strides(source.shape, each.stride()) for each in (source, gradient))
     return gradient if given == wanted or not is_dense(source) else torch.empty_like(source).copy_(gradient)

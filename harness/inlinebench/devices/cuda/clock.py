@@ -60,6 +60,9 @@ class GpuClock:
     def start(self) -> None:
         self._check(self._library.clock_start())
 
+    def mark(self) -> None:
+        self._check(self._library.clock_mark())
+
     def stop(self) -> None:
         self._check(self._library.clock_stop())
 
@@ -73,9 +76,12 @@ class GpuClock:
         self._library.clock_release()
 
     def drain(self) -> Sample:
-        device_ms, drain_ms, ran_out = ctypes.c_float(), ctypes.c_double(), ctypes.c_int()
-        self._check(self._library.clock_drain(ctypes.byref(device_ms), ctypes.byref(drain_ms), ctypes.byref(ran_out)))
-        return Sample(device_ms.value, drain_ms.value, blocked=self._blocking_wanted and not ran_out.value)
+        device_ms, forward_ms = ctypes.c_float(), ctypes.c_float()
+        drain_ms, ran_out = ctypes.c_double(), ctypes.c_int()
+        self._check(self._library.clock_drain(ctypes.byref(device_ms), ctypes.byref(forward_ms), ctypes.byref(drain_ms),
+                                              ctypes.byref(ran_out)))
+        return Sample(device_ms.value, drain_ms.value, blocked=self._blocking_wanted and not ran_out.value,
+                      forward_ms=None if forward_ms.value < 0 else forward_ms.value)
 
     def synchronize(self) -> None:
         """Waits for the device."""

@@ -8,8 +8,9 @@
 // everything and sets a flag; the queued work then runs without gaps. It fills every thread slot of every SM, because
 // otherwise a kernel on another stream could run at the same time, before the first time stamp.
 //
-// Usage: flush, block, start, <work>, stop, release, drain. The blocking kernel ends by itself after its limit, so work
-// that waits for the device does not hang. drain then reports that the limit was reached.
+// Usage: flush, block, start, <work>, stop, release, drain. A call with two passes takes a third time stamp by mark.
+// The blocking kernel ends by itself after its limit, so work that waits for the device does not hang. drain then
+// reports that the limit was reached.
 //
 // The flags are in a page that another process may have mapped as well. The judge uses it to release a candidate's
 // blocking kernel and to see the end of its work, without a system call in between. It times such work by the GPU's own
@@ -48,7 +49,9 @@ struct Clock {
   int sms = 0;
   int blocking_blocks = 0;
   cudaEvent_t begin = nullptr;
+  cudaEvent_t middle = nullptr;
   cudaEvent_t end = nullptr;
+  bool marked = false;                // whether the middle of this call was recorded
 };
 
 Clock state;
@@ -179,6 +182,7 @@ int clock_open(int device, void* page, size_t page_bytes) {
   RETURN_IF_FAILED(cudaMalloc(&state.flush_buffer, state.flush_count * sizeof(float4)));
   RETURN_IF_FAILED(cudaMemset(state.flush_buffer, 0, state.flush_count * sizeof(float4)));
   RETURN_IF_FAILED(cudaEventCreate(&state.begin));
+  RETURN_IF_FAILED(cudaEventCreate(&state.middle));
   RETURN_IF_FAILED(cudaEventCreate(&state.end));
   return cudaDeviceSynchronize();
 }
@@ -233,7 +237,16 @@ int clock_null(int blocks_an_sm) {
   return cudaGetLastError();
 }
 
-int clock_start() { return cudaEventRecord(state.begin); }
+int clock_start() {
+  state.marked = false;
+  return cudaEventRecord(state.begin);
+}
+
+// Takes the time stamp between the two passes of a call.
+int clock_mark() {
+  state.marked = true;
+  return cudaEventRecord(state.middle);
+}
 
 int clock_stop() {
   RETURN_IF_FAILED(cudaEventRecord(state.end));
@@ -306,12 +319,14 @@ int clock_synchronize() { return cudaDeviceSynchronize(); }
 void clock_release() { state.host->release = 1; }
 
 // Waits for the device. Returns the time between the stamps and the duration of the wait in ms, and whether the
-// blocking kernel reached its limit.
-int clock_drain(float* device_ms, double* drain_ms, int* ran_out) {
+// blocking kernel reached its limit. `forward_ms` is the time up to the mark, or -1 without one.
+int clock_drain(float* device_ms, float* forward_ms, double* drain_ms, int* ran_out) {
   const auto before = std::chrono::steady_clock::now();
   RETURN_IF_FAILED(cudaDeviceSynchronize());
   *drain_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before).count();
   *ran_out = state.host->ran_out;
+  *forward_ms = -1.f;
+  if (state.marked) RETURN_IF_FAILED(cudaEventElapsedTime(forward_ms, state.begin, state.middle));
   return cudaEventElapsedTime(device_ms, state.begin, state.end);
 }
 

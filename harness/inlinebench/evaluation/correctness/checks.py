@@ -28,6 +28,29 @@ SENSITIVE = 0.5
 """If `c * sigma` is more than this share of an output's size, as root mean squares, the result says so."""
 
 
+MOST_SENSITIVE = 2
+"""The most tensors that are named for it, the most sensitive first. A model may have a hundred gradients."""
+
+
+@dataclass(frozen=True, order=True)
+class Sensitive:
+    """How sensitive a tensor is."""
+
+    change: float
+    """The share of its size by which it changes."""
+    perturbation: float
+    """The share by which the inputs were changed for it."""
+
+
+def sensitive_notes(found: Mapping[str, Sensitive]) -> list[str]:
+    """Returns a remark on each of the most sensitive tensors, and one on how many others there are."""
+    ranked = sorted(found.items(), key=lambda item: (item[1].change, item[0]), reverse=True)
+    notes = [f"{what} is sensitive: changing the inputs by {each.perturbation:.1e} changes it by {each.change:.1%} of "
+             "its size" for what, each in ranked[:MOST_SENSITIVE]]
+    others = len(ranked) - MOST_SENSITIVE
+    return [*notes, *([f"{others} other outputs or gradients are sensitive as well"] if others > 0 else [])]
+
+
 @dataclass(frozen=True, eq=False)
 class _Item:
     """A tensor of a call that is compared."""
@@ -77,6 +100,7 @@ class Checker:
         self._worst: dict[str, float] = {}
         self._accuracy: tuple[Accuracy, ...] = ()
         self._notes: set[str] = set()
+        self._sensitive: dict[str, Sensitive] = {}
         self._differs: Compared | None = None
 
     def check(self, call: CallCheck) -> str:
@@ -127,7 +151,7 @@ class Checker:
             rel_l2_error=self._worst.get("rel_l2_error"),
             reference_rel_l2_error=self._worst.get("reference_rel_l2_error"),
             accuracy=self._accuracy,
-            notes=(*notes, *sorted(self._notes)),
+            notes=(*notes, *sorted(self._notes), *sensitive_notes(self._sensitive)),
         )
 
     def _items(self, call: CallCheck) -> Iterator[_Item]:
@@ -207,8 +231,8 @@ class Checker:
             size = root_mean_square(suspect.exact.reshape(-1)[suspect.sample.at])
             change = root_mean_square(suspect.sample.sigma)
             if FACTOR * change > SENSITIVE * size > 0:
-                self._notes.add(f"{item.what} is sensitive: changing the inputs by {suspect.perturbation:.1e} changes "
-                                f"it by {change / size:.1%} of its size")
+                found = Sensitive(change / size, suspect.perturbation)
+                self._sensitive[item.what] = max(found, self._sensitive.get(item.what, found))
 
     def _check_plain(self, expected: Sequence[Any], plain_outputs: Sequence[str]) -> str:
         if len(plain_outputs) != len(expected):

@@ -130,7 +130,7 @@ class Sensitivity:
     def measure(
         self, call: CallCheck, suspects: Sequence[Suspect], *, sample: bool = False, everywhere: bool = False
     ) -> None:
-        """Sets `exact` and `limit` of suspects, as far as the runs are possible, and `sample` if that is asked for.
+        """Sets `exact` and `limit` of suspects, if the runs succeed, and `sample` if that is asked for.
 
         With `everywhere`, the limit is that of the first `RUNS` runs in all elements. Without it, only elements that
         need their sensitivity to pass have it in their limit. Sets `comparison` if no element does.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from inlinebench.process.replies import ProvenanceReply
 from inlinebench.results.result import KernelShare, PassKernels
+from inlinebench.results.times import PASSES
 from inlinebench.timing.trace import HARNESS, LONGEST_NAME, Activity
 
 OWN, TRITON, LIBRARY, COPY = "own", "triton", "library", "copy"
@@ -27,7 +28,6 @@ HOLD, STOP = "inlinebench_block", "inlinebench_stop"
 """The blocking kernel, and the kernel that runs at the second time stamp."""
 BETWEEN = "inlinebench_null"
 """The kernel between forward and backward of a profiled call."""
-PASSES = ("forward", "backward")
 COPIES = ("Memcpy", "Memset")
 MOST_SHOWN = 8
 """Kernels of a call that a result lists."""

@@ -34,7 +34,7 @@ class StandInTime:
 
 
 class HeldTimes:
-    """The judge's times of a solution, as far as they are known, against the reported one.
+    """The judge's known times of a solution against the reported one.
 
     The judge's time is by how much held calls take longer than those of a stand-in, which alternate with them, plus the
     stand-in's own time. Other work on the machine and changes between processes make some calls longer, by tens of µs,

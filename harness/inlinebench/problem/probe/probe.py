@@ -19,6 +19,7 @@ from inlinebench.compare.tolerance import FACTOR, default_tolerance, perturbatio
 from inlinebench.devices.registry import of
 from inlinebench.messages import ProblemAt
 from inlinebench.problem import own_code, problem_file
+from inlinebench.problem.finite_differences import check_gradients
 from inlinebench.problem.forward import InputForm, Output, is_sticky, random_state, run
 from inlinebench.problem.gradients import NothingToDifferentiate, with_gradients
 from inlinebench.problem.inputs import Draw, draw_traced
@@ -148,10 +149,17 @@ def _observe(
     if fault := output.why_unusable() or ("" if has_effect else output.why_meaningless()):
         raise ProblemError(f"{problem.path}: the reference's forward {fault}")
     storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
+    if problem.gradients is not None:
+        _check_again(problem, model, form, drawn, device)
     work = work_of(
         module, model, Forwarded(drawn, output, mutated, storages), device,
         tf32=torch.backends.cudnn.allow_tf32, may_count=lambda: trials.may(COUNTED),
     )
+    # After `work`: a step that hangs after a trial would be blamed on the trial first, and tried twice.
+    float64 = (problem.oracle and not draws and not mutated and trials.may(IN_FLOAT64)
+               and runs_in_float64(problem, form, drawn, output, device))
+    if float64 and problem.gradients is not None and problem.gradients.own:
+        check_gradients(module, model, form, drawn, device)
     return ProbeResult(
         inputs=drawn.metas,
         input_form=form,
@@ -161,14 +169,27 @@ def _observe(
         mutated=mutated,
         may_alias=any(tensor.untyped_storage().data_ptr() in storages for tensor in output.tensors),
         random=draws and _depends_on_draws(module, form, drawn, output, tensors, device=device),
-        float64=(problem.oracle and not draws and not mutated and trials.may(IN_FLOAT64)
-                 and runs_in_float64(problem, form, drawn, output, device)),
+        float64=float64,
         perturbable=trials.may(PERTURBED) and _survives_perturbation(model, form, drawn, device),
         continuous=(),
         variants={},
         work=work,
         gradients=problem.gradients,
     )
+
+
+def _check_again(
+    problem: ProblemAt, model: torch.nn.Module, form: InputForm, drawn: Draw, device: torch.device
+) -> None:
+    """Raises ProblemError if the reference's second call raises, as one whose state has the graph of the first does."""
+    try:
+        run(model, form.arguments([tensor.clone() for tensor in drawn.tensors], drawn.non_tensors), FORWARD_SEED)
+        of(device).synchronize()
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        raise ProblemError(f"{problem.path}: the reference's {problem.what_runs} raises in its second call, with what "
+                           f"it keeps of the first: {describe(error)}") from error
 
 
 def _survives_perturbation(model: torch.nn.Module, form: InputForm, drawn: Draw, device: torch.device) -> bool:

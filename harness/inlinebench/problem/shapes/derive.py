@@ -7,7 +7,7 @@ them: a number that divides another still does, a multiple of 32 stays one, any 
 are only kept as divisors: what else they have in common with other sizes is a coincidence. Windows that slide in three
 dimensions make lengths smaller still, at the expense of these relations.
 
-What is divided into heads or groups keeps the size of a head or a group, as far as the work allows, because these
+What is divided into heads or groups keeps the size of a head or a group, if the work allows it, because these
 decide how accurate a result is and how a kernel divides its work. Their number becomes smaller instead.
 """
 
@@ -52,7 +52,7 @@ class Derived:
     written (`{}`).
     """
     confirming: tuple[Constants, ...] = ()
-    """The constants of shapes with the file's own sizes, as far as the work allows, but few batches and short lengths.
+    """The constants of shapes with the file's own sizes, if the work allows it, but few batches and short lengths.
     A failure is tried again at the first at which the reference runs."""
 
 

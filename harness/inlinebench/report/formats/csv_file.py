@@ -26,7 +26,7 @@ def table(results: Sequence[Result]) -> str:
 
     Texts are quoted and have one line. A text that begins like a formula, or with an apostrophe, gets an apostrophe in
     front (`'@reference`), so that a spreadsheet does not evaluate it; programs must remove it. Logs and kernels are
-    left out, and so are speedups on the CPU. The columns of baselines (`over_NAME_...`) come last.
+    left out, and so are speedups on the CPU. Columns of passes and of baselines (`over_NAME_...`) come last.
     """
     rows = [_row(result) for result in results]
     columns = dict.fromkeys([*_row(_NOTHING), *(name for row in rows for name in row)])
@@ -65,6 +65,7 @@ def _row(result: Result) -> dict[str, Value]:
         "build_cached": _yes(build.cached) if build else None,
         "seed": None if result.seed is None else str(result.seed),  # a spreadsheet would round a long number
         **_environment(result.environment),
+        **(_passes(result.timing) if result.timing and result.times_are_comparable else {}),
         **(_baselines(result.timing) if result.timing and result.times_are_comparable else {}),
     }
 
@@ -130,6 +131,15 @@ def _environment(found: Environment | None) -> dict[str, Value]:
         "inlinebench": found.harness if found else None,
         "tf32": _yes(found.tf32) if found else None,
     }
+
+
+def _passes(timing: Timing) -> Mapping[str, Value]:
+    columns: dict[str, Value] = {}
+    for each in timing.passes:
+        columns |= {f"{each.name}_reference_ms": each.reference_ms.median,
+                    f"{each.name}_solution_ms": each.solution_ms.median}
+        columns |= _spread(f"{each.name}_speedup", "", each.speedup, ("median", "low", "high"))
+    return columns
 
 
 def _baselines(timing: Timing) -> Mapping[str, Value]:

@@ -20,10 +20,11 @@ def page(
     """Returns the page, to be encoded as UTF-8. `sources` has solutions' source texts by `problem/solution`. `before`
     is the name of an earlier run, and the comparison with it. `files` says where the results come from.
 
-    Raises UsageError if a package for HTML pages is not installed.
+    Raises UsageError if there are too many results, or if a package for HTML pages is not installed.
     """
     try:
         from inlinebench.report.page.charts import charts
+        from inlinebench.report.page.limits import fitting
         from inlinebench.report.page.render import Since, render
         from inlinebench.report.rows import arrange
     except ModuleNotFoundError as error:
@@ -33,5 +34,5 @@ def page(
         raise UsageError(
             f"HTML pages need {package}, which is not installed; run pip install 'inlinebench[report]'"
         ) from error
-    table = arrange(results)
+    table = arrange(fitting(results))
     return render(table, title, sources, charts(table.rows), Since(*before) if before else None, files=files)

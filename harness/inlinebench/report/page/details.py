@@ -15,7 +15,7 @@ from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import remarks_on
 from inlinebench.report.text import ABSENT, significant
 from inlinebench.results.result import Accuracy, Check, Environment, Kernels, Result, Verdict
-from inlinebench.results.times import GpuState, Roofline, Spread, Timing
+from inlinebench.results.times import GpuState, PassTimes, Roofline, Spread, Timing
 
 LOG_LINES, LOG_LINE = 20, 240
 """The part of a log that is shown before the rest."""
@@ -188,6 +188,9 @@ def _timing(timing: Timing, comparable: bool) -> Iterator[Section]:
     heading = "Times" if comparable else "Times on the CPU, which do not predict a GPU's"
     rows = tuple(_spread(name, spread) for name, spread in spreads.items() if spread)
     yield Grid(heading, ("", "median", "low", "high", "calls"), rows)
+    if timing.passes:
+        passes = tuple(_spread(name, spread) for each in timing.passes for name, spread in _of_pass(each).items())
+        yield Grid("Times of forward and backward alone", ("", "median", "low", "high", "calls"), passes)
     facts = _known({
         "stopped by": timing.stopped_by,
         "overhead subtracted from the reference": _overhead(timing.reference_overhead_ms),
@@ -200,6 +203,16 @@ def _timing(timing: Timing, comparable: bool) -> Iterator[Section]:
         yield Facts("Roofline", _known(_roofline(timing.roofline, timing.solution_ms.median)))
     if timing.gpu:
         yield Facts("GPU during the calls", _known(_gpu(timing.gpu)))
+
+
+def _of_pass(found: PassTimes) -> dict[str, Spread]:
+    return {
+        f"{found.name}: reference ms": found.reference_ms,
+        f"{found.name}: solution ms": found.solution_ms,
+        f"{found.name}: speedup": found.speedup,
+        **{f"{found.name}: {each.name} ms": each.ms for each in found.baselines},
+        **{f"{found.name}: speedup over {each.name}": each.speedup for each in found.baselines},
+    }
 
 
 def _overhead(ms: float | None) -> str | None:

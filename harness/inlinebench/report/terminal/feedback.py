@@ -17,7 +17,7 @@ from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP, lost
 from inlinebench.report.text import interval, significant
 from inlinebench.results.result import Mismatch, Result, Verdict
-from inlinebench.results.times import Roofline, Spread, Timing
+from inlinebench.results.times import PassTimes, Roofline, Spread, Timing
 
 MOST_LINES, MOST_CHARACTERS = 60, 6000
 LONGEST_LINE, LONGEST_NAME = 240, 80
@@ -29,7 +29,7 @@ CUT = "… (cut)"
 def feedback(result: Result, width: int | None = None) -> str:
     """Returns at most 60 lines and 6,000 characters, the most important first, without a newline at the end.
 
-    With `width`, the columns of a terminal, longer lines are wrapped, except for quoted ones.
+    With `width`, the columns of a terminal, longer lines are wrapped, except for quoted lines of code.
     """
     name = f"{one_line(result.problem, LONGEST_NAME)}/{one_line(result.solution, LONGEST_NAME)}"
     where = f"shape {one_line(result.shape, LONGEST_NAME)}, on {one_line(result.device, LONGEST_NAME)}"
@@ -61,11 +61,12 @@ def _fit(lines: Iterable[str]) -> str:
 
 def _wrapped(line: str, width: int) -> str:
     """Wraps a line between words, with continuations below its text. CI services take an indented `::` for a command
-    as well, so a line with a word that begins with it stays as it is."""
-    if line.startswith(BAR) or " ::" in line or len(line) <= width:
+    as well, so a line with a word that begins with it stays as it is, and so does a quoted line that is indented."""
+    if line.startswith(f"{BAR} ") or " ::" in line or len(line) <= width:
         return line
     text = line.removeprefix("  - ").lstrip()
-    return textwrap.fill(line, max(width, 20), subsequent_indent=(len(line) - len(text)) * " " or "  ",
+    indent = BAR + "  " if line.startswith(BAR) else (len(line) - len(text)) * " " or "  "
+    return textwrap.fill(line, max(width, 20), subsequent_indent=indent,
                          break_long_words=False, break_on_hyphens=False)
 
 
@@ -79,7 +80,7 @@ def _wrong(result: Result, found: Mismatch) -> Iterator[str]:
     yield from _weights(result)
     yield from _remarks("note", result.check.notes if result.check else ())
     yield from _seed(result)
-    yield from _end_of_log(result, LITTLE_LOG)
+    yield from _end_of_log(result, LITTLE_LOG, traceback=False)
 
 
 def _elements(found: Mismatch) -> Iterator[str]:
@@ -122,8 +123,8 @@ def _failed(result: Result) -> Iterator[str]:
     yield from _end_of_log(result, LOG_LINES)
 
 
-def _end_of_log(result: Result, most: int) -> Iterator[str]:
-    last = end_of_log(result.log or "", most, LONGEST_LINE - len(BAR), traceback=result.verdict is not Verdict.WRONG)
+def _end_of_log(result: Result, most: int, *, traceback: bool = True) -> Iterator[str]:
+    last = end_of_log(result.log or "", most, LONGEST_LINE - len(BAR), traceback=traceback)
     if last:
         yield "the end of the log:"
         yield from (f"{BAR}{line}" for line in last)
@@ -167,10 +168,18 @@ def _times(timing: Timing) -> Iterator[str]:
         yield f"speedup over {one_line(baseline.name)}: {interval(baseline.speedup)} ({_ms(baseline.ms)})"
     calls = f" over {timing.solution_ms.calls} calls" if timing.solution_ms.calls else ""
     yield f"solution: {_ms(timing.solution_ms)}; reference: {_ms(timing.reference_ms)} (medians with quartiles{calls})"
+    for each in timing.passes:
+        yield f"  {one_line(each.name)} alone: {_pass(each)}"
     if timing.wall_ms is not None:
         yield f"in a Python loop, including launches: {_ms(timing.wall_ms)}"
     if timing.roofline is not None:
         yield from _roofline(timing.roofline, timing.solution_ms.median)
+
+
+def _pass(found: PassTimes) -> str:
+    baselines = "".join(f", {interval(each.speedup)} over {one_line(each.name)}" for each in found.baselines)
+    return (f"speedup {interval(found.speedup)}{baselines}; solution {_ms(found.solution_ms)}, "
+            f"reference {_ms(found.reference_ms)}")
 
 
 def _roofline(roofline: Roofline, took_ms: float) -> Iterator[str]:

@@ -11,7 +11,7 @@ from inlinebench.report.terminal.screen import PLAIN, Screen
 from inlinebench.report.text import ABSENT, brief_reason, grid, interval, significant, visible_length
 from inlinebench.results.library import over_library
 from inlinebench.results.result import Check, Result, Verdict
-from inlinebench.results.times import Baseline, Timing
+from inlinebench.results.times import PASSES, Baseline, Timing
 
 NO_SPEEDUP = "No speedup on the CPU: times on the CPU do not predict a GPU's."
 
@@ -25,15 +25,17 @@ _COLUMNS = {
     "solution ms": "decimal",
     "wall ms": "decimal",
     "speedup": "left",
+    **dict.fromkeys(PASSES, "left"),
     "% of roofline": "right",
     "own kernels": "right",
 }
-"""Headers and alignments. Speedups over further baselines come after `speedup`."""
-_ONLY_IF_KNOWN = ("reference ms", "solution ms", "wall ms", "speedup", "% of roofline", "own kernels")
+"""Headers and alignments. Speedups over further baselines come after `speedup` and those of the passes."""
+_ONLY_IF_KNOWN = ("reference ms", "solution ms", "wall ms", "speedup", *PASSES, "% of roofline", "own kernels")
 """Columns that are left out if no row has a value."""
 
 
-_DROPPED_FIRST = ("own kernels", "wall ms", "% of roofline", "error / tolerance", "reference ms", "solution ms")
+_DROPPED_FIRST = ("own kernels", "wall ms", *PASSES[::-1], "% of roofline", "error / tolerance", "reference ms",
+                  "solution ms")
 """The columns that are left out one by one, in this order, if the table is wider than the terminal. Further baselines
 are left out after `own kernels`, the last one first."""
 
@@ -43,9 +45,9 @@ def table(results: Sequence[Result], verbose: bool = False, screen: Screen = PLA
 
     Times are medians in ms: on the device, and of a call in a Python loop (`wall`). A speedup is followed by its
     interval. `% of roofline` is the roofline time over the solution's time. `own kernels` is the share of the GPU's
-    time in kernels of the solution. Shapes have a column if there are several; a single shape other than `full` is
-    named below the table. With `verbose`, times on the CPU are shown, which do not predict a GPU's. A table that is
-    wider than the screen loses columns; a remark says which.
+    time in kernels of the solution. `forward` and `backward` are the speedups of each pass alone. Shapes have a column
+    if there are several; a single shape other than `full` is named below the table. With `verbose`, times on the CPU
+    are shown, which do not predict a GPU's. A table that is wider than the screen loses columns; a remark says which.
     """
     if not results:
         return "Nothing was evaluated."
@@ -157,6 +159,7 @@ def cells_of(result: Result, verbose: bool) -> dict[str, str]:
     """Returns the texts of a result by column. Times on the CPU are absent unless `verbose`."""
     timing = result.timing if result.times_are_comparable or verbose else None
     baselines = {over(each): interval(each.speedup) for each in timing.baselines} if timing else {}
+    passes = timing.passes if timing and result.times_are_comparable else ()
     return {
         "problem": one_line(result.problem),
         "solution": one_line(result.solution),
@@ -168,6 +171,8 @@ def cells_of(result: Result, verbose: bool) -> dict[str, str]:
         "speedup": interval(timing.speedup) if timing and result.times_are_comparable else ABSENT,
         "wall ms": significant(timing.wall_ms.median) if timing and timing.wall_ms else ABSENT,
         "% of roofline": _share_of_roofline(timing),
+        **dict.fromkeys(PASSES, ABSENT),
+        **{each.name: interval(each.speedup) for each in passes},
         **baselines,
         "own kernels": f"{result.kernels.own_share:.1%}" if result.kernels else ABSENT,
     }

@@ -1,0 +1,58 @@
+"""Where a user's service and the processes that share a GPU find each other."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from inlinebench.errors import UsageError
+from inlinebench.version import __version__
+from inlinebench.wire.own_python import PACKAGE
+
+SOCKET = "service.sock"
+PRIVATE = 0o700
+_PACKAGES = tuple(Path(PACKAGE) / name for name in ("inlinebench", "cuda_on_cpu"))
+
+
+def folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Returns a folder that only the user can access. It is not visible in the sandbox of a solution.
+
+    Raises UsageError if other users can access it.
+    """
+    found = Path(environment.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"inlinebench-{os.getuid()}"
+    found.mkdir(mode=PRIVATE, exist_ok=True)
+    status = found.lstat()
+    if found.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise UsageError(f"{found} can be accessed by other users, so a service there is not safe; remove it, or "
+                         "set XDG_RUNTIME_DIR to a folder of your own")
+    return found
+
+
+@contextmanager
+def short(socket: Path) -> Iterator[str]:
+    """Yields a short path of a socket: the system limits it to 107 bytes, and the folder's path may be longer."""
+    above = os.open(socket.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{above}/{socket.name}"
+    finally:
+        os.close(above)
+
+
+@contextmanager
+def turn(device: str) -> Iterator[None]:
+    """Waits until no other evaluation of this user runs on the device, in this process or another."""
+    name = hashlib.sha256(f"{os.environ.get('CUDA_VISIBLE_DEVICES')} {device}".encode()).hexdigest()[:16]
+    with (folder() / f"{name}.turn").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def version() -> str:
+    """Returns the version of the harness, with the time of the last change to its files."""
+    newest = max(path.stat().st_mtime_ns for package in _PACKAGES for path in package.rglob("*.py"))
+    return f"{__version__}+{newest}"

@@ -1,0 +1,74 @@
+"""A worker whose judge ends while it explains a wrong output."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inlinebench.errors import JudgeDied
+from inlinebench.messages import Evaluate, ProblemAt, Settings
+from inlinebench.process.steps import FORWARD_TO_EXPLAIN, StepTimedOut
+from inlinebench.results.result import Result, Verdict
+from inlinebench.sandbox.policy import Sandbox
+from inlinebench.sandbox.watchdog import Limits
+from inlinebench.scheduler.device_worker import DeviceWorker
+
+from ..report.samples import result
+
+JOB = Evaluate("softmax", "naive", ProblemAt(Path("softmax.py"), "full", {}), Path("naive.py"), "full")
+SETTINGS = Settings(device="cpu", seed=1, sandbox=Sandbox(), limits=Limits(1 << 30), cache=Path("cache"))
+WRONG = replace(result(verdict=Verdict.WRONG, reason="all elements differ"), device="cpu")
+
+
+class Judge:
+    """Ends in a step, and then returns a result."""
+
+    usable = True
+
+    def __init__(self, step: str, error: Exception, then: Result) -> None:
+        self.step, self._error, self._then = step, error, then
+        self.asked: list[Evaluate] = []
+
+    def evaluate(self, job: Evaluate) -> Result:
+        self.asked.append(job)
+        if len(self.asked) == 1:
+            raise self._error
+        return self._then
+
+
+class Worker(DeviceWorker):
+    """A worker with a planted judge."""
+
+    device = "cpu"
+
+    def __init__(self, judge: Judge) -> None:
+        self._planted: Any = judge
+        super().__init__(None, lambda text: None)  # type: ignore[arg-type]
+        self._settings = SETTINGS
+
+    def _start(self) -> Any:
+        return self._planted
+
+    def _restart(self) -> str:
+        return ""
+
+
+@pytest.mark.parametrize("error", [StepTimedOut(FORWARD_TO_EXPLAIN, 10.0), JudgeDied("the judge ended")])
+def test_a_wrong_solution_is_not_tried_again_until_it_passes(error: Exception) -> None:
+    judge = Judge(FORWARD_TO_EXPLAIN, error, replace(result(), device="cpu"))
+    found = Worker(judge).evaluate(JOB)
+    assert found.verdict is Verdict.WRONG and "outputs differ from run to run" in found.reason
+    assert [job.explains for job in judge.asked] == [True, False]
+
+
+def test_a_repeated_evaluation_says_how_the_output_is_wrong() -> None:
+    judge = Judge(FORWARD_TO_EXPLAIN, StepTimedOut(FORWARD_TO_EXPLAIN, 10.0), WRONG)
+    assert Worker(judge).evaluate(JOB) == WRONG
+
+
+def test_a_step_that_hangs_before_anything_was_wrong_is_the_problem_s() -> None:
+    judge = Judge("the reference's forward", StepTimedOut("the reference's forward", 60.0), WRONG)
+    assert Worker(judge).evaluate(JOB).verdict is Verdict.PROBLEM_ERROR and len(judge.asked) == 1
