@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.bottlenecks import COUNTED
 from inlinebench.report.bottlenecks import RULES, bottlenecks
 from inlinebench.results.result import Result, Verdict
 
@@ -18,8 +19,6 @@ from .planted import Planted, evaluate_all, read_all
 from .running import ROOT
 
 SLOW = read_all("bottlenecks/*.py")
-COUNTED = ("uncoalesced access", "bank conflicts", "atomics on one address", "no tensor cores")
-"""What is named only with counters."""
 SEEN = [case for case in SLOW if case.bottleneck not in COUNTED]
 GOOD = [Planted(ROOT / "solutions" / name / "fast.py", name, shape="full") for name in ("transpose", "row_sum", "gelu")]
 

@@ -56,6 +56,7 @@ def test_the_counters_of_a_report_are_added_to_the_result(tmp_path: Path, option
     said, found = ncu.report(program(tmp_path, IMPORTS.format(table)), JOB, PROFILED, options)
     assert found.kernels is not None and found.kernels.top[0].counters == Counters(0.002)
     assert said.endswith("ncu --import)")
+    assert '"0","rows","2,000"' in (tmp_path / "profiles" / "p-s-full.csv").read_text()
 
 
 @pytest.mark.parametrize(("body", "why"), [("exit 3", "status 3"), ("echo nothing; exit", "no table of metrics")])

@@ -22,6 +22,8 @@ from inlinebench.wire.own_python import own_python
 
 PROGRAM = "ncu"
 PATIENCE_S, READING_S = 300.0, 60.0
+OWN_CLOCKS = ("--clock-control", "none")
+"""The GPU keeps its clocks. Otherwise ncu locks them below those of the timed calls, for all users of the GPU."""
 NO_PERMISSION = "ERR_NVGPUCTRPERM"
 
 
@@ -43,8 +45,8 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> tuple[s
         "cache": str(options.cache.absolute()), "tf32": options.tf32, "full_headers": options.full_headers,
         "precision": job.problem.precision,
     }
-    command = [ncu, "--profile-from-start", "off", "--set", "full", "--force-overwrite", "--export", str(target),
-               sys.executable, "-m", "inlinebench.profiling.one_call", json.dumps(request)]
+    command = [ncu, "--profile-from-start", "off", "--set", "full", *OWN_CLOCKS, "--force-overwrite", "--export",
+               str(target), sys.executable, "-m", "inlinebench.profiling.one_call", json.dumps(request)]
     try:
         done = subprocess.run(
             command, env={**os.environ, **own_python()}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -64,7 +66,8 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> tuple[s
 
 
 def _with_counters(ncu: str, written: Path, result: Result) -> tuple[str, Result]:
-    """Returns what to say if a report's counters cannot be read, and the result with the counters."""
+    """Writes the metrics of a report to a CSV file beside it. Returns what to say if they cannot be read, and the
+    result with the counters."""
     if result.kernels is None:
         return "", result
     command = [ncu, "--import", str(written), "--csv", "--page", "raw", "--print-units", "base",
@@ -72,7 +75,7 @@ def _with_counters(ncu: str, written: Path, result: Result) -> tuple[str, Result
     try:
         done = subprocess.run(command, env={**os.environ, "LC_ALL": "C"}, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=READING_S, check=True, text=True, errors="replace")
+        written.with_suffix(".csv").write_text(done.stdout, encoding="utf-8")
         return "", replace(result, kernels=with_counters(result.kernels, read(done.stdout)))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return f"; its counters could not be read: {error}", result
-

@@ -68,7 +68,7 @@ class Counters:
     """
 
     ms: float
-    """The time in ms, at the clocks that Nsight Compute sets."""
+    """The time in ms, with cold caches."""
     dram_bytes: int | None = None
     """Bytes that were read from and written to DRAM."""
     dram_share: float | None = None
