@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -36,6 +37,10 @@ def timing(speedup: float, solution_ms: float = 0.1) -> Timing:
         Spread(solution_ms, solution_ms * 0.99, solution_ms * 1.01, 50),
         Spread(speedup, speedup * 0.99, speedup * 1.01),
     )
+
+
+SLOW = replace(timing(2.0, 1.0), roofline=Roofline(536_870_912, 67_108_864, 0.18, 0.001, "memory"))
+"""Times of a solution on an H100 that reaches a fifth of the roofline."""
 
 
 def result(

@@ -25,7 +25,7 @@ COUNTED = Counters(0.5, 540_000_000, 0.9, 0.4, 0.0, 4.0, 4.0, 0.05, 0, "long_sco
 
 
 def case(
-    *, ms: float = 1.0, roofline: Roofline | None = MEMORY, launch: Launched | None = GOOD, share: float = 0.9,
+    *, ms: float = 1.0, roofline: Roofline = MEMORY, launch: Launched | None = GOOD, share: float = 0.9,
     launches: int = 1, idle_ms: float = 0.0, counters: Counters | None = None, origin: str = "own", **more: Any
 ) -> Result:
     """Returns a result of `ms` milliseconds with one kernel that takes most of the time, and a copy."""
@@ -50,7 +50,6 @@ PLANTED = {
     "chain of small kernels": case(activities=513, launches=512),
     "spills": case(launch=launched(registers=255, local_bytes=1_024)),
     "too few blocks": case(launch=launched(blocks=1, threads=1024)),
-    "tail wave": case(launch=launched(blocks=300, threads=1024, registers=32)),
     "tiny blocks": case(launch=launched(threads=8, blocks=8_388_608, shared_bytes=0)),
     "occupancy limited by registers": case(launch=launched(registers=200)),
     "occupancy limited by shared memory": case(launch=launched(threads=64, shared_bytes=33_024)),
@@ -76,7 +75,8 @@ HONEST = {
     "a product on tensor cores": case(ms=2.0, roofline=COMPUTE, counters=counted(tensor_share=0.3)),
     "a convolution that float32 units compute well": case(ms=1.4, roofline=COMPUTE, counters=COUNTED),
     "a persistent kernel": case(launch=launched(blocks=132, threads=1024)),
-    "many waves, and a part of one": case(launch=launched(blocks=132 * 8 * 3 + 1)),
+    "one block more than run at once": case(launch=launched(blocks=132 * 8 + 1)),
+    "more launches than the queue holds, of long kernels": case(ms=100.0, launches=2_000, idle_ms=90.0),
     "a product with tiles in shared memory": case(roofline=COMPUTE, launch=launched(shared_bytes=200_000)),
     "a kernel with many registers and much arithmetic":
         case(launch=launched(registers=200), roofline=replace(MEMORY, compute_ms=0.1)),
@@ -115,17 +115,11 @@ def test_an_honest_kernel_has_no_bottleneck(why: str) -> None:
 
 
 def test_what_is_not_known_names_nothing() -> None:
-    full = case(launch=launched(blocks=1))
-    assert full.kernels is not None
-    for without in (replace(full, timing=None), replace(full, kernels=None), replace(full, device="cpu"),
-                    replace(full, kernels=Kernels(1.0)), replace(full, kernels=Kernels(0.0, (
-                        KernelShare("idle", "own", 0.0, 0.0),)))):
-        assert bottlenecks(without) == ()
-
-
-def test_without_a_roofline_only_what_needs_none_is_named() -> None:
-    assert names(replace(PLANTED["spills"], timing=timing(2.0, 1.0)))[:1] == ["spills"]
-    assert names(replace(PLANTED["extra passes over memory"], timing=timing(2.0, 1.0))) == []
+    full, idle = case(launch=launched(blocks=1)), KernelShare("idle", "own", 0.0, 0.0)
+    assert names(full) == ["too few blocks"]
+    for unknown in ({"timing": None}, {"timing": timing(2.0, 1.0)}, {"kernels": None}, {"kernels": Kernels(1.0)},
+                    {"kernels": Kernels(0.0, (idle,))}, {"device": "cpu"}):
+        assert names(replace(full, **unknown)) == []
 
 
 def test_dram_tells_more_about_passes_than_times_do() -> None:

@@ -15,7 +15,7 @@ from inlinebench.results.result import Check, Element, Environment, Kernels, Ker
 from inlinebench.results.times import Baseline, PassTimes, Roofline, Spread, Timing
 
 from ..hostile import faults
-from .samples import FAILURES, any_result, check, mismatch, result, timing
+from .samples import FAILURES, SLOW, any_result, check, mismatch, result, timing
 
 REASON = """\
 cuda_sources:5:24: error: identifier "y" is undefined
@@ -277,7 +277,7 @@ def test_feedback_says_why_a_kernel_is_slow_and_how_it_was_launched() -> None:
     sm = Multiprocessors(132, 2048, 32, 65536, 233472, 1024)
     counters = Counters(0.9, dram_share=0.12, stall="long_scoreboard", stall_share=0.55)
     share = KernelShare("rows(float*)", "own", 1.0, 1.0, 2, Launched(4096, 256, 255, 1024, 512), counters)
-    lines = lines_of(result("p/s", timing=timing(2.0, 1.0), kernels=Kernels(1.0, (share,)),
+    lines = lines_of(result("p/s", timing=SLOW, kernels=Kernels(1.0, (share,)),
                             environment=Environment("2.11", "0.4", multiprocessors=sm)))
     assert ("why it is slow: spills: 100% of the time goes to `rows` with 255 registers and 512 bytes of local memory "
             "per thread: spilled registers, or arrays whose indices are not known at compile time.") in lines

@@ -22,7 +22,7 @@ from inlinebench.results.launches import Launched
 from inlinebench.results.result import Build, Environment, Kernels, KernelShare, PassKernels, Result, Verdict
 from inlinebench.results.times import Baseline, PassTimes, Roofline, Spread, Timing
 
-from .samples import FAILURES, any_result, check, result, timing
+from .samples import FAILURES, SLOW, any_result, check, result
 from .thirty import HOSTILE, thirty
 
 ONE = Spread(1.0, 0.9, 1.1)
@@ -122,7 +122,7 @@ def test_the_page_says_what_a_call_with_a_backward_did() -> None:
 
 def test_the_page_says_why_a_solution_is_slow_and_how_its_kernels_were_launched() -> None:
     share = KernelShare("rows(float*)", "own", 1.0, 1.0, 1, Launched(4096, 256, 255, 0, 512))
-    text = Reader(page([result("p/s", timing=timing(2.0, 1.0), kernels=Kernels(1.0, (share,)))], "slow")).text
+    text = Reader(page([result("p/s", timing=SLOW, kernels=Kernels(1.0, (share,)))], "slow")).text
     assert "Why it is slow" in text and "spills: 100% of the time goes to `rows` with 255 registers" in text
     assert "4,096 x 256 threads, 255 registers, 512 bytes of local memory" in text
     assert "Why it is slow" not in Reader(page([result("p/s", speedup=2.0, kernels=Kernels(1.0))], "fine")).text

@@ -1,12 +1,12 @@
 """Why a passed kernel is slow: rules over what its result has, each with its evidence and with what to do.
 
 A rule looks at one bottleneck. It says nothing without its evidence, so a result without counters (`--profile`) has
-fewer bottlenecks than one with them. Results near the roofline have none.
+fewer bottlenecks than one with them. Results near the roofline have none, nor have those without a roofline time: it is
+not known whether they are slow.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,12 +32,13 @@ more than 0.9, and products of matrices 0.6 to 0.9."""
 SHORTEST_MS = 0.01
 """Shorter calls have no bottleneck: an empty kernel takes 2 µs already, which no change of a kernel removes."""
 MAIN = 0.25
-"""The share of the GPU's time from which on a kernel is worth an explanation. Without the others, a call would be a
-third faster at most."""
+"""The share of the GPU's time from which on a kernel is worth an explanation. If a smaller one took no time at all, the
+call would still take three quarters of its time."""
 LONGEST_NAME = 60
-LOW, FULL_WAVES = 0.3, 3
-"""For rules with two conditions: a throughput that leaves DRAM idle most of the time, and the number of waves from
-which on the last one no longer matters."""
+LOW = 0.3
+"""A share of DRAM's peak at which something else limits a kernel."""
+QUEUE = 1000
+"""About how many launches a GPU's queue holds. The host waits when it is full."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,9 @@ class Case:
     """What is known about a solution that is not near the roofline."""
 
     kernels: Kernels
-    roofline: Roofline | None
+    roofline: Roofline
     sm: Multiprocessors | None
-    reached: float | None
+    reached: float
     """The share of the roofline that the solution reaches."""
 
     @property
@@ -92,8 +93,8 @@ class Case:
 
     @property
     def bound_by_memory_alone(self) -> bool:
-        """Whether arithmetic would take less than a third of the time for the bytes, or the work is not known."""
-        return self.roofline is None or self.roofline.compute_ms < self.roofline.memory_ms / 3
+        """Whether arithmetic would take less than a third of the time for the bytes."""
+        return self.roofline.compute_ms < self.roofline.memory_ms / 3
 
 
 Evidence = Callable[[Case, float], Iterator[str]]
@@ -102,7 +103,7 @@ Evidence = Callable[[Case, float], Iterator[str]]
 
 def _waits(case: Case, most_idle: float) -> Iterator[str]:
     idle, gaps = case.kernels.idle_ms, (case.kernels.activities or 0) - 1
-    if idle is None or idle < 0 or gaps < 1:
+    if idle is None or idle < 0 or not 1 <= gaps < QUEUE:
         return
     share, gap_us = idle / (idle + case.busy_ms), idle / gaps * 1e3
     if share >= most_idle and gap_us >= 4.0:  # the GPU itself needs about 1 µs from one kernel to the next
@@ -134,14 +135,6 @@ def _few_blocks(case: Case, busy_share: float) -> Iterator[str]:
                    "have nothing to do")
 
 
-def _tail(case: Case, full_share: float) -> Iterator[str]:
-    for share, launch, sm, fit in case.placed:
-        waves = launch.blocks / (sm.count * fit.blocks)
-        if 1 < waves <= FULL_WAVES and waves / math.ceil(waves) < full_share:
-            yield (f"{_time_of(share)} with {_blocks(launch)}: {sm.count * fit.blocks:,} run at once, so the last of "
-                   f"{math.ceil(waves)} waves is {waves % 1:.0%} full")
-
-
 def _tiny_blocks(case: Case, fewest_threads: float) -> Iterator[str]:
     for share, launch, sm, fit in case.placed:
         if launch.threads < fewest_threads and launch.blocks >= sm.count:
@@ -165,7 +158,7 @@ def _occupancy(limit: str) -> Evidence:
 
 def _passes(case: Case, most: float) -> Iterator[str]:
     roofline = case.roofline
-    if roofline is None or roofline.binds != MEMORY or not roofline.bytes:
+    if roofline.binds != MEMORY or not roofline.bytes:
         return
     counted = [each.counters.dram_bytes for each in case.kernels.top if each.counters is not None]
     if counted and None not in counted:
@@ -181,7 +174,7 @@ def _passes(case: Case, most: float) -> Iterator[str]:
     if passes > most:
         mean_ms = sum(each.ms for each in long) / passes
         yield (f"a call runs {passes} kernels or copies of {significant(mean_ms)} ms on average, and all bytes could "
-               f"be moved once in {significant(roofline.memory_ms)} ms, so data moves several times")
+               f"be moved once in {significant(roofline.memory_ms)} ms: intermediate results pass through memory")
 
 
 def _uncoalesced(case: Case, most_sectors: float) -> Iterator[str]:
@@ -210,14 +203,14 @@ def _atomics(case: Case, least_ns: float) -> Iterator[str]:
 
 
 def _no_tensor_cores(case: Case, most_reached: float) -> Iterator[str]:
-    roofline, reached = case.roofline, case.reached
-    if roofline is None or roofline.binds != COMPUTE or reached is None or reached > most_reached:
+    roofline = case.roofline
+    if roofline.binds != COMPUTE or case.reached > most_reached:
         return
     counted = [each.counters for each in case.kernels.top if each.counters is not None]
     shares = [each.tensor_share for each in counted if each.tensor_share is not None]
     if shares and not any(shares):
         yield (f"no kernel uses the tensor cores, and the {roofline.flops:.3g} operations of the call reach "
-               f"{reached:.1%} of what the GPU can do")
+               f"{case.reached:.1%} of what the GPU can do")
 
 
 @dataclass(frozen=True)
@@ -230,57 +223,49 @@ class Rule:
     """Finds its evidence."""
     threshold: float
     """From where on the evidence counts."""
-    reason: str
-    """What the threshold is, and why it has this value."""
     advice: str
     """What to do, in the imperative."""
 
 
 RULES = (
+    # Share of idle time. Behind the clock's blocking kernel, the launches of a call that never waits leave none.
     Rule("needless synchronization", _waits, 0.2,
-         "share of idle time; behind the clock's blocking kernel, the launches of a call that never waits leave none",
          "Remove what waits for the GPU from forward: cudaDeviceSynchronize, cudaStreamSynchronize, .item(), .cpu() "
          "and blocking copies"),
+    # Kernels and copies in a call. Good solutions have a handful.
     Rule("chain of small kernels", _launches, 20,
-         "kernels and copies in a call; good solutions have a handful",
          "Do the steps in one kernel: fuse them, and loop over steps or rows inside it"),
+    # Bytes of local memory per thread. Good kernels have none, and 32 are eight registers.
     Rule("spills", _spills, 32,
-         "bytes of local memory per thread; good kernels have none, and 32 are eight registers",
          "Use fewer registers: smaller tiles per thread, less unrolling, constant indices after unrolling, or a higher "
          "limit by __launch_bounds__"),
+    # Share of the SMs with a block. A persistent kernel has a block for each.
     Rule("too few blocks", _few_blocks, 0.6,
-         "share of the SMs with a block; a persistent kernel has a block for each",
          "Split the work over more blocks, at least one for each SM, for example along the dimension that is summed"),
-    Rule("tail wave", _tail, 0.65,
-         "how full the waves are on average; beyond three waves the last one costs little",
-         "Choose blocks so that their number is just below a multiple of what runs at once, or let persistent blocks "
-         "take several tiles each"),
-    Rule("tiny blocks", _tiny_blocks, 64,
-         "threads of a block; with 32 blocks of 64 threads, all current GPUs reach the occupancy that they need",
-         "Use 128 to 256 threads a block"),
+    # Threads of a block. With 32 blocks of 64 threads, all current GPUs reach the occupancy that they need.
+    Rule("tiny blocks", _tiny_blocks, 64, "Use 128 to 256 threads a block"),
+    # Occupancy. Tuned kernels work at 0.25, with several loads per thread under way.
     Rule("occupancy limited by registers", _occupancy(REGISTERS), 0.2,
-         "occupancy; tuned kernels work at 0.25, with several loads per thread under way",
          "Use fewer registers per thread, for example by __launch_bounds__ with a number of blocks, or keep several "
          "independent loads per thread under way"),
     Rule("occupancy limited by shared memory", _occupancy(SHARED), 0.2,
-         "occupancy; tuned kernels work at 0.25, with several loads per thread under way",
          "Use smaller tiles in shared memory, keep values in registers, or use more threads a block"),
+    # Bytes moved over bytes needed, or passes without counters. The second pass over data is often from L2.
     Rule("extra passes over memory", _passes, 2,
-         "bytes moved over bytes needed, or passes without counters; the second pass over data is often from L2",
          "Fuse the kernels, and keep in registers or shared memory what is read again"),
+    # Sectors of an access. A warp that reads 16 bytes per thread without gaps touches 16, and no other fewer.
     Rule("uncoalesced access", _uncoalesced, 16,
-         "sectors of an access; a warp that reads 16 bytes per thread without gaps touches 16, and no other fewer",
          "Let neighbouring threads access neighbouring addresses, by another assignment of elements to threads or by a "
          "tile in shared memory"),
+    # Share of repeated accesses. Two threads in the same bank on average make 0.5.
     Rule("bank conflicts", _conflicts, 0.6,
-         "share of repeated accesses; two threads in the same bank on average make 0.5",
          "Pad the rows of the tile by one element, or permute its columns (swizzle), so that threads of a warp access "
          "different banks"),
+    # ns per atomic instruction. One address takes about one in a cycle of L2 (0.6 ns), many addresses a hundred.
     Rule("atomics on one address", _atomics, 0.25,
-         "ns per atomic instruction; one address takes about one in a cycle of L2 (0.6 ns), many addresses a hundred",
          "Sum within a warp and a block first, so that each block has one atomic, or give blocks results of their own"),
+    # Share of the roofline. The float32 units reach a quarter to a half of the rate of split products.
     Rule("no tensor cores", _no_tensor_cores, 0.3,
-         "share of the roofline; the float32 units reach a quarter to a half of the rate of split products",
          "Compute the products with mma or wgmma instructions; float32 operands can be split into parts of TF32 or "
          "float16"),
 )
@@ -299,13 +284,12 @@ def bottlenecks(result: Result) -> tuple[Bottleneck, ...]:
 def _case(result: Result) -> Case | None:
     """Returns what the rules look at; None if the solution is near the roofline, or too little is known."""
     timing, kernels = result.timing, result.kernels
-    if timing is None or kernels is None or not kernels.top or min(kernels.top[0].share, kernels.top[0].ms) <= 0:
+    if timing is None or timing.roofline is None or not result.times_are_comparable:
+        return None
+    if kernels is None or not kernels.top or min(kernels.top[0].share, kernels.top[0].ms) <= 0:
         return None
     took_ms = timing.solution_ms.median
-    if not result.times_are_comparable or took_ms < SHORTEST_MS:
-        return None
-    reached = None if timing.roofline is None else timing.roofline.ms / took_ms
-    if reached is not None and reached >= NEAR_ROOFLINE:
+    if took_ms < SHORTEST_MS or (reached := timing.roofline.ms / took_ms) >= NEAR_ROOFLINE:
         return None
     sm = result.environment.multiprocessors if result.environment else None
     return Case(kernels, timing.roofline, sm, reached)
