@@ -13,11 +13,14 @@ LONGEST_STALL = 40
 
 def described(share: KernelShare, sm: Multiprocessors | None) -> str:
     """Returns what is known about the launches of a kernel in one line; "" if nothing is known."""
-    known = [] if share.launch is None else [_configuration(share.launch, sm)]
+    known = []
     if share.launches is not None and share.launches > 1:
-        known.insert(0, f"{share.launches:,} launches")
-    return "; ".join([*known, *([", ".join(counted)] if share.counters and (counted := [*_counted(share.counters)])
-                                else [])])
+        known.append(f"{share.launches:,} launches")
+    if share.launch is not None:
+        known.append(_configuration(share.launch, sm))
+    if share.counters is not None:
+        known.append(", ".join(_counted(share.counters)))
+    return "; ".join(filter(None, known))
 
 
 def _configuration(launch: Launched, sm: Multiprocessors | None) -> str:
