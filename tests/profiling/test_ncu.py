@@ -17,12 +17,13 @@ from inlinebench.results.result import Check, Kernels, KernelShare, Result, Verd
 
 JOB = Evaluate("p", "s", ProblemAt(Path("/p.py"), "full", {"N": 3}), Path("/s.py"), "full")
 RESULT = Result("p", "s", "full", "cuda:0", Verdict.PASSED, check=Check(1, 1e-4, "float64", "by name"))
-WRITES = """while [ "$1" != --export ]; do shift; done
+WRITES = """echo "$*" > "$(dirname "$0")/line"
+while [ "$1" != --export ]; do shift; done
 echo report > "$2.ncu-rep"
 shift 2
 printf %s "$4" > "$(dirname "$0")/order"
 """
-"""Writes a report to the requested path, and saves the request to the profiled program."""
+"""Writes a report to the requested path, and saves the command line and the request to the profiled program."""
 
 
 @pytest.fixture
@@ -65,6 +66,11 @@ def test_a_report_whose_counters_cannot_be_read_leaves_the_result_as_it_is(
 ) -> None:
     said, found = ncu.report(program(tmp_path, IMPORTS.format(body)), JOB, PROFILED, options)
     assert "counters could not be read" in said and why in said and found == PROFILED
+
+
+def test_the_clocks_of_the_gpu_stay_as_they_are(tmp_path: Path, options: Options) -> None:
+    ncu.report(program(tmp_path, WRITES), JOB, RESULT, options)
+    assert " --clock-control none " in (tmp_path / "line").read_text()
 
 
 def test_missing_permission_for_counters_is_explained(tmp_path: Path, options: Options) -> None:
