@@ -32,7 +32,7 @@ from inlinebench.report.bottlenecks import bottlenecks  # noqa: E402
 from inlinebench.results import jsonl  # noqa: E402
 from inlinebench.results.result import Result, Verdict  # noqa: E402
 from inlinebench.results.result_json import from_json, to_json  # noqa: E402
-from tests.planted import Planted, evaluate_all, read_all  # noqa: E402
+from tests.planted import SAID, Planted, evaluate_all, read_all  # noqa: E402
 
 PLANTED, GOOD = "planted", "good"
 LEAST_NAMED, PLANTS = 11, 12
@@ -109,8 +109,12 @@ def _run(cases: Sequence[Planted], folder: Path, keep: Path, arguments: Sequence
                     yield Evaluated(by_name[row.solution], row)
             if ended:
                 done.result()
-                return
+                break
             time.sleep(POLL_S)
+    if cases:
+        for text in (folder / SAID).read_text().splitlines():
+            if "no report from" in text or "could not be read" in text:  # Nsight Compute failed
+                print(text, file=sys.stderr)
 
 
 def again(cases: Sequence[Planted], keep: Path) -> Iterator[Evaluated]:
