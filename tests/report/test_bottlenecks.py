@@ -21,7 +21,7 @@ H100 = Environment("2.11", "0.4", "NVIDIA H100 80GB HBM3",
 MEMORY = Roofline(536_870_912, 67_108_864, 0.18, 0.001, "memory")
 COMPUTE = Roofline(200_000_000, 137_438_953_472, 0.06, 0.5, "compute")
 GOOD = Launched(16_384, 256, 40, 4_096, 0)
-COUNTED = Counters(0.5, 540_000_000, 0.9, 0.4, 0.0, 4.0, 4.0, 0.05, 0, "long_scoreboard", 0.6)
+COUNTED = Counters(0.5, 540_000_000, 0.9, 0.4, 0.0, 4.0, 0.1, 0.05, 0, "long_scoreboard", 0.6)
 
 
 def case(
@@ -54,8 +54,8 @@ PLANTED = {
     "occupancy limited by registers": case(launch=launched(registers=200)),
     "occupancy limited by shared memory": case(launch=launched(threads=64, shared_bytes=33_024)),
     "extra passes over memory": case(launches=4),
-    "uncoalesced access": case(counters=counted(store_sectors=32.0, dram_share=0.3)),
-    "bank conflicts": case(counters=counted(conflict_share=0.94, dram_share=0.2)),
+    "uncoalesced access": case(counters=counted(sectors=32.0, dram_share=0.3)),
+    "bank conflicts": case(counters=counted(conflict_share=0.94, shared_share=0.8, dram_share=0.2)),
     "atomics on one address": case(ms=1.5, counters=counted(ms=1.4, atomics=2_097_152, dram_share=0.1)),
     "no tensor cores": case(ms=10.0, roofline=COMPUTE, counters=counted(ms=9.0, dram_share=0.1)),
 }
@@ -67,8 +67,9 @@ HONEST = {
     "a library's kernel": case(launch=launched(local_bytes=512), origin="library"),
     "a kernel that takes little of the time": case(launch=launched(local_bytes=512), share=0.2),
     "plain counters": case(counters=COUNTED),
-    "loads of 16 bytes": case(counters=counted(load_sectors=16.0, store_sectors=16.0)),
-    "two-way conflicts": case(counters=counted(conflict_share=0.5)),
+    "loads of 16 bytes": case(counters=counted(sectors=16.0)),
+    "two-way conflicts": case(counters=counted(conflict_share=0.5, shared_share=0.8)),
+    "conflicts in the few accesses to shared memory": case(counters=counted(conflict_share=0.94, shared_share=0.05)),
     "a few atomics": case(ms=0.5, counters=counted(atomics=4_096, dram_share=0.1)),
     "atomics on many addresses": case(ms=0.5, counters=counted(atomics=67_108_864, dram_share=0.1)),
     "atomics of a kernel that keeps DRAM busy": case(ms=0.5, counters=counted(atomics=1_000_000)),

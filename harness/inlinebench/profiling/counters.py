@@ -23,6 +23,7 @@ SECTORS = r"l1tex__t_sectors_pipe_lsu_mem_global_op_{}\.sum"
 REQUESTS = r"l1tex__t_requests_pipe_lsu_mem_global_op_{}\.sum"
 CONFLICTS = r"l1tex__data_bank_conflicts_pipe_lsu_mem_shared\.sum"
 WAVEFRONTS = r"l1tex__data_pipe_lsu_wavefronts_mem_shared\.sum"
+SHARED_PERCENT = WAVEFRONTS + r"\.pct_of_peak_sustained_elapsed"
 ATOMICS = (r"(l1tex__t_requests_pipe_lsu_mem_global_op|smsp__(sass_)?inst_executed_op_(global|generic))"
            r"_(atom|red)(_dot_(alu|cas))?\.sum")
 STALLED = r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio"
@@ -85,8 +86,8 @@ def _counters(launches: Sequence[Metrics]) -> Counters:
         dram_share=_share(_total([longest], DRAM_PERCENT)),
         l2_share=_share(_most(longest, L2_PERCENT)),
         tensor_share=_share(_most(longest, TENSOR_PERCENT)),
-        load_sectors=_ratio(longest, SECTORS.format("ld"), REQUESTS.format("ld")),
-        store_sectors=_ratio(longest, SECTORS.format("st"), REQUESTS.format("st")),
+        sectors=_sectors(longest),
+        shared_share=_share(_most(longest, SHARED_PERCENT)),
         conflict_share=_ratio(longest, CONFLICTS, WAVEFRONTS),
         atomics=None if None in atomics else round(sum(filter(None, atomics))),
         stall=stall,
@@ -118,6 +119,12 @@ def _ratio(metrics: Metrics, above: str, below: str) -> float | None:
     if upper is None or lower is None:
         return None
     return upper / lower if lower else 0.0
+
+
+def _sectors(metrics: Metrics) -> float | None:
+    """Returns the sectors of a load or a store, whichever touch more in all."""
+    more = max(("ld", "st"), key=lambda each: _most(metrics, SECTORS.format(each)) or 0.0)
+    return _ratio(metrics, SECTORS.format(more), REQUESTS.format(more))
 
 
 def _stall(metrics: Metrics) -> tuple[str | None, float | None]:

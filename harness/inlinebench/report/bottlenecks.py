@@ -36,7 +36,7 @@ MAIN = 0.25
 call would still take three quarters of its time."""
 LONGEST_NAME = 60
 LOW = 0.3
-"""A share of DRAM's peak at which something else limits a kernel."""
+"""A share of a memory's peak below which something else limits a kernel."""
 QUEUE = 1000
 """About how many launches a GPU's queue holds. The host waits when it is full."""
 
@@ -179,15 +179,14 @@ def _passes(case: Case, most: float) -> Iterator[str]:
 
 def _uncoalesced(case: Case, most_sectors: float) -> Iterator[str]:
     for share, found in case.counted:
-        for what, sectors in (("load from", found.load_sectors), ("store to", found.store_sectors)):
-            if sectors is not None and sectors > most_sectors:
-                yield (f"{_time_of(share)}, and a warp's {what} global memory touches {sectors:.3g} sectors of 32 "
-                       "bytes on average: neighbouring threads access addresses far apart")
+        if found.sectors is not None and found.sectors > most_sectors:
+            yield (f"{_time_of(share)}, and a warp's access to global memory touches {found.sectors:.3g} sectors of 32 "
+                   "bytes on average: neighbouring threads access addresses far apart")
 
 
 def _conflicts(case: Case, most: float) -> Iterator[str]:
     for share, found in case.counted:
-        if found.conflict_share is not None and found.conflict_share >= most:
+        if (found.conflict_share or 0.0) >= most and (found.shared_share or 0.0) >= LOW:
             yield (f"{_time_of(share)}, and {found.conflict_share:.0%} of its accesses to shared memory only repeat "
                    "others because of bank conflicts")
 

@@ -33,7 +33,8 @@ def _configuration(launch: Launched, sm: Multiprocessors | None) -> str:
 
 
 def _counted(counters: Counters) -> Iterator[str]:
-    shares = {"DRAM": counters.dram_share, "L2": counters.l2_share, "tensor cores": counters.tensor_share}
+    shares = {"DRAM": counters.dram_share, "L2": counters.l2_share, "shared memory": counters.shared_share,
+              "tensor cores": counters.tensor_share}
     yield from (f"{what} {share:.0%}" for what, share in shares.items() if share is not None)
     if counters.stall is not None and counters.stall_share is not None:
         yield f"warps wait for {one_line(counters.stall, LONGEST_STALL)} {counters.stall_share:.0%}"

@@ -77,10 +77,11 @@ class Counters:
     """The throughput of L2 as a share of its peak, from 0 to 1."""
     tensor_share: float | None = None
     """The time in which the tensor cores worked, from 0 to 1."""
-    load_sectors: float | None = None
-    """The 32-byte sectors that a warp's load from global memory touches on average."""
-    store_sectors: float | None = None
-    """The same for stores."""
+    sectors: float | None = None
+    """The 32-byte sectors of global memory that an access of a warp touches on average: a load or a store, whichever
+    touch more of them in all."""
+    shared_share: float | None = None
+    """The throughput of shared memory as a share of its peak, from 0 to 1."""
     conflict_share: float | None = None
     """The share of the accesses' cycles at shared memory that only repeat an access because of bank conflicts."""
     atomics: int | None = None
