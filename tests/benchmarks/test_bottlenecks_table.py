@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import bottlenecks
 from benchmarks.bottlenecks import Evaluated, again, evaluate, evidence, line
-from inlinebench.results.launches import Launched, Multiprocessors
+from inlinebench.results.launches import Counters, Launched, Multiprocessors
 from inlinebench.results.result import Environment, Kernels, KernelShare, Result, Verdict
 from inlinebench.results.result_json import to_json
 from inlinebench.results.times import Roofline
@@ -25,7 +25,8 @@ SM = Environment("2.11", "0.4", multiprocessors=Multiprocessors(132, 2048, 32, 6
 
 
 def passed(local_bytes: int, ms: float = 1.0) -> Result:
-    share = KernelShare("rows", "own", ms, 1.0, 1, Launched(4096, 256, 32, 0, local_bytes))
+    share = KernelShare("rows", "own", ms, 1.0, 1, Launched(4096, 256, 32, 0),
+                        Counters(1.0, local_bytes=local_bytes))
     times = replace(timing(2.0, ms), roofline=Roofline(1000, 10, 0.2, 0.01, "memory"))
     return result("p/s", timing=times, kernels=Kernels(1.0, (share,), (), 1, 0.0), environment=SM)
 
@@ -46,7 +47,7 @@ def test_what_is_as_expected(case: Planted, row: Result, fine: bool) -> None:
 
 def test_the_table_marks_what_is_not_as_expected() -> None:
     missed, wrong = Evaluated(PLANTED, passed(0)), Evaluated(GOOD, result("p/s", Verdict.WRONG))
-    assert line(missed) == "| bottlenecks-spills | spills | none **(not as expected)** | 20.0% | no |"
+    assert line(missed) == "| bottlenecks-spills | spills | none **(not as expected)** | 20.0% | yes |"
     assert line(wrong) == "| p-fast | none | wrong **(not as expected)** | unknown | no |"
     assert "'registers': 32" in "\n".join(evidence(missed))
 

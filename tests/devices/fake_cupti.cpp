@@ -98,7 +98,6 @@ void fake_launch(const char* name) {
   kernel.blockX = 32, kernel.blockY = 4, kernel.blockZ = 2;
   kernel.registersPerThread = 255;
   kernel.staticSharedMemory = 1024, kernel.dynamicSharedMemory = 2048;
-  kernel.localMemoryPerThread = 96;
   if (kernels_enabled) kernels.push_back(kernel);
 }
 

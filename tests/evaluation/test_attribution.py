@@ -98,7 +98,7 @@ def call(*work: tuple[str, float, float], before: tuple[tuple[str, float, float]
 
 
 def test_a_profile_tells_how_often_and_how_each_kernel_was_launched_and_when_the_gpu_was_idle() -> None:
-    short, long = Launched(1, 32, 16, 0, 0), Launched(264, 256, 40, 1024, 0)
+    short, long = Launched(1, 32, 16, 0), Launched(264, 256, 40, 1024)
     activities = [*call(("gemm", 110, 120)), Activity("own", 120, 125, short), Activity("own", 135, 145, long)]
     profile = read_profile(activities, origin)
     assert profile is not None

@@ -26,6 +26,7 @@ H100 = {
     "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum": "32",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed": "90",
     "smsp__inst_executed_op_global_red.sum": "0", "smsp__inst_executed_op_generic_atom_dot_alu.sum": "2,097,152",
+    "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum": "64", "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum": "36",
     STALL.format("selected"): "1.0", STALL.format("not_selected"): "9.0",
     STALL.format("long_scoreboard"): "6.0", STALL.format("barrier"): "4.0",
     "launch__cluster_scheduling_policy": "PolicySpread",
@@ -46,14 +47,15 @@ def table(*launches: tuple[str, Mapping[str, str]]) -> str:
 def test_all_counters_of_a_launch_are_read() -> None:
     assert read(table(("rows", H100))) == {"rows": Counters(
         ms=1.2, dram_bytes=268_436_480, dram_share=0.21, l2_share=0.45, tensor_share=0.125, sectors=32.0,
-        shared_share=0.9, conflict_share=31 / 32, atomics=2_097_152, stall="long_scoreboard", stall_share=0.3)}
+        shared_share=0.9, conflict_share=31 / 32, atomics=2_097_152, local_bytes=3_200,
+        stall="long_scoreboard", stall_share=0.3)}
 
 
 def test_counts_are_added_up_over_launches_and_shares_are_those_of_the_longest() -> None:
     brief = {"gpu__time_duration.sum": "100000", "dram__bytes_read.sum": "1000", L1.format("sectors", "ld"): "4"}
     (found,) = read(table(("rows", {**H100, **brief}), ("rows", H100))).values()
     assert (found.ms, found.dram_bytes) == (1.3, 268_435_456 + 1_000 + 2 * 1_024)
-    assert (found.sectors, found.atomics) == (32.0, 2 * 2_097_152)
+    assert (found.sectors, found.atomics, found.local_bytes) == (32.0, 2 * 2_097_152, 2 * 3_200)
 
 
 @pytest.mark.parametrize(("stores", "sectors"), [("1,600", 32.0), ("6,400", 16.0)])

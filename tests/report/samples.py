@@ -113,13 +113,14 @@ _timings = st.builds(
     roofline=_maybe(_rooflines),
     flags=_tuples,
 )
-_launches = st.builds(Launched, *[_counts] * 5)
+_launches = st.builds(Launched, *[_counts] * 4)
 _limits = st.builds(Multiprocessors, *[st.integers(1, 2**20)] * 5, st.integers(0, 2048))
 _counters = st.builds(
     Counters,
     ms=_numbers,
     dram_bytes=_maybe(_counts),
     dram_share=_maybe(_numbers),
+    local_bytes=_maybe(_counts),
     tensor_share=_maybe(_numbers),
     sectors=_maybe(_numbers),
     shared_share=_maybe(_numbers),

@@ -275,12 +275,12 @@ def test_feedback_splits_the_time_between_forward_and_backward() -> None:
 
 def test_feedback_says_why_a_kernel_is_slow_and_how_it_was_launched() -> None:
     sm = Multiprocessors(132, 2048, 32, 65536, 233472, 1024)
-    counters = Counters(0.9, dram_share=0.12, stall="long_scoreboard", stall_share=0.55)
-    share = KernelShare("rows(float*)", "own", 1.0, 1.0, 2, Launched(4096, 256, 255, 1024, 512), counters)
+    counters = Counters(0.9, dram_share=0.12, local_bytes=600_000_000, stall="long_scoreboard", stall_share=0.55)
+    share = KernelShare("rows(float*)", "own", 1.0, 1.0, 2, Launched(4096, 256, 255, 1024), counters)
     lines = lines_of(result("p/s", timing=SLOW, kernels=Kernels(1.0, (share,)),
                             environment=Environment("2.11", "0.4", multiprocessors=sm)))
-    assert ("why it is slow: spills: 100% of the time goes to `rows` with 255 registers and 512 bytes of local memory "
-            "per thread: spilled registers, or arrays whose indices are not known at compile time.") in lines
+    assert ("why it is slow: spills: 100% of the time goes to `rows`, which moves 600,000,000 bytes between "
+            "registers and local memory: spilled registers, or arrays whose indices are not known at compile time.") in lines
     assert any(line.startswith("  What to do: Use fewer registers") for line in lines)
-    assert ("    2 launches; 4,096 x 256 threads, 255 registers, 1,024 bytes of shared memory, 512 bytes of local "
-            "memory, occupancy up to 12%; DRAM 12%, warps wait for long_scoreboard 55%") in lines
+    assert ("    2 launches; 4,096 x 256 threads, 255 registers, 1,024 bytes of shared memory, "
+            "occupancy up to 12%; DRAM 12%, warps wait for long_scoreboard 55%") in lines

@@ -7,7 +7,7 @@ from inlinebench.results.launches import Counters, Launched
 from inlinebench.results.result import KernelShare
 
 COPY = KernelShare("Memcpy", "copy", 1.0, 1.0)
-PLAIN = KernelShare("rows", "own", 1.0, 1.0, 1, Launched(1, 32, 16, 0, 0))
+PLAIN = KernelShare("rows", "own", 1.0, 1.0, 1, Launched(1, 32, 16, 0))
 
 
 def test_nothing_is_said_of_what_is_not_known() -> None:

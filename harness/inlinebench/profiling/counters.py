@@ -26,6 +26,8 @@ WAVEFRONTS = r"l1tex__data_pipe_lsu_wavefronts_mem_shared\.sum"
 SHARED_PERCENT = WAVEFRONTS + r"\.pct_of_peak_sustained_elapsed"
 ATOMICS = (r"(l1tex__t_requests_pipe_lsu_mem_global_op|smsp__(sass_)?inst_executed_op_(global|generic))"
            r"_(atom|red)(_dot_(alu|cas))?\.sum")
+LOCAL_SECTORS = r"l1tex__t_sectors_pipe_lsu_mem_local_op_(ld|st)\.sum"
+SECTOR_BYTES = 32
 STALLED = r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio"
 WORKING = ("selected", "not_selected")
 """States of a warp that could execute, so that it did not wait for anything."""
@@ -79,6 +81,7 @@ def _counters(launches: Sequence[Metrics]) -> Counters:
         raise ValueError("no durations")
     longest = max(launches, key=lambda each: each[DURATION_NS])
     moved, atomics = _total(launches, DRAM_BYTES), [_most(each, ATOMICS) for each in launches]
+    local_sectors = _total(launches, LOCAL_SECTORS)
     stall, stall_share = _stall(longest)
     return Counters(
         ms=sum(each[DURATION_NS] for each in launches) / 1e6,
@@ -90,6 +93,7 @@ def _counters(launches: Sequence[Metrics]) -> Counters:
         shared_share=_share(_most(longest, SHARED_PERCENT)),
         conflict_share=_ratio(longest, CONFLICTS, WAVEFRONTS),
         atomics=None if None in atomics else round(sum(filter(None, atomics))),
+        local_bytes=None if local_sectors is None else round(local_sectors) * SECTOR_BYTES,
         stall=stall,
         stall_share=stall_share,
     )

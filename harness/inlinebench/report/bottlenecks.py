@@ -121,11 +121,11 @@ def _launches(case: Case, fewest: float) -> Iterator[str]:
                "2 µs")
 
 
-def _spills(case: Case, fewest_bytes: float) -> Iterator[str]:
-    for share, launch in case.launched:
-        if launch.local_bytes >= fewest_bytes:
-            yield (f"{_time_of(share)} with {launch.registers} registers and {launch.local_bytes:,} bytes of local "
-                   "memory per thread: spilled registers, or arrays whose indices are not known at compile time")
+def _spills(case: Case, least: float) -> Iterator[str]:
+    for share, found in case.counted:
+        if found.local_bytes and found.local_bytes >= least * case.roofline.bytes:
+            yield (f"{_time_of(share)}, which moves {found.local_bytes:,} bytes between registers and local memory: "
+                   "spilled registers, or arrays whose indices are not known at compile time")
 
 
 def _few_blocks(case: Case, busy_share: float) -> Iterator[str]:
@@ -234,8 +234,8 @@ RULES = (
     # Kernels and copies in a call. Good solutions have a handful.
     Rule("chain of small kernels", _launches, 20,
          "Do the steps in one kernel: fuse them, and loop over steps or rows inside it"),
-    # Bytes of local memory per thread. Good kernels have none, and 32 are eight registers.
-    Rule("spills", _spills, 32,
+    # Bytes moved to and from local memory over bytes needed. Good kernels move none, or few outside their loops.
+    Rule("spills", _spills, 0.1,
          "Use fewer registers: smaller tiles per thread, less unrolling, constant indices after unrolling, or a higher "
          "limit by __launch_bounds__"),
     # Share of the SMs with a block. A persistent kernel has a block for each.

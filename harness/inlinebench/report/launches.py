@@ -27,8 +27,6 @@ def _configuration(launch: Launched, sm: Multiprocessors | None) -> str:
     text = f"{launch.blocks:,} x {launch.threads:,} threads, {launch.registers} registers"
     if launch.shared_bytes:
         text += f", {launch.shared_bytes:,} bytes of shared memory"
-    if launch.local_bytes:
-        text += f", {launch.local_bytes:,} bytes of local memory"
     return text if sm is None else f"{text}, occupancy up to {residency(launch, sm).occupancy:.0%}"
 
 

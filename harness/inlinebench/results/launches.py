@@ -28,11 +28,9 @@ class Launched:
     """The registers of a thread."""
     shared_bytes: int
     """The shared memory of a block in bytes, static and dynamic."""
-    local_bytes: int
-    """The local memory of a thread in bytes: registers that were spilled, and arrays that are indexed at run time."""
 
     def __post_init__(self) -> None:
-        if min(self.blocks, self.threads, self.registers, self.shared_bytes, self.local_bytes) < 0:
+        if min(self.blocks, self.threads, self.registers, self.shared_bytes) < 0:
             raise ValueError(f"no kernel is launched with negative numbers: {self}")
 
 
@@ -86,6 +84,9 @@ class Counters:
     """The share of the accesses' cycles at shared memory that only repeat an access because of bank conflicts."""
     atomics: int | None = None
     """Atomic instructions on global memory, each of a warp."""
+    local_bytes: int | None = None
+    """Bytes that threads moved to and from local memory: spilled registers, and arrays that are indexed at run
+    time."""
     stall: str | None = None
     """What warps waited for most, as Nsight Compute names it (`long_scoreboard`)."""
     stall_share: float | None = None

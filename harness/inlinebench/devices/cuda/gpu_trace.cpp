@@ -39,7 +39,7 @@ struct Activity {
   std::string name;
   uint64_t begin;  // ns
   uint64_t end;
-  uint64_t launched[5];  // blocks, threads of a block, registers of a thread, bytes of shared and of local memory
+  uint64_t launched[4];  // blocks, threads of a block, registers of a thread, bytes of shared memory
 };
 
 struct Library {
@@ -77,7 +77,7 @@ void read(const CUpti_Activity* record) {
     const uint64_t threads = static_cast<uint64_t>(kernel->blockX) * kernel->blockY * kernel->blockZ;
     const uint64_t shared = static_cast<uint64_t>(kernel->staticSharedMemory) + kernel->dynamicSharedMemory;
     activities.push_back({demangled(kernel->name), kernel->start, kernel->end,
-                          {blocks, threads, kernel->registersPerThread, shared, kernel->localMemoryPerThread}});
+                          {blocks, threads, kernel->registersPerThread, shared}});
   } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
     const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpy5*>(record);
     activities.push_back({"Memcpy", copy->start, copy->end, {}});
@@ -178,7 +178,7 @@ int trace_end(size_t* found, size_t* dropped) {
   return worst;
 }
 
-// Gives the name of an activity, cut to `size` including the terminating zero, and seven numbers: its begin and end in
+// Gives the name of an activity, cut to `size` including the terminating zero, and six numbers: its begin and end in
 // ns, and what `Activity::launched` has, which is 0 for a copy or a fill.
 void trace_get(size_t index, char* name, size_t size, uint64_t* numbers) {
   std::lock_guard<std::mutex> guard(lock);

@@ -74,7 +74,7 @@ class CuptiTracer:
 
     def _get(self, index: int) -> tuple[str, int, int, Launched | None]:
         name = ctypes.create_string_buffer(LONGEST_NAME + 1)
-        numbers = (ctypes.c_uint64 * 7)()
+        numbers = (ctypes.c_uint64 * 6)()
         self._library.trace_get(index, name, LONGEST_NAME + 1, numbers)
         begin, end, *launched = numbers
         return name.value.decode(errors="replace"), begin, end, Launched(*launched) if launched[0] else None
