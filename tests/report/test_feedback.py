@@ -280,7 +280,8 @@ def test_feedback_says_why_a_kernel_is_slow_and_how_it_was_launched() -> None:
     lines = lines_of(result("p/s", timing=SLOW, kernels=Kernels(1.0, (share,)),
                             environment=Environment("2.11", "0.4", multiprocessors=sm)))
     assert ("why it is slow: spills: 100% of the time goes to `rows`, which moves 600,000,000 bytes between "
-            "registers and local memory: spilled registers, or arrays whose indices are not known at compile time.") in lines
+            "registers and local memory: spilled registers, or arrays whose indices are not known at compile time."
+            ) in lines
     assert any(line.startswith("  What to do: Use fewer registers") for line in lines)
     assert ("    2 launches; 4,096 x 256 threads, 255 registers, 1,024 bytes of shared memory, "
             "occupancy up to 12%; DRAM 12%, warps wait for long_scoreboard 55%") in lines
