@@ -89,5 +89,82 @@ def test_other_failures_show_the_last_output(
     assert expected in said and found == RESULT
 
 
+def test_a_report_that_takes_too_long_ends_with_the_profiled_program(
+    tmp_path: Path, options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ncu, "PATIENCE_S", 1.0)
+    slow = program(tmp_path, f"sleep 100 & echo $! > {tmp_path}/profiled; wait")
+    said, found = ncu.report(slow, JOB, RESULT, options)
+    assert said == "p-s-full: no report from ncu: it took longer than 1 s" and found == RESULT
+    state = Path("/proc", (tmp_path / "profiled").read_text().strip(), "stat")
+    assert not state.exists() or ") Z " in state.read_text()
+
+
 def test_a_program_that_cannot_be_started_is_reported(tmp_path: Path, options: Options) -> None:
     assert "no report" in ncu.report(str(tmp_path / "nothing"), JOB, RESULT, options)[0]
+
+
+PROBLEM = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+def get_inputs():
+    return [torch.ones(3)]
+
+def get_init_inputs():
+    return []
+"""
+SOLUTION = """
+import os
+from pathlib import Path
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+from said import say
+
+common = str(Path(__file__).resolve().parents[1] / "common")
+twice = load_inline("twice", '#include "two.h"\\nat::Tensor twice(at::Tensor x) { return x * two; }',
+                    functions=["twice"], extra_include_paths=[common])
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        say(f"call of {x.tolist()}")
+        return twice.twice(x)
+"""
+DRIVER = """
+import runpy, sys
+from pathlib import Path
+import torch
+
+def say(text):
+    with open(sys.argv[2], "a") as file:
+        print(text, file=file)
+
+sys.modules["said"] = type(sys)("said")
+sys.modules["said"].say = say
+torch.cuda.set_device = torch.cuda.synchronize = lambda device: None
+torch.cuda.profiler.start, torch.cuda.profiler.stop = (lambda: say("start")), (lambda: say("stop"))
+runpy.run_module("inlinebench.profiling.one_call", run_name="__main__")
+"""
+
+
+def test_the_second_call_is_profiled_of_a_solution_in_its_folder(tmp_path: Path, cache: Path) -> None:
+    """`ncu` is a program that runs the command that it should profile, with a torch that has a GPU."""
+    files = {"problem.py": PROBLEM, "driver.py": DRIVER, "solutions/p/s-1.py": SOLUTION,
+             "solutions/common/two.h": "constexpr int two = 2;"}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    runs = f"""while [ "$1" != --export ]; do shift; done
+export=$2
+"$3" {tmp_path}/driver.py "$6" {tmp_path}/said && echo report > "$export.ncu-rep\""""
+    job = Evaluate("level1/p", "s-1", ProblemAt(tmp_path / "problem.py", "full", {}),
+                   tmp_path / "solutions/p/s-1.py", "full")
+    options = replace(parse(["--profile", str(tmp_path / "profiles")], {}), cache=cache)
+    said, _ = ncu.report(program(tmp_path, runs), job, replace(RESULT, device="cpu"), options)
+    assert "level1_p-s-1-full.ncu-rep" in said and "no report" not in said
+    assert (tmp_path / "said").read_text().split("\n") == [
+        "call of [1.0, 1.0, 1.0]", "start", "call of [1.0, 1.0, 1.0]", "stop", ""]

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from inlinebench.options import Options
 from inlinebench.profiling.counters import read, with_counters
 from inlinebench.results.result import Result
 from inlinebench.wire.own_python import own_python
+from inlinebench.wire.processes import kill_tree
 
 PROGRAM = "ncu"
 PATIENCE_S, READING_S = 300.0, 60.0
@@ -48,21 +50,39 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> tuple[s
     command = [ncu, "--profile-from-start", "off", "--set", "full", *OWN_CLOCKS, "--force-overwrite", "--export",
                str(target), sys.executable, "-m", "inlinebench.profiling.one_call", json.dumps(request)]
     try:
-        done = subprocess.run(
-            command, env={**os.environ, **own_python()}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=PATIENCE_S, check=False, text=True, errors="replace",
-        )
+        status, said = _run(command)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{name}: no report from {PROGRAM}: {error}", result
+        return f"{name}: no report from {PROGRAM}: {_short(error)}", result
     written = target.with_name(f"{target.name}.ncu-rep")
-    if done.returncode == 0 and written.is_file():
-        said, result = _with_counters(ncu, written, result)
-        return f"{name}: {written} (open it with ncu-ui, or ncu --import){said}", result
-    if NO_PERMISSION in done.stdout:
+    if status == 0 and written.is_file():
+        trouble, result = _with_counters(ncu, written, result)
+        return f"{name}: {written} (open it with ncu-ui, or ncu --import){trouble}", result
+    if NO_PERMISSION in said:
         return (f"{name}: no report from {PROGRAM}: the driver restricts the GPU's counters to administrators; see "
                 f"NVIDIA's page on {NO_PERMISSION} to allow all users"), result
-    last = next((line for line in reversed(done.stdout.splitlines()) if line.strip()), "it printed nothing")
-    return f"{name}: no report from {PROGRAM}, which exited with status {done.returncode}: {last}", result
+    last = next((line for line in reversed(said.splitlines()) if line.strip()), "it printed nothing")
+    return f"{name}: no report from {PROGRAM}, which exited with status {status}: {last}", result
+
+
+def _run(command: Sequence[str]) -> tuple[int, str]:
+    """Runs a command with the harness's modules. Returns its status and what it printed.
+
+    Raises OSError if it cannot be started, and TimeoutExpired. Then the program that it profiles is killed as well,
+    because it would stay on the GPU.
+    """
+    with subprocess.Popen(command, env={**os.environ, **own_python()}, stdin=subprocess.DEVNULL, text=True,
+                          errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            said, _ = process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            kill_tree(process.pid)
+            raise
+        return process.returncode, said
+
+
+def _short(error: OSError | subprocess.TimeoutExpired) -> str:
+    """Returns what an error says, without the long command line."""
+    return f"it took longer than {error.timeout:g} s" if isinstance(error, subprocess.TimeoutExpired) else str(error)
 
 
 def _with_counters(ncu: str, written: Path, result: Result) -> tuple[str, Result]:
