@@ -17,8 +17,6 @@ from .running import ROOT, TESTS, run_eval
 
 MOST_OF_A_LOG = 3000
 OR = " or "
-SAID = "said.txt"
-"""The file in the folder of an evaluation that has what its last run printed."""
 SHARE, SLACK_MS = 0.05, 0.005
 """How much shorter than the true time a reported one may be: the larger of a share and ms."""
 HANG_S, PATIENCE_S = 8, 60
@@ -104,7 +102,6 @@ def evaluate_all(cases: Sequence[Planted], folder: Path, *arguments: str | Path)
             _link(solutions / case.problem, [case.path], case.name)
         run = run_eval("--problems", problems, "--solutions", solutions, "--shape", shape, "--timeout", str(timeout),
                        *arguments, out=folder / f"{shape}-{timeout}.jsonl", environment=CANARY)
-        (folder / SAID).write_text(run.out + run.err)
         assert "Traceback" not in run.out + run.err, run.err
         assert len(run.results) == len(group), run.err
         return run.results

@@ -60,7 +60,10 @@ def test_the_counters_of_a_report_are_added_to_the_result(tmp_path: Path, option
     assert '"0","rows","2,000"' in (tmp_path / "profiles" / "p-s-full.csv").read_text()
 
 
-@pytest.mark.parametrize(("body", "why"), [("exit 3", "status 3"), ("echo nothing; exit", "no table of metrics")])
+@pytest.mark.parametrize(("body", "why"), [
+    ("exit 3", "status 3"), ("echo nothing; exit", "no table of metrics"),
+    (r"""printf '%s\n' '"ID","Kernel Name"'; printf '"%0140000d"' 1; exit""", "field larger than"),
+])
 def test_a_report_whose_counters_cannot_be_read_leaves_the_result_as_it_is(
     tmp_path: Path, options: Options, body: str, why: str
 ) -> None:
@@ -89,12 +92,9 @@ def test_other_failures_show_the_last_output(
     assert expected in said and found == RESULT
 
 
-def test_a_report_that_takes_too_long_ends_with_the_profiled_program(
-    tmp_path: Path, options: Options, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ncu, "PATIENCE_S", 1.0)
+def test_a_report_that_takes_too_long_ends_with_the_profiled_program(tmp_path: Path, options: Options) -> None:
     slow = program(tmp_path, f"sleep 100 & echo $! > {tmp_path}/profiled; wait")
-    said, found = ncu.report(slow, JOB, RESULT, options)
+    said, found = ncu.report(slow, JOB, RESULT, options, 1.0)
     assert said == "p-s-full: no report from ncu: it took longer than 1 s" and found == RESULT
     state = Path("/proc", (tmp_path / "profiled").read_text().strip(), "stat")
     assert not state.exists() or ") Z " in state.read_text()

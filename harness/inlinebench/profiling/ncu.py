@@ -6,6 +6,7 @@ that process. So only passed solutions are profiled, and the profile does not af
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -34,7 +35,9 @@ def program() -> str | None:
     return shutil.which(PROGRAM) or shutil.which(PROGRAM, path="/usr/local/cuda/bin")
 
 
-def report(ncu: str, job: Evaluate, result: Result, options: Options) -> tuple[str, Result]:
+def report(
+    ncu: str, job: Evaluate, result: Result, options: Options, patience_s: float = PATIENCE_S
+) -> tuple[str, Result]:
     """Writes a report. Returns a line that says where it is, or why it failed and what to do, and the result with the
     counters of its kernels, as far as the report has them."""
     assert job.solution is not None and options.profile is not None
@@ -50,7 +53,7 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> tuple[s
     command = [ncu, "--profile-from-start", "off", "--set", "full", *OWN_CLOCKS, "--force-overwrite", "--export",
                str(target), sys.executable, "-m", "inlinebench.profiling.one_call", json.dumps(request)]
     try:
-        status, said = _run(command)
+        status, said = _run(command, patience_s)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{name}: no report from {PROGRAM}: {_short(error)}", result
     written = target.with_name(f"{target.name}.ncu-rep")
@@ -64,16 +67,16 @@ def report(ncu: str, job: Evaluate, result: Result, options: Options) -> tuple[s
     return f"{name}: no report from {PROGRAM}, which exited with status {status}: {last}", result
 
 
-def _run(command: Sequence[str]) -> tuple[int, str]:
+def _run(command: Sequence[str], patience_s: float) -> tuple[int, str]:
     """Runs a command with the harness's modules. Returns its status and what it printed.
 
-    Raises OSError if it cannot be started, and TimeoutExpired. Then the program that it profiles is killed as well,
-    because it would stay on the GPU.
+    Raises OSError if it cannot be started, and TimeoutExpired after `patience_s` seconds. Then the program that it
+    profiles is killed as well, because it would stay on the GPU.
     """
     with subprocess.Popen(command, env={**os.environ, **own_python()}, stdin=subprocess.DEVNULL, text=True,
                           errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         try:
-            said, _ = process.communicate(timeout=PATIENCE_S)
+            said, _ = process.communicate(timeout=patience_s)
         except subprocess.TimeoutExpired:
             kill_tree(process.pid)
             raise
@@ -97,5 +100,5 @@ def _with_counters(ncu: str, written: Path, result: Result) -> tuple[str, Result
                               capture_output=True, timeout=READING_S, check=True, text=True, errors="replace")
         written.with_suffix(".csv").write_text(done.stdout, encoding="utf-8")
         return "", replace(result, kernels=with_counters(result.kernels, read(done.stdout)))
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
+    except (OSError, subprocess.SubprocessError, ValueError, csv.Error) as error:
         return f"; its counters could not be read: {error}", result
