@@ -1,6 +1,6 @@
 """`python run_eval.py` without arguments on a machine without a GPU: it evaluates the bundled solutions on the CPU.
 
-Building all of them takes minutes, so the `fast` and `simt` solutions are tested only on a GPU, unless
+Building all of them takes minutes, so the `fast` solutions are tested only on a GPU, unless
 INLINEBENCH_TEST_ALL is set. Library solutions are evaluated apart; most of them are compiled, which takes minutes too.
 """
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 ALL = bool(os.environ.get("INLINEBENCH_TEST_ALL"))
 SOLUTIONS = sorted(f"{path.parent.name}/{path.stem}" for path in (ROOT / "solutions").glob("*/*.py")
-                   if path.stem != LIBRARY and (ALL or path.stem not in ("fast", "simt")))
+                   if path.stem != LIBRARY and (ALL or path.stem != "fast"))
 PROBLEMS = sorted(path.stem for path in (ROOT / "problems").glob("*.py"))
 SHAPES = ("odd", "small")
 

@@ -11,6 +11,7 @@ import builtins
 import importlib.util
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -165,3 +166,10 @@ def test_the_page_of_verdicts_has_every_verdict(hooks: ModuleType) -> None:
 
 def test_a_page_without_a_generated_part_stays_as_it_is(hooks: ModuleType) -> None:
     assert hooks.on_page_markdown("# A page\n") == "# A page\n"
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_roofline_shows_the_times_of_the_tables(tmp_path: Path) -> None:
+    drawn = tmp_path / "roofline.svg"
+    subprocess.run([sys.executable, ROOT / "benchmarks/roofline_plot.py", drawn], check=True)
+    assert drawn.read_text(encoding="utf-8") == (ROOT / "docs/roofline.svg").read_text(encoding="utf-8")

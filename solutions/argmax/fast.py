@@ -17,6 +17,8 @@ way, where about 40 KB are needed. A row whose length is no multiple of eight, o
 value at a time.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -24,25 +26,20 @@ from torch.utils.cpp_extension import load_inline
 CPP_SOURCE = "at::Tensor argmax(const at::Tensor& x);"
 
 CUDA_SOURCE = r"""
-#include <cstdint>
 #include <limits>
 
 #include <cuda_bf16.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWarpSize = 32;
 constexpr int kWarps = kThreads / kWarpSize;
 constexpr int kPerThread = 4;  // independent loads a thread
-constexpr unsigned int kAllLanes = 0xffffffffu;
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();   // CUDA's limit on gridDim.x
 constexpr int64_t kMaxColumns = std::numeric_limits<int32_t>::max();  // places in a row are 32-bit numbers
 
 // Eight values of 2 bytes: what one load takes.
@@ -171,11 +168,8 @@ void launch(const void* x, int64_t* out, int64_t rows, int64_t columns) {
 }  // namespace
 
 at::Tensor argmax(const at::Tensor& x) {
-  TORCH_CHECK(x.is_cuda(), "argmax: x must be on a CUDA device, but is on ", x.device());
-  TORCH_CHECK(x.scalar_type() == at::kBFloat16, "argmax: x must be bfloat16, but is ", x.scalar_type());
+  check_tensor(x, "argmax: x", at::kBFloat16, x.device());
   TORCH_CHECK(x.dim() == 2, "argmax: x must be (rows, columns), but its shape is ", x.sizes());
-  TORCH_CHECK(
-      x.is_contiguous(), "argmax: x must be contiguous, but has shape ", x.sizes(), " and strides ", x.strides());
   const int64_t rows = x.size(0);
   const int64_t columns = x.size(1);
   TORCH_CHECK(rows == 0 || columns > 0, "argmax: a row without values has no largest one; the shape is ", x.sizes());
@@ -202,6 +196,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["argmax"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -48,18 +48,18 @@ __device__ __forceinline__ void round_weights(uint32_t (&to)[Count / 8][4], cons
 struct Softmax {
   float maxima[2] = {-INFINITY, -INFINITY};  // of the rows so far, times the scale, or less by up to kSlack
   float sums[2] = {};                        // of this thread's weights
-  float factors[2];                          // for what was summed before the last tile, if that has to be scaled
 
-  // Makes weights of the scores of a tile. Returns whether the warp has to scale what it has summed so far.
-  template <int Count>
-  __device__ __forceinline__ bool weigh(float (&scores)[Count], float scale) {
-    float largest[2] = {largest_of(scores, 0) * scale, largest_of(scores, 1) * scale};
-    const bool grown = __any_sync(
-        kAllLanes, largest[0] > maxima[0] + kSlack || largest[1] > maxima[1] + kSlack);
-    if (grown) {
+  // Makes weights of the scores of a tile. When a row's maximum grows, what was summed so far is scaled; `wait` comes
+  // before that.
+  template <int Count, class Wait>
+  __device__ __forceinline__ void weigh(float (&scores)[Count], float scale, float (&values)[kWidth / 2], Wait wait) {
+    const float largest[2] = {largest_of(scores, 0) * scale, largest_of(scores, 1) * scale};
+    if (__any_sync(kAllLanes, largest[0] > maxima[0] + kSlack || largest[1] > maxima[1] + kSlack)) {
+      const float factors[2] = {raise(0, largest[0]), raise(1, largest[1])};
+      wait();
 #pragma unroll
-      for (int row = 0; row < 2; ++row) {
-        raise(row, largest[row]);
+      for (int i = 0; i < kWidth / 2; ++i) {
+        values[i] *= factors[i / 2 % 2];
       }
     }
 #pragma unroll
@@ -75,7 +75,6 @@ struct Softmax {
       }
       sums[row] = parts[0] + parts[1];
     }
-    return grown;
   }
 
   template <int Count>
@@ -89,21 +88,17 @@ struct Softmax {
     return fmaxf(largest[0], largest[1]);
   }
 
-  // The four threads of a row agree on its maximum.
-  __device__ __forceinline__ void raise(int row, float largest) {
+  // The four threads of a row agree on its maximum. Returns the factor for what was summed before.
+  __device__ __forceinline__ float raise(int row, float largest) {
     largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, 1));
     largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, 2));
-    const bool grows = largest > maxima[row] + kSlack;
-    factors[row] = grows ? exp2f(maxima[row] - largest) : 1.0f;
-    maxima[row] = grows ? largest : maxima[row];
-    sums[row] *= factors[row];
-  }
-
-  __device__ __forceinline__ void scale_values(float (&values)[kWidth / 2]) const {
-#pragma unroll
-    for (int i = 0; i < kWidth / 2; ++i) {
-      values[i] *= factors[i / 2 % 2];
+    if (!(largest > maxima[row] + kSlack)) {
+      return 1.0f;
     }
+    const float factor = exp2f(maxima[row] - largest);
+    maxima[row] = largest;
+    sums[row] *= factor;
+    return factor;
   }
 
   // Writes the warp's 16 rows of results, from `row` of a head on, as far as it has them.

@@ -1,4 +1,18 @@
 // Causal attention with Hopper's wgmma, fed by bulk copies. `hopper.cuh` explains barriers and swizzles.
+//
+// A block has three groups of four warps that multiply, each 64 queries, and a fourth one, of which one thread loads: the
+// queries of a part (kQueries of a head), and tiles of keys and values, from the last one that they see to the first.
+// Keys and values of a tile have the same stage of a ring, but barriers of their own, as keys are needed one tile
+// earlier.
+//
+// For each tile a group starts two sequences of products: queries by keys, then the weights of the tile before by its
+// values. It waits for the first, makes weights of the scores while the second one runs, and waits for that as well
+// before it rounds them, as the registers of the weights before are read until then. Groups pass each other the right to
+// start (barriers 1 to 3 of the block), so that one makes weights while tensor cores work for another. Registers are
+// just enough: what the compiler makes of a change here has to be looked at (ptxas -v must not warn of serialized
+// instructions, and exponentials come before the second wait).
+//
+// As many blocks as multiprocessors run until all parts are done, so that loads for a part come in while the last ends.
 #pragma once
 
 #include "attention.cuh"
@@ -15,8 +29,7 @@ using namespace hopper;
 constexpr int kGroups = 3;  // that multiply
 constexpr int kKeys = 128;  // of a tile
 constexpr int kStages = 4;
-constexpr int kQueryPlaces = 2;
-constexpr bool kOrdered = true;
+constexpr int kQueryPlaces = 2;  // so that the next part's queries come in
 constexpr int kThreads = (1 + kGroups) * kGroupThreads;
 constexpr int kQueries = kGroups * kGroupRows;  // of a block at a time
 constexpr int kWarps = kGroups * kGroupThreads / kWarpSize;
@@ -24,13 +37,13 @@ static_assert(kWidth * sizeof(Half) == kRowBytes, "a row of a head is as wide as
 
 constexpr int kQueryBytes = kQueries * kRowBytes;
 constexpr int kTileBytes = kKeys * kRowBytes;
-constexpr int kBarriers = 2 * kQueryPlaces + 4 * kStages;
-constexpr int kSharedBytes = kQueryPlaces * kQueryBytes + 2 * kStages * kTileBytes + kBarriers * 8 + kAlignment;
+constexpr int kBoxes = 2 * kStages + kQueryPlaces;
+constexpr int kSharedBytes = kQueryPlaces * kQueryBytes + 2 * kStages * kTileBytes + kBoxes * 16 + kAlignment;
 static_assert(kSharedBytes <= kLargestShared, "more shared memory than a block can have");
 
-// 65536 registers for all groups.
-constexpr int kLoadRegisters = kGroups == 2 ? 40 : 32;
-constexpr int kMultiplyRegisters = kGroups == 2 ? 232 : 160;
+// 65536 registers are 128 for each thread at the start. The loading group goes down to 32, and the others up to 160.
+constexpr int kLoadRegisters = 32;
+constexpr int kMultiplyRegisters = 160;
 
 struct Problem {
   Half* out;
@@ -43,61 +56,44 @@ struct Problem {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-// A ring of places for boxes in shared memory, and the barriers of each place.
-template <int Places, int Bytes>
-struct Boxes {
+// Where the block's shared memory has what, as addresses within it.
+struct Shared {
   uint32_t boxes;
   uint32_t barriers;
-  Ring<Places> ring;
-
-  __device__ __forceinline__ uint32_t box() const { return boxes + ring.stage * Bytes; }
-  __device__ __forceinline__ uint32_t full() const { return barriers + ring.stage * 8; }
-  __device__ __forceinline__ uint32_t empty() const { return barriers + (Places + ring.stage) * 8; }
-
-  __device__ __forceinline__ void init() const {
-    for (int place = 0; place < Places; ++place) {
-      init_barrier(barriers + place * 8, 1);
-      init_barrier(barriers + (Places + place) * 8, kWarps);
-    }
-  }
-  __device__ __forceinline__ void load(const CUtensorMap* map, int row, int head) {
-    wait_for(empty(), ring.parity ^ 1);
-    expect_bytes(full(), Bytes);
-    load_box(box(), map, 0, row, head, full());
-    ring.advance();
-  }
-  __device__ __forceinline__ void wait() const { wait_for(full(), ring.parity); }
-
-  // The barrier of the box that is read next, for its release.
-  __device__ __forceinline__ uint32_t take() {
-    const uint32_t barrier = empty();
-    ring.advance();
-    return barrier;
-  }
-};
-
-// Each warp tells that it has read a box.
-__device__ __forceinline__ void release(uint32_t empty) {
-  if (threadIdx.x % kWarpSize == 0) {
-    arrive_at(empty, 0);
-  }
-}
-
-struct Shared {
-  Boxes<kQueryPlaces, kQueryBytes> queries;
-  Boxes<kStages, kTileBytes> keys;
-  Boxes<kStages, kTileBytes> values;
 
   __device__ __forceinline__ explicit Shared(const void* memory) {
     const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(memory));
-    queries.boxes = (address + kAlignment - 1) / kAlignment * kAlignment;
-    keys.boxes = queries.boxes + kQueryPlaces * kQueryBytes;
-    values.boxes = keys.boxes + kStages * kTileBytes;
-    queries.barriers = values.boxes + kStages * kTileBytes;
-    keys.barriers = queries.barriers + 2 * kQueryPlaces * 8;
-    values.barriers = keys.barriers + 2 * kStages * 8;
+    boxes = (address + kAlignment - 1) / kAlignment * kAlignment;
+    barriers = boxes + kQueryPlaces * kQueryBytes + 2 * kStages * kTileBytes;
   }
+  __device__ __forceinline__ uint32_t queries(int place) const { return boxes + place * kQueryBytes; }
+  __device__ __forceinline__ uint32_t keys(int stage) const {
+    return boxes + kQueryPlaces * kQueryBytes + stage * kTileBytes;
+  }
+  __device__ __forceinline__ uint32_t values(int stage) const { return keys(kStages + stage); }
+
+  // The barriers of a box: `full`, and behind it `empty`.
+  __device__ __forceinline__ uint32_t of_keys(int stage) const { return barriers + stage * 16; }
+  __device__ __forceinline__ uint32_t of_values(int stage) const { return of_keys(kStages + stage); }
+  __device__ __forceinline__ uint32_t of_queries(int place) const { return of_keys(2 * kStages + place); }
 };
+
+constexpr int kEmpty = 8;  // from `full`
+
+// Loads a box when its place is free.
+__device__ __forceinline__ void load(
+    uint32_t box, uint32_t barrier, uint32_t parity, const CUtensorMap* map, int bytes, int row, int head) {
+  wait_for(barrier + kEmpty, parity ^ 1);
+  expect_bytes(barrier, bytes);
+  load_box(box, map, 0, row, head, barrier);
+}
+
+// Each warp tells that it has read a box. Without a cluster the own block is number 0.
+__device__ __forceinline__ void release(uint32_t barrier) {
+  if (threadIdx.x % kWarpSize == 0) {
+    arrive_at(barrier + kEmpty, 0);
+  }
+}
 
 // The parts of this block, those with the most keys first. Every second time the blocks take theirs in reverse order, so
 // that nobody always has the longest. Parts end where the sequence ends, to the next group, so it is the first one of a
@@ -121,27 +117,28 @@ __device__ __forceinline__ int tiles_before(const Problem& problem, int query) {
 
 // One thread.
 __device__ __forceinline__ void load_parts(
-    Shared& shared, const CUtensorMap* query, const CUtensorMap* key, const CUtensorMap* value,
+    const Shared& shared, const CUtensorMap* query, const CUtensorMap* key, const CUtensorMap* value,
     const Problem& problem) {
+  Ring<kQueryPlaces> place;
+  Ring<kStages> ring;
   for_each_part(problem, [&](int head, int first) {
-    shared.queries.load(query, first, head);
+    load(shared.queries(place.stage), shared.of_queries(place.stage), place.parity, query, kQueryBytes, first, head);
+    place.advance();
     for (int tile = tiles_before(problem, first + kQueries) - 1; tile >= 0; --tile) {
-      shared.keys.load(key, tile * kKeys, head);
-      shared.values.load(value, tile * kKeys, head);
+      const int stage = ring.stage;
+      load(shared.keys(stage), shared.of_keys(stage), ring.parity, key, kTileBytes, tile * kKeys, head);
+      load(shared.values(stage), shared.of_values(stage), ring.parity, value, kTileBytes, tile * kKeys, head);
+      ring.advance();
     }
   });
 }
 
 __device__ __forceinline__ void take_turn(int group) {
-  if constexpr (kOrdered) {
-    sync_threads(1 + group, 2 * kGroupThreads);
-  }
+  sync_threads(1 + group, 2 * kGroupThreads);
 }
 
 __device__ __forceinline__ void pass_turn(int group) {
-  if constexpr (kOrdered) {
-    arrive_threads(1 + (group + 1) % kGroups, 2 * kGroupThreads);
-  }
+  arrive_threads(1 + (group + 1) % kGroups, 2 * kGroupThreads);
 }
 
 __device__ __forceinline__ void score(float (&scores)[kKeys / 2], uint64_t queries, uint64_t keys) {
@@ -161,9 +158,63 @@ __device__ __forceinline__ void add_values(
   end_products();
 }
 
+// One part of a group: all its tiles, from the last one, on the diagonal, to the first. `seen` says how far the warp's
+// first query is behind the first key of the last tile.
+__device__ __forceinline__ void attend_tiles(
+    float (&sums)[kWidth / 2], Softmax& softmax, const Shared& shared, const Problem& problem, int group, int tiles,
+    const Ring<kQueryPlaces>& place, Ring<kStages>& ring, int seen) {
+  float scores[kKeys / 2];
+  uint32_t weights[kKeys / kInstructionK][4];
+  wait_for(shared.of_queries(place.stage), place.parity);
+  const uint64_t queries = describe(shared.queries(place.stage) + group * kGroupRows * kRowBytes);
+  wait_for(shared.of_keys(ring.stage), ring.parity);
+  take_turn(group);
+  begin_products();
+  score(scores, queries, describe(shared.keys(ring.stage)));
+  pass_turn(group);
+  wait_for_products<0>();
+  keep_in_order(scores);
+  release(shared.of_keys(ring.stage));
+  hide_future(scores, seen);
+  softmax.weigh(scores, problem.scale, sums, [] {});
+  wait_for(shared.of_values(ring.stage), ring.parity);
+  round_weights(weights, scores);
+  for (int tile = tiles - 1; tile > 0; --tile) {
+    const int last = ring.stage;
+    ring.advance();
+    wait_for(shared.of_keys(ring.stage), ring.parity);
+    take_turn(group);
+    begin_products();
+    score(scores, queries, describe(shared.keys(ring.stage)));
+    add_values(sums, weights, describe(shared.values(last)));
+    pass_turn(group);
+    wait_for_products<1>();
+    keep_in_order(scores);
+    release(shared.of_keys(ring.stage));
+    softmax.weigh(scores, problem.scale, sums, [&] {
+      wait_for_products<0>();
+      keep_in_order(sums);
+    });
+    wait_for(shared.of_values(ring.stage), ring.parity);
+    wait_for_products<0>();
+    keep_in_order(sums);
+    release(shared.of_values(last));
+    round_weights(weights, scores);
+  }
+  release(shared.of_queries(place.stage));
+  begin_products();
+  add_values(sums, weights, describe(shared.values(ring.stage)));
+  wait_for_products<0>();
+  keep_in_order(sums);
+  release(shared.of_values(ring.stage));
+  ring.advance();
+}
+
 // A group of four warps.
-__device__ __forceinline__ void attend(Shared& shared, const Problem& problem, int group) {
+__device__ __forceinline__ void attend(const Shared& shared, const Problem& problem, int group) {
   const int warp_row = group * kGroupRows + threadIdx.x / kWarpSize % 4 * 16;
+  Ring<kQueryPlaces> place;
+  Ring<kStages> ring;
   if (group == kGroups - 1) {
     pass_turn(group);  // the first group begins
   }
@@ -172,60 +223,20 @@ __device__ __forceinline__ void attend(Shared& shared, const Problem& problem, i
     for (int tile = tiles_before(problem, first + kQueries); tile > tiles; --tile) {  // those that only others need
       take_turn(group);
       pass_turn(group);
-      release(shared.keys.take());
-      release(shared.values.take());
+      release(shared.of_keys(ring.stage));
+      release(shared.of_values(ring.stage));
+      ring.advance();
     }
-    if (tiles == 0) {
-      release(shared.queries.take());
-      return;
+    if (tiles > 0) {
+      float sums[kWidth / 2] = {};
+      Softmax softmax;
+      attend_tiles(sums, softmax, shared, problem, group, tiles, place, ring, first + warp_row - (tiles - 1) * kKeys);
+      softmax.write(
+          sums, problem.out + static_cast<int64_t>(head) * problem.length * kWidth, first + warp_row, problem.length);
+    } else {
+      release(shared.of_queries(place.stage));
     }
-    float scores[kKeys / 2];
-    float sums[kWidth / 2] = {};
-    uint32_t weights[kKeys / 16][4];
-    Softmax softmax;
-    shared.queries.wait();
-    const uint64_t queries = describe(shared.queries.box() + group * kGroupRows * kRowBytes);
-    shared.keys.wait();
-    take_turn(group);
-    begin_products();
-    score(scores, queries, describe(shared.keys.box()));
-    pass_turn(group);
-    wait_for_products<0>();
-    keep_in_order(scores);
-    release(shared.keys.take());
-    hide_future(scores, first + warp_row - (tiles - 1) * kKeys);
-    softmax.weigh(scores, problem.scale);
-    round_weights(weights, scores);
-    shared.values.wait();
-    for (int tile = tiles - 1; tile > 0; --tile) {
-      shared.keys.wait();
-      take_turn(group);
-      begin_products();
-      score(scores, queries, describe(shared.keys.box()));
-      add_values(sums, weights, describe(shared.values.box()));
-      pass_turn(group);
-      const uint32_t values_empty = shared.values.take();
-      wait_for_products<1>();
-      keep_in_order(scores);
-      release(shared.keys.take());
-      const bool grown = softmax.weigh(scores, problem.scale);
-      shared.values.wait();
-      wait_for_products<0>();
-      keep_in_order(sums);
-      release(values_empty);
-      if (grown) {
-        softmax.scale_values(sums);
-      }
-      round_weights(weights, scores);
-    }
-    release(shared.queries.take());
-    begin_products();
-    add_values(sums, weights, describe(shared.values.box()));
-    wait_for_products<0>();
-    keep_in_order(sums);
-    release(shared.values.take());
-    softmax.write(
-        sums, problem.out + static_cast<int64_t>(head) * problem.length * kWidth, first + warp_row, problem.length);
+    place.advance();
   });
   if (group == 0) {
     take_turn(group);  // what the last group passed on in the end
@@ -241,11 +252,12 @@ __global__ void __launch_bounds__(kThreads, 1) attention_kernel(
     const __grid_constant__ Problem problem) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ uint4 memory[];
-  Shared shared(memory);
+  const Shared shared(memory);
   if (threadIdx.x == 0) {
-    shared.queries.init();
-    shared.keys.init();
-    shared.values.init();
+    for (int box = 0; box < kBoxes; ++box) {
+      init_barrier(shared.of_keys(box), 1);
+      init_barrier(shared.of_keys(box) + kEmpty, kWarps);
+    }
     publish_barriers();
   }
   __syncthreads();

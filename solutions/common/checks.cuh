@@ -20,28 +20,46 @@ int64_t divide_up(int64_t count, int64_t unit) {
   return (count + unit - 1) / unit;
 }
 
+// A grid of so many blocks. A grid without blocks is a launch error.
+unsigned int blocks_for(int64_t count) {
+  TORCH_CHECK(count <= kMaxBlocks, count, " blocks are too many for one launch");
+  return static_cast<unsigned int>(count);
+}
+
 // Whether vectors of four floats can be read from the start of a tensor.
 bool is_aligned(const at::Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % sizeof(float4) == 0;
 }
 
-// A contiguous float32 tensor of a number of dimensions on a CUDA device. `name` says whose argument it is: "bmm: A".
-void check_float(const at::Tensor& tensor, const char* name, int64_t dimensions, const at::Device& device) {
+// A contiguous tensor of a type on a CUDA device. `name` says whose argument it is: "bmm: A".
+void check_tensor(const at::Tensor& tensor, const char* name, at::ScalarType type, const at::Device& device) {
   TORCH_CHECK(tensor.is_cuda(), name, " must be on a CUDA device, but is on ", tensor.device());
   TORCH_CHECK(tensor.device() == device, name, " is on ", tensor.device(), ", but another argument is on ", device);
-  TORCH_CHECK(tensor.scalar_type() == at::kFloat, name, " must be float32, but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.dim() == dimensions, name, " must have ", dimensions, " dimensions, but its shape is ", tensor.sizes());
+  TORCH_CHECK(tensor.scalar_type() == type, name, " must be ", type, ", but is ", tensor.scalar_type());
   TORCH_CHECK(
       tensor.is_contiguous(), name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ",
       tensor.strides());
 }
 
-// One float32 value for each of `count` features.
+// The same for float32 and a number of dimensions.
+void check_float(const at::Tensor& tensor, const char* name, int64_t dimensions, const at::Device& device) {
+  check_tensor(tensor, name, at::kFloat, device);
+  TORCH_CHECK(
+      tensor.dim() == dimensions, name, " must have ", dimensions, " dimensions, but its shape is ", tensor.sizes());
+}
+
+// One value of a type for each of `count` features.
+void check_feature(
+    const at::Tensor& tensor, const char* name, int64_t count, const at::Device& device, at::ScalarType type) {
+  check_tensor(tensor, name, type, device);
+  TORCH_CHECK(
+      tensor.dim() == 1 && tensor.size(0) == count, name, " must have one value for each of ", count,
+      " features, but its shape is ", tensor.sizes());
+}
+
+// The same for float32.
 const float* check_feature(const at::Tensor& tensor, const char* name, int64_t count, const at::Device& device) {
-  check_float(tensor, name, 1, device);
-  TORCH_CHECK(tensor.size(0) == count, name, " must have one value for each of ", count, " features, but has ",
-              tensor.sizes());
+  check_feature(tensor, name, count, device, at::kFloat);
   return tensor.const_data_ptr<float>();
 }
 

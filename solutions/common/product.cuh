@@ -29,17 +29,17 @@ Operand columns_of(const at::Tensor& values, bool lower = false) {
   return operand;
 }
 
-// left (batches, M, K) times right (batches, N, K) turned. With `lower` both come from lower triangular matrices, and
+// left (batches, M, K) times right (batches, N, K) turned. With `kLower` both come from lower triangular matrices, and
 // what lies above the diagonal of the product is not computed: tiles there have sums of zero.
-template <class Epilogue>
-void multiply(const Operand& left, const Operand& right, const Epilogue& epilogue, bool lower = false) {
+template <bool kLower = false, class Epilogue>
+void multiply(const Operand& left, const Operand& right, const Epilogue& epilogue) {
 #ifdef __CUDA_ARCH_LIST__
   if (hopper::is_hopper(left.parts.get_device())) {
-    hopper_form::run(left, right, epilogue, lower);
+    hopper_form::run<kLower>(left, right, epilogue);
     return;
   }
 #endif
-  portable::run(left, right, epilogue, lower);
+  portable::run(left, right, epilogue, kLower);
 }
 
 }  // namespace split

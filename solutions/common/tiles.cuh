@@ -42,15 +42,23 @@ struct Tiles {
   }
 
   // Tiles go down `kTogether` rows of tiles before the next column: what runs at the same time is a near square of the
-  // output, whose lines come from L2 after their first use. Of triangles the last rows come first, because theirs are
-  // the longest sums, and the short ones fill up what multiprocessors have left in the end.
+  // output, whose lines come from L2 after their first use. Those of triangles come diagonal by diagonal, from the
+  // corner with the longest sums on: the short ones fill up what multiprocessors have left in the end.
   __device__ __forceinline__ Place place(int tile) const {
     constexpr int kTogether = 8;
     const int of_batch = tile % (down * across);
     Place place{tile / (down * across), 0, 0, 0, chunks};
     if (lower) {
-      place.row = (down - 1 - of_batch / across) * rows;
-      place.column = of_batch % across * columns;
+      int diagonal = 0;  // tiles from the corner
+      int rest = of_batch;
+      for (int length = 1; rest >= length;) {
+        rest -= length;
+        ++diagonal;
+        length = min(diagonal, down - 1) - max(0, diagonal - across + 1) + 1;
+      }
+      const int up = max(0, diagonal - across + 1) + rest;
+      place.row = (down - 1 - up) * rows;
+      place.column = (diagonal - up) * columns;
       place.first_chunk = place.column / kStep * kStepChunks;
       const int end = min((place.row + rows + kStep - 1) / kStep * kStepChunks, chunks);
       place.chunks = max(end - place.first_chunk, 0);

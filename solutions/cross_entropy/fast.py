@@ -20,6 +20,8 @@ run. A target outside of [0, classes) makes the loss NaN; ignore_index, weights 
 Forward only: no gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -28,26 +30,19 @@ CPP_SOURCE = "at::Tensor cross_entropy(const at::Tensor& logits, const at::Tenso
 
 CUDA_SOURCE = r"""
 #include <cfloat>
-#include <cmath>
-#include <cstdint>
-#include <limits>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "reduce.cuh"
 
 namespace {
 
 constexpr int kThreads = 512;
 constexpr int kBlocksPerSm = 4;
 constexpr int kMeanThreads = 1024;
-constexpr int kWarp = 32;
 constexpr int kLoads = 4;  // of 16 bytes, a thread, before any of them is needed
 constexpr int kVector = 4;
-constexpr unsigned int kAll = 0xffffffffu;
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 // The sum of exp(logit - largest) over some logits. `largest` begins as a finite number below all that occur, because
 // the difference of two infinities would be NaN; half of the lowest, so that differences don't overflow either.
@@ -71,16 +66,6 @@ __device__ LogSum merge(LogSum one, LogSum other) {
   raise(other, one.largest);
   one.sum += other.sum;
   return one;
-}
-
-__device__ LogSum warp_merge(LogSum value) {
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    LogSum other;
-    other.largest = __shfl_xor_sync(kAll, value.largest, distance);
-    other.sum = __shfl_xor_sync(kAll, value.sum, distance);
-    value = merge(value, other);
-  }
-  return value;
 }
 
 // One block a row: losses[row] = log(sum(exp(logits))) - logits[target].
@@ -124,90 +109,39 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) loss_kernel(
     add(total, row[tail + threadIdx.x]);
   }
 
-  __shared__ float largest_of[kThreads / kWarp];
-  __shared__ float sum_of[kThreads / kWarp];
-  total = warp_merge(total);
-  if (threadIdx.x % kWarp == 0) {
-    largest_of[threadIdx.x / kWarp] = total.largest;
-    sum_of[threadIdx.x / kWarp] = total.sum;
-  }
-  __syncthreads();
-  if (threadIdx.x < kWarp) {
-    LogSum of_warp;
-    if (threadIdx.x < kThreads / kWarp) {
-      of_warp.largest = largest_of[threadIdx.x];
-      of_warp.sum = sum_of[threadIdx.x];
-    }
-    total = warp_merge(of_warp);
-    if (threadIdx.x == 0) {
-      losses[blockIdx.x] = logf(total.sum) + (total.largest - target_logit);
-    }
+  total = across_block<kThreads>(total, merge);
+  if (threadIdx.x == 0) {
+    losses[blockIdx.x] = logf(total.sum) + (total.largest - target_logit);
   }
 }
 
 // One block: the mean of all losses, each thread's and each warp's share in a fixed order.
 __global__ void __launch_bounds__(kMeanThreads)
     mean_kernel(const float* __restrict__ losses, float* __restrict__ mean, int64_t rows) {
-  __shared__ float partial[kMeanThreads / kWarp];
   float sum = 0.0f;
 #pragma unroll 4
   for (int64_t row = threadIdx.x; row < rows; row += kMeanThreads) {
     sum += losses[row];
   }
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    sum += __shfl_xor_sync(kAll, sum, distance);
+  sum = across_block<kMeanThreads>(sum, Sum());
+  if (threadIdx.x == 0) {
+    *mean = sum / static_cast<float>(rows);  // NaN without rows, as in PyTorch
   }
-  if (threadIdx.x % kWarp == 0) {
-    partial[threadIdx.x / kWarp] = sum;
-  }
-  __syncthreads();
-  static_assert(kMeanThreads == kWarp * kWarp, "one warp holds the sums of all");
-  if (threadIdx.x < kWarp) {
-    sum = partial[threadIdx.x];
-    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-      sum += __shfl_xor_sync(kAll, sum, distance);
-    }
-    if (threadIdx.x == 0) {
-      *mean = sum / static_cast<float>(rows);  // NaN without rows, as in PyTorch
-    }
-  }
-}
-
-void check(const at::Tensor& tensor, const char* name, int64_t dimensions) {
-  TORCH_CHECK(tensor.is_cuda(), "cross_entropy: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(
-      tensor.dim() == dimensions,
-      "cross_entropy: ", name, " must have ", dimensions, " dimension(s), but its shape is ", tensor.sizes());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "cross_entropy: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ",
-      tensor.strides());
 }
 
 }  // namespace
 
 at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& target) {
-  check(logits, "logits", 2);
-  check(target, "target", 1);
-  TORCH_CHECK(
-      logits.device() == target.device(),
-      "cross_entropy: logits are on ", logits.device(), ", but target is on ", target.device());
-  TORCH_CHECK(
-      logits.scalar_type() == at::kFloat, "cross_entropy: logits must be float32, but are ", logits.scalar_type());
-  TORCH_CHECK(
-      target.scalar_type() == at::kLong, "cross_entropy: target must be int64, but is ", target.scalar_type());
+  check_float(logits, "cross_entropy: logits", 2, logits.device());
+  check_feature(target, "cross_entropy: target", logits.size(0), logits.device(), at::kLong);
   const int64_t rows = logits.size(0);
   const int64_t classes = logits.size(1);
-  TORCH_CHECK(
-      target.size(0) == rows, "cross_entropy: logits have ", rows, " rows, but target has ", target.size(0));
-  TORCH_CHECK(rows <= kMaxBlocks, "cross_entropy: ", rows, " rows are too many for one launch");
-
   const c10::cuda::CUDAGuard guard(logits.device());
   const auto stream = at::cuda::getCurrentCUDAStream();
   at::Tensor losses = at::empty({rows}, logits.options());
   at::Tensor mean = at::empty({}, logits.options());
   if (rows > 0) {  // a grid without blocks is a launch error
-    loss_kernel<<<static_cast<unsigned int>(rows), kThreads, 0, stream>>>(
+    loss_kernel<<<blocks_for(rows), kThreads, 0, stream>>>(
         logits.const_data_ptr<float>(), target.const_data_ptr<int64_t>(), losses.mutable_data_ptr<float>(), classes);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
   }
@@ -223,6 +157,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["cross_entropy"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

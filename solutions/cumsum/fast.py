@@ -23,6 +23,8 @@ a GPU if there are a few times more rows than SMs; few very long rows would need
 Forward only: no gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -30,25 +32,18 @@ from torch.utils.cpp_extension import load_inline
 CPP_SOURCE = "at::Tensor cumsum(const at::Tensor& x);"
 
 CUDA_SOURCE = r"""
-#include <cstdint>
-#include <limits>
-
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int kBlocksPerSm = 4;  // at most 64 registers: 32 for two tiles, the rest for sums and addresses
-constexpr int kWarp = 32;
-constexpr int kWarps = kThreads / kWarp;
+constexpr int kWarps = kThreads / kWarpSize;
 constexpr int kValues = 16;  // of a tile, a thread
 constexpr int kTile = kThreads * kValues;
-constexpr unsigned int kAll = 0xffffffffu;
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 // kRun consecutive values: 16 bytes for 4 of them. Evict-first: nothing reads them again.
 template <int kRun>
@@ -79,7 +74,7 @@ __device__ void load_tile(
     const float* row, int64_t begin, int64_t columns, int offset, float (&values)[kValues / kRun][kRun]) {
 #pragma unroll
   for (int run = 0; run < kValues / kRun; ++run) {
-    const int64_t column = begin + offset + run * kWarp * kRun;
+    const int64_t column = begin + offset + run * kWarpSize * kRun;
     if (column < columns) {
       load(row + column, values[run]);
     } else {
@@ -96,9 +91,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     cumsum_kernel(const float* __restrict__ x, float* __restrict__ out, int64_t columns) {
   __shared__ float totals[2][kWarps];
   constexpr int kRuns = kValues / kRun;
-  const int lane = threadIdx.x % kWarp;
-  const int warp = threadIdx.x / kWarp;
-  const int offset = warp * kWarp * kValues + lane * kRun;  // of a thread's first run within a tile
+  const int lane = threadIdx.x % kWarpSize;
+  const int warp = threadIdx.x / kWarpSize;
+  const int offset = warp * kWarpSize * kValues + lane * kRun;  // of a thread's first run within a tile
   const float* const row = x + blockIdx.x * columns;
   float* const out_row = out + blockIdx.x * columns;
 
@@ -131,10 +126,10 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
       inclusive[run] = sums[run][kRun - 1];
     }
 #pragma unroll
-    for (int distance = 1; distance < kWarp; distance *= 2) {
+    for (int distance = 1; distance < kWarpSize; distance *= 2) {
 #pragma unroll
       for (int run = 0; run < kRuns; ++run) {
-        const float below = __shfl_up_sync(kAll, inclusive[run], distance);
+        const float below = __shfl_up_sync(kAllLanes, inclusive[run], distance);
         inclusive[run] += lane >= distance ? below : 0.0f;
       }
     }
@@ -144,9 +139,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     float warp_total = 0.0f;
 #pragma unroll
     for (int run = 0; run < kRuns; ++run) {
-      const float exclusive = __shfl_up_sync(kAll, inclusive[run], 1);
+      const float exclusive = __shfl_up_sync(kAllLanes, inclusive[run], 1);
       before[run] = warp_total + (lane > 0 ? exclusive : 0.0f);
-      warp_total += __shfl_sync(kAll, inclusive[run], kWarp - 1);
+      warp_total += __shfl_sync(kAllLanes, inclusive[run], kWarpSize - 1);
     }
 
     if (lane == 0) {
@@ -164,7 +159,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
 
 #pragma unroll
     for (int run = 0; run < kRuns; ++run) {
-      const int64_t column = begin + offset + run * kWarp * kRun;
+      const int64_t column = begin + offset + run * kWarpSize * kRun;
       if (column < columns) {
         const float base = carry + (earlier_warps + before[run]);
 #pragma unroll
@@ -185,11 +180,8 @@ bool is_aligned(const void* pointer) {
 }  // namespace
 
 at::Tensor cumsum(const at::Tensor& x) {
-  TORCH_CHECK(x.is_cuda(), "cumsum: x must be on a CUDA device, but is on ", x.device());
-  TORCH_CHECK(x.scalar_type() == at::kFloat, "cumsum: x must be float32, but is ", x.scalar_type());
+  check_tensor(x, "cumsum: x", at::kFloat, x.device());
   TORCH_CHECK(x.dim() >= 1, "cumsum: x must have a dimension to sum along");
-  TORCH_CHECK(
-      x.is_contiguous(), "cumsum: x must be contiguous, but has shape ", x.sizes(), " and strides ", x.strides());
 
   const c10::cuda::CUDAGuard guard(x.device());
   at::Tensor out = at::empty_like(x);
@@ -218,6 +210,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["cumsum"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -14,6 +14,8 @@ Up to three elements that don't fill a vector are done one by one by the last bl
 multiple of 16 bytes are done one element at a time. Forward only: no gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -21,20 +23,15 @@ from torch.utils.cpp_extension import load_inline
 CPP_SOURCE = "at::Tensor gelu(const at::Tensor& x);"
 
 CUDA_SOURCE = r"""
-#include <cstdint>
-#include <limits>
-
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
 constexpr int kThreads = 128;
 constexpr int kPerThread = 2;  // independent loads a thread
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 __device__ __forceinline__ float gelu_of(float x) {
   constexpr float kSqrtHalf = 0.70710678118654752f;
@@ -90,10 +87,7 @@ bool is_aligned(const void* address) {
 }  // namespace
 
 at::Tensor gelu(const at::Tensor& x) {
-  TORCH_CHECK(x.is_cuda(), "gelu: x must be on a CUDA device, but is on ", x.device());
-  TORCH_CHECK(x.scalar_type() == at::kFloat, "gelu: x must be float32, but is ", x.scalar_type());
-  TORCH_CHECK(
-      x.is_contiguous(), "gelu: x must be contiguous, but has shape ", x.sizes(), " and strides ", x.strides());
+  check_tensor(x, "gelu: x", at::kFloat, x.device());
 
   const c10::cuda::CUDAGuard guard(x.device());
   at::Tensor out = at::empty_like(x);
@@ -116,6 +110,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["gelu"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -19,6 +19,8 @@ Where channels don't begin at a multiple of 16 bytes, vectors have one value, an
 are correct, but leave most of the block idle. Forward only: no gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -30,28 +32,22 @@ at::Tensor group_norm(
 
 CUDA_SOURCE = r"""
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 
 #include <cuda_pipeline_primitives.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "reduce.cuh"
 
 namespace {
 
 constexpr int kThreads = 512;
 constexpr int kBlocksPerSm = 2;  // at most 64 registers: half of them for what is kept
-constexpr int kWarp = 32;
-constexpr int kWarps = kThreads / kWarp;
 constexpr int kRegisterTiles = 8;
 constexpr int kStreamed = 2;  // tiles that are not kept and that a thread loads at once: registers are short
-constexpr unsigned int kAll = 0xffffffffu;
 constexpr int kReservedShared = 1024;  // bytes of an SM's shared memory that each block costs besides its own
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 __device__ float sum_of(float value) {
   return value;
@@ -78,27 +74,6 @@ __device__ float4 scaled(float4 value, float scale, float shift) {
   return make_float4(
       scaled(value.x, scale, shift), scaled(value.y, scale, shift),
       scaled(value.z, scale, shift), scaled(value.w, scale, shift));
-}
-
-// The sum of every thread's value, for every thread. All threads of the block must call it. Calls that follow each
-// other have different kCall, and with it shared memory of their own, so that one barrier each is enough.
-template <int kCall>
-__device__ float block_sum(float value) {
-  __shared__ float partial[kWarps];
-#pragma unroll
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(kAll, value, distance);
-  }
-  if (threadIdx.x % kWarp == 0) {
-    partial[threadIdx.x / kWarp] = value;
-  }
-  __syncthreads();
-  value = partial[threadIdx.x % kWarps];
-#pragma unroll
-  for (int distance = kWarps / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(kAll, value, distance);
-  }
-  return value;
 }
 
 // One block a group. Vector is float4, or float where channels don't fill vectors or a tensor is misaligned. A tile is
@@ -151,7 +126,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) group_norm_kernel(
   for (int tile = first_streamed; tile < tiles; ++tile) {
     sum += sum_of(from[tile * kThreads]);
   }
-  const float mean = block_sum<0>(sum) / values;
+  const float mean = across_block<kThreads>(sum, Sum()) / values;
 
   float squares = 0.0f;
 #pragma unroll kStreamed
@@ -166,7 +141,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) group_norm_kernel(
   for (int tile = 0; tile < kRegisterTiles; ++tile) {
     squares += tile < tiles ? squares_around(in_registers[tile], mean) : 0.0f;
   }
-  const float factor = rsqrtf(block_sum<1>(squares) / values + eps);
+  const float factor = rsqrtf(across_block<kThreads, true>(squares, Sum()) / values + eps);
 
   const int channels = group_vectors / channel_vectors;  // of a group
   const int first_channel = static_cast<int>(blockIdx.x % groups) * channels;
@@ -214,14 +189,14 @@ void launch(const Arguments& a) {
   C10_CUDA_CHECK(cudaGetDevice(&device));
   C10_CUDA_CHECK(cudaDeviceGetAttribute(&of_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
   C10_CUDA_CHECK(cudaDeviceGetAttribute(&of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  constexpr int kReduction = 2 * kWarps * sizeof(float);  // what the kernel has besides the tiles
+  constexpr int kReduction = kThreads / kWarpSize * sizeof(float);  // what the kernel has besides the tiles
   const int64_t room = std::min(of_sm / kBlocksPerSm - kReservedShared, of_block) - kReduction;
   const int64_t tiles = (a.group_values / kVector + kThreads - 1) / kThreads;
   const int64_t shared_tiles = std::max<int64_t>(0, std::min(tiles - kRegisterTiles, room / kTileBytes));
   const int dynamic_bytes = static_cast<int>(shared_tiles * kTileBytes);
   C10_CUDA_CHECK(cudaFuncSetAttribute(
       group_norm_kernel<Vector>, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic_bytes));
-  const auto grid = static_cast<unsigned int>(a.batch * a.groups);
+  const unsigned int grid = blocks_for(a.batch * a.groups);
   group_norm_kernel<Vector><<<grid, kThreads, dynamic_bytes, at::cuda::getCurrentCUDAStream()>>>(
       reinterpret_cast<const Vector*>(a.x),
       a.weight,
@@ -235,35 +210,14 @@ void launch(const Arguments& a) {
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-bool is_aligned(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % sizeof(float4) == 0;
-}
-
-void check(const at::Tensor& tensor, const char* name, const c10::Device& device) {
-  TORCH_CHECK(tensor.is_cuda(), "group_norm: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(tensor.device() == device, "group_norm: ", name, " is on ", tensor.device(), ", but x is on ", device);
-  TORCH_CHECK(
-      tensor.scalar_type() == at::kFloat, "group_norm: ", name, " must be float32, but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "group_norm: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ", tensor.strides());
-}
-
-void check_per_channel(const at::Tensor& tensor, const char* name, const at::Tensor& x) {
-  check(tensor, name, x.device());
-  TORCH_CHECK(
-      tensor.dim() == 1 && tensor.size(0) == x.size(1),
-      "group_norm: ", name, " must have shape [", x.size(1), "], one value a channel, but has ", tensor.sizes());
-}
-
 }  // namespace
 
 at::Tensor group_norm(
     const at::Tensor& x, int64_t groups, const at::Tensor& weight, const at::Tensor& bias, double eps) {
-  check(x, "x", x.device());
+  check_tensor(x, "group_norm: x", at::kFloat, x.device());
   TORCH_CHECK(x.dim() >= 2, "group_norm: x must be (batch, channels, ...), but its shape is ", x.sizes());
-  check_per_channel(weight, "weight", x);
-  check_per_channel(bias, "bias", x);
+  check_feature(weight, "group_norm: weight", x.size(1), x.device());
+  check_feature(bias, "group_norm: bias", x.size(1), x.device());
   TORCH_CHECK(
       groups > 0 && x.size(1) % groups == 0,
       "group_norm: ", x.size(1), " channels can't be divided into ", groups, " groups");
@@ -283,12 +237,11 @@ at::Tensor group_norm(
       x.numel() / (x.size(0) * groups),
       x.numel() / (x.size(0) * x.size(1)),
       static_cast<float>(eps)};
-  TORCH_CHECK(x.size(0) * groups <= kMaxBlocks, "group_norm: ", x.size(0) * groups, " groups are too many");
   // Places in a group are 32-bit numbers, with a margin of a few batches beyond its end.
   TORCH_CHECK(
       arguments.group_values <= std::numeric_limits<int32_t>::max() / 2,
       "group_norm: groups of ", arguments.group_values, " values are too large");
-  if (arguments.channel_values % 4 == 0 && is_aligned(arguments.x) && is_aligned(arguments.out)) {
+  if (arguments.channel_values % 4 == 0 && is_aligned(x) && is_aligned(out)) {
     launch<float4>(arguments);
   } else {
     launch<float>(arguments);
@@ -302,6 +255,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["group_norm"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -16,6 +16,8 @@ bits, and takes the root.
 A matrix with a number of columns that is no multiple of four, or a misaligned one, is read one value at a time.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -23,14 +25,10 @@ from torch.utils.cpp_extension import load_inline
 CPP_SOURCE = "at::Tensor l2_norm_columns(const at::Tensor& x);"
 
 CUDA_SOURCE = r"""
-#include <cstdint>
-#include <limits>
-
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
@@ -39,7 +37,6 @@ constexpr int kWarps = 8;        // rows that a block takes at a time
 constexpr int kPerThread = 8;    // independent loads a thread
 constexpr int kTileRows = 256;   // rows that a block sums up
 static_assert(kTileRows % (kWarps * kPerThread) == 0, "a full tile is a whole number of rounds");
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 __device__ __forceinline__ void add_square(float& sum, float value) {
   sum = fmaf(value, value, sum);
@@ -151,12 +148,7 @@ void launch_sum_squares(const float* x, float* partial, int64_t rows, int64_t co
 }  // namespace
 
 at::Tensor l2_norm_columns(const at::Tensor& x) {
-  TORCH_CHECK(x.is_cuda(), "l2_norm_columns: x must be on a CUDA device, but is on ", x.device());
-  TORCH_CHECK(x.scalar_type() == at::kFloat, "l2_norm_columns: x must be float32, but is ", x.scalar_type());
-  TORCH_CHECK(x.dim() == 2, "l2_norm_columns: x must be (rows, columns), but its shape is ", x.sizes());
-  TORCH_CHECK(
-      x.is_contiguous(),
-      "l2_norm_columns: x must be contiguous, but has shape ", x.sizes(), " and strides ", x.strides());
+  check_float(x, "l2_norm_columns: x", 2, x.device());
 
   const c10::cuda::CUDAGuard guard(x.device());
   const int64_t rows = x.size(0);
@@ -192,6 +184,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["l2_norm_columns"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -1,14 +1,19 @@
 """tril(A @ B) of lower triangular matrices on tensor cores, each float32 as two halves, without the empty blocks.
 
 What bounds it: the tensor cores, and the longest sum. A sixth of the products of full matrices are not with zeros, 23
-GFLOP at full size. In tiles it is more, about 28, and three products of halves make that 85 GFLOP, 0.11 ms at the 810
-TFLOP/s that an H100's power allows. The tile in the corner has all 4096 steps of K, 0.09 ms alone. What comes before is
-bound by memory: 0.2 GB, 0.06 ms.
+GFLOP at full size. In tiles of 128 x 128 it is more, about 25, and three products of halves make that 76 GFLOP, 0.09 ms
+at the 810 TFLOP/s that an H100's power allows. The tile in the corner has all 4096 steps of K, 0.07 ms alone. What
+comes before is bound by memory: 0.2 GB, 0.06 ms.
 
 A tile with rows up to i and columns from j has products for K from j to i only: none above the diagonal, where it
-writes zeros. The last rows come first, because theirs are the longest sums. Of A's rows and B's columns only what tiles
-read is split, in `solutions/common/product.cuh`, where the product is as well. What lies above the diagonal is not
-looked at, apart from the tiles that it crosses, where it must be zero.
+writes zeros. Tiles go diagonal by diagonal from the corner on, because that is the order of the lengths of their sums:
+short ones fill up what multiprocessors have left. Of A's rows and B's columns only what tiles read is split, in
+`solutions/common/product.cuh`, where the product is as well. What lies above the diagonal is not looked at, apart from
+the tiles that it crosses, where it must be zero.
+
+Measured on an H200, where cuBLAS takes 2.70 ms for full matrices: 0.235 ms, of which the rows take 0.022 ms, the
+columns 0.048 ms and the product 0.166 ms. The product takes 0.190 ms if tiles go row by row, 0.176 ms in tiles of
+256 x 128 and 0.183 ms in tiles of 256 x 192, which a pair of blocks share.
 
 Any size works. An infinity in A or B may give NaN where the exact result is infinite; a NaN spreads. Forward only: no
 gradient is recorded.
@@ -48,7 +53,7 @@ at::Tensor matmul_lower_triangular(const at::Tensor& A, const at::Tensor& B) {
   }
   const split::Operand left = split::rows_of(A, true);
   const split::Operand right = split::columns_of(B, true);
-  split::multiply(left, right, split::Write<BelowDiagonal>{{out, left, right}, {}}, true);
+  split::multiply<true>(left, right, split::Write<BelowDiagonal>{{out, left, right}, {}});
   return out;
 }
 """

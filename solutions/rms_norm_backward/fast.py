@@ -10,11 +10,11 @@ registers, in float32, over all rows of a block: a thread has the same columns i
 them once, and a second kernel adds those of all blocks in a fixed order. With four blocks an SM, that is 8 MB against
 768 MB, and no atomics, so that equal calls give equal gradients.
 
-Values stay packed as bfloat16, eight in four registers. The number of 16-byte loads a thread is a template parameter:
-1, 2 or 4. Rows longer than 8192, and rows that don't all begin at a multiple of 16 bytes, are read again for the
-columns, value by value.
+Values stay packed as bfloat16, eight in four registers. Rows longer than 8192 values, and rows that don't all begin at
+a multiple of 16 bytes, are read once for each pass, and their sums along columns are in memory.
 """
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -30,299 +30,96 @@ std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
 """
 
 CUDA_SOURCE = r"""
-#include <algorithm>
-#include <cstdint>
-#include <initializer_list>
-#include <limits>
 #include <tuple>
 
-#include <cuda_bf16.h>
-
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "columns.cuh"
 
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWarp = 32;
-constexpr int kWarps = kThreads / kWarp;
-constexpr int kMostLoads = 4;   // of 16 bytes, a thread
-constexpr int kIn = 8;          // values in a load
-constexpr int kBlocksAnSm = 4;  // of the backward
-constexpr int kSlices = 8;      // of the blocks' sums, which are added in parallel
-constexpr unsigned int kAll = 0xffffffffu;
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
+constexpr int kMostKept = 4;     // vectors a thread
+constexpr int kBlocksPerSm = 4;  // of the backward
 
-using One = __nv_bfloat16;
-
-__device__ void unpack(uint4 packed, float (&values)[kIn]) {
-  const unsigned int words[4] = {packed.x, packed.y, packed.z, packed.w};
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    values[2 * i] = __uint_as_float(words[i] << 16);
-    values[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
-  }
-}
-
-__device__ unsigned int pack_two(float low, float high) {
-  const unsigned int upper = __bfloat16_as_ushort(__float2bfloat16_rn(high));
-  return upper << 16 | __bfloat16_as_ushort(__float2bfloat16_rn(low));
-}
-
-__device__ uint4 pack(const float (&values)[kIn]) {
-  return make_uint4(
-      pack_two(values[0], values[1]), pack_two(values[2], values[3]), pack_two(values[4], values[5]),
-      pack_two(values[6], values[7]));
-}
-
-struct Sums {
-  float squares;   // of x
-  float products;  // of gradient * weight * x
-};
-
-// The sums of every thread, for every thread. All threads of the block must call it.
-__device__ Sums across_block(Sums own) {
-  __shared__ float2 partial[kWarps];
-#pragma unroll
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    own.squares += __shfl_xor_sync(kAll, own.squares, distance);
-    own.products += __shfl_xor_sync(kAll, own.products, distance);
-  }
-  __syncthreads();  // until all threads have read the sums of the row before
-  if (threadIdx.x % kWarp == 0) {
-    partial[threadIdx.x / kWarp] = make_float2(own.squares, own.products);
-  }
-  __syncthreads();
-  Sums all{0.0f, 0.0f};
-#pragma unroll
-  for (int warp = 0; warp < kWarps; ++warp) {
-    all.squares += partial[warp].x;
-    all.products += partial[warp].y;
-  }
-  return all;
-}
-
-// One block a row of at most kThreads * kLoads vectors; width counts them.
-template <int kLoads>
+// One block a row.
+template <int kWidth, int kKept>
 __global__ void __launch_bounds__(kThreads) forward_kernel(
-    const uint4* __restrict__ x, const uint4* __restrict__ weight, uint4* __restrict__ out, int64_t width, float eps) {
-  x += blockIdx.x * width + threadIdx.x;
-  out += blockIdx.x * width + threadIdx.x;
-  weight += threadIdx.x;
-  const int left = static_cast<int>(width) - static_cast<int>(threadIdx.x);  // of the row, from this thread on
-  uint4 kept[kLoads];
+    const Bfloat16* __restrict__ x, const Bfloat16* __restrict__ weight, Bfloat16* __restrict__ out, int columns,
+    float eps) {
+  using Values = Vector<Bfloat16, kWidth>;
+  x += int64_t{blockIdx.x} * columns;
+  out += int64_t{blockIdx.x} * columns;
+  auto row = keep_row<kThreads, kWidth, kKept>(columns, [=](int column) { return load<kWidth>(x + column); });
+  float squares = 0.0f;
+  row.each([&](const Values& values, int) {
 #pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    kept[i] = i * kThreads < left ? __ldcs(x + i * kThreads) : make_uint4(0, 0, 0, 0);
-  }
-  Sums sums{0.0f, 0.0f};
-#pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    float values[kIn];
-    unpack(kept[i], values);
-#pragma unroll
-    for (int j = 0; j < kIn; ++j) {
-      sums.squares += values[j] * values[j];
+    for (int i = 0; i < kWidth; ++i) {
+      squares += values[i] * values[i];
     }
-  }
-  const float scale = rsqrtf(across_block(sums).squares / static_cast<float>(width * kIn) + eps);
+  });
+  const float scale = rsqrtf(across_block<kThreads>(squares, Sum()) / static_cast<float>(columns) + eps);
+  row.each([&](Values& values, int column) {
+    const Values weights = load<kWidth>(weight + column);
 #pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    if (i * kThreads < left) {
-      float values[kIn];
-      float weights[kIn];
-      unpack(kept[i], values);
-      unpack(weight[i * kThreads], weights);
-#pragma unroll
-      for (int j = 0; j < kIn; ++j) {
-        values[j] *= scale * weights[j];
-      }
-      __stcs(out + i * kThreads, pack(values));
+    for (int i = 0; i < kWidth; ++i) {
+      values.set(i, values[i] * (scale * weights[i]));
     }
-  }
-}
-
-// Each block takes every gridDim.x-th row, and writes its sums along columns to its row of `partial`.
-template <int kLoads>
-__global__ void __launch_bounds__(kThreads) backward_kernel(
-    const uint4* __restrict__ gradient, const uint4* __restrict__ x, const uint4* __restrict__ weight,
-    uint4* __restrict__ x_gradient, float* __restrict__ partial, int64_t rows, int64_t width, float eps) {
-  const int left = static_cast<int>(width) - static_cast<int>(threadIdx.x);
-  const float columns = static_cast<float>(width * kIn);
-  float columns_sum[kLoads][kIn] = {};
-  for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-    const int64_t at = row * width + threadIdx.x;
-    uint4 kept_x[kLoads];
-    uint4 kept_g[kLoads];
-#pragma unroll
-    for (int i = 0; i < kLoads; ++i) {
-      const bool inside = i * kThreads < left;
-      kept_x[i] = inside ? __ldcs(x + at + i * kThreads) : make_uint4(0, 0, 0, 0);
-      kept_g[i] = inside ? __ldcs(gradient + at + i * kThreads) : make_uint4(0, 0, 0, 0);
-    }
-    Sums sums{0.0f, 0.0f};
-#pragma unroll
-    for (int i = 0; i < kLoads; ++i) {
-      if (i * kThreads < left) {
-        float values[kIn];
-        float g[kIn];
-        float weights[kIn];
-        unpack(kept_x[i], values);
-        unpack(kept_g[i], g);
-        unpack(weight[threadIdx.x + i * kThreads], weights);
-#pragma unroll
-        for (int j = 0; j < kIn; ++j) {
-          sums.squares += values[j] * values[j];
-          sums.products += g[j] * weights[j] * values[j];
-        }
-      }
-    }
-    sums = across_block(sums);
-    const float scale = rsqrtf(sums.squares / columns + eps);
-    const float correction = scale * scale * (sums.products / columns);
-#pragma unroll
-    for (int i = 0; i < kLoads; ++i) {
-      if (i * kThreads < left) {
-        float values[kIn];
-        float g[kIn];
-        float weights[kIn];
-        unpack(kept_x[i], values);
-        unpack(kept_g[i], g);
-        unpack(weight[threadIdx.x + i * kThreads], weights);
-#pragma unroll
-        for (int j = 0; j < kIn; ++j) {
-          columns_sum[i][j] += g[j] * values[j] * scale;
-          values[j] = scale * (g[j] * weights[j] - values[j] * correction);
-        }
-        __stcs(x_gradient + at + i * kThreads, pack(values));
-      }
-    }
-  }
-  float4* own = reinterpret_cast<float4*>(partial + blockIdx.x * width * kIn);
-#pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    if (i * kThreads < left) {
-      const int64_t column = 2 * (threadIdx.x + i * kThreads);
-      const float(&sum)[kIn] = columns_sum[i];
-      own[column] = make_float4(sum[0], sum[1], sum[2], sum[3]);
-      own[column + 1] = make_float4(sum[4], sum[5], sum[6], sum[7]);
-    }
-  }
-}
-
-// One block a row of any length.
-__global__ void __launch_bounds__(kThreads) any_forward_kernel(
-    const One* __restrict__ x, const One* __restrict__ weight, One* __restrict__ out, int64_t columns, float eps) {
-  x += blockIdx.x * columns;
-  out += blockIdx.x * columns;
-  Sums sums{0.0f, 0.0f};
-  for (int64_t column = threadIdx.x; column < columns; column += kThreads) {
-    const float value = __bfloat162float(x[column]);
-    sums.squares += value * value;
-  }
-  const float scale = rsqrtf(across_block(sums).squares / static_cast<float>(columns) + eps);
-  for (int64_t column = threadIdx.x; column < columns; column += kThreads) {
-    out[column] = __float2bfloat16_rn(__bfloat162float(x[column]) * scale * __bfloat162float(weight[column]));
-  }
-}
-
-// One block a row of any length. Writes the row's scale for the kernel that sums along columns.
-__global__ void __launch_bounds__(kThreads) any_backward_kernel(
-    const One* __restrict__ gradient, const One* __restrict__ x, const One* __restrict__ weight,
-    One* __restrict__ x_gradient, float* __restrict__ scales, int64_t columns, float eps) {
-  gradient += blockIdx.x * columns;
-  x += blockIdx.x * columns;
-  x_gradient += blockIdx.x * columns;
-  Sums sums{0.0f, 0.0f};
-  for (int64_t column = threadIdx.x; column < columns; column += kThreads) {
-    const float value = __bfloat162float(x[column]);
-    sums.squares += value * value;
-    sums.products += __bfloat162float(gradient[column]) * __bfloat162float(weight[column]) * value;
-  }
-  sums = across_block(sums);
-  const float scale = rsqrtf(sums.squares / static_cast<float>(columns) + eps);
-  const float correction = scale * scale * (sums.products / static_cast<float>(columns));
-  for (int64_t column = threadIdx.x; column < columns; column += kThreads) {
-    const float g = __bfloat162float(gradient[column]) * __bfloat162float(weight[column]);
-    x_gradient[column] = __float2bfloat16_rn(scale * (g - __bfloat162float(x[column]) * correction));
-  }
-  if (threadIdx.x == 0) {
-    scales[blockIdx.x] = scale;
-  }
-}
-
-// A thread a column, a block row of the grid for every gridDim.y-th row of the matrix.
-__global__ void __launch_bounds__(kThreads) any_columns_kernel(
-    const One* __restrict__ gradient, const One* __restrict__ x, const float* __restrict__ scales,
-    float* __restrict__ partial, int64_t rows, int64_t columns) {
-  const int64_t column = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (column >= columns) return;
-  float sum = 0.0f;
-  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
-    const int64_t at = row * columns + column;
-    sum += __bfloat162float(gradient[at]) * __bfloat162float(x[at]) * scales[row];
-  }
-  partial[blockIdx.y * columns + column] = sum;
-}
-
-// Adds the sums of all blocks, a warp for 32 columns of each slice of the blocks.
-__global__ void __launch_bounds__(kWarp * kSlices) add_kernel(
-    const float* __restrict__ partial, One* __restrict__ weight_gradient, int64_t blocks, int64_t columns) {
-  __shared__ float sums[kSlices][kWarp];
-  const int64_t column = static_cast<int64_t>(blockIdx.x) * kWarp + threadIdx.x;
-  float sum = 0.0f;
-  if (column < columns) {
-#pragma unroll 4
-    for (int64_t block = threadIdx.y; block < blocks; block += kSlices) {
-      sum += partial[block * columns + column];
-    }
-  }
-  sums[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y == 0 && column < columns) {
-#pragma unroll
-    for (int slice = 1; slice < kSlices; ++slice) {
-      sum += sums[slice][threadIdx.x];
-    }
-    weight_gradient[column] = __float2bfloat16_rn(sum);
-  }
-}
-
-bool are_aligned(std::initializer_list<const void*> pointers) {
-  return std::all_of(pointers.begin(), pointers.end(), [](const void* pointer) {
-    return reinterpret_cast<uintptr_t>(pointer) % sizeof(uint4) == 0;
+    store(out + column, values);
   });
 }
 
-// The loads a thread needs for a row of so many columns, or 0 if the row can't be kept.
-int64_t loads_for(int64_t columns, std::initializer_list<const void*> pointers) {
-  const int64_t loads = (columns / kIn + kThreads - 1) / kThreads;
-  return columns % kIn == 0 && loads <= kMostLoads && are_aligned(pointers) ? loads : 0;
-}
+template <int kWidth>
+struct Pair {
+  Vector<Bfloat16, kWidth> x;
+  Vector<Bfloat16, kWidth> gradient;
+};
 
-void check(const at::Tensor& tensor, const char* name, const c10::Device& device) {
-  TORCH_CHECK(tensor.is_cuda(), "rms_norm: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(tensor.device() == device, "rms_norm: ", name, " is on ", tensor.device(), ", but x is on ", device);
-  TORCH_CHECK(
-      tensor.scalar_type() == at::kBFloat16, "rms_norm: ", name, " must be bfloat16, but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "rms_norm: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ", tensor.strides());
+// Each block takes every gridDim.x-th row, and writes its sums along columns to its part of `partial`. The sums need
+// the scale of their row, which is known after its first pass.
+template <int kWidth, int kKept>
+__global__ void __launch_bounds__(kThreads, kKept <= 2 ? kBlocksPerSm : 2) backward_kernel(
+    const Bfloat16* __restrict__ gradient, const Bfloat16* __restrict__ x, const Bfloat16* __restrict__ weight,
+    Bfloat16* __restrict__ x_gradient, float* __restrict__ partial, int64_t rows, int columns, float eps) {
+  ColumnSums<kThreads, kWidth, kKept, 1> column_sums(partial + int64_t{blockIdx.x} * columns, columns);
+  for (int64_t number = blockIdx.x; number < rows; number += gridDim.x) {
+    const int64_t begin = number * columns;
+    auto row = keep_row<kThreads, kWidth, kKept>(columns, [=](int column) {
+      return Pair<kWidth>{load<kWidth>(x + begin + column), load<kWidth>(gradient + begin + column)};
+    });
+    float2 sums = make_float2(0.0f, 0.0f);
+    row.each([&](const Pair<kWidth>& pair, int column) {
+      const Vector<Bfloat16, kWidth> weights = load<kWidth>(weight + column);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        sums.x += pair.x[i] * pair.x[i];
+        sums.y += pair.gradient[i] * weights[i] * pair.x[i];
+      }
+    });
+    sums = across_block<kThreads, true>(
+        sums, [](float2 one, float2 other) { return make_float2(one.x + other.x, one.y + other.y); });
+    const float scale = rsqrtf(sums.x / static_cast<float>(columns) + eps);
+    const float correction = scale * scale * (sums.y / static_cast<float>(columns));
+    row.each_numbered([&](Pair<kWidth>& pair, int column, int kept) {
+      const Vector<Bfloat16, kWidth> weights = load<kWidth>(weight + column);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        const float value = pair.x[i];
+        column_sums.add(0, kept, column, i, pair.gradient[i] * value * scale);
+        pair.x.set(i, scale * (pair.gradient[i] * weights[i] - value * correction));
+      }
+      store(x_gradient + begin + column, pair.x);
+    });
+  }
+  column_sums.write();
 }
 
 void check_both(const at::Tensor& x, const at::Tensor& weight) {
-  check(x, "x", x.device());
-  check(weight, "weight", x.device());
-  TORCH_CHECK(
-      x.dim() == 2 && weight.dim() == 1 && weight.size(0) == x.size(1),
-      "rms_norm: weight must have one value for each column of x, but x has shape ", x.sizes(), " and weight ",
-      weight.sizes());
-  TORCH_CHECK(x.size(0) <= kMaxBlocks, "rms_norm: ", x.size(0), " rows are too many for one launch");
+  check_tensor(x, "rms_norm: x", at::kBFloat16, x.device());
+  TORCH_CHECK(x.dim() == 2, "rms_norm: x must have two dimensions, but its shape is ", x.sizes());
+  check_feature(weight, "rms_norm: weight", x.size(1), x.device(), at::kBFloat16);
 }
 
 }  // namespace
@@ -335,23 +132,13 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
     return out;  // a grid without blocks is a launch error
   }
   const int64_t columns = x.size(1);
-  const void* from = x.const_data_ptr();
-  const void* factors = weight.const_data_ptr();
-  void* to = out.mutable_data_ptr();
-  const auto grid = static_cast<unsigned int>(x.size(0));
-  const auto stream = c10::cuda::getCurrentCUDAStream();
-  const auto epsilon = static_cast<float>(eps);
-  const int64_t loads = loads_for(columns, {from, factors, to});
-  if (loads == 0) {
-    any_forward_kernel<<<grid, kThreads, 0, stream>>>(
-        static_cast<const One*>(from), static_cast<const One*>(factors), static_cast<One*>(to), columns, epsilon);
-  } else {
-    static_assert(kMostLoads == 4, "the largest of the cases below");
-    const auto kernel = loads <= 1 ? forward_kernel<1> : loads <= 2 ? forward_kernel<2> : forward_kernel<kMostLoads>;
-    kernel<<<grid, kThreads, 0, stream>>>(
-        static_cast<const uint4*>(from), static_cast<const uint4*>(factors), static_cast<uint4*>(to), columns / kIn,
-        epsilon);
-  }
+  const unsigned int rows = blocks_for(x.size(0));
+  const bool vectors = fill_vectors<Bfloat16>(columns, {x, weight, out});
+  launch_fitting<Bfloat16, kThreads, kMostKept>(columns, vectors, [&](auto width, auto kept) {
+    forward_kernel<width(), kept()><<<rows, kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+        data<Bfloat16>(x), data<Bfloat16>(weight), mutable_data<Bfloat16>(out), static_cast<int>(columns),
+        static_cast<float>(eps));
+  });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
@@ -359,7 +146,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
 std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
     const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight, double eps) {
   check_both(x, weight);
-  check(gradient, "the gradient", x.device());
+  check_tensor(gradient, "rms_norm: the gradient", at::kBFloat16, x.device());
   TORCH_CHECK(
       gradient.sizes() == x.sizes(), "rms_norm: the gradient must have the shape of x, but has ", gradient.sizes(),
       " for ", x.sizes());
@@ -371,37 +158,16 @@ std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
   at::Tensor weight_gradient = at::empty_like(weight);
   const int64_t rows = x.size(0);
   const int64_t columns = x.size(1);
-  int multiprocessors = 0;
-  C10_CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, x.get_device()));
-  const int64_t blocks = std::min<int64_t>(rows, int64_t{kBlocksAnSm} * multiprocessors);
-  at::Tensor partial = at::empty({blocks, columns}, x.options().dtype(at::kFloat));
-  float* sums = partial.mutable_data_ptr<float>();
-  const void* g = gradient.const_data_ptr();
-  const void* from = x.const_data_ptr();
-  const void* factors = weight.const_data_ptr();
-  void* to = x_gradient.mutable_data_ptr();
-  const auto stream = c10::cuda::getCurrentCUDAStream();
-  const auto epsilon = static_cast<float>(eps);
-  const int64_t loads = loads_for(columns, {g, from, factors, to});
-  if (loads == 0) {
-    at::Tensor scales = at::empty({rows}, x.options().dtype(at::kFloat));
-    any_backward_kernel<<<static_cast<unsigned int>(rows), kThreads, 0, stream>>>(
-        static_cast<const One*>(g), static_cast<const One*>(from), static_cast<const One*>(factors),
-        static_cast<One*>(to), scales.mutable_data_ptr<float>(), columns, epsilon);
-    C10_CUDA_KERNEL_LAUNCH_CHECK();
-    const dim3 grid(static_cast<unsigned int>((columns + kThreads - 1) / kThreads), static_cast<unsigned int>(blocks));
-    any_columns_kernel<<<grid, kThreads, 0, stream>>>(
-        static_cast<const One*>(g), static_cast<const One*>(from), scales.const_data_ptr<float>(), sums, rows, columns);
-  } else {
-    const auto kernel = loads <= 1 ? backward_kernel<1> : loads <= 2 ? backward_kernel<2> : backward_kernel<kMostLoads>;
-    kernel<<<static_cast<unsigned int>(blocks), kThreads, 0, stream>>>(
-        static_cast<const uint4*>(g), static_cast<const uint4*>(from), static_cast<const uint4*>(factors),
-        static_cast<uint4*>(to), sums, rows, columns / kIn, epsilon);
-  }
+  const int64_t blocks = resident_blocks(rows, kBlocksPerSm);
+  const at::Tensor partial = at::empty({blocks, columns}, x.options().dtype(at::kFloat));
+  const bool vectors = fill_vectors<Bfloat16>(columns, {gradient, x, weight, x_gradient, partial});
+  launch_fitting<Bfloat16, kThreads, kMostKept>(columns, vectors, [&](auto width, auto kept) {
+    backward_kernel<width(), kept()><<<blocks_for(blocks), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+        data<Bfloat16>(gradient), data<Bfloat16>(x), data<Bfloat16>(weight), mutable_data<Bfloat16>(x_gradient),
+        mutable_data<float>(partial), rows, static_cast<int>(columns), static_cast<float>(eps));
+  });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
-  add_kernel<<<static_cast<unsigned int>((columns + kWarp - 1) / kWarp), dim3(kWarp, kSlices), 0, stream>>>(
-      sums, static_cast<One*>(weight_gradient.mutable_data_ptr()), blocks, columns);
-  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  add_blocks<Bfloat16>(partial, weight_gradient);
   return {x_gradient, weight_gradient};
 }
 """
@@ -411,6 +177,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["rms_norm", "rms_norm_backward"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -20,6 +20,8 @@ need no barrier. A row whose length is no multiple of four, or a misaligned tens
 Short rows are correct, but leave most of the block idle. Forward only: no gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -29,26 +31,21 @@ CPP_SOURCE = "at::Tensor softmax(const at::Tensor& x);"
 CUDA_SOURCE = r"""
 #include <algorithm>
 #include <cfloat>
-#include <cstdint>
 #include <limits>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
 constexpr int kThreads = 1024;  // the most that a block may have: one block fills an SM's registers
-constexpr int kWarpSize = 32;
 constexpr int kWarps = kThreads / kWarpSize;
 static_assert(kWarps == kWarpSize, "the last step of the reduction has one lane for each warp");
 constexpr int kBatch = 4;          // tiles that a thread loads at once
 constexpr int kRegisterTiles = 8;  // 32 of the 64 registers that a thread can have
 static_assert(kRegisterTiles % kBatch == 0, "register tiles are taken in whole batches");
-constexpr unsigned int kAllLanes = 0xffffffffu;
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 __device__ __forceinline__ float largest(float v) {
   return v;
@@ -248,11 +245,7 @@ bool is_aligned(const void* address) {
 }  // namespace
 
 at::Tensor softmax(const at::Tensor& x) {
-  TORCH_CHECK(x.is_cuda(), "softmax: x must be on a CUDA device, but is on ", x.device());
-  TORCH_CHECK(x.scalar_type() == at::kFloat, "softmax: x must be float32, but is ", x.scalar_type());
-  TORCH_CHECK(x.dim() == 2, "softmax: x must be (rows, columns), but its shape is ", x.sizes());
-  TORCH_CHECK(
-      x.is_contiguous(), "softmax: x must be contiguous, but has shape ", x.sizes(), " and strides ", x.strides());
+  check_float(x, "softmax: x", 2, x.device());
   const int64_t rows = x.size(0);
   const int64_t columns = x.size(1);
   TORCH_CHECK(rows <= kMaxBlocks, "softmax: ", rows, " rows are too many for one launch");
@@ -281,6 +274,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["softmax"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

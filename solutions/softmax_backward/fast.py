@@ -1,17 +1,18 @@
 """Softmax and its backward, one block a row, the row kept in registers.
 
 What bounds it: memory. The forward reads x and writes out. The backward reads out and its gradient and writes the
-gradient of x. That is five times 512 MiB at full size, and nothing less would do: out is larger than the L2 cache.
+gradient of x. That is five times 512 MiB at full size, less what L2 still has of out when the backward begins.
 
 How it works: a block of 256 threads holds its row in registers, as up to eight vectors of 16 bytes a thread, so that
 each pass over memory is the only one. The forward reduces a maximum and a sum over the block, the backward a dot
-product. Loads are independent, and several blocks share an SM, so that loads of some cover the barriers of others. All
-streams are marked evict-first.
+product. Loads are independent, and several blocks share an SM, so that loads of some cover the barriers of others. The
+backward begins with the last rows, which L2 still has. On an H200 that and the lack of evict-first hints save 5 % of
+both passes together: 0.643 ms instead of 0.678.
 
-The number of vectors is a template parameter, because registers can't be indexed at run time. Rows longer than 8192
-values, rows that are no multiple of four and misaligned tensors are read several times, value by value.
+Rows longer than 8192 values, rows that are no multiple of four and misaligned tensors are read once for each pass.
 """
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,228 +26,107 @@ at::Tensor softmax_backward(const at::Tensor& gradient, const at::Tensor& out);
 
 CUDA_SOURCE = r"""
 #include <cfloat>
-#include <cstdint>
-#include <initializer_list>
-#include <limits>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "rows.cuh"
 
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWarp = 32;
-constexpr int kWarps = kThreads / kWarp;
-constexpr int kMostLoads = 8;  // of 16 bytes, a thread
-constexpr unsigned int kAll = 0xffffffffu;
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
+constexpr int kMostKept = 8;  // vectors a thread
 
-struct Sum {
-  static constexpr float kNothing = 0.0f;
-  static __device__ float of(float a, float b) { return a + b; }
-};
-
-struct Maximum {
-  static constexpr float kNothing = -FLT_MAX;
-  static __device__ float of(float a, float b) { return fmaxf(a, b); }
-};
-
-// Every thread's values combined, for every thread. All threads of the block must call it, with memory of its own.
-template <typename Operation>
-__device__ float across_block(float value, float (&partial)[kWarps]) {
-#pragma unroll
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    value = Operation::of(value, __shfl_xor_sync(kAll, value, distance));
-  }
-  if (threadIdx.x % kWarp == 0) {
-    partial[threadIdx.x / kWarp] = value;
-  }
-  __syncthreads();
-  float result = partial[0];
-#pragma unroll
-  for (int warp = 1; warp < kWarps; ++warp) {
-    result = Operation::of(result, partial[warp]);
-  }
-  return result;
-}
-
-// One block a row of at most kThreads * kLoads vectors; width counts them.
-template <int kLoads>
+// One block a row.
+template <int kWidth, int kKept>
 __global__ void __launch_bounds__(kThreads) forward_kernel(
-    const float4* __restrict__ x, float4* __restrict__ out, int64_t width) {
-  __shared__ float maxima[kWarps];
-  __shared__ float sums[kWarps];
-  x += blockIdx.x * width + threadIdx.x;
-  out += blockIdx.x * width + threadIdx.x;
-  const int left = static_cast<int>(width) - static_cast<int>(threadIdx.x);  // of the row, from this thread on
-  float4 kept[kLoads];
+    const float* __restrict__ x, float* __restrict__ out, int columns) {
+  using Values = Vector<float, kWidth>;
+  x += int64_t{blockIdx.x} * columns;
+  out += int64_t{blockIdx.x} * columns;
+  auto row = keep_row<kThreads, kWidth, kKept>(columns, [=](int column) { return load<kWidth>(x + column); });
+  float largest = -FLT_MAX;
+  row.each([&](const Values& values, int) {
 #pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    kept[i] = i * kThreads < left ? __ldcs(x + i * kThreads) : make_float4(-FLT_MAX, -FLT_MAX, -FLT_MAX, -FLT_MAX);
-  }
-  float largest = Maximum::kNothing;
-#pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    largest = fmaxf(largest, fmaxf(fmaxf(kept[i].x, kept[i].y), fmaxf(kept[i].z, kept[i].w)));
-  }
-  largest = across_block<Maximum>(largest, maxima);
+    for (int i = 0; i < kWidth; ++i) {
+      largest = fmaxf(largest, values[i]);
+    }
+  });
+  largest = across_block<kThreads>(largest, Maximum());
   float sum = 0.0f;
+  row.each([&](Values& values, int) {
 #pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    kept[i].x = __expf(kept[i].x - largest);
-    kept[i].y = __expf(kept[i].y - largest);
-    kept[i].z = __expf(kept[i].z - largest);
-    kept[i].w = __expf(kept[i].w - largest);
-    if (i * kThreads < left) {
-      sum += (kept[i].x + kept[i].y) + (kept[i].z + kept[i].w);
+    for (int i = 0; i < kWidth; ++i) {
+      values.set(i, __expf(values[i] - largest));
+      sum += values[i];
     }
-  }
-  const float factor = 1.0f / across_block<Sum>(sum, sums);
+  });
+  const float factor = 1.0f / across_block<kThreads>(sum, Sum());
+  row.each([&](Values& values, int column) {
 #pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    if (i * kThreads < left) {
-      __stcs(
-          out + i * kThreads,
-          make_float4(kept[i].x * factor, kept[i].y * factor, kept[i].z * factor, kept[i].w * factor));
+    for (int i = 0; i < kWidth; ++i) {
+      values.set(i, (kKept > 0 ? values[i] : __expf(values[i] - largest)) * factor);
     }
-  }
+    store(out + column, values);
+  });
 }
 
-template <int kLoads>
+template <int kWidth>
+struct Pair {
+  Vector<float, kWidth> out;
+  Vector<float, kWidth> gradient;
+};
+
+// One block a row, the last ones first: L2 may still have what the forward wrote of them.
+template <int kWidth, int kKept>
 __global__ void __launch_bounds__(kThreads) backward_kernel(
-    const float4* __restrict__ gradient, const float4* __restrict__ out, float4* __restrict__ x_gradient,
-    int64_t width) {
-  __shared__ float sums[kWarps];
-  gradient += blockIdx.x * width + threadIdx.x;
-  out += blockIdx.x * width + threadIdx.x;
-  x_gradient += blockIdx.x * width + threadIdx.x;
-  const int left = static_cast<int>(width) - static_cast<int>(threadIdx.x);
-  float4 g[kLoads];
-  float4 y[kLoads];
-#pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    const bool inside = i * kThreads < left;
-    y[i] = inside ? __ldcs(out + i * kThreads) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    g[i] = inside ? __ldcs(gradient + i * kThreads) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-  }
+    const float* __restrict__ gradient, const float* __restrict__ out, float* __restrict__ x_gradient, int columns) {
+  const int64_t begin = int64_t{gridDim.x - 1 - blockIdx.x} * columns;
+  auto row = keep_row<kThreads, kWidth, kKept>(columns, [=](int column) {
+    return Pair<kWidth>{load<kWidth>(out + begin + column), load<kWidth>(gradient + begin + column)};
+  });
   float dot = 0.0f;
+  row.each([&](const Pair<kWidth>& pair, int) {
 #pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    dot += (g[i].x * y[i].x + g[i].y * y[i].y) + (g[i].z * y[i].z + g[i].w * y[i].w);
-  }
-  dot = across_block<Sum>(dot, sums);
-#pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    if (i * kThreads < left) {
-      __stcs(
-          x_gradient + i * kThreads,
-          make_float4(
-              y[i].x * (g[i].x - dot), y[i].y * (g[i].y - dot), y[i].z * (g[i].z - dot), y[i].w * (g[i].w - dot)));
+    for (int i = 0; i < kWidth; ++i) {
+      dot += pair.gradient[i] * pair.out[i];
     }
-  }
-}
-
-// One block a row of any length, read three times.
-__global__ void __launch_bounds__(kThreads) any_forward_kernel(
-    const float* __restrict__ x, float* __restrict__ out, int64_t columns) {
-  __shared__ float maxima[kWarps];
-  __shared__ float sums[kWarps];
-  x += blockIdx.x * columns;
-  out += blockIdx.x * columns;
-  float largest = Maximum::kNothing;
-  for (int64_t column = threadIdx.x; column < columns; column += kThreads) {
-    largest = fmaxf(largest, x[column]);
-  }
-  largest = across_block<Maximum>(largest, maxima);
-  float sum = 0.0f;
-  for (int64_t column = threadIdx.x; column < columns; column += kThreads) {
-    sum += __expf(x[column] - largest);
-  }
-  const float factor = 1.0f / across_block<Sum>(sum, sums);
-  for (int64_t column = threadIdx.x; column < columns; column += kThreads) {
-    out[column] = __expf(x[column] - largest) * factor;
-  }
-}
-
-// One block a row of any length, read twice.
-__global__ void __launch_bounds__(kThreads) any_backward_kernel(
-    const float* __restrict__ gradient, const float* __restrict__ out, float* __restrict__ x_gradient,
-    int64_t columns) {
-  __shared__ float sums[kWarps];
-  gradient += blockIdx.x * columns;
-  out += blockIdx.x * columns;
-  x_gradient += blockIdx.x * columns;
-  float dot = 0.0f;
-  for (int64_t column = threadIdx.x; column < columns; column += kThreads) {
-    dot += gradient[column] * out[column];
-  }
-  dot = across_block<Sum>(dot, sums);
-  for (int64_t column = threadIdx.x; column < columns; column += kThreads) {
-    x_gradient[column] = out[column] * (gradient[column] - dot);
-  }
-}
-
-bool is_aligned(const float* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % sizeof(float4) == 0;
-}
-
-void check(const at::Tensor& tensor, const char* name) {
-  TORCH_CHECK(tensor.is_cuda(), "softmax: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(tensor.scalar_type() == at::kFloat, "softmax: ", name, " must be float32, but is ", tensor.scalar_type());
-  TORCH_CHECK(tensor.dim() == 2, "softmax: ", name, " must be (rows, columns), but its shape is ", tensor.sizes());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "softmax: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ", tensor.strides());
-  TORCH_CHECK(tensor.size(0) <= kMaxBlocks, "softmax: ", tensor.size(0), " rows are too many for one launch");
-}
-
-// The loads a thread needs for a row of so many columns, or 0 if the row can't be kept.
-int64_t loads_for(int64_t columns, std::initializer_list<const float*> pointers) {
-  for (const float* pointer : pointers) {
-    if (!is_aligned(pointer)) return 0;
-  }
-  const int64_t loads = (columns / 4 + kThreads - 1) / kThreads;
-  return columns % 4 == 0 && loads <= kMostLoads ? loads : 0;
+  });
+  dot = across_block<kThreads>(dot, Sum());
+  row.each([&](Pair<kWidth>& pair, int column) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      pair.out.set(i, pair.out[i] * (pair.gradient[i] - dot));
+    }
+    store(x_gradient + begin + column, pair.out);
+  });
 }
 
 }  // namespace
 
 at::Tensor softmax(const at::Tensor& x) {
-  check(x, "x");
+  check_float(x, "softmax: x", 2, x.device());
   const c10::cuda::CUDAGuard guard(x.device());
   at::Tensor out = at::empty_like(x);
   if (x.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
   const int64_t columns = x.size(1);
-  const float* from = x.const_data_ptr<float>();
-  float* to = out.mutable_data_ptr<float>();
-  const auto grid = static_cast<unsigned int>(x.size(0));
-  const auto stream = c10::cuda::getCurrentCUDAStream();
-  const int64_t loads = loads_for(columns, {from, to});
-  if (loads == 0) {
-    any_forward_kernel<<<grid, kThreads, 0, stream>>>(from, to, columns);
-  } else {
-    static_assert(kMostLoads == 8, "the largest of the cases below");
-    const auto kernel = loads <= 1 ? forward_kernel<1>
-        : loads <= 2               ? forward_kernel<2>
-        : loads <= 4               ? forward_kernel<4>
-                                   : forward_kernel<kMostLoads>;
-    kernel<<<grid, kThreads, 0, stream>>>(
-        reinterpret_cast<const float4*>(from), reinterpret_cast<float4*>(to), columns / 4);
-  }
+  const unsigned int rows = blocks_for(x.size(0));
+  const bool vectors = fill_vectors<float>(columns, {x, out});
+  launch_fitting<float, kThreads, kMostKept>(columns, vectors, [&](auto width, auto kept) {
+    forward_kernel<width(), kept()><<<rows, kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+        data<float>(x), mutable_data<float>(out), static_cast<int>(columns));
+  });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
 at::Tensor softmax_backward(const at::Tensor& gradient, const at::Tensor& out) {
-  check(gradient, "the gradient");
-  check(out, "out");
+  check_float(out, "softmax: out", 2, out.device());
+  check_float(gradient, "softmax: the gradient", 2, out.device());
   TORCH_CHECK(
-      gradient.sizes() == out.sizes() && gradient.device() == out.device(),
+      gradient.sizes() == out.sizes(),
       "softmax: the gradient must be like out, but has shape ", gradient.sizes(), " for ", out.sizes());
   const c10::cuda::CUDAGuard guard(out.device());
   at::Tensor x_gradient = at::empty_like(out);
@@ -254,23 +134,12 @@ at::Tensor softmax_backward(const at::Tensor& gradient, const at::Tensor& out) {
     return x_gradient;
   }
   const int64_t columns = out.size(1);
-  const float* g = gradient.const_data_ptr<float>();
-  const float* y = out.const_data_ptr<float>();
-  float* to = x_gradient.mutable_data_ptr<float>();
-  const auto grid = static_cast<unsigned int>(out.size(0));
-  const auto stream = c10::cuda::getCurrentCUDAStream();
-  const int64_t loads = loads_for(columns, {g, y, to});
-  if (loads == 0) {
-    any_backward_kernel<<<grid, kThreads, 0, stream>>>(g, y, to, columns);
-  } else {
-    const auto kernel = loads <= 1 ? backward_kernel<1>
-        : loads <= 2               ? backward_kernel<2>
-        : loads <= 4               ? backward_kernel<4>
-                                   : backward_kernel<kMostLoads>;
-    kernel<<<grid, kThreads, 0, stream>>>(
-        reinterpret_cast<const float4*>(g), reinterpret_cast<const float4*>(y), reinterpret_cast<float4*>(to),
-        columns / 4);
-  }
+  const unsigned int rows = blocks_for(out.size(0));
+  const bool vectors = fill_vectors<float>(columns, {gradient, out, x_gradient});
+  launch_fitting<float, kThreads, kMostKept>(columns, vectors, [&](auto width, auto kept) {
+    backward_kernel<width(), kept()><<<rows, kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+        data<float>(gradient), data<float>(out), mutable_data<float>(x_gradient), static_cast<int>(columns));
+  });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return x_gradient;
 }
@@ -281,6 +150,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["softmax", "softmax_backward"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -20,6 +20,8 @@ Sizes that are no multiples of four take a kernel with scalar accesses and a til
 Forward only: no gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -27,18 +29,13 @@ from torch.utils.cpp_extension import load_inline
 CPP_SOURCE = "at::Tensor transpose(const at::Tensor& x);"
 
 CUDA_SOURCE = r"""
-#include <cstdint>
-#include <limits>
-
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 constexpr int kVector = 4;
 constexpr int kTile = 64;
@@ -127,11 +124,7 @@ int64_t ceil_div(int64_t count, int64_t by) {
 }  // namespace
 
 at::Tensor transpose(const at::Tensor& x) {
-  TORCH_CHECK(x.is_cuda(), "transpose: x must be on a CUDA device, but is on ", x.device());
-  TORCH_CHECK(x.scalar_type() == at::kFloat, "transpose: x must be float32, but is ", x.scalar_type());
-  TORCH_CHECK(x.dim() == 2, "transpose: x must be a matrix, but its shape is ", x.sizes());
-  TORCH_CHECK(
-      x.is_contiguous(), "transpose: x must be contiguous, but has shape ", x.sizes(), " and strides ", x.strides());
+  check_float(x, "transpose: x", 2, x.device());
   const int64_t rows = x.size(0);
   const int64_t columns = x.size(1);
 
@@ -166,6 +159,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["transpose"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -112,7 +112,7 @@ def test_compare_fails_if_a_new_row_fails(tmp_path: Path, verdict: Verdict, stat
 
 
 @pytest.mark.parametrize("command", [("compare", "empty", "empty"), ("compare", "empty", "some"), ("report", "empty"),
-                                     ("merge", "empty", "-o", "new")])
+                                     ("report", "empty", "empty", "--history"), ("merge", "empty", "-o", "new")])
 def test_a_file_without_results_is_refused(tmp_path: Path, command: tuple[str, ...]) -> None:
     files = {"empty": write(tmp_path / "empty"), "some": write(tmp_path / "some", result("a/b"))}
     done = inlinebench(*(files.get(word, word) for word in command))
@@ -203,6 +203,22 @@ def test_a_report_is_of_the_kind_that_its_name_says(tmp_path: Path, suffix: str,
 def test_a_report_without_a_file_is_the_table(tmp_path: Path) -> None:
     done = inlinebench("report", write(tmp_path / "rows", result("a/b", speedup=2.0)))
     assert done.returncode == 0 and "2.00 [1.98, 2.02]" in done.stdout and "fast_1.5" in done.stdout
+
+
+@pytest.mark.parametrize(("files", "names"), [
+    (("2.jsonl", "1.jsonl"), "2 and 1"), (("x/rows.jsonl", "y/rows.jsonl"), "x and y"),
+    (("a/x/rows", "b/x/rows"), "{folder}/a/x/rows and {folder}/b/x/rows")])
+def test_a_history_tells_between_which_runs_a_verdict_changed(
+    tmp_path: Path, files: tuple[str, str], names: str
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    written = write(tmp_path / files[0], result("a/b")), write(tmp_path / files[1], result("a/b", Verdict.WRONG))
+    done = inlinebench("report", *written, "--history")
+    assert f"a/b: passed -> wrong between {names.format(folder=tmp_path)}; because" in done.stdout, done.stderr
+    done = inlinebench("report", *written, "--history", "-o", tmp_path / "o.html")
+    assert done.returncode == 0 and done.stdout.startswith("1 rows over 2 runs in "), done.stderr
+    assert (tmp_path / "o.html").read_text().startswith("<!doctype html>")
 
 
 def test_a_page_shows_the_sources_of_a_folder_and_of_nothing_else(tmp_path: Path) -> None:

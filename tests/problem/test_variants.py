@@ -68,6 +68,7 @@ def test_one_value_of_each_sign_becomes_large(seed: int, zeros: float) -> None:
     result = changed(Variant.ONE_LARGE, tensor, seed)
     new = result[result != tensor]
     assert sorted(new.sign().tolist()) == [-1, 1]
+    assert bool((new.abs() > 100).all())
     assert bool((new.abs() >= 4 * tensor.abs().max()).all())
 
 
@@ -87,6 +88,13 @@ def test_random_signs_leave_some_rows_and_columns_with_one_sign(seed: int, rows:
         assert int(uniform.sum()) >= 1
     assert bool((result.sign() != result.sign().flatten()[0]).any())
     assert torch.equal(result.abs(), tensor.abs())
+
+
+@given(st.integers(0, 2**32), st.integers(2, 40), st.integers(2, 40))
+def test_scaled_down_inputs_have_some_much_smaller_rows_and_columns(seed: int, rows: int, columns: int) -> None:
+    tensor = torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
+    small = changed(Variant.SCALED_DOWN, tensor, seed).abs() < tensor.abs() / 128
+    assert bool(small.all(0).any()) and bool(small.all(1).any())
 
 
 def test_one_value_becomes_large_where_all_have_the_same_sign() -> None:

@@ -16,6 +16,8 @@ from inlinebench.errors import UsageError
 from inlinebench.foreign import one_line
 from inlinebench.report.comparison import ComparedRow, compare, latest
 from inlinebench.report.formats import csv_file, html, junit, markdown
+from inlinebench.report.history.collected import ResultsOfRun, history
+from inlinebench.report.terminal.history import report as as_history
 from inlinebench.report.terminal.outputs import report as as_text
 from inlinebench.report.terminal.screen import Screen
 from inlinebench.results.result import Result
@@ -27,6 +29,7 @@ results.jsonl -o report.html                         a page; also .md, .csv, .xm
 results.jsonl -o report.html --sources solutions     with the sources of the solutions
 before.jsonl after.jsonl -o report.html              the last run, and what changed since the one before
 monday.jsonl tuesday.jsonl -o report.md              the last result of each row
+runs/*.jsonl --history                               what changed between which runs; also -o history.html
 results.jsonl -o r.md --title 'H100, nightly'        with a title"""
 
 
@@ -38,6 +41,8 @@ def parser() -> Parser:
         "row is used. An HTML report of several files shows the last file and what changed since the others")
     add("-o", "--out", type=Path, metavar="FILE", help=f"file to write: {', '.join(KINDS)} (default: print the "
         "table)")
+    add("--history", action="store_true", help="each FILE is a run, the earliest first: print each change of a verdict "
+        "or a time, and between which runs it is; with -o FILE.html as a page with a chart for each row")
     add("--title", default=TITLE, help="title of an HTML or Markdown report")
     add("--sources", type=Path, metavar="DIR", help="folder of solutions, to show their sources in an HTML report")
     add("-v", "--verbose", action="store_true", help="also show times on the CPU")
@@ -53,6 +58,8 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(f"{given.out}: unknown kind of report; choose from {', '.join(KINDS)}")
     if given.out is not None:
         check_apart(given.out, *given.files)
+    if given.history:
+        return _history(given)
     results = latest(read_all(given.files[-1:] if kind is _html else given.files))
     if kind is None:
         show(as_text(results, Screen.of(sys.stdout), verbose=given.verbose))
@@ -60,6 +67,34 @@ def main(arguments: Sequence[str]) -> int:
         kind(results, given)
         show(f"{len(results)} results in {given.out}")
     return 0
+
+
+def _history(given: argparse.Namespace) -> int:
+    """Writes or prints the history of the files, each of which is a run."""
+    if given.out is not None and KINDS[given.out.suffix] is not _html:
+        raise UsageError(f"{given.out}: --history is printed, or written as .html")
+    if given.sources is not None:
+        raise UsageError("--sources and --history exclude each other: the page of a history has no sources")
+    if len(given.files) < 2:
+        raise UsageError("--history needs several files, one for each run; name the earliest first")
+    runs = zip(_names(given.files), map(read, given.files), strict=True)
+    found = history([ResultsOfRun(name, results) for name, results in runs])
+    if not found.tracks:
+        raise UsageError("no results about a solution in these files; name files written by --out")
+    if given.out is None:
+        show(as_history(found))
+    else:
+        write(given.out, html.history_page(found, given.title))
+        show(f"{len(found.tracks)} rows over {len(found.runs)} runs in {given.out}")
+    return 0
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Returns the names of runs: those of their files without the suffix, or of their folders, or else the paths."""
+    for names in ([path.stem for path in paths], [path.parent.name for path in paths]):
+        if len(set(names)) == len(names):
+            return names
+    return list(map(str, paths))
 
 
 def _html(results: Sequence[Result], given: argparse.Namespace) -> None:

@@ -7,7 +7,6 @@ inputs as drawn.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from enum import Enum
 
@@ -24,8 +23,14 @@ ONE_LARGE_OF = 64
 LARGER = 3
 """The power of two by which LARGE and ONE_LARGE move values above the largest one, so that they are 4 to 16 times as
 large."""
-ONE_LINE_OF = 8
-"""SIGNS gives one sign to one of this many rows, of this many columns, and so on."""
+OVERFLOWS = 7
+"""The least exponent of the values of ONE_LARGE, as `frexp` has it. They are near 128, and `exp` of more than 88.7 is
+infinite in float32: a softmax without the row's maximum is not finite then."""
+ONE_SLICE_OF = 8
+"""SIGNS gives one sign to one of this many slices along each dimension, and SCALED_DOWN makes them much smaller."""
+SMALL_SLICE = -8
+"""The exponent of the factor by which SCALED_DOWN makes some slices smaller. The squares of their values are about as
+small as the constants that normalizations add, and float16 still has digits for most of them."""
 
 
 class Variant(str, Enum):
@@ -33,7 +38,7 @@ class Variant(str, Enum):
 
     PLAIN = "as drawn"
     ONE_SIGN = "with values of one sign"
-    SCALED_DOWN = "scaled down by a power of two"
+    SCALED_DOWN = "scaled down by powers of two"
     SCALED_UP = "scaled up by a power of two"
     SIGNS = "random signs"
     LARGE = "with a few large values"
@@ -112,34 +117,51 @@ def apply_variant(
     if variant in POWERS_OF_TWO:
         powers = POWERS_OF_TWO[variant]
         choice = int(torch.randint(len(powers), (), generator=generator, device=generator.device))
-        return tensor.mul_(2.0 ** (powers[choice] if power is None else power))
+        tensor.mul_(2.0 ** (powers[choice] if power is None else power))
+        return _shrink_slices(tensor, generator) if variant is Variant.SCALED_DOWN else tensor
     if variant.enlarges:
         return _enlarge(tensor, generator, one_of_each_sign=variant is Variant.ONE_LARGE)
     if variant is Variant.SIGNS:
         if _is_symmetric(tensor):
             signs = _signs(tensor.shape[-1:], tensor, generator)
             return tensor.mul_(signs).mul_(signs.unsqueeze(-1))
-        signs = _lines_of_one_sign(_signs(tensor.shape, tensor, generator), generator)
-        return tensor.abs_().mul_(signs)
+        signs = _signs(tensor.shape, tensor, generator)
+        sign = 1 - 2 * int(torch.randint(2, (), generator=generator, device=generator.device))
+        return tensor.abs_().mul_(signs.masked_fill_(_some_slices(tensor, generator), sign))
     return tensor
 
 
-def _lines_of_one_sign(signs: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Makes all signs equal in some rows, in some columns, and so on, in place.
+def _shrink_slices(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Makes some rows, some columns, and so on much smaller, in place.
 
-    A maximum over a row that begins at 0 shows only if all values of the row are negative.
+    A normalization that forgets what is added below its root, or adds it elsewhere, is wrong by less than the tolerance
+    where values are about 1.
     """
-    sign = 1 - 2 * int(torch.randint(2, (), generator=generator, device=generator.device))
-    for dimension in range(signs.dim()):
-        others = [1 if number == dimension else size for number, size in enumerate(signs.shape)]
-        lines = math.prod(others)
-        if lines < 2:
-            continue
-        chosen = torch.zeros(lines, dtype=torch.bool, device=generator.device)
-        few = torch.randint(lines, (-(-lines // ONE_LINE_OF),), generator=generator, device=generator.device)
-        chosen[few] = True
-        signs.masked_fill_(chosen.reshape(others).to(signs.device), sign)
-    return signs
+    if _is_symmetric(tensor):
+        few = _few(tensor.shape[-1], tensor, generator)
+        mask = few | few.unsqueeze(-1)
+    else:
+        mask = _some_slices(tensor, generator)
+    return tensor.copy_(torch.where(mask, tensor * 2.0**SMALL_SLICE, tensor))
+
+
+def _some_slices(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Returns a mask of some slices along each dimension: of a matrix, some rows and some columns.
+
+    Whole slices are needed: a maximum over a row that begins at 0 shows only if all values of the row are negative.
+    Slices of one element are left out, and so is the only one along a dimension of length 1.
+    """
+    mask = torch.zeros(tensor.shape, dtype=torch.bool, device=tensor.device)
+    for dimension, size in enumerate(tensor.shape):
+        if 1 < size < tensor.numel():
+            mask.index_fill_(dimension, _few(size, tensor, generator).nonzero().flatten(), value=True)
+    return mask
+
+
+def _few(size: int, like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Returns a mask of `size` that is true at about one of ONE_SLICE_OF random places, and at least at one."""
+    places = torch.randint(size, (-(-size // ONE_SLICE_OF),), generator=generator, device=generator.device)
+    return torch.zeros(size, dtype=torch.bool, device=like.device).index_fill_(0, places.to(like.device), value=True)
 
 
 def _enlarge(tensor: torch.Tensor, generator: torch.Generator, *, one_of_each_sign: bool) -> torch.Tensor:
@@ -154,6 +176,7 @@ def _enlarge(tensor: torch.Tensor, generator: torch.Generator, *, one_of_each_si
     values = tensor[positions].double()
     exponent = torch.frexp(tensor.abs().amax().double()).exponent + LARGER
     if one_of_each_sign:
+        exponent = exponent.clamp(min=OVERFLOWS)
         mantissas = torch.frexp(values).mantissa
         top, bottom = mantissas.argmax(), mantissas.argmin()
         chosen = torch.stack([torch.where(mantissas[top] > 0, top, bottom),  # a sign may be missing

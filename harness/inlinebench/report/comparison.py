@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 from inlinebench.catalog.natural_sort import natural
 from inlinebench.errors import UsageError
@@ -141,12 +142,13 @@ def _check_gpus(before: Iterable[Sequence[Result]], after: Iterable[Sequence[Res
 def _check_versions(before: Iterable[Sequence[Result]], after: Iterable[Sequence[Result]]) -> None:
     found = {result.environment.harness for rows in (*before, *after) for result in rows
              if result.timing is not None and result.environment is not None}
-    if len({_meaning(version) for version in found}) > 1:
+    if len({meaning_of_times(version) for version in found}) > 1:
         raise UsageError(f"times of inlinebench {_named(found)} can't be compared: in {_named(TIMES_CHANGED_IN)} times "
                          "changed their meaning; use --any-version to compare them anyway")
 
 
-def _meaning(version: str) -> int:
+@cache
+def meaning_of_times(version: str) -> int:
     """Returns how often times had changed their meaning up to a version."""
     return sum(_numbers(version) >= _numbers(each) for each in TIMES_CHANGED_IN)
 

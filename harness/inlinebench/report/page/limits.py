@@ -6,12 +6,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from inlinebench.errors import UsageError
+from inlinebench.report.history.tracks import History
 from inlinebench.results.result import Result
 
 MOST_RESULTS = 20_000
 """The most results of a page."""
 MOST_CHARACTERS = 20_000_000
 """The most characters of all logs together."""
+MOST_PLACES = 200_000
+"""The most results of the page of a history: its rows times its runs."""
+
+
+def check_history(found: History) -> None:
+    """Raises UsageError if a history is too large for a page."""
+    places = len(found.tracks) * len(found.runs)
+    if places > MOST_PLACES:
+        raise UsageError(f"a page shows the history of at most {MOST_PLACES:,} results, not of {places:,}; name fewer "
+                         "files")
 
 
 def fitting(results: Sequence[Result]) -> list[Result]:

@@ -1,29 +1,21 @@
-"""Renders the page from its template.
-
-The page shows untrusted text: names, reasons, logs, sources. The template engine sanitizes and escapes every text, no
-result is embedded as data, and a Content Security Policy allows only the page's own script and style.
-"""
+"""Renders the page of a run from its template."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
-import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from inlinebench.foreign import block, one_line
+from inlinebench.foreign import one_line
 from inlinebench.report.changes import QUIET, cells, count
 from inlinebench.report.comparison import Change, ComparedRow
 from inlinebench.report.comparison import Row as RowName
 from inlinebench.report.page.charts import Charts
 from inlinebench.report.page.entries import Entry, columns_of, entries, kind_of
 from inlinebench.report.page.matrix import matrix
+from inlinebench.report.page.template import environment, own, policy
 from inlinebench.report.rows import Row, Table, device_timing, summary_label
 from inlinebench.report.terminal.summary import THRESHOLDS, summary
 from inlinebench.report.terminal.table import NO_SPEEDUP
@@ -54,12 +46,12 @@ def render(
 
     `files` says where the results come from.
     """
-    style, script = _own("page.css") + _own("table.css"), _own("page.js")
+    style, script = own("page.css") + own("table.css"), own("page.js")
     compared = since.compared if since else ()
     found = entries(table, sources, compared)
-    return _environment().get_template("page.html").render(
+    return environment().get_template("page.html").render(
         title=one_line(title),
-        policy=_policy(style, script),
+        policy=policy(style, script),
         style=Markup(style),
         script=Markup(script),
         about=_about(table.rows, files),
@@ -78,41 +70,6 @@ def render(
         columns={name: (kind_of(name), numeric) for name, numeric in columns_of(table).items()},
         entries=found,
     )
-
-
-def _environment() -> jinja2.Environment:
-    """Returns an environment that sanitizes and escapes every value except Markup: charts, style and script."""
-    made = jinja2.Environment(
-        loader=jinja2.PackageLoader("inlinebench.report", "page"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else block(str(value)),
-    )
-    made.filters |= {"breakable": _breakable, "classes": lambda change: str(change).replace(",", "").replace(" ", "-")}
-    return made
-
-
-def _breakable(name: object) -> Markup:
-    """Returns a name that may be broken after its underscores and slashes."""
-    return Markup(re.sub(r"([_/])(?=.)", r"\1<wbr>", str(escape(one_line(str(name))))))
-
-
-def _own(name: str) -> str:
-    return files("inlinebench.report.page").joinpath(name).read_text(encoding="utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    """Returns the Content Security Policy: this script, this style, and no requests."""
-    return (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _key(row: Row) -> RowName:

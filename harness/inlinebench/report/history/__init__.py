@@ -1,0 +1,1 @@
+"""The results of many runs: what changed between which runs."""
