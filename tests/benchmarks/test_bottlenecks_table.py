@@ -32,11 +32,11 @@ def passed(local_bytes: int | None, ms: float = 1.0) -> Result:
 
 
 @pytest.mark.parametrize(("case", "row", "fine"), [
-    (PLANTED, passed(512), True),
+    (PLANTED, passed(1_500), True),
     (PLANTED, passed(0), False),
     (GOOD, passed(0), True),
-    (GOOD, passed(512), False),
-    (GOOD, passed(512, 0.25), True),  # near the roofline
+    (GOOD, passed(1_500), False),
+    (GOOD, passed(1_500, 0.25), True),  # near the roofline
     (GOOD, result("p/s", Verdict.WRONG), False),
     (PLANTED, result("p/s", Verdict.BUILD_FAILED), False),
     (GOOD, result("p/s"), False),  # no times: nothing was looked at
@@ -53,7 +53,7 @@ def test_the_table_marks_what_is_not_as_expected() -> None:
 
 
 def test_kept_results_are_explained_again_by_their_metrics(tmp_path: Path) -> None:
-    (tmp_path / "bottlenecks-spills.json").write_text(to_json(passed(512)))
+    (tmp_path / "bottlenecks-spills.json").write_text(to_json(passed(1_500)))
     (tmp_path / "bottlenecks-spills.csv").write_text(table(("rows", H100)))
     found, = again([PLANTED, GOOD], tmp_path)  # of GOOD, nothing was kept
     assert {"spills", "bank conflicts"} <= set(found.named)
@@ -108,7 +108,7 @@ def test_without_nsight_compute_the_row_says_so(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_solution_without_a_result_is_named_and_does_not_reach_the_bar() -> None:
-    fine = Evaluated(PLANTED, passed(512))
+    fine = Evaluated(PLANTED, passed(1_500))
     assert verdict([PLANTED], [fine]) == (
         "1 solutions: 0 planted bottlenecks not named; 0 good solutions have one or failed; without a result: none",
         True)

@@ -122,8 +122,12 @@ def _launches(case: Case, fewest: float) -> Iterator[str]:
 
 
 def _spills(case: Case, least: float) -> Iterator[str]:
+    roofline = case.roofline
     for share, found in case.counted:
-        if found.local_bytes and found.local_bytes >= least * case.roofline.bytes:
+        if not found.local_bytes or not roofline.bytes:
+            continue
+        took_ms = found.local_bytes * roofline.memory_ms / roofline.bytes  # at the speed of DRAM
+        if took_ms >= least * found.ms:
             yield (f"{_time_of(share)}, which moves {found.local_bytes:,} bytes between registers and local memory: "
                    "spilled registers, or arrays whose indices are not known at compile time")
 
@@ -234,8 +238,8 @@ RULES = (
     # Kernels and copies in a call. Good solutions have a handful.
     Rule("chain of small kernels", _launches, 20,
          "Do the steps in one kernel: fuse them, and loop over steps or rows inside it"),
-    # Bytes moved to and from local memory over bytes needed. Good kernels move none, or few outside their loops.
-    Rule("spills", _spills, 0.1,
+    # The time for local memory at DRAM's bandwidth over the kernel's. A good attention kernel has 0.05.
+    Rule("spills", _spills, 0.2,
          "Use fewer registers: smaller tiles per thread, less unrolling, constant indices after unrolling, or a higher "
          "limit by __launch_bounds__"),
     # Share of the SMs with a block. A persistent kernel has a block for each.
