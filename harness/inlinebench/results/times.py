@@ -181,8 +181,9 @@ class Timing:
     wall_ms: Spread | None = None
     """Wall time of a call in a Python loop that does not wait for the device, in ms, by the judge's host."""
     judge_ms: Spread | None = None
-    """Time of a call by the judge's own clock, in ms, from the fastest to the slowest kind of inputs. It is less precise
-    than `solution_ms`, which it replaces if it is too long for it. Absent where calls are not held (the CPU)."""
+    """Time of a call by the judge's own clock, in ms, from the fastest to the slowest kind of inputs. It is less
+    precise than `solution_ms`, which it replaces if it is too long for it. Absent where calls are not held (the
+    CPU)."""
     baselines: tuple[Baseline, ...] = ()
     """The library solution of the problem and the baselines that `--baseline` names, if they have times."""
     inputs: tuple[InputKind, ...] = ()
