@@ -46,6 +46,8 @@ class Planted:
     """NEEDS_GPU: whether it is evaluated only on a GPU."""
     needs_sandbox: bool = False
     """NEEDS_SANDBOX: whether its test is skipped without a whole sandbox."""
+    bottleneck: str = ""
+    """BOTTLENECK: the bottleneck that is named on a GPU."""
     needs_triton: bool = False
     """NEEDS_TRITON: whether it is evaluated only with Triton."""
 

@@ -37,7 +37,7 @@ MAY_USE = {
     "compile": "builds errors results sandbox wire",
     "devices": "builds compile device_kinds errors options results sandbox timing wire",
     "candidate": "devices sandbox timing wire",
-    "process": "builds candidate devices errors sandbox timing wire",
+    "process": "builds candidate devices errors results sandbox timing wire",
     "problem": "catalog compare devices messages problem.shapes process sandbox timing wire",
     "evaluation": "builds catalog compare devices messages problem process results timing wire",
     "judge": "builds compare compile devices evaluation messages problem problem.shapes process results timing "

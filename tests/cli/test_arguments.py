@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from inlinebench.cli.arguments import parse
+from inlinebench.options import PROFILES
 from inlinebench.results.result import Verdict
 from inlinebench.results.result_json import SCHEMA, from_json
 from inlinebench.sandbox.policy import REQUIRED
@@ -100,6 +102,24 @@ def test_an_unknown_solution_has_the_nearest_names() -> None:
 
 def test_a_constant_that_the_file_lacks_is_named_with_those_it_has() -> None:
     usage_error(run_eval("matmul_diag", "--set", "Q=3"), "--set Q", "matmul_diag.py", "N, M")
+
+
+@pytest.mark.parametrize(("arguments", "profile", "check"), [
+    (("matmul_diag", "--profile", "DIR"), Path("DIR"), False),
+    (("--profile=DIR", "matmul_diag"), Path("DIR"), False),
+    (("matmul_diag", "--profile"), PROFILES, False),
+    (("--profile", "--verbose", "matmul_diag"), PROFILES, False),
+    (("--check", "matmul_diag"), None, True),  # a switch takes no value
+    (("matmul_diag",), None, False),
+])
+def test_a_folder_for_profiles_is_optional(arguments: tuple[str, ...], profile: Path | None, check: bool) -> None:
+    found = parse(arguments, {})
+    assert (found.names, found.profile, found.check) == (("matmul_diag",), profile, check)
+
+
+def test_a_folder_for_profiles_is_no_problem() -> None:
+    usage_error(run_eval("matmul_diag", "--profile", "no_problem", "--device", "cpu"), "--profile needs a GPU")
+    usage_error(run_eval("--check", "no_problem", "--device", "cpu"), "no problem 'no_problem'")
 
 
 def test_an_output_folder_that_cannot_be_written(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from inlinebench.cli.arguments import CHECK, LIST, parse
 from inlinebench.errors import UsageError
+from inlinebench.options import PROFILES
 
 from .test_bad_inputs import here, inlinebench, last_line, write
 
@@ -42,6 +43,12 @@ def test_a_command_ignores_defaults_of_options_that_it_lacks(project: Path) -> N
     assert parse([], {}).baselines == ("compile",)
     assert (parse([], {}, CHECK).baselines, parse([], {}, CHECK).min_calls) == ((), 7)
     assert parse([], {}, LIST).list_only
+
+
+def test_an_option_whose_value_is_optional_has_one_or_is_a_switch(project: Path) -> None:
+    for text, profile in (("true", PROFILES), ("false", None), ('"reports"', project.parent / "reports")):
+        write(project, f"[tool.inlinebench]\nprofile = {text}\n")
+        assert parse([], {}).profile == profile
 
 
 @pytest.mark.parametrize(("text", "said"), [

@@ -94,6 +94,10 @@ void fake_launch(const char* name) {
   kernel.name = name;
   kernel.start = 1000;
   kernel.end = 3000;
+  kernel.gridX = 66, kernel.gridY = 2, kernel.gridZ = 3;
+  kernel.blockX = 32, kernel.blockY = 4, kernel.blockZ = 2;
+  kernel.registersPerThread = 255;
+  kernel.staticSharedMemory = 1024, kernel.dynamicSharedMemory = 2048;
   if (kernels_enabled) kernels.push_back(kernel);
 }
 

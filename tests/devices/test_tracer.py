@@ -13,6 +13,7 @@ import torch
 from inlinebench.compile import toolchain
 from inlinebench.devices.cuda import tracer
 from inlinebench.devices.cuda.tracer import CuptiTracer
+from inlinebench.results.launches import Launched
 from inlinebench.timing.trace import Launch
 
 pytestmark = pytest.mark.nvcc
@@ -80,6 +81,11 @@ def tracer(folder: Path, cupti: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) ->
 def test_activities_are_recorded_with_demangled_names(tracer: CuptiTracer, cupti: ctypes.CDLL) -> None:
     _, activities = tracer(lambda: cupti.fake_launch(MANGLED))
     assert [(each.name, each.end_us - each.begin_us) for each in activities] == [(DEMANGLED, 2.0)]
+
+
+def test_how_a_kernel_was_launched_is_recorded(tracer: CuptiTracer, cupti: ctypes.CDLL) -> None:
+    _, (activity,) = tracer(lambda: cupti.fake_launch(MANGLED))
+    assert activity.launched == Launched(blocks=396, threads=256, registers=255, shared_bytes=3072)
 
 
 def test_a_trace_is_complete_after_another_profiler_has_registered_its_callbacks(

@@ -18,6 +18,7 @@ from inlinebench.evaluation.integrity.attribution import (
     read_profile,
 )
 from inlinebench.process.replies import ProvenanceReply
+from inlinebench.results.launches import Launched
 from inlinebench.timing.trace import Activity, Launch
 
 
@@ -94,6 +95,21 @@ def call(*work: tuple[str, float, float], before: tuple[tuple[str, float, float]
     rows = [*before, ("inlinebench_flush", 0, 10), ("inlinebench_block", 10, 100), *work,
             ("inlinebench_stop", 200, 201), ("Memcpy DtoD (Device -> Device)", 202, 210)]
     return sorted((Activity(*row) for row in rows), key=lambda activity: activity.begin_us)
+
+
+def test_a_profile_tells_how_often_and_how_each_kernel_was_launched_and_when_the_gpu_was_idle() -> None:
+    short, long = Launched(1, 32, 16, 0), Launched(264, 256, 40, 1024)
+    activities = [*call(("gemm", 110, 120)), Activity("own", 120, 125, short), Activity("own", 135, 145, long)]
+    profile = read_profile(activities, origin)
+    assert profile is not None
+    assert [(each.name, each.launches, each.launch) for each in profile.top] == [
+        ("own", 2, long), ("gemm", 1, None)]
+    assert profile.activities == 3 and profile.idle_ms == pytest.approx(0.010)
+
+
+def test_work_on_two_streams_leaves_no_idle_time() -> None:
+    profile = read_profile(call(("own", 101, 150), ("gemm", 110, 120), ("own", 130, 180)), origin)
+    assert profile is not None and profile.idle_ms == 0.0
 
 
 def test_shares_and_times_count_only_kernels_between_the_blocking_kernel_and_the_stop() -> None:

@@ -22,12 +22,14 @@ from inlinebench.process.replies import (
     read_ready,
     read_rehearsed,
 )
+from inlinebench.results.launches import Launched
 from inlinebench.timing.trace import Activity, Launch
 from inlinebench.wire.locations import Location
 
 READY = {"op": "ready", "nonce": "n", "weights": "by name", "buffers": {"own": "theirs"}}
 CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "forward_ms": None, "drain_ms": 0, "blocked": True,
-          "non_tensors": ["1"], "notes": [], "activities": [["kernel", 1.0, 2.5]]}
+          "non_tensors": ["1"], "notes": [],
+          "activities": [["kernel", 1.0, 2.5, [264, 128, 40, 1024]], ["Memcpy", 3.0, 4.0, None]]}
 HANDLE = "0f" * 64
 PLACES = [[HANDLE, 512], None, ["", 0]]
 HOLDING = {"op": "held", "nonce": "n", "places": PLACES}
@@ -68,7 +70,8 @@ def test_valid_replies_are_parsed() -> None:
     assert (ready.weights, ready.buffers) == ("by name", {"own": "theirs"})
     assert (called.sample.device_ms, called.sample.drain_ms, called.sample.blocked) == (1.5, 0.0, True)
     assert (called.non_tensors, called.notes) == (("1",), ())
-    assert called.activities == (Activity("kernel", 1.0, 2.5),)
+    launched = Launched(blocks=264, threads=128, registers=40, shared_bytes=1024)
+    assert called.activities == (Activity("kernel", 1.0, 2.5, launched), Activity("Memcpy", 3.0, 4.0))
     places = (Location(HANDLE, 512), None, Location("", 0))
     assert read_holding(dict(HOLDING)) == places and read_holding({**HOLDING, "places": None}) is None
     held = read_held(dict(HELD))
@@ -108,10 +111,13 @@ def test_forged_replies_to_load_are_rejected(change: dict[str, Any]) -> None:
     {"device_ms": True}, {"device_ms": "1"}, {"device_ms": None}, {"device_ms": 10**400}, {"drain_ms": -1},
     {"drain_ms": float("nan")}, {"blocked": 1}, {"blocked": None}, {"non_tensors": "1"}, {"non_tensors": [1]},
     {"notes": [None]},
-    {"notes": {}}, {"speedup": 100.0}, {"activities": None}, {"activities": [[]]}, {"activities": [["k", 1.0]]},
-    {"activities": [["k", 2.0, 1.0]]}, {"activities": [[1, 1.0, 2.0]]}, {"activities": [["k", True, 2.0]]},
-    {"activities": [["k", 1.0, 10**400]]}, {"activities": [["k" * 401, 1.0, 2.0]]},
-    {"activities": [["k", 1.0, 2.0]] * 20_001},
+    {"notes": {}}, {"speedup": 100.0}, {"activities": None}, {"activities": [[]]}, {"activities": [["k", 1.0, 2.0]]},
+    {"activities": [["k", 2.0, 1.0, None]]}, {"activities": [[1, 1.0, 2.0, None]]},
+    {"activities": [["k", True, 2.0, None]]},
+    {"activities": [["k", 1.0, 10**400, None]]}, {"activities": [["k" * 401, 1.0, 2.0, None]]},
+    {"activities": [["k", 1.0, 2.0, [1, 1, 1]]]}, {"activities": [["k", 1.0, 2.0, [1, 1, 1, -1]]]},
+    {"activities": [["k", 1.0, 2.0, [1, 1, 1, 1.5]]]}, {"activities": [["k", 1.0, 2.0, [1, 1, 1, 10**400]]]},
+    {"activities": [["k", 1.0, 2.0, None]] * 20_001},
 ])
 def test_forged_replies_to_call_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):

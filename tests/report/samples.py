@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
+from inlinebench.results.launches import Counters, Launched, Multiprocessors
 from inlinebench.results.result import (
     MOST_FIRST,
     Build,
@@ -19,7 +21,7 @@ from inlinebench.results.result import (
     Result,
     Verdict,
 )
-from inlinebench.results.times import Spread, Timing
+from inlinebench.results.times import Roofline, Spread, Timing, binding
 
 FAILURES = tuple(verdict for verdict in Verdict if verdict is not Verdict.PASSED)
 
@@ -35,6 +37,10 @@ def timing(speedup: float, solution_ms: float = 0.1) -> Timing:
         Spread(solution_ms, solution_ms * 0.99, solution_ms * 1.01, 50),
         Spread(speedup, speedup * 0.99, speedup * 1.01),
     )
+
+
+SLOW = replace(timing(2.0, 1.0), roofline=Roofline(536_870_912, 67_108_864, 0.18, 0.001, "memory"))
+"""Times of a solution on an H100 that reaches a fifth of the roofline."""
 
 
 def result(
@@ -94,6 +100,9 @@ _checks = st.builds(
     reference_rel_l2_error=_maybe(_numbers),
     notes=_tuples,
 )
+_terms = st.floats(0, 1e6)
+_rooflines = st.builds(lambda count, flops, memory, compute: Roofline(
+    count, flops, memory, compute, binding(memory, compute)), _counts, _counts, _terms, _terms)
 _timings = st.builds(
     Timing,
     reference_ms=_spreads(_numbers),
@@ -101,14 +110,35 @@ _timings = st.builds(
     speedup=_spreads(st.floats(1e-6, 1e6)),
     wall_ms=_maybe(_spreads(_numbers)),
     judge_ms=_maybe(_spreads(_numbers)),
+    roofline=_maybe(_rooflines),
     flags=_tuples,
+)
+_launches = st.builds(Launched, *[_counts] * 4)
+_limits = st.builds(Multiprocessors, *[st.integers(1, 2**20)] * 5, st.integers(0, 2048))
+_counters = st.builds(
+    Counters,
+    ms=_numbers,
+    dram_bytes=_maybe(_counts),
+    dram_share=_maybe(_numbers),
+    local_bytes=_maybe(_counts),
+    tensor_share=_maybe(_numbers),
+    sectors=_maybe(_numbers),
+    shared_share=_maybe(_numbers),
+    conflict_share=_maybe(_numbers),
+    atomics=_maybe(_counts),
+    stall=_maybe(_texts),
+    stall_share=_maybe(_numbers),
 )
 _kernels = st.builds(
     Kernels,
     own_share=st.floats(0, 1),
     top=st.lists(
-        st.builds(KernelShare, name=_texts, origin=_texts, ms=_numbers, share=_numbers), max_size=2
+        st.builds(KernelShare, name=_texts, origin=st.sampled_from(["own", "triton", "library"]) | _texts, ms=_numbers,
+                  share=_numbers, launches=_maybe(_counts), launch=_maybe(_launches), counters=_maybe(_counters)),
+        max_size=2,
     ).map(tuple),
+    activities=_maybe(_counts),
+    idle_ms=_maybe(_numbers),
 )
 _builds = st.builds(Build, seconds=_numbers, cached=st.booleans(), headers=_texts)
 _environments = st.builds(
@@ -120,6 +150,7 @@ _environments = st.builds(
     cuda=_maybe(_texts),
     cpu=_maybe(_texts),
     tf32=st.booleans(),
+    multiprocessors=_maybe(_limits),
 )
 
 

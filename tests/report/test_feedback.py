@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from inlinebench.report.terminal.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
 from inlinebench.report.terminal.log_end import end_of_log
-from inlinebench.results.result import Check, Element, Kernels, KernelShare, PassKernels, Result, Verdict
+from inlinebench.results.launches import Counters, Launched, Multiprocessors
+from inlinebench.results.result import Check, Element, Environment, Kernels, KernelShare, PassKernels, Result, Verdict
 from inlinebench.results.times import Baseline, PassTimes, Roofline, Spread, Timing
 
 from ..hostile import faults
-from .samples import FAILURES, any_result, check, mismatch, result, timing
+from .samples import FAILURES, SLOW, any_result, check, mismatch, result, timing
 
 REASON = """\
 cuda_sources:5:24: error: identifier "y" is undefined
@@ -270,3 +271,17 @@ def test_feedback_splits_the_time_between_forward_and_backward() -> None:
     lines = lines_of(result("p/s", backward=True, kernels=Kernels(0.3, (), passes), speedup=2.0))
     assert "  forward: 0.25 ms, 100.0% in own kernels" in lines
     assert "  backward: 0.5 ms, 0.0% in own kernels" in lines
+
+
+def test_feedback_says_why_a_kernel_is_slow_and_how_it_was_launched() -> None:
+    sm = Multiprocessors(132, 2048, 32, 65536, 233472, 1024)
+    counters = Counters(0.9, dram_share=0.12, local_bytes=600_000_000, stall="long_scoreboard", stall_share=0.55)
+    share = KernelShare("rows(float*)", "own", 1.0, 1.0, 2, Launched(4096, 256, 255, 1024), counters)
+    lines = lines_of(result("p/s", timing=SLOW, kernels=Kernels(1.0, (share,)),
+                            environment=Environment("2.11", "0.4", multiprocessors=sm)))
+    assert ("why it is slow: spills: 100% of the time goes to `rows`, which moves 600,000,000 bytes between "
+            "registers and local memory: spilled registers, or arrays whose indices are not known at compile time."
+            ) in lines
+    assert any(line.startswith("  What to do: Use fewer registers") for line in lines)
+    assert ("    2 launches; 4,096 x 256 threads, 255 registers, 1,024 bytes of shared memory, "
+            "occupancy up to 12%; DRAM 12%, warps wait for long_scoreboard 55%") in lines

@@ -18,10 +18,11 @@ from inlinebench.report.formats.html import page
 from inlinebench.report.page.charts import Charts
 from inlinebench.report.page.render import render
 from inlinebench.report.rows import arrange
+from inlinebench.results.launches import Counters, Launched
 from inlinebench.results.result import Build, Environment, Kernels, KernelShare, PassKernels, Result, Verdict
 from inlinebench.results.times import Baseline, PassTimes, Roofline, Spread, Timing
 
-from .samples import FAILURES, any_result, check, result
+from .samples import FAILURES, SLOW, any_result, check, result
 from .thirty import HOSTILE, thirty
 
 ONE = Spread(1.0, 0.9, 1.1)
@@ -117,6 +118,15 @@ def test_the_page_says_what_a_call_with_a_backward_did() -> None:
     assert "forward and backward" in text
     assert "; forward 0.250 ms, 100.0% own; backward 0.500 ms, 25.0% own" in text
     assert "backward" not in Reader(page([result("p/s", speedup=2.0)], "forward")).text
+
+
+def test_the_page_says_why_a_solution_is_slow_and_how_its_kernels_were_launched() -> None:
+    share = KernelShare("rows(float*)", "own", 1.0, 1.0, 1, Launched(4096, 256, 255, 0),
+                        Counters(1.0, local_bytes=600_000_000))
+    text = Reader(page([result("p/s", timing=SLOW, kernels=Kernels(1.0, (share,)))], "slow")).text
+    assert "Why it is slow" in text and "spills: 100% of the time goes to `rows`, which moves 600,000,000 bytes" in text
+    assert "4,096 x 256 threads, 255 registers" in text
+    assert "Why it is slow" not in Reader(page([result("p/s", speedup=2.0, kernels=Kernels(1.0))], "fine")).text
 
 
 def test_the_reader_finds_unescaped_text() -> None:

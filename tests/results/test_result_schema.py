@@ -14,8 +14,7 @@ from hypothesis import given
 from jsonschema import Draft202012Validator, ValidationError
 
 from inlinebench.cli.main import main
-from inlinebench.results import result
-from inlinebench.results import times
+from inlinebench.results import result, times
 from inlinebench.results.result import Result
 from inlinebench.results.result_json import SCHEMA, from_json, to_json
 from inlinebench.results.result_schema import result_schema

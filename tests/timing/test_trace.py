@@ -16,7 +16,7 @@ NOW_NS = 1_795_349_000_123_456_789
 
 
 def test_times_are_counted_from_the_first_begin() -> None:
-    found = [("second", NOW_NS + 1_504, NOW_NS + 2_528), ("first", NOW_NS, NOW_NS + 1_056)]
+    found = [("second", NOW_NS + 1_504, NOW_NS + 2_528, None), ("first", NOW_NS, NOW_NS + 1_056, None)]
     assert in_microseconds(found) == [Activity("second", 1.504, 2.528), Activity("first", 0.0, 1.056)]
 
 
@@ -26,7 +26,7 @@ def test_a_trace_may_be_empty() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 10**10), st.integers(1, 10**9)), min_size=1))
 def test_durations_keep_nanosecond_resolution(spans: list[tuple[int, int]]) -> None:
-    found = in_microseconds([("kernel", NOW_NS + begin, NOW_NS + begin + taken) for begin, taken in spans])
+    found = in_microseconds([("kernel", NOW_NS + begin, NOW_NS + begin + taken, None) for begin, taken in spans])
     assert [round((each.end_us - each.begin_us) * 1e3) for each in found] == [taken for _, taken in spans]
 
 

@@ -11,7 +11,7 @@ import os
 import pickle
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -292,7 +292,8 @@ class Candidate:
             "op": "called", "device_ms": sample.device_ms, "forward_ms": sample.forward_ms, "drain_ms": sample.drain_ms,
             "blocked": sample.blocked,
             "non_tensors": [repr(value) for value in plain], "notes": sorted(notes),
-            "activities": [[activity.name, activity.begin_us, activity.end_us] for activity in activities],
+            "activities": [[each.name, each.begin_us, each.end_us, each.launched and astuple(each.launched)]
+                           for each in activities],
         }
 
     def _between_passes(self, count: int) -> None:

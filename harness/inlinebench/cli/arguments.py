@@ -210,7 +210,9 @@ def parser_of(command: Command, prog: str) -> Parser:
 def _add(part: argparse._ArgumentGroup, option: Option) -> None:
     kind = option.kind
     facts: dict[str, Any] = {"dest": option.name, "default": argparse.SUPPRESS, "help": option.help.replace("%", "%%")}
-    if kind.const is not None:
+    if kind.const is not None and kind.metavar:
+        part.add_argument(*option.flags, nargs="?", const=kind.const, type=kind.parse, metavar=kind.metavar, **facts)
+    elif kind.const is not None:
         part.add_argument(*option.flags, action="store_const", const=kind.const, **facts)
     else:
         part.add_argument(*option.flags, action="append" if kind.collect else "store", type=kind.parse,

@@ -39,7 +39,7 @@ class Kind:
     collect: Callable[[Iterable[Any]], Any] | None = None
     """Makes one value of those of a repeated option. None: the last one counts."""
     const: Any = None
-    """The value of an option that takes none."""
+    """The value of an option that is given without one. With a `metavar` it may have one, otherwise it takes none."""
 
     def named(self, metavar: str) -> Kind:
         """Returns the kind with another name in the help."""

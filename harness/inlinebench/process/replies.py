@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from inlinebench.process.candidate_process import CandidateCheated
+from inlinebench.results.launches import Launched
 from inlinebench.timing.call import Sample
 from inlinebench.timing.trace import (
     LONGEST_NAME,
@@ -25,6 +26,8 @@ MOST_PLACES = 1 << 16
 LONGEST_MS = 3.6e9
 LONGEST_US = 1e18
 """Larger than any time, but small enough for a float."""
+MOST_OF_A_LAUNCH = 1 << 63
+"""More than any launch has blocks: CUDA allows 2^31 - 1 times 65535 times 65535."""
 
 
 @dataclass(frozen=True)
@@ -208,9 +211,17 @@ def _plain_outputs(rows: Any, calls: int) -> tuple[tuple[str, ...], ...]:
 def _activities(rows: Any) -> tuple[Activity, ...]:
     _demand(isinstance(rows, list) and len(rows) <= MOST_ACTIVITIES)
     for row in rows:
-        _demand(isinstance(row, list) and len(row) == 3 and _is_name(row[0]))
-        _demand(all(type(time) in (int, float) and abs(time) <= LONGEST_US for time in row[1:]) and row[1] <= row[2])
-    return tuple(Activity(name, float(begin), float(end)) for name, begin, end in rows)
+        _demand(isinstance(row, list) and len(row) == 4 and _is_name(row[0]))
+        _demand(all(type(time) in (int, float) and abs(time) <= LONGEST_US for time in row[1:3]) and row[1] <= row[2])
+    return tuple(Activity(name, float(begin), float(end), _launched(numbers)) for name, begin, end, numbers in rows)
+
+
+def _launched(numbers: Any) -> Launched | None:
+    if numbers is None:
+        return None
+    _demand(isinstance(numbers, list) and len(numbers) == len(fields(Launched)))
+    _demand(all(type(number) is int and 0 <= number <= MOST_OF_A_LAUNCH for number in numbers))
+    return Launched(*numbers)
 
 
 def _is_time(value: Any) -> bool:

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from inlinebench.device_kinds import known_kind
+from inlinebench.results.launches import Counters, Launched, Multiprocessors
 from inlinebench.results.times import Timing, check_passes
 
 
@@ -170,6 +171,12 @@ class KernelShare:
     """Its time in ms."""
     share: float
     """Its share of the GPU's time in the call, from 0 to 1."""
+    launches: int | None = None
+    """How often it ran in the call; absent where it is not known."""
+    launch: Launched | None = None
+    """How its longest launch was configured; absent for copies, and where it is not known."""
+    counters: Counters | None = None
+    """What the GPU counted; absent without `--profile` and Nsight Compute."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +204,10 @@ class Kernels:
     """The longest kernels, longest first."""
     passes: tuple[PassKernels, ...] = ()
     """How the time is split between forward and backward; empty for calls without a backward."""
+    activities: int | None = None
+    """How many kernels and copies ran in the call; absent where it is not known."""
+    idle_ms: float | None = None
+    """The time in ms between the first and the last of them in which none ran; absent where it is not known."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.own_share <= 1.0:
@@ -236,6 +247,8 @@ class Environment:
     """The measured peak rates of the device, as text for a person."""
     tf32: bool = False
     """Whether `--tf32` left PyTorch's TF32 defaults unchanged."""
+    multiprocessors: Multiprocessors | None = None
+    """The SMs of the GPU and their limits; absent on the CPU."""
 
 
 MOST_FIRST = 7

@@ -184,8 +184,9 @@ class Timing:
     wall_ms: Spread | None = None
     """Wall time of a call in a Python loop that does not wait for the device, in ms, by the judge's host."""
     judge_ms: Spread | None = None
-    """Time of a call by the judge's own clock, in ms, from the fastest to the slowest kind of inputs. It is less precise
-    than `solution_ms`, which it replaces if it is too long for it. Absent where calls are not held (the CPU)."""
+    """Time of a call by the judge's own clock, in ms, from the fastest to the slowest kind of inputs. It is less
+    precise than `solution_ms`, which it replaces if it is too long for it. Absent where calls are not held (the
+    CPU)."""
     baselines: tuple[Baseline, ...] = ()
     """The library solution of the problem and the baselines that `--baseline` names, if they have times."""
     inputs: tuple[InputKind, ...] = ()
@@ -229,7 +230,8 @@ def mean_speedup(speedups: Sequence[tuple[Spread, float]]) -> Spread | None:
     The interval is that of the delta method for the logarithms (Casella and Berger 2002, section 5.5.4): the workloads'
     errors are independent, so their halves of the intervals add up in quadrature, above and below the median apart.
     `REPEATABILITY`, which is part of each half, is common to all workloads of a process, so it is not averaged out: it
-    is taken out of the halves, and added once. `benchmarks/set_intervals.py` measures the coverage. Returns None without speedups, or if one of them is not positive.
+    is taken out of the halves, and added once. `benchmarks/set_intervals.py` measures the coverage.
+    Returns None without speedups, or if one of them is not positive.
     """
     if not speedups or any(spread.low <= 0 or spread.high == math.inf for spread, _ in speedups):
         return None

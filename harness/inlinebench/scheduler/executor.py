@@ -105,19 +105,21 @@ class LocalExecutor:
         for job, result in zip(jobs, results, strict=True):
             if self._options.verbose and result.log:
                 self._say(f"--- {job.problem_name}/{job.solution_name} {job.shape_name}\n{result.log}")
-            self._profile(worker, job, result)
-        return results
+        return [self._profile(worker, job, result) for job, result in zip(jobs, results, strict=True)]
 
     def replace(self, worker: DeviceWorker) -> bool:
         """Raises AssertionError: see `loses_workers`."""
         raise AssertionError(f"a local worker cannot be lost: {worker.device}")
 
-    def _profile(self, worker: DeviceWorker, job: Evaluate, result: Result) -> None:
-        """Runs Nsight Compute on a passed solution, if `--profile` is set and `ncu` is installed."""
+    def _profile(self, worker: DeviceWorker, job: Evaluate, result: Result) -> Result:
+        """Runs Nsight Compute on a passed solution, if `--profile` is set and `ncu` is installed. Returns the result
+        with what the GPU counted."""
         wanted = self._options.profile is not None and result.verdict is Verdict.PASSED and job.solution is not None
         if wanted and (found := ncu.program()) is not None:
             worker.show("under Nsight Compute")
-            self._say(ncu.report(found, job, result, self._options))
+            said, result = ncu.report(found, job, result, self._options)
+            self._say(said)
+        return result
 
     def _start_workers(self) -> list[DeviceWorker]:
         devices = chosen(self._options, os.environ)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
+from inlinebench.results.launches import Launched
+
 Value = TypeVar("Value")
 Traced = Literal["nothing", "activities", "launches"]
 """What a call is traced for: the GPU's activities, or which library launches each kernel."""
@@ -28,6 +30,8 @@ class Activity:
     """Begin in µs since some earlier moment."""
     end_us: float
     """End in µs since the same moment."""
+    launched: Launched | None = None
+    """How a kernel was launched; None for copies and fills, and where the tracer does not tell."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,14 @@ class Tracer(Protocol):
     def __call__(self, work: Callable[[], Value], /) -> tuple[Value, list[Activity]]: ...
 
 
-def in_microseconds(found: Sequence[tuple[str, int, int]]) -> list[Activity]:
-    """Converts names, begins and ends in ns to activities in µs since the first begin.
+def in_microseconds(found: Sequence[tuple[str, int, int, Launched | None]]) -> list[Activity]:
+    """Converts names, begins and ends in ns, and launches, to activities in µs since the first begin.
 
     The absolute times are so large that a float in µs would resolve only a quarter of a microsecond.
     """
-    first = min((begin for _, begin, _ in found), default=0)
-    return [Activity(name, (begin - first) / 1e3, (end - first) / 1e3) for name, begin, end in found]
+    first = min((begin for _, begin, _, _ in found), default=0)
+    return [Activity(name, (begin - first) / 1e3, (end - first) / 1e3, launched)
+            for name, begin, end, launched in found]
 
 
 def in_order(activities: list[Activity]) -> list[Activity]:

@@ -70,7 +70,7 @@ def arguments(path: Path, table: Mapping[str, Any], every: argparse.ArgumentPars
 
 
 def _written(path: Path, name: str, value: Any, action: argparse.Action) -> Iterator[str]:
-    if action.nargs == 0:  # a switch
+    if action.nargs == 0 or (action.nargs == "?" and isinstance(value, bool)):  # a switch, or its value is optional
         if not isinstance(value, bool):
             raise UsageError(f"{path}: [{TABLE}] {name} = {value!r}: write true or false")
         yield from [f"--{name}"] if value else []

@@ -21,6 +21,7 @@ from inlinebench.devices.cuda.clock import GpuClock
 from inlinebench.devices.cuda.device_memory import Exporter
 from inlinebench.devices.cuda.flags import FlagPage
 from inlinebench.devices.cuda.launch_errors import PendingError
+from inlinebench.devices.cuda.limits import multiprocessors
 from inlinebench.devices.cuda.state import GpuWatch, NoGpuState
 from inlinebench.devices.cuda.tracer import CuptiTracer, open_tracer
 from inlinebench.results.result import Environment
@@ -59,7 +60,8 @@ class CudaDevice:
     def environment(self, common: Environment) -> Environment:
         """Adds the GPU, its driver and PyTorch's CUDA version."""
         name = torch.cuda.get_device_name(self.torch_device)
-        return replace(common, gpu=name, driver=_driver(), cuda=torch.version.cuda)
+        return replace(common, gpu=name, driver=_driver(), cuda=torch.version.cuda,
+                       multiprocessors=multiprocessors(self.torch_device.index))
 
     def architectures(self) -> tuple[str, ...]:
         """Returns the GPU's compute capability."""

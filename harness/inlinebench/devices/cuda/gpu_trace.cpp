@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <unwind.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -38,6 +39,7 @@ struct Activity {
   std::string name;
   uint64_t begin;  // ns
   uint64_t end;
+  uint64_t launched[4];  // blocks, threads of a block, registers of a thread, bytes of shared memory
 };
 
 struct Library {
@@ -71,13 +73,17 @@ std::string demangled(const char* name) {
 void read(const CUpti_Activity* record) {
   if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
     const auto* kernel = reinterpret_cast<const CUpti_ActivityKernel9*>(record);
-    activities.push_back({demangled(kernel->name), kernel->start, kernel->end});
+    const uint64_t blocks = static_cast<uint64_t>(kernel->gridX) * kernel->gridY * kernel->gridZ;
+    const uint64_t threads = static_cast<uint64_t>(kernel->blockX) * kernel->blockY * kernel->blockZ;
+    const uint64_t shared = static_cast<uint64_t>(kernel->staticSharedMemory) + kernel->dynamicSharedMemory;
+    activities.push_back({demangled(kernel->name), kernel->start, kernel->end,
+                          {blocks, threads, kernel->registersPerThread, shared}});
   } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
     const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpy5*>(record);
-    activities.push_back({"Memcpy", copy->start, copy->end});
+    activities.push_back({"Memcpy", copy->start, copy->end, {}});
   } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
     const auto* fill = reinterpret_cast<const CUpti_ActivityMemset4*>(record);
-    activities.push_back({"Memset", fill->start, fill->end});
+    activities.push_back({"Memset", fill->start, fill->end, {}});
   }
 }
 
@@ -172,13 +178,15 @@ int trace_end(size_t* found, size_t* dropped) {
   return worst;
 }
 
-// Gives the name of an activity, cut to `size` including the terminating zero, and its begin and end in ns.
-void trace_get(size_t index, char* name, size_t size, uint64_t* begin, uint64_t* end) {
+// Gives the name of an activity, cut to `size` including the terminating zero, and six numbers: its begin and end in
+// ns, and what `Activity::launched` has, which is 0 for a copy or a fill.
+void trace_get(size_t index, char* name, size_t size, uint64_t* numbers) {
   std::lock_guard<std::mutex> guard(lock);
   const Activity& activity = activities.at(index);
   snprintf(name, size, "%s", activity.name.c_str());
-  *begin = activity.begin;
-  *end = activity.end;
+  numbers[0] = activity.begin;
+  numbers[1] = activity.end;
+  std::copy(std::begin(activity.launched), std::end(activity.launched), numbers + 2);
 }
 
 // Begins to record which library launches each kernel. Fails if the process has another subscriber: CUPTI allows one.

@@ -11,6 +11,7 @@ import torch
 from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
+from inlinebench.results.launches import Launched
 from inlinebench.timing.trace import (
     LONGEST_NAME,
     LONGEST_PATH,
@@ -33,9 +34,7 @@ class CuptiTracer:
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))
-        self._library.trace_get.argtypes = [
-            ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p
-        ]
+        self._library.trace_get.argtypes = [ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p]
         self._library.launches_get.argtypes = [ctypes.c_size_t, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
         assert torch.version.cuda is not None
         major = torch.version.cuda.partition(".")[0]
@@ -73,11 +72,12 @@ class CuptiTracer:
         self._library.launches_get(index, name, file, LONGEST_PATH)
         return Launch(name.value.decode(errors="replace")[:LONGEST_NAME], file.value.decode(errors="replace"))
 
-    def _get(self, index: int) -> tuple[str, int, int]:
+    def _get(self, index: int) -> tuple[str, int, int, Launched | None]:
         name = ctypes.create_string_buffer(LONGEST_NAME + 1)
-        begin, end = ctypes.c_uint64(), ctypes.c_uint64()
-        self._library.trace_get(index, name, LONGEST_NAME + 1, ctypes.byref(begin), ctypes.byref(end))
-        return name.value.decode(errors="replace"), begin.value, end.value
+        numbers = (ctypes.c_uint64 * 6)()
+        self._library.trace_get(index, name, LONGEST_NAME + 1, numbers)
+        begin, end, *launched = numbers
+        return name.value.decode(errors="replace"), begin, end, Launched(*launched) if launched[0] else None
 
     def _check(self, status: int) -> None:
         if status:

@@ -106,6 +106,10 @@ class Profile:
     """The time in ms of each library kernel, by name."""
     passes: tuple[PassKernels, ...] = ()
     """How the time is split between forward and backward, if the call has a backward."""
+    activities: int = 0
+    """The number of activities."""
+    idle_ms: float = 0.0
+    """The time in ms between the first and the last activity in which none ran."""
 
 
 def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -> Profile | None:
@@ -119,18 +123,36 @@ def read_profile(activities: Sequence[Activity], origin: Callable[[str], str]) -
     block, stop = clock
     foreign = [activity for activity in activities if not activity.name.startswith(HARNESS)]
     within = [activity for activity in foreign if block.end_us - SLACK_US <= activity.begin_us < stop.begin_us]
-    durations: dict[str, float] = {}
+    named: dict[str, list[Activity]] = {}
     for activity in within:
-        durations[activity.name] = durations.get(activity.name, 0.0) + (activity.end_us - activity.begin_us) / 1e3
+        named.setdefault(activity.name, []).append(activity)
+    durations = {name: sum(map(_ms, each)) for name, each in named.items()}
     total = sum(durations.values())
     ranked = sorted(durations.items(), key=lambda pair: -pair[1])
     own = sum(ms for name, ms in ranked if origin(name) in (OWN, TRITON))
     return Profile(
         own_share=min(1.0, own / total) if total else 0.0,
-        top=tuple(KernelShare(name, origin(name), ms, ms / total) for name, ms in ranked[:MOST_SHOWN] if total),
+        top=tuple(KernelShare(name, origin(name), ms, ms / total, len(named[name]), max(named[name], key=_ms).launched)
+                  for name, ms in ranked[:MOST_SHOWN] if total),
         library={name: ms for name, ms in ranked if origin(name) == LIBRARY},
         passes=_passes(activities, within, origin),
+        activities=len(within),
+        idle_ms=_idle_ms(within),
     )
+
+
+def _ms(activity: Activity) -> float:
+    return (activity.end_us - activity.begin_us) / 1e3
+
+
+def _idle_ms(activities: Sequence[Activity]) -> float:
+    """Returns the time in ms between the first and the last of some activities in which none ran."""
+    idle, busy_until = 0.0, None
+    for each in sorted(activities, key=lambda each: each.begin_us):
+        if busy_until is not None:
+            idle += max(0.0, each.begin_us - busy_until) / 1e3
+        busy_until = each.end_us if busy_until is None else max(busy_until, each.end_us)
+    return idle
 
 
 def _passes(
@@ -144,8 +166,7 @@ def _passes(
         return ()
     found = []
     for name, is_second in zip(PASSES, (False, True), strict=True):
-        times = [(each.name, (each.end_us - each.begin_us) / 1e3) for each in within
-                 if (each.begin_us >= marks[0]) == is_second]
+        times = [(each.name, _ms(each)) for each in within if (each.begin_us >= marks[0]) == is_second]
         total, own = sum(ms for _, ms in times), sum(ms for each, ms in times if origin(each) in (OWN, TRITON))
         found.append(PassKernels(name, total, min(1.0, own / total) if total else 0.0))
     return tuple(found)

@@ -51,8 +51,9 @@ def kernels(context: Context) -> Finding:
         return _empty_profile(context)
     verdict, reason = _ownership(context, profile) if _must_own(context) else (None, "")
     without = [each.name for each in profile.passes if each.ms and not each.own_share]
+    ran = Kernels(profile.own_share, profile.top, profile.passes, profile.activities, profile.idle_ms)
     note = f"no kernel of its own ran in the {without[0]}" if without and not context.allow_library else ""
-    return Finding(verdict, reason, note, Kernels(profile.own_share, profile.top, profile.passes))
+    return Finding(verdict, reason, note, ran)
 
 
 CHECKS: tuple[Callable[[Context], Finding], ...] = (launches, kernels)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from inlinebench.foreign import block
 from inlinebench.report import accuracy, mismatches
+from inlinebench.report.bottlenecks import bottlenecks
+from inlinebench.report.launches import described
 from inlinebench.report.page.source import SourceLine, excerpt
 from inlinebench.report.page.source import lines as numbered
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
@@ -105,13 +107,15 @@ def short_reason(result: Result) -> str:
 def _told(result: Result) -> Iterator[Section]:
     if result.verdict is Verdict.PASSED and (notes := remarks_on(result)):
         yield Listing("Notes", tuple(notes))
+    if found := bottlenecks(result):
+        yield Listing("Why it is slow", tuple(f"{each.name}: {each.evidence}. {each.advice}." for each in found))
     if (reason := block(result.reason).strip("\n")) != short_reason(result):
         yield DetailBlock("The whole reason", reason, False)
     if result.mismatch is not None:
-        found = result.mismatch
-        yield Listing("Values that differ", (mismatches.heading(found), mismatches.largest(found)))
+        wrong = result.mismatch
+        yield Listing("Values that differ", (mismatches.heading(wrong), mismatches.largest(wrong)))
         rows = tuple((each.index + (" (worst)" if each.worst else ""), each.expected, each.got)
-                     for each in mismatches.elements(found))
+                     for each in mismatches.elements(wrong))
         yield Grid("The first elements that differ", ("index", "expected", "got"), rows)
     if result.verdict in (Verdict.PASSED, Verdict.WRONG) or not result.log:
         return
@@ -127,6 +131,8 @@ def _facts(result: Result, environment: bool) -> Iterator[Section]:
         yield from _timing(result.timing, result.times_are_comparable)
     if result.kernels:
         yield _kernels(result.kernels)
+        if launched := _launched(result.kernels, result.environment):
+            yield Facts("Launches and counters", launched)
     if result.check:
         yield Facts("Check", _known(_check(result.check)))
         for found in result.check.accuracy:
@@ -253,6 +259,12 @@ def _kernels(kernels: Kernels) -> Grid:
     for part in kernels.passes:
         heading += f"; {part.name} {significant(part.ms)} ms, {part.own_share:.1%} own"
     return Grid(heading, ("kernel", "origin", "ms", "share"), rows)
+
+
+def _launched(kernels: Kernels, environment: Environment | None) -> tuple[tuple[str, str], ...]:
+    """Returns how the kernels were launched, by name, as far as it is known."""
+    sm = environment.multiprocessors if environment else None
+    return tuple((each.name, text) for each in kernels.top if (text := described(each, sm)))
 
 
 def _run(result: Result) -> dict[str, str | None]:

@@ -11,10 +11,12 @@ from dataclasses import replace
 
 from inlinebench.foreign import BAR, lines, one_line
 from inlinebench.report import accuracy, mismatches
+from inlinebench.report.bottlenecks import bottlenecks
+from inlinebench.report.launches import described
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP, lost
 from inlinebench.report.text import interval, significant
-from inlinebench.results.result import Kernels, Mismatch, Result, Verdict
+from inlinebench.results.result import Mismatch, Result, Verdict
 from inlinebench.results.times import PassTimes, Roofline, Spread, Timing
 
 MOST_LINES, MOST_CHARACTERS = 60, 6000
@@ -116,8 +118,7 @@ def _failed(result: Result) -> Iterator[str]:
         yield f"calls that matched before: {result.check.calls}"
     if result.verdict.advice:
         yield result.verdict.advice
-    if result.kernels is not None:
-        yield from _kernels(result.kernels)
+    yield from _kernels(result)
     yield from _seed(result)
     yield from _end_of_log(result, LOG_LINES)
 
@@ -144,8 +145,10 @@ def _passed(result: Result) -> Iterator[str]:
         yield from _times(timing)
     elif not result.times_are_comparable:
         yield NO_SPEEDUP
-    if result.kernels is not None:
-        yield from _kernels(result.kernels)
+    for slow in bottlenecks(result):
+        yield f"why it is slow: {slow.name}: {slow.evidence}."
+        yield f"  What to do: {slow.advice}."
+    yield from _kernels(result)
     if check is not None:
         error = "" if check.worst_error is None else f", largest error {check.worst_error:.3g}"
         yield f"values: {check.calls} calls matched{error}, tolerance {check.tolerance:.3g}"
@@ -186,13 +189,19 @@ def _roofline(roofline: Roofline, took_ms: float) -> Iterator[str]:
            f"compute: {roofline.flops:.4g} operations, {significant(roofline.compute_ms)} ms")
 
 
-def _kernels(kernels: Kernels) -> Iterator[str]:
+def _kernels(result: Result) -> Iterator[str]:
+    kernels = result.kernels
+    if kernels is None:
+        return
+    sm = result.environment.multiprocessors if result.environment else None
     yield f"own kernels: {kernels.own_share:.1%} of the GPU's time in a call"
     for part in kernels.passes:
         yield f"  {one_line(part.name)}: {part.ms:.4g} ms, {part.own_share:.1%} in own kernels"
     for each in kernels.top[:KERNELS]:
         yield (f"  {significant(each.ms)} ms  {each.share:.1%}  {one_line(each.origin, LONGEST_NAME)}  "
                f"{one_line(each.name, LONGEST_NAME)}")
+        if text := described(each, sm):
+            yield f"    {text}"
 
 
 def _remarks(kind: str, texts: Sequence[str]) -> Iterator[str]:
