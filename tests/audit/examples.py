@@ -76,7 +76,7 @@ PLANTED = {
     "argmax_of_one_value": Example("return x.unsqueeze(1).argmax(1)", finding=CONSTANT, says="zeros"),
     "second_output_zero": Example("return 2 * x, torch.relu(-x.abs())", finding=CONSTANT, says="output 1"),
     "unused_input": Example("return torch.sin(x)", inputs=(X, X), finding=INPUT, says="input 1"),
-    "input_that_drowns": Example("return x + 1e-9 * y", inputs=(X, X), finding=INPUT, says="input 1"),
+    "input_that_drowns": Example("return x + 1e-13 * y", inputs=(X, X), finding=INPUT, says="input 1"),
     "temperature_of_an_argmax": Example("return (x * y).argmax(1)", inputs=(X, "torch.rand(24, 1).exp()"),
                                         finding=INPUT, says="input 1"),
     "unused_weight": Example("return torch.sin(x)", init=PARAMETER, finding=WEIGHT, says="weight w"),
@@ -92,7 +92,7 @@ PLANTED = {
                              init=f"{PARAMETER}\nself.b = nn.Parameter(torch.zeros(40))"),
     "clamp_that_never_clamps": Example("return torch.clamp(torch.tanh(x), -2.0, 2.0)", finding=REDUNDANT, says="clamp"),
     "maximum_over_one_value": Example("return torch.tanh(x).unsqueeze(1).max(1)[0]", finding=REDUNDANT, says="max"),
-    "scaled_before_a_norm": Example("return F.layer_norm(3 * x, (40,), self.g, self.b, 1e-9)", finding=REDUNDANT,
+    "scaled_before_a_norm": Example("return F.layer_norm(3 * x, (40,), self.g, self.b, 1e-14)", finding=REDUNDANT,
                                     says="mul", init="self.g = nn.Parameter(torch.randn(40))\n"
                                     "self.b = nn.Parameter(torch.randn(40))"),
     "softmax_before_an_argmax": Example("return torch.softmax(x, 1).argmax(1)", finding=REDUNDANT, says="softmax"),

@@ -221,6 +221,11 @@ def newton_reciprocal(x: torch.Tensor) -> torch.Tensor:
     return guess * (2 - x * guess)
 
 
+def newton_of_finite(x: torch.Tensor) -> torch.Tensor:
+    """Computes 1 / x by one Newton step, which would make NaN of an infinity. Positive float32 only."""
+    return newton_reciprocal(x.clamp(max=2.0**126))
+
+
 def newton_rsqrt(x: torch.Tensor) -> torch.Tensor:
     """Computes 1 / sqrt(x) by one Newton step from a root with 10 bits. Float32 only."""
     guess = round_to_tf32(x.rsqrt())

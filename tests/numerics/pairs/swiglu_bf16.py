@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from tests.numerics.arithmetic import fast_exp, newton_reciprocal, round_to_fp8
+from tests.numerics.arithmetic import fast_exp, newton_of_finite, round_to_fp8
 from tests.numerics.cheats import BITS_16, PARTIAL_WORK, with_rounded_outputs
 from tests.numerics.softmax import Elementwise
 
@@ -35,7 +35,7 @@ def step_by_step(model: nn.Module, gate: torch.Tensor, up: torch.Tensor) -> torc
 
 HONEST = {
     "exp, division": partial(in_float32, torch.exp, torch.reciprocal),
-    "__expf, Newton": partial(in_float32, fast_exp, newton_reciprocal),
+    "__expf, Newton": partial(in_float32, fast_exp, newton_of_finite),
     "step by step": step_by_step,
 }
 CHEATS = {**BITS_16, "outputs in fp8": partial(with_rounded_outputs, round_to_fp8), **PARTIAL_WORK}
