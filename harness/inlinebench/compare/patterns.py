@@ -115,7 +115,7 @@ def _claims(compared: ComparedValues, sample: _Part) -> Iterator[_Claim]:
     yield _Claim("is NaN", lambda part: (part.out != part.out, None), fewest)
     yield _Claim(f"is {'false' if dtype is torch.bool else 0}", lambda part: (part.out == 0, None), fewest)
     if not dtype.is_complex:
-        value = sample.out.mode().values
+        value = sample.out.cpu().mode().values.to(sample.out.device)  # a GPU's `mode` fails if most values are NaN
         yield _Claim(f"is {text_of(value, dtype)}", lambda part: (part.out == value, None))
     if real:
         yield _Claim("is at an element where 0 is expected: perhaps a ReLU, a clamp or a mask is missing or wrong",
