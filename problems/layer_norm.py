@@ -26,6 +26,22 @@ SHAPES = {
     "odd": {"ROWS": 23, "COLUMNS": 2503},
 }
 
+# Tokens and widths of published models: batches of texts, images and sound, decoding, and prefill.
+WORKLOADS = [
+    {"name": "BERT base 1x13", "ROWS": 13, "COLUMNS": 768},
+    {"name": "BERT large 32x512", "ROWS": 16384, "COLUMNS": 1024},
+    {"name": "GPT-2 XL decode 1", "ROWS": 1, "COLUMNS": 1600},
+    {"name": "GPT-2 XL prefill 8x1024", "ROWS": 8192, "COLUMNS": 1600},
+    {"name": "OPT 175B decode 16", "ROWS": 16, "COLUMNS": 12288},
+    {"name": "OPT 175B prefill 2048", "ROWS": 2048, "COLUMNS": 12288},
+    {"name": "Falcon 7B decode 64", "ROWS": 64, "COLUMNS": 4544},
+    {"name": "Falcon 7B prefill 2047", "ROWS": 2047, "COLUMNS": 4544},
+    {"name": "ViT-B/16 batch 64", "ROWS": 12608, "COLUMNS": 768},
+    {"name": "ViT-L/14 336 px batch 16", "ROWS": 9232, "COLUMNS": 1024},
+    {"name": "Whisper large encoder", "ROWS": 1500, "COLUMNS": 1280},
+    {"name": "Whisper large decoder, 5 beams", "ROWS": 5, "COLUMNS": 1280},
+]
+
 
 class Model(nn.Module):
     """Normalizes each row to mean 0 and variance 1, then scales and shifts its columns."""

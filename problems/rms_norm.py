@@ -27,6 +27,22 @@ SHAPES = {
     "odd": {"ROWS": 31, "COLUMNS": 2053},
 }
 
+# Tokens and hidden sizes of published models: decoding of 1 to 256 sequences, and prefill.
+WORKLOADS = [
+    {"name": "Llama 3 8B decode 1", "ROWS": 1, "COLUMNS": 4096},
+    {"name": "Llama 3 8B decode 64", "ROWS": 64, "COLUMNS": 4096},
+    {"name": "Llama 3 8B prefill 8192", "ROWS": 8192, "COLUMNS": 4096},
+    {"name": "Llama 3 70B decode 16", "ROWS": 16, "COLUMNS": 8192},
+    {"name": "Llama 3 70B prefill 4096", "ROWS": 4096, "COLUMNS": 8192},
+    {"name": "Qwen 2.5 0.5B prefill 2047", "ROWS": 2047, "COLUMNS": 896},
+    {"name": "Qwen 2.5 7B decode 33", "ROWS": 33, "COLUMNS": 3584},
+    {"name": "Qwen 2.5 7B prefill 6000", "ROWS": 6000, "COLUMNS": 3584},
+    {"name": "DeepSeek V3 decode 128", "ROWS": 128, "COLUMNS": 7168},
+    {"name": "DeepSeek V3 prefill 4096", "ROWS": 4096, "COLUMNS": 7168},
+    {"name": "DeepSeek V3 query rank, decode 256", "ROWS": 256, "COLUMNS": 1536},
+    {"name": "DeepSeek V3 key rank, prefill 4096", "ROWS": 4096, "COLUMNS": 512},
+]
+
 
 class Model(nn.Module):
     """Divides each row by its root mean square, then scales its columns."""

@@ -24,6 +24,22 @@ SHAPES = {
     "odd": {"ROWS": 3, "COLUMNS": 20011},
 }
 
+# Vocabularies of published models, for sequences that are decoded together, and attention scores: a row for each head
+# and query, with a column for each key.
+WORKLOADS = [
+    {"name": "Llama 3 vocabulary 1", "ROWS": 1, "COLUMNS": 128256},
+    {"name": "Llama 3 vocabulary 64", "ROWS": 64, "COLUMNS": 128256},
+    {"name": "Qwen 2.5 vocabulary 16", "ROWS": 16, "COLUMNS": 152064},
+    {"name": "Qwen 2.5 vocabulary 256", "ROWS": 256, "COLUMNS": 152064},
+    {"name": "DeepSeek V3 vocabulary 7", "ROWS": 7, "COLUMNS": 129280},
+    {"name": "DeepSeek V3 vocabulary 128", "ROWS": 128, "COLUMNS": 129280},
+    {"name": "ViT-B/16 attention 8", "ROWS": 18912, "COLUMNS": 197},
+    {"name": "ViT-L/14 attention 4", "ROWS": 36928, "COLUMNS": 577},
+    {"name": "Llama 3 8B decode 1, 8191 keys", "ROWS": 32, "COLUMNS": 8191},
+    {"name": "Llama 3 8B decode 32, 2048 keys", "ROWS": 1024, "COLUMNS": 2048},
+    {"name": "Llama 3 8B prefill 512", "ROWS": 16384, "COLUMNS": 512},
+]
+
 
 class Model(nn.Module):
     """Takes the softmax of each row."""

@@ -24,6 +24,21 @@ SHAPES = {
     "odd": {"TOKENS": 67, "HIDDEN": 311},
 }
 
+# Tokens and intermediate sizes of published models: decoding of 1 to 256 sequences, prefill, and one expert's tokens.
+WORKLOADS = [
+    {"name": "Llama 3 8B decode 1", "TOKENS": 1, "HIDDEN": 14336},
+    {"name": "Llama 3 8B decode 64", "TOKENS": 64, "HIDDEN": 14336},
+    {"name": "Llama 3 8B prefill 2048", "TOKENS": 2048, "HIDDEN": 14336},
+    {"name": "Llama 3 70B decode 16", "TOKENS": 16, "HIDDEN": 28672},
+    {"name": "Llama 3 70B prefill 1000", "TOKENS": 1000, "HIDDEN": 28672},
+    {"name": "Qwen 2.5 0.5B prefill 2047", "TOKENS": 2047, "HIDDEN": 4864},
+    {"name": "Qwen 2.5 7B decode 33", "TOKENS": 33, "HIDDEN": 18944},
+    {"name": "Qwen 2.5 7B prefill 2048", "TOKENS": 2048, "HIDDEN": 18944},
+    {"name": "DeepSeek V3 decode 128", "TOKENS": 128, "HIDDEN": 18432},
+    {"name": "DeepSeek V3 expert, 5 tokens", "TOKENS": 5, "HIDDEN": 2048},
+    {"name": "DeepSeek V3 expert, 271 tokens", "TOKENS": 271, "HIDDEN": 2048},
+]
+
 
 class Model(nn.Module):
     """Splits the last dimension in halves and gates one with the other."""

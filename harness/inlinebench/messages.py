@@ -107,7 +107,7 @@ class ProblemAt:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Scheduler to judge: evaluate one solution. The reply is `Done`."""
+    """The evaluation of one solution at one shape."""
 
     problem_name: str
     """The problem's name in the result."""
@@ -125,10 +125,19 @@ class Evaluate:
     """Whether the solution is given only its own file, not the files beside it."""
     rivals: tuple[str | None, ...] = ()
     """Digests of what the solutions are given that this one's speedup is compared with. None if it cannot be read."""
+    weight: float | None = None
+    """The weight of a workload in its set, whose evaluations one process makes. None for a shape that is in no set."""
+    tolerance: float | None = None
+    """The tolerance that the problem declares for this workload. That of the options comes before it."""
     explains: bool = True
     """Whether to find out what a wrong output depends on. False to repeat an evaluation in which that took too long."""
     following: Evaluate | None = field(default=None, compare=False)
     """The evaluation that this judge will probably get next. Its candidate can start early."""
+
+    @property
+    def in_set(self) -> bool:
+        """Whether it is one of a set."""
+        return self.weight is not None
 
     @property
     def is_library(self) -> bool:
@@ -144,6 +153,10 @@ class Evaluate:
     def given(self) -> list[Path]:
         """The paths that the candidate is given; see `inlinebench.sandbox.given`."""
         return readable_for(self.file, self.alone)
+
+
+Jobs = tuple[Evaluate, ...]
+"""Scheduler to judge: the evaluations of one solution that one process makes, usually one. The reply is `Done`."""
 
 
 @dataclass(frozen=True)
@@ -202,10 +215,10 @@ class Status:
 
 @dataclass(frozen=True)
 class Done:
-    """Judge to scheduler: an evaluation is finished."""
+    """Judge to scheduler: evaluations are finished."""
 
-    result: Result
-    """The result of the evaluation."""
+    results: tuple[Result, ...]
+    """Their results, in order."""
     usable: bool = True
     """Whether the judge can go on. A CUDA error stays with its process, so the judge ends after one."""
 
@@ -218,6 +231,7 @@ __all__ = [
     "Evaluate",
     "Hello",
     "Init",
+    "Jobs",
     "NeedBuild",
     "NeedInit",
     "NeedRuntimeLibraries",

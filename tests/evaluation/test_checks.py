@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -307,6 +309,20 @@ def test_a_call_passes_by_size_without_the_oracle(tmp_path: Path) -> None:
     assert session.check(torch.randn(1000), error=1e-5) == ""
     check = session.checker.summary("", [])
     assert (check.oracle, check.accuracy, check.notes) == ("reference", (), ())
+
+
+def test_what_is_released_is_freed_and_made_again(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return x * 2", "torch.randn(1000)")
+    assert session.check(torch.randn(1000), thorough=True) == ""
+    inputs, _ = session.workload.draw(0, 7, Variant.PLAIN)
+    held = [weakref.ref(inputs[0]), weakref.ref(session.checker._sensitivity._copies.oracle)]
+    del inputs
+    session.checker.release()
+    session.workload.release()
+    gc.collect()
+    assert [each() for each in held] == [None, None]
+    assert session.check(torch.randn(1000), thorough=True) == ""
+    assert session.checker.summary("", []).oracle == "float64"
 
 
 @pytest.mark.parametrize("thorough", [False, True])

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import weakref
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
 from inlinebench.builds.request import BuildOutcome
-from inlinebench.evaluation.evaluation import _failure, _prefer_build_failure
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity.own_kernels import NONE_OF_ITS_OWN
+from inlinebench.evaluation.one_process import _failure, _prefer_build_failure
 from inlinebench.results.result import Verdict
+
+NOBODY: Any = SimpleNamespace(settings=None)
 
 
 @pytest.mark.parametrize("error", [MemoryError, torch.OutOfMemoryError])
@@ -20,7 +23,7 @@ def test_a_judge_without_memory_does_not_skip_the_solution(error: type[Exception
     def step() -> None:
         raise error
 
-    failure = _failure(step, None, None, torch.device("cpu"))  # type: ignore[arg-type]
+    failure = _failure(step, candidate=NOBODY, tools=NOBODY)
     assert failure is not None and failure.verdict is Verdict.OUT_OF_MEMORY
 
 
@@ -32,7 +35,7 @@ def test_a_failure_keeps_no_tensors_of_the_step_that_failed() -> None:
         held.append(weakref.ref(batch))
         raise Failed(Verdict.REJECTED, "no")
 
-    failure = _failure(step, None, None, torch.device("cpu"))  # type: ignore[arg-type]
+    failure = _failure(step, candidate=NOBODY, tools=NOBODY)
     assert failure is not None and held[0]() is None
 
 

@@ -56,6 +56,9 @@ class OutsideClock:
         took = None if self.late(self.number, request.on_host) else 1.6
         return took, SimpleNamespace(notes=("copied",), non_tensors=())
 
+    def release(self) -> None:
+        """Does nothing."""
+
     def close(self) -> None:
         """Does nothing."""
 

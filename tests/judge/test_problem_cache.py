@@ -1,4 +1,4 @@
-"""Tests how the judge prepares one problem after another."""
+"""Tests how the judge prepares one problem after another, and the workloads of a set."""
 
 from __future__ import annotations
 

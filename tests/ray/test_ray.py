@@ -103,7 +103,7 @@ for path in [*texts[0], *texts[1]]:
     path.unlink()
 worker = Worker()
 worker.open(Options(device="cpu", check=True, allow_library=True, cache=Path(sys.argv[3]), min_calls=2))
-result = worker.evaluate(job, *texts)
+(result,) = worker.evaluate((job,), *texts)
 print(result.verdict, result.reason)
 worker.close()
 """

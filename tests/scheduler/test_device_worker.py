@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inlinebench.errors import JudgeDied
-from inlinebench.messages import Evaluate, ProblemAt, Settings
+from inlinebench.messages import Done, Evaluate, Jobs, ProblemAt, Settings
 from inlinebench.process.steps import FORWARD_TO_EXPLAIN, StepTimedOut
 from inlinebench.results.result import Result, Verdict
 from inlinebench.sandbox.policy import Sandbox
@@ -32,11 +32,11 @@ class Judge:
         self.step, self._error, self._then = step, error, then
         self.asked: list[Evaluate] = []
 
-    def evaluate(self, job: Evaluate) -> Result:
-        self.asked.append(job)
+    def evaluate(self, jobs: Jobs) -> Done:
+        self.asked += jobs
         if len(self.asked) == 1:
             raise self._error
-        return self._then
+        return Done((self._then,))
 
 
 class Worker(DeviceWorker):
@@ -59,16 +59,17 @@ class Worker(DeviceWorker):
 @pytest.mark.parametrize("error", [StepTimedOut(FORWARD_TO_EXPLAIN, 10.0), JudgeDied("the judge ended")])
 def test_a_wrong_solution_is_not_tried_again_until_it_passes(error: Exception) -> None:
     judge = Judge(FORWARD_TO_EXPLAIN, error, replace(result(), device="cpu"))
-    found = Worker(judge).evaluate(JOB)
+    (found,) = Worker(judge).evaluate((JOB,))
     assert found.verdict is Verdict.WRONG and "outputs differ from run to run" in found.reason
     assert [job.explains for job in judge.asked] == [True, False]
 
 
 def test_a_repeated_evaluation_says_how_the_output_is_wrong() -> None:
     judge = Judge(FORWARD_TO_EXPLAIN, StepTimedOut(FORWARD_TO_EXPLAIN, 10.0), WRONG)
-    assert Worker(judge).evaluate(JOB) == WRONG
+    assert Worker(judge).evaluate((JOB,)) == [WRONG]
 
 
 def test_a_step_that_hangs_before_anything_was_wrong_is_the_problem_s() -> None:
     judge = Judge("the reference's forward", StepTimedOut("the reference's forward", 60.0), WRONG)
-    assert Worker(judge).evaluate(JOB).verdict is Verdict.PROBLEM_ERROR and len(judge.asked) == 1
+    (found,) = Worker(judge).evaluate((JOB,))
+    assert found.verdict is Verdict.PROBLEM_ERROR and len(judge.asked) == 1

@@ -12,7 +12,7 @@ import pytest
 
 from inlinebench.catalog import Catalog, Problem, Solution
 from inlinebench.cli.merge import merge, missing
-from inlinebench.messages import Evaluate
+from inlinebench.messages import Evaluate, Jobs
 from inlinebench.options import Options
 from inlinebench.report.terminal.progress import Progress
 from inlinebench.results.jsonl import JsonLines
@@ -52,7 +52,10 @@ class Planted:
     def prebuild(self, jobs: Sequence[Evaluate], worker: str) -> dict[Path, Future[None]]:
         return {}
 
-    def evaluate(self, worker: str, job: Evaluate) -> Result:
+    def evaluate(self, worker: str, jobs: Jobs) -> list[Result]:
+        return [self._evaluate(worker, job) for job in jobs]
+
+    def _evaluate(self, worker: str, job: Evaluate) -> Result:
         self.evaluated.append(job.solution_name)
         row = result(f"{job.problem_name}/{job.solution_name}", speedup=SPEEDUPS[job.solution_name])
         return replace(row, key=self.key(job, worker))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -163,6 +164,22 @@ def test_a_compiled_model_computes_the_same_outputs_and_gradients() -> None:
     torch.testing.assert_close([out, *gradients], [expected, *wanted])
     assert isinstance(fast, ForwardBackward) and not isinstance(fast.model, Scaled)
     assert not isinstance(compiled(Scaled(), None), ForwardBackward)
+
+
+def test_a_model_is_compiled_for_its_shapes_also_if_its_code_was_compiled_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    met: list[Any] = []
+
+    def backend(module: torch.fx.GraphModule, arguments: list[Any]) -> Any:
+        met.extend(each for each in arguments if not isinstance(each, torch.Tensor))
+        met.extend(each.shape for each in arguments if isinstance(each, torch.Tensor))
+        return module.forward
+
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
+    for size in (3, 5):
+        compiled(nn.Softmax(-1), None)(torch.zeros(2, size))
+    assert met == [(2, 3), (2, 5)]
 
 
 def test_integers_get_no_gradient() -> None:

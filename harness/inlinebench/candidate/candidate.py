@@ -11,7 +11,7 @@ import os
 import pickle
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,6 +47,34 @@ LONGEST_MESSAGE = 4000
 """Characters of an error message that are sent to the judge."""
 
 
+@dataclass
+class LoadedModel:
+    """A model of the solution's."""
+
+    model: torch.nn.Module
+    """The model, on the device."""
+    match: weights.Match
+    """How its parameters and buffers match the reference's."""
+
+
+@dataclass
+class AtWorkload:
+    """What belongs to one workload. None until the judge has asked for it."""
+
+    arena: torch.Tensor | None = None
+    """The judge's shared memory (1-d uint8)."""
+    loaded: LoadedModel | None = None
+    """The model, which may be that of other workloads, too."""
+    both: ForwardBackward | None = None
+    """The model with its backward, if calls have one."""
+    caller: Caller | None = None
+    """Runs the calls."""
+    stand_in: StandIn | None = None
+    """What the process that loads no solution runs instead."""
+    launched_before: int = 0
+    """How many kernels the CPU runtime had run before the calls."""
+
+
 class Candidate:
     """Serves the judge and keeps the state between requests.
 
@@ -61,17 +89,16 @@ class Candidate:
         self._channel, self._page_fd = channel, page_fd
         self._policy, self._files, self._provenance = policy, files, Provenance(files)
         self._path = Path()
-        self._model: torch.nn.Module | None = None
-        self._own_parameters: dict[str, str] = {}
-        self._caller: Caller | None = None
-        self._both: ForwardBackward | None = None
-        """The model with its backward, if calls have one."""
-        self._arena: torch.Tensor | None = None
-        self._stand_in: StandIn | None = None
+        self._imported: tuple[str | None, type[torch.nn.Module]] | None = None
+        """The text that replaces the solution's, and the class that was imported."""
+        self._models: dict[tuple[str, str | None], LoadedModel] = {}
+        """The solution's models, by their keys and texts."""
+        self._workloads: dict[str, AtWorkload] = {}
+        self._at = AtWorkload()
+        """What belongs to the workload of the current request."""
         self._device = torch.device("cpu")
         self._instruments: Instruments | None = None
         self._runtime: emulation.Runtime | None = None
-        self._launched_before = 0
         self._late: Callable[[], None] | None = None
         """Asks for the gradients of the outputs of the current call, if they come late."""
         self._marks_passes = False
@@ -88,6 +115,7 @@ class Candidate:
                 request = self._channel.receive()
             except ChannelClosed:
                 return
+            self._at = self._workloads.setdefault(request["workload"], AtWorkload())
             reply = self._reply(operations[request["op"]], request)
             self._channel.send({**reply, "nonce": request["nonce"]})
 
@@ -116,17 +144,27 @@ class Candidate:
         return {"op": "prebuilt"}
 
     def _construct(self, request: dict[str, Any]) -> torch.nn.Module:
-        self._path = self._files.copy(Path(request["solution"]), map(Path, request["readable"]))
-        if request["text"] is not None:
-            self._files.write(self._path, request["text"])
-        if "runtime" in request["runtime_libraries"]:
-            self._runtime = emulation.Runtime(Path(request["runtime_libraries"]["runtime"]))
-            emulation.install(Path(request["runtime_libraries"]["allocator"]))
-        load_inline.install(self._build)
+        kind = self._import(request)
         arguments, named = _unpack(request["init"])
+        return solution.construct(kind, self._path, arguments, named, request["seed"])
+
+    def _import(self, request: dict[str, Any]) -> type[torch.nn.Module]:
+        """Imports the solution, once unless its text is another one at another workload."""
+        text = request["text"]
+        if self._imported is not None and self._imported[0] == text:
+            return self._imported[1]
+        self._path = self._files.copy(Path(request["solution"]), map(Path, request["readable"]))
+        if text is not None:
+            self._files.write(self._path, text)
+        if self._imported is None:
+            if "runtime" in request["runtime_libraries"]:
+                self._runtime = emulation.Runtime(Path(request["runtime_libraries"]["runtime"]))
+                emulation.install(Path(request["runtime_libraries"]["allocator"]))
+            load_inline.install(self._build)
         with absent_triton() if lacks_triton(self._path) else nullcontext():
             kind = solution.import_class(self._path, request["class_name"])
-        return solution.construct(kind, self._path, arguments, named, request["seed"])
+        self._imported = text, kind
+        return kind
 
     def _start(self, request: dict[str, Any]) -> dict[str, Any]:
         """Starts the device. The judge does not name a solution yet."""
@@ -145,6 +183,14 @@ class Candidate:
         return {"op": "clocked", "shown_ms": shown_ms(self._of_device.clock)}
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
+        key = request["model"], request["text"]
+        if key not in self._models:
+            self._models[key] = self._loaded(request)
+        self._at.loaded = loaded = self._models[key]
+        how = loaded.match.how if request["transfer"] else weights.KEPT
+        return {"op": "ready", "weights": how, "buffers": loaded.match.buffers}
+
+    def _loaded(self, request: dict[str, Any]) -> LoadedModel:
         model = self._construct(request)
         reference = torch.load(request["weights"], mmap=True)
         if request["transfer"]:
@@ -154,21 +200,21 @@ class Candidate:
         found = weights.match(model, reference["parameters"], reference["buffers"])
         if request["transfer"]:
             weights.transfer(model, found, reference["parameters"], reference["buffers"])
-        self._model = model.to(self._device)
-        self._own_parameters = {theirs: own for own, theirs in found.parameters.items()}
+        model = model.to(self._device)
         # Excludes everything loaded so far from garbage collection, so that collecting after each call is cheap.
         gc.collect()
         gc.freeze()
         gc.disable()
-        how = found.how if request["transfer"] else weights.KEPT
-        return {"op": "ready", "weights": how, "buffers": found.buffers}
+        return LoadedModel(model, found)
 
     def _map(self, request: dict[str, Any]) -> dict[str, Any]:
-        assert self._model is not None
-        model, skeletons, gradients = self._model, _unpack(request["skeletons"]), _unpack(request["gradients"])
+        assert self._at.loaded is not None
+        loaded, skeletons, gradients = self._at.loaded, _unpack(request["skeletons"]), _unpack(request["gradients"])
+        model = loaded.model
         if gradients is not None:
             between = partial(self._between_passes, len(gradients.incoming))
-            model = self._both = ForwardBackward(model, gradients, self._own_parameters, between)
+            model = self._at.both = ForwardBackward(
+                model, gradients, {theirs: own for own, theirs in loaded.match.parameters.items()}, between)
         form = CallForm(
             input_skeleton=skeletons[0],
             input_is_tensor=skeletons[1],
@@ -178,28 +224,28 @@ class Candidate:
             states={name: TensorSpec.from_json(spec) for name, spec in request["states"].items()},
             may_alias=request["may_alias"],
         )
-        self._launched_before = self._runtime.launches() if self._runtime else 0
+        self._at.launched_before = self._runtime.launches() if self._runtime else 0
         arena = self._opened
         copied_to = None if of(arena.device).candidates_share_inputs else self._device
-        self._caller = Caller(model, self._of_device.clock, arena, form, copied_to,
-                              on_result=self._require_ordered)
+        self._at.caller = Caller(model, self._of_device.clock, arena, form, copied_to,
+                                 on_result=self._require_ordered)
         return {"op": "mapped"}
 
     def _open_arena(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Opens the judge's arena, whose descriptor comes with the request, unless it is open."""
+        """Opens the arena of a workload, whose descriptor comes with the request, unless it is open."""
         descriptor = self._channel.descriptors.pop()
         try:
-            if self._arena is None:
+            if self._at.arena is None:
                 device = torch.device("cpu") if request["arena"]["in_host_memory"] else self._device
-                self._arena = of(device).open_arena(request["arena"], descriptor)
+                self._at.arena = of(device).open_arena(request["arena"], descriptor)
         finally:
             os.close(descriptor)
         return {"op": "opened"}
 
     @property
     def _opened(self) -> torch.Tensor:
-        assert self._arena is not None
-        return self._arena
+        assert self._at.arena is not None
+        return self._at.arena
 
     def _rehearse(self, request: dict[str, Any]) -> dict[str, Any]:
         """Makes one call of a stand-in and holds another. This process never loads a solution."""
@@ -207,19 +253,20 @@ class Candidate:
         locator = of(arena.device).locator(arena)
         assert isinstance(clock, GpuClock) and locator is not None
         buffers, states = BufferSet.from_json(request["buffers"]), map(TensorSpec.from_json, request["states"])
-        if self._stand_in is None:
-            self._stand_in = StandIn(clock, arena, locator, buffers, tuple(states))
-        self._stand_in.buffers = buffers
-        alone = self._stand_in.alone()
-        self._stand_in.hold(request["on_host"], partial(self._report_held, request["nonce"]))
+        if self._at.stand_in is None:
+            self._at.stand_in = StandIn(clock, arena, locator, buffers, tuple(states))
+        self._at.stand_in.buffers = buffers
+        alone = self._at.stand_in.alone()
+        self._at.stand_in.hold(request["on_host"], partial(self._report_held, request["nonce"]))
         return {"op": "rehearsed", "alone_ms": alone.device_ms, "alone_blocked": alone.blocked}
 
     def _unmap(self, _: dict[str, Any]) -> dict[str, Any]:
-        """Closes the judge's arena, which a stand-in has used."""
-        self._stand_in = None
-        if self._arena is not None:
-            of(self._arena.device).close_arena(self._arena)
-            self._arena = None
+        """Closes the arenas, which stand-ins have used."""
+        for each in self._workloads.values():
+            each.stand_in = None
+            if each.arena is not None:
+                of(each.arena.device).close_arena(each.arena)
+        self._workloads.clear()
         return {"op": "unmapped"}
 
     def _report_held(self, nonce: str, places: Places | None = None) -> None:
@@ -227,11 +274,11 @@ class Candidate:
         self._channel.send({"op": "held", "nonce": nonce, "places": _to_json(places)})
 
     def _call(self, request: dict[str, Any]) -> dict[str, Any]:
-        assert self._caller is not None
+        assert self._at.caller is not None
         if self._runtime is not None:
             self._runtime.set_block_order(request["block_order"])
             self._runtime.find_races(request["races"])
-        caller, non_tensors = self._caller, _unpack(request["non_tensors"])
+        caller, non_tensors = self._at.caller, _unpack(request["non_tensors"])
         self._late = partial(self._report_held, request["nonce"]) if request["late"] else None
         self._marks_passes = request["trace"] == "activities"
 
@@ -258,12 +305,12 @@ class Candidate:
             self._of_device.clock.null(0)
         if self._late is None:
             return
-        assert self._caller is not None
+        assert self._at.caller is not None
         of(self._device).synchronize()
         ask, self._late = self._late, None
         ask()
         self._channel.receive()
-        self._caller.read_again(count)
+        self._at.caller.read_again(count)
 
     def _require_ordered(self, address: int, size: int) -> None:
         """Raises RuntimeError if a kernel writes to a result on a stream that nothing waits for. Only the CPU tells."""
@@ -277,7 +324,7 @@ class Candidate:
         return [f"{LAUNCH_REFUSED}{error}" for error in (refused, pending) if error]
 
     def _no_gradients(self) -> list[str]:
-        without = self._both.without if self._both else ()
+        without = self._at.both.without if self._at.both else ()
         return [f"{NO_GRADIENT}{name} is None" for name in without]
 
     def _race_notes(self) -> list[str]:
@@ -293,18 +340,19 @@ class Candidate:
 
     def _hold(self, request: dict[str, Any]) -> dict[str, Any]:
         """Makes one call that the judge releases and times."""
-        assert self._caller is not None
+        assert self._at.caller is not None
         gc.collect()  # of what the last call left; after this one, the judge may still be timing
-        plain = self._caller.hold(
+        plain = self._at.caller.hold(
             _unpack(request["non_tensors"]), request["random_seed"], request["set"], request["on_host"],
             partial(self._report_held, request["nonce"]))
-        return {"op": "held call", "non_tensors": [repr(value) for value in plain], "notes": sorted(self._caller.notes)}
+        notes = sorted(self._at.caller.notes)
+        return {"op": "held call", "non_tensors": [repr(value) for value in plain], "notes": notes}
 
     def _loop(self, request: dict[str, Any]) -> dict[str, Any]:
         """Makes several calls in a loop, which the judge releases and times."""
-        assert self._caller is not None
+        assert self._at.caller is not None
         calls = [(_unpack(call["non_tensors"]), call["random_seed"]) for call in request["calls"]]
-        plain, written_over = self._caller.loop(calls, partial(self._report_held, request["nonce"]))
+        plain, written_over = self._at.caller.loop(calls, partial(self._report_held, request["nonce"]))
         gc.collect()
         return {"op": "looped", "non_tensors": [[repr(value) for value in each] for each in plain],
                 "written_over": written_over}
@@ -312,7 +360,7 @@ class Candidate:
     def _report(self, _: dict[str, Any]) -> dict[str, Any]:
         """Returns how many kernels the CPU runtime has run in calls."""
         launched = self._runtime.launches() if self._runtime else 0
-        return {"op": "reported", "launches": launched - self._launched_before}
+        return {"op": "reported", "launches": launched - self._at.launched_before}
 
     def _report_provenance(self, _: dict[str, Any]) -> dict[str, Any]:
         """Returns where the kernels of this process come from."""

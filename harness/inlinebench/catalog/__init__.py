@@ -19,6 +19,7 @@ from typing import Any
 
 from inlinebench.catalog.natural_sort import natural
 from inlinebench.catalog.random_draws import random_draws
+from inlinebench.catalog.workloads import DeclaredWorkload, read_workloads
 from inlinebench.errors import UsageError
 from inlinebench.problem.shapes.derive import Derived, derive
 from inlinebench.results.result import WITH_BACKWARD
@@ -27,7 +28,7 @@ FULL = "full"
 DERIVED = "derived"
 """The name of the small shape of a problem that declares no shapes."""
 REFERENCE = "@reference"
-ABOUT = ("SHAPES", "LEVEL", "TAGS", "BACKWARD")
+ABOUT = ("SHAPES", "WORKLOADS", "LEVEL", "TAGS", "BACKWARD")
 """Names of metadata in a problem file, which are not constants that a shape can replace."""
 _LEVEL_FOLDER = re.compile(r"level_?([0-9]+)")
 _NUMBER = re.compile(r"([0-9]+)_")
@@ -46,6 +47,8 @@ class Problem:
     """Names of the declared shapes, without `full`."""
     constants: tuple[str, ...] = ()
     """Names of the module-level constants."""
+    workloads: tuple[DeclaredWorkload, ...] = ()
+    """`WORKLOADS`, in order."""
     derived: tuple[Mapping[str, Any], ...] = ()
     """Constants of derived shapes, to be tried in turn; see `inlinebench.problem.shapes.derive`. Empty for a problem
     that declares shapes, or is small."""
@@ -178,15 +181,17 @@ def read_problem(path: Path) -> Problem:
     except (OSError, SyntaxError, ValueError) as error:
         return Problem(path.stem, path, error=describe_syntax_error(path, error))
     assigned = {name: node for node in tree.body for name in assigned_names(node)}
+    constants = tuple(name for name in assigned if name not in ABOUT)
     try:
         shapes = _shapes(getattr(assigned.get("SHAPES"), "value", None))
+        declared = getattr(assigned.get("WORKLOADS"), "value", None)
+        workloads = read_workloads(declared, constants, (FULL, DERIVED, *shapes))
     except ValueError as error:
         return Problem(path.stem, path, error=f"{path}, {error}")
-    constants = tuple(name for name in assigned if name not in ABOUT)
     level, tags = _literal(assigned.get("LEVEL")), _literal(assigned.get("TAGS"))
     small = Derived() if shapes else derive(tree)
     return Problem(
-        name=path.stem, path=path, shapes=shapes, constants=constants,
+        name=path.stem, path=path, shapes=shapes, workloads=workloads, constants=constants,
         derived=small.shapes, confirming=small.confirming,
         backward=_literal(assigned.get("BACKWARD")) is True,
         level=level if isinstance(level, int) else _level_of_folder(path),

@@ -10,12 +10,14 @@ from inlinebench.cli.files import check_apart, read, read_all, write
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.report import changes
 from inlinebench.report.comparison import WORSE, Change, compare
+from inlinebench.report.formats.markdown import code
+from inlinebench.report.workload_sets import compared
 from inlinebench.results.library import LIBRARY
 
 END = """\
-A row is slower or faster if the intervals of its speedups do not overlap. Exit status: 0 if nothing got worse; 1 if a
-row is slower, now failing, new and failing, or gone; 2 if the files cannot be compared. Rows of library solutions are
-shown and do not count.
+A row is slower or faster if the intervals of its speedups do not overlap, a set of workloads if those of its mean
+speedups do not. Exit status: 0 if nothing got worse; 1 if a row is slower, now failing, new and failing, or gone, or a
+set is slower; 2 if the files cannot be compared. Rows of library solutions are shown and do not count.
 """
 EXAMPLES = """\
 old.jsonl new.jsonl                      what changed
@@ -38,12 +40,16 @@ def main(arguments: Sequence[str]) -> int:
     if given.markdown:
         check_apart(given.markdown, given.before, given.after)
     before = read_all([given.before])  # nothing gets worse than an empty baseline, so it is an error
-    found = compare(before, read(given.after), any_gpu=given.any_gpu, any_version=given.any_version)
+    after = read(given.after)
+    found = compare(before, after, any_gpu=given.any_gpu, any_version=given.any_version)
+    sets = compared(before, after)
     if given.markdown:
-        write(given.markdown, changes.markdown(found, everything=given.all))
-    show(changes.text(found, everything=given.all))
+        listed = "".join(f"- {code(line)}\n" for _, line in sets)
+        write(given.markdown, changes.markdown(found, everything=given.all) + listed)
+    show("\n\n".join(filter(None, [changes.text(found, everything=given.all), "\n".join(line for _, line in sets)])))
     worse = WORSE - {Change.GONE} if given.allow_gone else WORSE
-    return int(any(each.change in worse for each in found if each.row[1] != LIBRARY))
+    slower = any(change is Change.SLOWER for change, _ in sets)  # other changes of sets are changes of rows
+    return int(slower or any(each.change in worse for each in found if each.row[1] != LIBRARY))
 
 
 def parser() -> Parser:

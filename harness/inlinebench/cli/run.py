@@ -93,7 +93,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
     from inlinebench.report.terminal.outputs import Outputs
     from inlinebench.report.terminal.progress import Progress
     from inlinebench.report.terminal.screen import Screen
-    from inlinebench.scheduler.plan import choose, names_of, not_applied, rivals_of
+    from inlinebench.scheduler.plan import choose, names_of, not_applied, rivals_of, slow_sets
     from inlinebench.scheduler.session import Session, exit_status
 
     chosen = choose(wanted, known)
@@ -108,7 +108,7 @@ def evaluate(wanted: options.Options, known: catalog.Catalog, scratch: Scratch |
             ):
                 if idle := rules.without_effect(wanted, session.device):
                     progress.line(f"{', '.join(idle)}: no effect on the CPU, where no speedup is measured")
-                for remark in not_applied(choices, wanted):
+                for remark in (*not_applied(choices, wanted), *slow_sets(wanted, session.device)):
                     progress.line(remark)
                 for result in session.recalled:
                     outputs.recall(result)

@@ -10,7 +10,8 @@ from inlinebench.devices.cuda.state import GpuWatch, NoGpuState
 from inlinebench.evaluation.baselines import Baselines
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.failures import Failed
-from inlinebench.messages import Settings
+from inlinebench.messages import Evaluate, Settings
+from inlinebench.problem.workload import Workload
 from inlinebench.results.result import Build, Check, Kernels
 from inlinebench.results.times import Timing
 from inlinebench.timing.call import Clock
@@ -42,6 +43,24 @@ class Tools:
     """Reports the current step to the scheduler."""
 
 
+@dataclass(frozen=True)
+class Task:
+    """One of the evaluations that one candidate makes."""
+
+    workload: Workload
+    """The workload."""
+    job: Evaluate
+    """The solution, and the names for the result."""
+    tools: Tools
+    """What the judge provides, with the baselines of this workload."""
+
+    @property
+    def tolerance(self) -> float | None:
+        """The tolerance of the options, or else that of the workload. None for those of the dtypes."""
+        given = self.tools.settings.tolerance
+        return self.job.tolerance if given is None else given
+
+
 @dataclass
 class Attempt:
     """What one candidate process yielded."""
@@ -58,6 +77,10 @@ class Attempt:
     """The time and the kind of the solution's builds. None if it built nothing."""
     log: str = ""
     """The end of what compilers, the solution and a sanitizer printed."""
+
+    def fail(self, why: str, failure: Failed) -> None:
+        """Sets the failure, and says why it counts if the workload was right in other calls."""
+        self.failure, self.timing = Failed(failure.verdict, f"{why}: {failure.reason}", failure.mismatch), None
 
     def add_note(self, note: str) -> None:
         """Adds a remark to the record of the check, if there is one."""

@@ -98,6 +98,11 @@ class Calls:
             self._timings.add_solution(
                 made.called.sample, self._requests.synchronises and not made.late, str(made.call.variant), made.state)
 
+    def make_again(self) -> None:
+        """Makes a call after those at other workloads, and compares it in each element by the rule. Raises Failed."""
+        made = self._ask(self._draws.next(), 0)
+        self._compare(made, "a call", thorough=True)
+
     def trace(self, what: Traced) -> tuple[Activity, ...]:
         """Makes, traces and compares one call. Returns the GPU's activities if it is traced for them. Raises Failed."""
         made = self._ask(self._draws.next(), 0, trace=what)

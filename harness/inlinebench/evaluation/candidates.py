@@ -66,6 +66,11 @@ class Candidates:
         self._waiting: Waiting | None = None
         self._stand_in: Waiting | None = None
 
+    @property
+    def torch_device(self) -> torch.device:
+        """The device that all candidates use."""
+        return self._device.torch_device
+
     def take(self, given: Sequence[Path]) -> CandidateProcess:
         """Returns a started candidate for a solution that is given these paths; the waiting one if it can serve.
 
@@ -232,7 +237,8 @@ class Waiting:
 
 
 def open_arena(process: CandidateProcess, arena: Arena) -> None:
-    """Has a process that has loaded no solution open the shared memory. Raises NoCandidate, and what `ask` does."""
+    """Has a process that has loaded no solution open the shared memory of the workload that requests are about. Raises
+    NoCandidate, and what `ask` does."""
     descriptor = arena.descriptor()
     try:
         reply = process.ask("open", descriptor=descriptor, arena=arena.export())

@@ -1,15 +1,18 @@
-"""The course of one attempt: load the solution, make its calls, time them by the judge's clock, check its integrity."""
+"""The course of one attempt at one workload: load the solution, make its calls, time them by the judge's clock, check
+its integrity."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import torch
 
 from inlinebench.devices.cuda.state import NoGpuState
 from inlinebench.devices.registry import of
-from inlinebench.evaluation.attempt import Attempt, Tools
+from inlinebench.evaluation.attempt import Attempt, Task, Tools
 from inlinebench.evaluation.calls import Calls
+from inlinebench.evaluation.candidates import open_arena
 from inlinebench.evaluation.comparing import Comparing
 from inlinebench.evaluation.correctness.checks import Checker
 from inlinebench.evaluation.draws import Draws
@@ -22,38 +25,60 @@ from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.sampling import sample
 from inlinebench.evaluation.timings import Timings
-from inlinebench.messages import Evaluate
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
-from inlinebench.results.result import Verdict
+from inlinebench.results.result import Check, Verdict
 from inlinebench.results.times import Timing
 from inlinebench.timing.overhead import overhead
 from inlinebench.timing.roofline import roofline
 
 BELOW_ROOFLINE = 0.95
 """Pure reads are a few percent faster than the copies that bandwidth is measured with."""
+CALLS_BACK = 2
+"""Calls when the judge comes back to a workload. What the first one finds in caches is of other sizes; the second one
+meets what the first one has cached."""
 FEWEST_ALONE, MOST_ALONE, ALONE_S = 3, 15, 0.5
 """Reference calls after the candidate has ended: the fewest, the most, and the seconds after which the fewest suffice.
 """
 
 
 class Course:
-    """The course of one attempt at a solution. `number` distinguishes the attempts, which get different inputs, because
-    an earlier one may have left results behind."""
+    """The course of one attempt at a solution, at one workload. A candidate may have several, one for each workload.
 
-    def __init__(
-        self, workload: Workload, job: Evaluate, tools: Tools, candidate: CandidateProcess, attempt: Attempt, *,
-        number: int,
-    ) -> None:
-        self._workload, self._job, self._tools = workload, job, tools
-        self._candidate, self._attempt = candidate, attempt
-        name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}"
+    `number` distinguishes the attempts, which get different inputs, because an earlier one may have left results
+    behind. A `brief` one makes only a few calls, without times.
+    """
+
+    def __init__(self, task: Task, candidate: CandidateProcess, *, number: int, brief: bool = False) -> None:
+        workload, job, tools = task.workload, task.job, task.tools
+        self._task, self._workload, self._job, self._tools = task, workload, job, tools
+        self._candidate, self.attempt = candidate, Attempt()
+        """What the attempt has yielded so far."""
+        self._brief = brief
+        name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}{'/brief' * brief}"
         self._draws = Draws(workload, tools.settings.seed, name)
         workload.clear()
         self._reference = Reference(workload, job.problem.path, tools.clock)
         self._requests = Requests(workload, job, candidate)
         self._timings = _timings(workload, tools, candidate)
         self._held: HeldCalls | None = None
+        self._calls: Calls | None = None
+        self._checker: Checker | None = None
+        self._summarize: Callable[[], Check | None] = lambda: None
+
+    @property
+    def name(self) -> str:
+        """The name of the workload in results."""
+        return self._job.shape_name
+
+    def open(self) -> None:
+        """Prepares the judge's clock, and shares the memory. No solution is loaded yet. Raises as `run` does."""
+        tools = self._tools
+        self._candidate.workload = self._workload.name
+        if tools.settings.holds_calls and not self._brief and of(self._workload.device).holds_calls:
+            tools.progress("preparing the judge's clock")
+            self._held = HeldCalls(self._workload, tools, self._candidate, self._draws)
+        open_arena(self._candidate, self._workload.arena)
 
     def run(self, transfer: bool) -> None:
         """Loads the solution, makes all calls, runs the integrity checks, and fills in the attempt.
@@ -63,26 +88,47 @@ class Course:
         """
         workload, tools, settings = self._workload, self._tools, self._tools.settings
         device = of(workload.device)
-        if settings.holds_calls and device.holds_calls:
-            tools.progress("preparing the judge's clock")
-            self._held = HeldCalls(workload, tools, self._candidate, self._draws)
+        self._candidate.workload, self._candidate.budget = workload.name, settings.timeout
         tools.progress("loading")
         loaded = self._requests.load(transfer, tools.runtime_libraries)
         if settings.timing:
             tools.candidates.wait_for_starts()
-        checker = Checker(workload, loaded.own_names, settings.tolerance)
-        calls = Calls(
+        self._checker = checker = Checker(workload, loaded.own_names, self._task.tolerance)
+        self._calls = calls = Calls(
             workload, tools, self._candidate, requests=self._requests, draws=self._draws,
             comparing=Comparing(workload, self._reference, checker), timings=self._timings)
         # Only the first attempt's findings are reported.
         calls.explains = calls.explains and transfer and self._job.explains
+        self._summarize = lambda: checker.summary(loaded.weights, sorted(calls.notes))
+        if self._brief:
+            self.come_back()
+            return
         try:
             timed = settings.timing and device.kind.times_are_comparable
             self._make(calls, timed=timed, states=tuple(loaded.own_names))
         finally:
-            self._attempt.check = checker.summary(loaded.weights, sorted(calls.notes))
+            self.attempt.check = self._summarize()
         if settings.timing:
-            self._attempt.timing = self.timing()
+            self.attempt.timing = self.timing()
+
+    def come_back(self) -> None:
+        """Makes further calls, after those at other workloads. They are compared, and not timed. Raises as `run` does.
+        """
+        assert self._calls is not None  # it has run
+        self._candidate.workload, self._candidate.budget = self._workload.name, self._tools.settings.timeout
+        self._tools.progress("coming back to a workload")
+        try:
+            for _ in range(CALLS_BACK):
+                self._calls.make_again()
+        finally:
+            self.attempt.check = self._summarize()
+        self._candidate.verify_stopped()
+
+    def release(self) -> None:
+        """Frees what calls at this workload make again, so that the workloads of a set do not add up in memory."""
+        self._workload.release()
+        if self._checker is not None:
+            self._checker.release()
 
     def _make(self, calls: Calls, *, timed: bool, states: tuple[str, ...]) -> None:
         """Makes all calls, and runs the integrity checks. Raises as `run` does."""
@@ -118,14 +164,14 @@ class Course:
         background. Raises Failed if no disturbance explains a difference.
         """
         comparable = of(self._workload.device).kind.times_are_comparable
-        if self._attempt.timing is None or self._tools.settings.trust or not comparable:
+        if self.attempt.timing is None or self._tools.settings.trust or not comparable:
             return
         self._tools.progress("timing the reference alone")
         begin, alone = time.monotonic(), list[float]()
         while len(alone) < FEWEST_ALONE or (len(alone) < MOST_ALONE and time.monotonic() - begin < ALONE_S):
             alone.append(self._timings.of_reference(self._reference.run_again()))
         reason = self._timings.compare_alone(alone, self._reference.synchronises) or self._compare_held()
-        self._attempt.timing = None if reason else self.timing()
+        self.attempt.timing = None if reason else self.timing()
         if reason:
             raise Failed(Verdict.REJECTED, reason)
 
@@ -150,7 +196,7 @@ class Course:
             progress=tools.progress)
         for check in CHECKS:
             finding = check(context)
-            self._attempt.kernels = finding.kernels or self._attempt.kernels
+            self.attempt.kernels = finding.kernels or self.attempt.kernels
             calls.notes.update(filter(None, [finding.note]))
             if finding.verdict is not None:
                 raise Failed(finding.verdict, finding.reason)

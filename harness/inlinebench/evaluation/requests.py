@@ -11,7 +11,6 @@ from typing import Any
 
 from inlinebench.builds.request import RuntimeLibraries
 from inlinebench.catalog import FULL
-from inlinebench.evaluation.candidates import open_arena
 from inlinebench.evaluation.draws import Drawn
 from inlinebench.evaluation.failures import raise_failure
 from inlinebench.messages import CONSTRUCTION_SEED, Evaluate
@@ -64,19 +63,20 @@ class Requests:
         return [outcome.library for outcome in self._candidate.builds if outcome.library is not None]
 
     def load(self, transfer: bool, runtime_libraries: RuntimeLibraries) -> Loaded:
-        """Shares the memory, loads the solution and maps its buffers. With `transfer` it gets the reference's weights.
+        """Loads the solution and maps its buffers. With `transfer` it gets the reference's weights.
 
         The candidate is stopped afterwards until the next call, so that it cannot watch the judge write inputs. Raises
         ProblemError if the constructor's arguments cannot be pickled.
         """
         workload = self._workload
         path, is_reference = self._job.file.resolve(), self._job.solution is None
-        open_arena(self._candidate, workload.arena)
+        init = self._init_arguments()
+        self._candidate.resume()  # after calls at another workload
         reply = self._candidate.ask(
             "load", solution=str(path), readable=list(map(str, self._job.given)), transfer=transfer,
             text=self._replaced_text() if is_reference else None, class_name="Model" if is_reference else "ModelNew",
-            runtime_libraries=runtime_libraries.to_json(), init=self._init_arguments(), seed=CONSTRUCTION_SEED,
-            weights=str(workload.weights), precision=workload.problem.precision,
+            runtime_libraries=runtime_libraries.to_json(), init=init, seed=CONSTRUCTION_SEED,
+            weights=str(workload.weights), precision=workload.problem.precision, model=workload.model_key(init),
         )
         raise_failure(reply, workload.device)
         ready = read_ready(reply)

@@ -9,6 +9,7 @@ import tempfile
 import time
 import traceback
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -17,18 +18,19 @@ import torch
 from inlinebench.builds.request import BuildOutcome, BuildRequest, RuntimeLibraries
 from inlinebench.devices.base import UnusableDevice
 from inlinebench.devices.registry import of, resolve
-from inlinebench.evaluation.attempt import Attempt, Tools
+from inlinebench.evaluation.attempt import Attempt, Task, Tools
 from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.evaluation import evaluate
 from inlinebench.judge.derived import at_derived, confirmed
 from inlinebench.judge.device_context import DeviceContext
-from inlinebench.judge.problem_cache import ProblemCache
+from inlinebench.judge.problem_cache import PreparedWorkload, ProblemCache
 from inlinebench.judge.skips import skipped
 from inlinebench.messages import (
     Done,
     Evaluate,
     Hello,
     Init,
+    Jobs,
     NeedBuild,
     NeedInit,
     NeedRuntimeLibraries,
@@ -42,7 +44,6 @@ from inlinebench.problem.memory import describe_shortage
 from inlinebench.problem.probe.process import ProbeProcess
 from inlinebench.problem.probe.records import CannotRun
 from inlinebench.problem.problem_file import ProblemError
-from inlinebench.problem.workload import Workload
 from inlinebench.process.launcher import Launcher
 from inlinebench.results.result import Environment, Result, Verdict
 from inlinebench.version import __version__
@@ -54,7 +55,7 @@ PROGRESS_EVERY_S = 0.1
 
 
 class Judge:
-    """Evaluates solutions on one device, with one workload at a time.
+    """Evaluates solutions on one device, with the workloads of one set at a time.
 
     Args:
         connection: to the scheduler.
@@ -85,11 +86,11 @@ class Judge:
                 return
             if isinstance(request, NeedInit):
                 self._connection.send(_init(request.problem))
-            else:
-                result, usable = self._evaluate(request)
-                self._connection.send(Done(result, usable))
-                if not usable:
-                    return
+                continue
+            done = self._evaluate(request)
+            self._connection.send(done)
+            if not done.usable:
+                return
 
     def close(self) -> None:
         """Ends the waiting candidate, and removes the judge's files."""
@@ -97,30 +98,42 @@ class Judge:
             self._candidates.end()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _evaluate(self, job: Evaluate) -> tuple[Result, bool]:
-        """Returns the result, and whether this process can go on. After a CUDA error it cannot."""
+    def _evaluate(self, jobs: Jobs) -> Done:
+        """Returns the results, and whether this process can go on. After a CUDA error it cannot."""
         try:
-            return self._judge(job), True
+            return Done(tuple(self._judge(jobs)))
         except ProblemError as error:
-            return self._result(job, Verdict.PROBLEM_ERROR, str(error)), "CUDA error" not in str(error)
+            results = [self._result(job, Verdict.PROBLEM_ERROR, str(error)) for job in jobs]
+            return Done(tuple(results), usable="CUDA error" not in str(error))
         except Exception as error:  # noqa: BLE001
             # A bug of the harness in one evaluation must not stop the others.
-            reason = f"{problem_file.describe(error)}; please report this with the log"
-            result = self._result(job, Verdict.INTERNAL_ERROR, reason, log=traceback.format_exc())
-            return result, not is_sticky(error)
+            reason, log = f"{problem_file.describe(error)}; please report this with the log", traceback.format_exc()
+            results = [self._result(job, Verdict.INTERNAL_ERROR, reason, log=log) for job in jobs]
+            return Done(tuple(results), usable=not is_sticky(error))
 
-    def _judge(self, job: Evaluate) -> Result:
+    def _judge(self, jobs: Jobs) -> list[Result]:
+        """Returns the results of one job, or of those of a set. Raises ProblemError and NoCandidate."""
+        job = jobs[0]
         if job.solution is not None and lacks_triton(job.solution, without_cuda=True):
-            return self._result(job, Verdict.SKIPPED, LACKS_TRITON)
+            return [self._result(each, Verdict.SKIPPED, LACKS_TRITON) for each in jobs]
         if self._runtime_libraries is None:
             self._runtime_libraries = self._start(job)
         if isinstance(self._runtime_libraries, str):
-            return self._result(job, Verdict.BUILD_FAILED, self._runtime_libraries)
+            return [self._result(each, Verdict.BUILD_FAILED, self._runtime_libraries) for each in jobs]
         self._candidates.prepare(job.given)  # the candidate starts while the problem is prepared
         if self._settings.holds_calls and self._context.device.holds_calls:
             self._candidates.prepare_stand_in()
+        found = [self._prepared(each, jobs) for each in jobs]
+        tasks = [each for each in found if isinstance(each, Task)]
+        attempts = iter(evaluate(tasks) if tasks else ())
+        results = [each if isinstance(each, Result) else self._judged(each, next(attempts)) for each in found]
+        return [self._confirmed(each, result) if result.failed_derived else result
+                for each, result in zip(jobs, results, strict=True)]
+
+    def _prepared(self, job: Evaluate, jobs: Jobs) -> Task | Result:
+        """Returns a job with its workload, or the result if the problem cannot run. Raises ProblemError."""
         try:
-            prepared = self._problems.prepare(job.problem)
+            prepared = self._problems.prepare(job.problem, [each.problem for each in jobs])
         except (torch.OutOfMemoryError, MemoryError):  # no solution runs yet
             device = self._context.device
             shortage = describe_shortage(None, device.free_bytes(), device.torch_device)
@@ -128,17 +141,16 @@ class Judge:
         if isinstance(prepared, CannotRun):
             verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
             return self._result(job, verdict, prepared.reason)
-        result = self._evaluated(job, prepared, self._runtime_libraries)
-        return self._confirmed(job, result, self._runtime_libraries) if result.failed_derived else result
+        return Task(prepared.workload, job, self._tools(prepared, job))
 
-    def _evaluated(self, job: Evaluate, prepared: Workload, libraries: RuntimeLibraries) -> Result:
-        attempt = evaluate(prepared, job, self._tools(libraries))
+    def _judged(self, task: Task, attempt: Attempt) -> Result:
+        job = task.job
         failure = attempt.failure = skipped(attempt.failure, job.solution)
         result = self._result(job, failure.verdict if failure else Verdict.PASSED, failure.reason if failure else "",
                               log=attempt.log or None, attempt=attempt)
-        return at_derived(result, prepared.problem.constants) if job.problem.is_derived else result
+        return at_derived(result, task.workload.problem.constants) if job.problem.is_derived else result
 
-    def _confirmed(self, job: Evaluate, failed: Result, libraries: RuntimeLibraries) -> Result:
+    def _confirmed(self, job: Evaluate, failed: Result) -> Result:
         """Tries a solution that failed at a derived shape again, with sizes nearer to those of the file."""
         if not job.problem.confirming or failed.verdict is Verdict.REJECTED:
             return failed
@@ -148,15 +160,19 @@ class Judge:
             prepared = self._problems.prepare(nearer.problem)
         except (ProblemError, torch.OutOfMemoryError, MemoryError):
             return failed
-        return failed if isinstance(prepared, CannotRun) else confirmed(
-            failed, self._evaluated(nearer, prepared, libraries))
+        if isinstance(prepared, CannotRun):
+            return failed
+        task = Task(prepared.workload, nearer, self._tools(prepared, nearer))
+        return confirmed(failed, self._judged(task, *evaluate([task])))
 
-    def _tools(self, libraries: RuntimeLibraries) -> Tools:
-        context = self._context
+    def _tools(self, prepared: PreparedWorkload, job: Evaluate) -> Tools:
+        context, libraries = self._context, self._runtime_libraries
+        assert isinstance(libraries, RuntimeLibraries)  # they are built before a problem is prepared
         return Tools(
             settings=self._settings, clock=context.clock, tracer=context.tracer, watch=context.watch,
-            peaks=context.peaks, baselines=self._problems.baselines, runtime_libraries=libraries,
-            candidates=self._candidates, progress=self._progress,
+            peaks=context.peaks, baselines=prepared.baselines, runtime_libraries=libraries,
+            candidates=self._candidates,
+            progress=partial(self._progress, workload=job.shape_name) if job.in_set else self._progress,
         )
 
     def _result(
@@ -212,11 +228,11 @@ class _Progress:
         self._connection = connection
         self._step, self._last = "", 0.0
 
-    def __call__(self, text: str) -> None:
-        step = text.partition(" ")[0]
+    def __call__(self, text: str, workload: str = "") -> None:
+        step = workload + text.partition(" ")[0]
         if step != self._step or time.monotonic() - self._last > PROGRESS_EVERY_S:
             self._step, self._last = step, time.monotonic()
-            self._connection.send(Status(text))
+            self._connection.send(Status(f"{workload}: {text}" if workload else text))
 
 
 def _init(problem: ProblemAt) -> Init:

@@ -1,9 +1,9 @@
-"""Prepares problems for their solutions, one at a time: probe, shared buffers, costs and baselines."""
+"""Prepares workloads for their solutions, those of one set at a time: probe, shared buffers, costs and baselines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -21,8 +21,18 @@ from inlinebench.problem.probe.records import CannotRun, ProbeResult
 from inlinebench.problem.workload import Workload
 
 
+@dataclass(frozen=True)
+class PreparedWorkload:
+    """A workload that is ready for solutions."""
+
+    workload: Workload
+    """The workload."""
+    baselines: Baselines | None
+    """Its baselines. None if none were asked for."""
+
+
 class ProblemCache:
-    """The problem that was prepared last, and those that cannot run.
+    """The workloads that were prepared last, and problems that cannot run.
 
     Args:
         context: the device.
@@ -39,39 +49,40 @@ class ProblemCache:
     ) -> None:
         self._context, self._settings, self._probe = context, settings, probe
         self._candidates, self._scratch, self._progress = candidates, scratch, progress
-        self._workload: Workload | None = None
-        self._key: tuple[str, str, str] | None = None
+        self._prepared: dict[tuple[str, str, str], PreparedWorkload] = {}
         self._cannot: dict[tuple[str, str, str], CannotRun] = {}
         self._own_kernels_loaded = False
         self._torch_settings = own_code.TorchSettings()
-        self.baselines: Baselines | None = None
-        """The baselines of the current workload. None if none were asked for."""
 
-    def prepare(self, problem: ProblemAt) -> Workload | CannotRun:
-        """Returns the problem as a workload, or why it cannot run. Raises ProblemError and torch.OutOfMemoryError."""
-        if self._workload is not None and self._key == problem.key:
-            return self._workload
+    def prepare(self, problem: ProblemAt, among: Sequence[ProblemAt] = ()) -> PreparedWorkload | CannotRun:
+        """Returns the problem as a workload, or why it cannot run. Raises ProblemError and torch.OutOfMemoryError.
+
+        `among` are the problems of its set. Workloads of these stay prepared, all others are closed.
+        """
+        if problem.key in self._prepared:
+            return self._prepared[problem.key]
         if problem.key in self._cannot:
             return self._cannot[problem.key]
-        self._close()
+        self._close_all_but({each.key for each in among})
         self._progress("preparing the problem")
         at, probed = self._probed(problem)
         if isinstance(probed, CannotRun):
             self._cannot[problem.key] = probed
             return probed
-        self._workload, self._key = self._set_up(at, probed), problem.key
-        context, settings = self._context, self._settings
+        workload = self._set_up(at, probed, max(1, len(among)))
+        context, settings, baselines = self._context, self._settings, None
         if context.times_calls and settings.baselines:
-            self.baselines = Baselines(self._workload, settings.baselines, context.clock, self._progress)
-        return self._workload
+            baselines = Baselines(workload, settings.baselines, context.clock, self._progress)
+        self._prepared[problem.key] = PreparedWorkload(workload, baselines)
+        return self._prepared[problem.key]
 
-    def _set_up(self, at: ProblemAt, probed: ProbeResult) -> Workload:
+    def _set_up(self, at: ProblemAt, probed: ProbeResult, of_set: int) -> Workload:
         """Allocates the shared buffers, and measures the costs of the harness's own steps."""
         context, settings = self._context, self._settings
         if settings.timing:
             self._candidates.wait_for_starts()
         workload = Workload(at, probed, context.device.torch_device, self._scratch,
-                            host_arena=settings.sanitize is not None)
+                            host_arena=settings.sanitize is not None, of_set=of_set)
         try:
             if context.times_calls:
                 null_ms = context.peaks.null_ms if context.peaks else None
@@ -111,10 +122,10 @@ class ProblemCache:
             for matrix in (values.view(32, 32), values.double().view(32, 32)):
                 matrix @ matrix  # starts cuBLAS, which most references and their oracles need
 
-    def _close(self) -> None:
-        if self._workload is not None:
+    def _close_all_but(self, keys: Collection[tuple[str, str, str]]) -> None:
+        if self._prepared.keys() - keys:
             self._candidates.unmap()
-            self._workload.close()
-            self._workload = self.baselines = None
+        for key in self._prepared.keys() - keys:
+            self._prepared.pop(key).workload.close()
         self._context.device.release_cached_memory()  # a probe needs it, also after a problem that did not fit
         self._torch_settings.restore()  # what the problem set

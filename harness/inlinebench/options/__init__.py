@@ -110,6 +110,9 @@ class Options(JudgeOptions, BuildOptions, JobOptions):
     ray_address: str | None = option(
         None, kinds.TEXT.named("ADDRESS"), "cluster that --executor ray connects to, such as auto or "
         "ray://head:10001 (default: start Ray on this machine)", "devices")
+    workloads: bool = option(
+        False, SWITCH, "evaluate problems that declare WORKLOADS at all of these, with one process for each solution; "
+        "other problems are left out", "shapes")
     profile: Path | None = option(
         None, replace(FOLDER, const=PROFILES), "show the kernels of one call with their times; if Nsight "
         f"Compute (ncu) is installed, also write its report to DIR, or to {PROFILES} if DIR is omitted", "times")

@@ -59,6 +59,12 @@ def settled(options: Options) -> Options:
 def _check_selection(options: Options) -> None:
     if options.constants and options.shapes:
         raise UsageError("--set and --shape exclude each other: --set changes the constants of the file as written")
+    if options.workloads and (options.shapes or options.sanitize is not None):
+        raise UsageError("--workloads excludes --shape and --sanitize: name one workload with --shape to evaluate it "
+                         "alone")
+    if options.workloads and options.shard:
+        raise UsageError("--workloads and --shard exclude each other: a set would be cut in two, and what one half "
+                         "keeps would not show in the other; name the problems of each part instead")
     for name, value in (("--solution", options.solution_files), ("--response", options.response)):
         if value and len(options.names) != 1:
             raise UsageError(f"{name} FILE needs exactly one problem name to be evaluated against")

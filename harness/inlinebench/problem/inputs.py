@@ -145,6 +145,10 @@ class InputSource:
                 assert changed.data_ptr() == target.data_ptr()
         return drawn.non_tensors
 
+    def release(self) -> None:
+        """Moves the draws that are used again to the host."""
+        self._kept = list(map(_to_host, self._kept))
+
     def describe(self, variant: Variant, seed: int) -> str:
         """Describes how the inputs that `write` writes differ from those drawn, such as "random signs of input 0"."""
         form = problem_file.gradients(self._module)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
+import shutil
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,6 +62,7 @@ class Workload:
         probed: what the probe found out about the reference.
         device: where reference and solutions run.
         scratch: a folder for the file of weights.
+        of_set: the number of workloads that share the device with this one, itself included.
         host_arena: whether to allocate the shared buffers in host memory, even on a GPU. compute-sanitizer needs this,
             because it cannot see what another process writes to GPU memory.
 
@@ -67,12 +71,15 @@ class Workload:
 
     def __init__(
         self, problem: ProblemAt, probed: ProbeResult, device: torch.device, scratch: Path, *,
-        host_arena: bool = False,
+        host_arena: bool = False, of_set: int = 1,
     ) -> None:
         self.problem, self.probed, self.device = replace(problem, gradients=probed.gradients), probed, device
+        self._of_set = of_set
         self.module: types.ModuleType = problem_file.load_at(self.problem)
         self._pristine = problem_file.construct(self.module)
-        self.weights = scratch / "weights.pt"
+        self.name = secrets.token_hex(8)
+        """A name of this workload that no other one has had."""
+        self.weights = scratch / self.name / "weights.pt"  # torch.save writes the name of the file into it
         """A file with the reference's parameters and buffers."""
         self._save_weights()
         self.states = {name: TensorMeta.of(buffer) for name, buffer in self._pristine.named_buffers()}
@@ -83,7 +90,7 @@ class Workload:
         self.sets: list[BufferSet] = []
         """Sets of input and output buffers in the arena."""
         _, set_bytes = _lay_out_set(probed, 0)
-        for _ in range(1 if host_arena else _how_many(set_bytes, device)):
+        for _ in range(1 if host_arena else _how_many(set_bytes * of_set, device)):
             buffers, end = _lay_out_set(probed, end)
             self.sets.append(buffers)
         size = end
@@ -108,8 +115,19 @@ class Workload:
         return bool(self.states or list(self._pristine.parameters()))
 
     def close(self) -> None:
-        """Frees the shared buffers."""
+        """Frees the shared buffers, and removes the file of weights."""
         self.arena.close()
+        shutil.rmtree(self.weights.parent, ignore_errors=True)
+
+    def model_key(self, init: str) -> str:
+        """Returns the key of a solution's model. Workloads of a set with the same key share a model.
+
+        These have the same constructor arguments `init` and weights. A model with buffers has a key of its own, because
+        the buffers of the references would differ after calls at several workloads.
+        """
+        if self._of_set == 1 or self.states:
+            return self.name
+        return hashlib.sha256(init.encode() + self.weights.read_bytes()).hexdigest()
 
     def reference(self) -> torch.nn.Module:
         """Returns a new reference model on the device, in its initial state."""
@@ -166,6 +184,12 @@ class Workload:
             private = self._private[number] = [torch.empty_like(tensor, device=self.device)
                                                for tensor in self.inputs(number)]
         return private
+
+    def release(self) -> None:
+        """Frees the private inputs, which the next draw allocates again, and the device memory of draws that are kept.
+        """
+        self._private = [None] * len(self.sets)
+        self.source.release()
 
     @property
     def gradients_given(self) -> int:
@@ -238,6 +262,7 @@ class Workload:
 
     def _save_weights(self) -> None:
         parameters = {name: tensor.detach() for name, tensor in self._pristine.named_parameters()}
+        self.weights.parent.mkdir()
         torch.save({"parameters": parameters, "buffers": dict(self._pristine.named_buffers())}, self.weights)
 
 
@@ -260,7 +285,8 @@ def _lay_out_set(probed: ProbeResult, begin: int) -> tuple[BufferSet, int]:
 
 
 def _how_many(set_bytes: int, device: torch.device) -> int:
-    """Returns the number of sets of buffers: as many as the limits above allow, or one if times are not compared."""
+    """Returns the number of sets of buffers that take `set_bytes` each: as many as the limits above allow, or one if
+    times are not compared."""
     if not of(device).kind.times_are_comparable:
         return 1
     room = min(MOST_SETS_BYTES, SETS_MEMORY_SHARE * of(device).free_bytes())

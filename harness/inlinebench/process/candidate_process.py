@@ -109,6 +109,8 @@ class CandidateProcess:
         self.scratch = scratch
         self.builds: list[BuildOutcome] = []
         """The outcomes of its builds."""
+        self.workload = ""
+        """The name of the workload that requests are about."""
         self.shown_ms: float | None = None
         """The time that its clock reports for an empty kernel, if it was measured."""
         self._pid, self._channel, self._log, self._watchdog, self._build = pid, channel, log, watchdog, build
@@ -157,7 +159,7 @@ class CandidateProcess:
         """
         self._nonce = secrets.token_hex(16)
         with self._channel_errors():
-            self._send({"op": operation, "nonce": self._nonce, **facts}, descriptor)
+            self._send({"op": operation, "nonce": self._nonce, "workload": self.workload, **facts}, descriptor)
 
     def ask(self, operation: str, on_held: OnHeld | None = None, **facts: Any) -> dict[str, Any]:
         """Sends a request as `post` does, and returns the reply.

@@ -20,7 +20,7 @@ from typing import Any
 
 from inlinebench.device_kinds import KINDS, DeviceKind, kind_of
 from inlinebench.errors import NoDevice, UsageError, WorkerLost
-from inlinebench.messages import Evaluate
+from inlinebench.messages import Evaluate, Jobs
 from inlinebench.options import Options
 from inlinebench.options.kinds import ALL_DEVICES
 from inlinebench.ray.sources import of_solution
@@ -75,13 +75,13 @@ class RayDeviceWorker:
         assert ready.environment is not None
         self.device, self.environment = ready.device, ready.environment
 
-    def evaluate(self, job: Evaluate, problem: Sources, solution: Sources | None) -> Result:
-        """Sends a job with these sources and returns its result. Raises WorkerLost."""
+    def evaluate(self, jobs: Jobs, problem: Sources, solution: Sources | None) -> list[Result]:
+        """Sends jobs of one solution with these sources and returns their results. Raises WorkerLost."""
         try:
-            result: Result = self._ray.get(self.worker.evaluate.remote(job, problem, solution))
+            results: list[Result] = self._ray.get(self.worker.evaluate.remote(jobs, problem, solution))
         except self._ray.exceptions.RayActorError as error:
             raise WorkerLost(_first_line(error)) from error
-        return result
+        return results
 
     def close(self) -> None:
         """Ends the worker and its judge."""
@@ -139,15 +139,17 @@ class RayExecutor:
         """Prebuilds nothing: workers may have separate caches, and which worker gets which job is not known yet."""
         return {}
 
-    def evaluate(self, worker: RayDeviceWorker, job: Evaluate) -> Result:
-        """Returns the result of a job. Raises WorkerLost, until the job has lost `MOST_LOSSES` workers."""
+    def evaluate(self, worker: RayDeviceWorker, jobs: Jobs) -> list[Result]:
+        """Returns the results of jobs of one solution. Raises WorkerLost, until they have lost `MOST_LOSSES` workers.
+        """
+        job = jobs[0]
         name = (job.problem_name, job.solution_name, job.shape_name)
         with self._lock:
             self._progress.update("/".join(name))
-        key = self.key(job, worker)  # of the files here: a worker may not get all of them
+        keys = [self.key(each, worker) for each in jobs]  # of the files here: a worker may not get all of them
         solution = None if job.solution is None else of_solution(job, self._options)
         try:
-            result = worker.evaluate(job, sources(job.problem.path), solution)
+            results = worker.evaluate(jobs, sources(job.problem.path), solution)
         except WorkerLost as lost:
             with self._lock:
                 self._losses[name] += 1
@@ -156,12 +158,14 @@ class RayExecutor:
                     raise
             self.replace(worker)
             reason = f"{MOST_LOSSES} workers were lost during this evaluation, the last one because: {lost}"
-            return Result(*name, worker.device, Verdict.INTERNAL_ERROR, reason, level=job.level,
-                          backward=job.problem.backward or None)
-        if self._options.verbose and result.log:
-            with self._lock:
-                self._progress.line(f"--- {' '.join(name)}\n{result.log}")
-        return replace(result, key=key)
+            return [Result(job.problem_name, job.solution_name, each.shape_name, worker.device,
+                           Verdict.INTERNAL_ERROR, reason, level=job.level,
+                           backward=job.problem.backward or None, weight=each.weight) for each in jobs]
+        for each, result in zip(jobs, results, strict=True):
+            if self._options.verbose and result.log:
+                with self._lock:
+                    self._progress.line(f"--- {job.problem_name} {job.solution_name} {each.shape_name}\n{result.log}")
+        return [replace(result, key=key) for key, result in zip(keys, results, strict=True)]
 
     def replace(self, worker: RayDeviceWorker) -> bool:
         """Starts another worker in place of a lost one. Returns whether that succeeded."""

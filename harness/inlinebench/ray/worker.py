@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inlinebench.errors import NoDevice, NoSandbox, UsageError
-from inlinebench.messages import Evaluate
+from inlinebench.messages import Jobs
 from inlinebench.options import Options
 from inlinebench.results.result import Environment, Result
 from inlinebench.scheduler.executor import LocalExecutor
@@ -49,15 +49,15 @@ class Worker:
             return WorkerReady(error=error)
         return WorkerReady(self._executor.device, self._executor.workers[0].environment)
 
-    def evaluate(self, job: Evaluate, problem: Sources, solution: Sources | None) -> Result:
-        """Returns the result of a job with these sources. This machine may lack the files."""
+    def evaluate(self, jobs: Jobs, problem: Sources, solution: Sources | None) -> list[Result]:
+        """Returns the results of jobs of one solution with these sources. This machine may lack the files."""
         self._count += 1
         try:
-            here = replace(
-                job, problem=replace(job.problem, path=self._place(job.problem.path, problem, "problem")),
-                solution=None if solution is None else self._place(job.file, solution, "solution"),
-                following=None,  # its files may be missing here
-            )
+            path = self._place(jobs[0].problem.path, problem, "problem")
+            own = None if solution is None else self._place(jobs[0].file, solution, "solution")
+            here = tuple(replace(job, problem=replace(job.problem, path=path), solution=own,
+                                 following=None)  # its files may be missing here
+                         for job in jobs)
             return self._executor.evaluate(self._executor.workers[0], here)
         finally:
             shutil.rmtree(self._own_folder(), ignore_errors=True)

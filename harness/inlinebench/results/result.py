@@ -364,8 +364,8 @@ class Result:
     solution: str
     """Name of the solution; `@reference` for the problem's own reference."""
     shape: str
-    """Name of the shape, or the constants that `--set` replaced (`N=4,M=2`); `derived` for a derived shape. It ends
-    with `+backward` if `--backward` was given."""
+    """Name of the shape or workload, or the constants that `--set` replaced (`N=4,M=2`); `derived` for a derived
+    shape. It ends with `+backward` if `--backward` was given."""
     device: str
     """The device, such as `cuda:0` or `cpu`."""
     verdict: Verdict
@@ -396,7 +396,8 @@ class Result:
     mismatch: Mismatch | None = None
     """The first differing tensor, if the reason is wrong values."""
     seconds: float | None = None
-    """Wall time of the evaluation in seconds, with builds that it waited for; absent if nothing was evaluated."""
+    """Wall time of the evaluation in seconds, with builds that it waited for; an equal share of it for each workload of
+    a set; absent if nothing was evaluated."""
     shard: Shard | None = None
     """The part of the work that the result belongs to; absent without `--shard`."""
     constants: tuple[str, ...] | None = None
@@ -405,6 +406,9 @@ class Result:
     backward: bool | None = None
     """True if a call was a forward and a backward, so that gradients were compared and times cover both; absent
     otherwise."""
+
+    weight: float | None = None
+    """The weight of this workload in the set of its problem; absent at a shape that was not evaluated in a set."""
 
     @property
     def times_are_comparable(self) -> bool:
@@ -424,6 +428,8 @@ class Result:
 
     def __post_init__(self) -> None:
         passed = self.verdict is Verdict.PASSED
+        if self.weight is not None and not 0 < self.weight < math.inf:
+            raise ValueError(f"the weight {self.weight} is not a positive number")
         if passed and self.check is None:
             raise ValueError("a passed result needs its check")
         if passed == bool(self.reason):

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 PASSES = ("forward", "backward")
 """The passes of a call with a backward, in order."""
+REPEATABILITY = 5e-4
+"""Relative difference of the same work between processes. Over 30 evaluations of references against themselves on H100s
+(2.6 to 2.8 ms) the medians were between 0.9989 and 1.0006, and narrower intervals missed 1 by up to 0.02 %."""
 MEMORY, COMPUTE = "memory", "compute"
 """The two values of `Roofline.binds`."""
 
@@ -219,3 +222,27 @@ def ratio_of(old: Spread | None, new: Spread | None) -> Spread | None:
     if old is None or new is None or old.low <= 0:
         return None
     return Spread(new.median / old.median, new.low / old.high, new.high / old.low)
+
+
+def mean_speedup(speedups: Sequence[tuple[Spread, float]]) -> Spread | None:
+    """Returns the weighted geometric mean of speedups, each with its weight, with a 95 % interval.
+
+    The interval is that of the delta method for the logarithms (Casella and Berger 2002, section 5.5.4): the workloads'
+    errors are independent, so their halves of the intervals add up in quadrature, above and below the median apart.
+    `REPEATABILITY`, which is part of each half, is common to all workloads of a process, so it is not averaged out: it
+    is taken out of the halves, and added once. `benchmarks/set_intervals.py` measures the coverage.
+    Returns None without speedups, or if one of them is not positive.
+    """
+    if not speedups or any(spread.low <= 0 or spread.high == math.inf for spread, _ in speedups):
+        return None
+    whole = math.fsum(weight for _, weight in speedups)
+
+    def half(errors: Sequence[float]) -> float:
+        own = (weight / whole * max(0.0, error - REPEATABILITY)
+               for error, (_, weight) in zip(errors, speedups, strict=True))
+        return math.hypot(*own, REPEATABILITY)
+
+    mean = math.fsum(weight / whole * math.log(spread.median) for spread, weight in speedups)
+    below = half([math.log(spread.median / spread.low) for spread, _ in speedups])
+    above = half([math.log(spread.high / spread.median) for spread, _ in speedups])
+    return Spread(math.exp(mean), math.exp(mean - below), math.exp(mean + above))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inlinebench.errors import JudgeDied, NoDevice
-from inlinebench.messages import Evaluate, Hello, Init, ProblemAt, Settings
+from inlinebench.messages import Hello, Init, Jobs, ProblemAt, Settings
 from inlinebench.process.steps import FORWARD_IN_FLOAT64, FORWARD_TO_EXPLAIN, StepTimedOut
 from inlinebench.results.result import Result, Verdict
 from inlinebench.scheduler.judge_client import JudgeClient
@@ -64,57 +64,60 @@ class DeviceWorker:
             self._given_up[problem.key] = f"{problem.path}: {error}"
             return Init(None, self._given_up[problem.key])
 
-    def evaluate(self, job: Evaluate) -> Result:
-        """Returns the result of a job.
+    def evaluate(self, jobs: Jobs) -> list[Result]:
+        """Returns the results of jobs that one process makes.
 
-        If the judge dies, this result is an internal error; if the problem's own code hangs in it, a problem error. A
-        new judge then starts.
+        If the judge dies, they are internal errors; if the problem's own code hangs in it, problem errors. A new judge
+        then starts.
         """
-        self._now, key = f"{job.problem_name}/{job.solution_name} {job.shape_name}", job.problem.key
+        what = f"{len(jobs)} workloads" if jobs[0].in_set else jobs[0].shape_name
+        self._now = f"{jobs[0].problem_name}/{jobs[0].solution_name} {what}"
         self.show("")
-        if key in self._given_up:
-            return self._failed(job, Verdict.PROBLEM_ERROR, self._given_up[key])
+        for job in jobs:
+            if job.problem.key in self._given_up:
+                return self._failed(jobs, Verdict.PROBLEM_ERROR, self._given_up[job.problem.key])
         try:
-            result = self._judge.evaluate(job)
+            done = self._judge.evaluate(jobs)
             if not self._judge.usable:
                 self._restart()
-            return replace(result, device=self.device)
+            return [replace(result, device=self.device) for result in done.results]
         except (JudgeDied, StepTimedOut) as error:
             if self._judge.step == FORWARD_TO_EXPLAIN:
-                return self._unexplained(job)
-            return self._ended(job, error)
+                return self._unexplained(jobs)
+            return self._ended(jobs, error)
 
-    def _unexplained(self, job: Evaluate) -> Result:
-        """Returns the result of a job whose judge ended or hangs while it explained a wrong output.
+    def _unexplained(self, jobs: Jobs) -> list[Result]:
+        """Returns the results of jobs whose judge ended or hangs while it explained a wrong output.
 
         The output was wrong, so a repeated evaluation may say how, but not pass: a solution could slow down the GPU to
         be tried again.
         """
         self._restart()
-        again = self.evaluate(replace(job, explains=False))
-        if again.verdict is not Verdict.PASSED:
+        again = self.evaluate(tuple(replace(job, explains=False) for job in jobs))
+        if any(result.verdict is not Verdict.PASSED for result in again):
             return again
-        return self._failed(job, Verdict.WRONG, "an output was wrong, and the judge ended before it could say how; "
-                            "repeated, the evaluation passed: outputs differ from run to run", again.log or "")
+        return self._failed(jobs, Verdict.WRONG, "an output was wrong, and the judge ended before it could say how; "
+                            "repeated, the evaluation passed: outputs differ from run to run", again[0].log or "")
 
-    def _ended(self, job: Evaluate, error: JudgeDied | StepTimedOut) -> Result:
-        """Returns the result of a job whose judge ended or hangs. A new judge starts."""
+    def _ended(self, jobs: Jobs, error: JudgeDied | StepTimedOut) -> list[Result]:
+        """Returns the results of jobs whose judge ended or hangs. A new judge starts."""
         log = self._restart()
         if isinstance(error, JudgeDied):
             reason = f"{error} during this evaluation; the log has its last output"
-            return self._failed(job, Verdict.INTERNAL_ERROR, reason, log)
+            return self._failed(jobs, Verdict.INTERNAL_ERROR, reason, log)
         if error.step == FORWARD_IN_FLOAT64:
-            return self.evaluate(replace(job, problem=replace(job.problem, oracle=False)))
-        key, reason = job.problem.key, f"{job.problem.path}: {error}"
+            return self.evaluate(tuple(replace(job, problem=replace(job.problem, oracle=False)) for job in jobs))
+        keys, reason = {job.problem.key for job in jobs}, f"{jobs[0].problem.path}: {error}"
         # A solution can slow down everything on its GPU, so the problem is given up only when this happens again.
-        if key in self._timed_out:
-            self._given_up[key] = reason
-        self._timed_out.add(key)
-        return self._failed(job, Verdict.PROBLEM_ERROR, reason, log)
+        if keys <= self._timed_out:
+            self._given_up |= dict.fromkeys(keys, reason)
+        self._timed_out |= keys
+        return self._failed(jobs, Verdict.PROBLEM_ERROR, reason, log)
 
-    def _failed(self, job: Evaluate, verdict: Verdict, reason: str, log: str = "") -> Result:
-        return Result(job.problem_name, job.solution_name, job.shape_name, self.device, verdict, reason,
-                      seed=self._settings.seed, log=log or None, backward=job.problem.backward or None)
+    def _failed(self, jobs: Jobs, verdict: Verdict, reason: str, log: str = "") -> list[Result]:
+        return [Result(job.problem_name, job.solution_name, job.shape_name, self.device, verdict, reason,
+                       seed=self._settings.seed, log=log or None, backward=job.problem.backward or None)
+                for job in jobs]
 
     def show(self, text: str) -> None:
         """Shows the current activity in the progress line."""

@@ -17,7 +17,7 @@ from inlinebench.compile.architecture import runs_on
 from inlinebench.device_kinds import kind_of
 from inlinebench.devices.chosen import chosen, device_of
 from inlinebench.errors import NoSandbox, UsageError
-from inlinebench.messages import Evaluate, Hello, Init, Settings
+from inlinebench.messages import Evaluate, Hello, Init, Jobs, Settings
 from inlinebench.options import ROOT, Options
 from inlinebench.options.judge import HOST_MEMORY_SHARE
 from inlinebench.process import sanitizer
@@ -94,15 +94,18 @@ class LocalExecutor:
                 self._init[job.problem.key] = worker.init_arguments(job.problem)
         return self._prebuilder.start(jobs, {job.problem_name: self._init[job.problem.key].pickled for job in jobs})
 
-    def evaluate(self, worker: DeviceWorker, job: Evaluate) -> Result:
-        """Returns the result of a job. Failures of the job are results, not exceptions."""
-        key = self.key(job, worker)  # before the evaluation: the files may change during it
+    def evaluate(self, worker: DeviceWorker, jobs: Jobs) -> list[Result]:
+        """Returns the results of jobs, one for each. Failures of a job are results, not exceptions."""
+        keys = [self.key(job, worker) for job in jobs]  # before the evaluation: the files may change during it
         begin = time.monotonic()
-        result = worker.evaluate(job)
-        result = replace(result, level=job.level, key=key, seconds=round(time.monotonic() - begin, 3))
-        if self._options.verbose and result.log:
-            self._say(f"--- {job.problem_name}/{job.solution_name} {job.shape_name}\n{result.log}")
-        return self._profile(worker, job, result)
+        found = worker.evaluate(jobs)
+        seconds = round((time.monotonic() - begin) / len(jobs), 3)
+        results = [replace(result, level=job.level, key=key, weight=job.weight, seconds=seconds)
+                   for job, key, result in zip(jobs, keys, found, strict=True)]
+        for job, result in zip(jobs, results, strict=True):
+            if self._options.verbose and result.log:
+                self._say(f"--- {job.problem_name}/{job.solution_name} {job.shape_name}\n{result.log}")
+        return [self._profile(worker, job, result) for job, result in zip(jobs, results, strict=True)]
 
     def replace(self, worker: DeviceWorker) -> bool:
         """Raises AssertionError: see `loses_workers`."""

@@ -46,6 +46,8 @@ def identity(job: Evaluate, options: Options, environment: Environment) -> str |
         "constants": dict(job.problem.constants),
         "precision": job.problem.precision,
         "backward": job.problem.backward,
+        "set": job.in_set,
+        "tolerance": job.tolerance,
         "options": {name: getattr(options, name) for name, each in OPTIONS.items() if each.decides},
         "device": environment.gpu or environment.cpu,
         "versions": [environment.torch, environment.cuda, environment.driver, environment.harness],

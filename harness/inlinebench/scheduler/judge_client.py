@@ -11,9 +11,9 @@ from inlinebench.builds.request import NoRuntimeLibraries, RuntimeLibraries
 from inlinebench.errors import JudgeDied, NoDevice
 from inlinebench.messages import (
     Done,
-    Evaluate,
     Hello,
     Init,
+    Jobs,
     NeedBuild,
     NeedInit,
     NeedRuntimeLibraries,
@@ -22,7 +22,6 @@ from inlinebench.messages import (
     Status,
 )
 from inlinebench.process.steps import Receiver
-from inlinebench.results.result import Result
 from inlinebench.scheduler.judge_process import Scratch, environment
 
 if TYPE_CHECKING:
@@ -66,13 +65,13 @@ class JudgeClient:
         """Sets the service for the judge's builds."""
         self._service = service
 
-    def evaluate(self, job: Evaluate) -> Result:
-        """Returns the result of one evaluation. Serves builds and progress messages meanwhile."""
-        self._given = tuple(map(str, job.given))
-        done = self._ask(job)
+    def evaluate(self, jobs: Jobs) -> Done:
+        """Returns the results of evaluations. Serves builds and progress messages meanwhile."""
+        self._given = tuple(map(str, jobs[0].given))
+        done = self._ask(jobs)
         assert isinstance(done, Done)
         self.usable = done.usable
-        return done.result
+        return done
 
     def init_arguments(self, problem: ProblemAt) -> Init:
         """Returns the pickled constructor arguments of a problem, or the reason why it has none."""

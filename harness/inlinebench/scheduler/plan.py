@@ -9,6 +9,7 @@ from typing import Any
 
 from inlinebench.catalog import DERIVED, FULL, REFERENCE, Catalog, Problem, Solution, selection
 from inlinebench.catalog.natural_sort import natural
+from inlinebench.catalog.workloads import DeclaredWorkload, named
 from inlinebench.device_kinds import kind_of
 from inlinebench.errors import UsageError
 from inlinebench.messages import Evaluate, ProblemAt
@@ -48,11 +49,25 @@ def choose(options: Options, known: Catalog) -> tuple[Choice, ...]:
         chosen = tuple(choice for choice in chosen if _is_kind(*choice, options))
         if not chosen:
             raise UsageError(f"nothing to evaluate: {selection.no_such_kind(known, options.levels, options.tags)}")
+    if options.workloads:
+        chosen = _with_workloads(chosen)
     if not chosen:
         raise UsageError(f"nothing to evaluate: no solution files in {options.solutions}; use --solutions for another "
                          f"folder, or '*/{REFERENCE}' to evaluate the references")
     check_replacements([problem for problem, _ in chosen if problem is not None], options)
     return chosen
+
+
+def _with_workloads(choices: Sequence[Choice]) -> tuple[Choice, ...]:
+    """Returns the choices whose problem declares a set, and those whose problem is missing or unreadable. Raises
+    UsageError if no problem declares one."""
+    found = tuple((problem, solution) for problem, solution in choices
+                  if problem is None or problem.error or problem.workloads)
+    if choices and not any(problem is not None and problem.workloads for problem, _ in found):
+        paths = {str(problem.path) for problem, _ in choices if problem is not None}
+        what = f"{min(paths)} declares" if len(paths) == 1 else "the chosen problems declare"
+        raise UsageError(f"--workloads: {what} no WORKLOADS; leave it out, or declare a set")
+    return found
 
 
 def _is_kind(problem: Problem | None, solution: Solution, options: Options) -> bool:
@@ -68,6 +83,14 @@ def check_replacements(problems: Sequence[Problem], options: Options) -> None:
         _check_constant(name, value, readable)
     for problem in readable:
         _check_shapes(problem, options)
+
+
+def slow_sets(options: Options, device: str) -> list[str]:
+    """Returns a remark on sets with the sizes of their problems on a device that is too slow for them."""
+    if not options.workloads or options.constants or kind_of(device).runs_full_sizes:
+        return []
+    return ["--workloads: the sizes of a set may be for a GPU, and take hours on the CPU; --set CONSTANT=VALUE "
+            "replaces a constant at every workload"]
 
 
 def not_applied(choices: Sequence[Choice], options: Options) -> list[str]:
@@ -91,14 +114,15 @@ def plan(choices: Sequence[Choice], options: Options, device: str, rivals: Seque
         elif problem.error:
             known.append(_row(solution, device, Verdict.PROBLEM_ERROR, problem.error))
         elif solution.error:
-            named = [shape_name(problem, shape, options) for shape in shapes(problem, options, device)]
-            backward = (options.backward or problem.backward) or None
-            known += [replace(_row(solution, device, Verdict.INVALID, solution.error), shape=name, backward=backward)
-                      for name in named]
+            known += [replace(_row(solution, device, Verdict.INVALID, solution.error), shape=job.shape_name,
+                              backward=job.problem.backward or None, weight=job.weight)
+                      for job in _jobs(problem, solution, options, device)]
         else:
-            jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
+            jobs += _jobs(problem, solution, options, device)
     names = rival_names(options.baselines)  # first, because other results wait for them
-    jobs.sort(key=lambda job: (natural(job.problem_name), job.shape_name, job.solution_name not in names))
+    jobs.sort(key=lambda job: (
+        natural(job.problem_name), "" if job.in_set else job.shape_name, job.solution_name not in names,
+        natural(job.solution_name) if job.in_set else natural("")))
     made = Plan(tuple(jobs), tuple(known)) if options.shard is None else _part(jobs, known, *options.shard)
     timed = kind_of(device).times_are_comparable and not options.check and options.sanitize is None
     return _with_rivals(made, rivals, names, options) if timed else made
@@ -164,8 +188,11 @@ def _part(jobs: Sequence[Evaluate], known: Sequence[Result], part: int, parts: i
 def shapes(problem: Problem, options: Options, device: str) -> tuple[str, ...]:
     """Returns the shapes of a problem to evaluate: those of the options; all with --check; `full` on a GPU.
 
-    `full` has sizes for a GPU, so on the CPU only the declared shapes are evaluated, or else a derived one.
+    `full` has sizes for a GPU, so on the CPU only the declared shapes are evaluated, or else a derived one. The shapes
+    of `--workloads` are the workloads of the set, on every device.
     """
+    if options.workloads:
+        return tuple(each.name for each in problem.workloads)
     if _replaced(problem, options):
         return (FULL,)
     if options.shapes:
@@ -186,19 +213,34 @@ def problem_at(problem: Problem, shape: str, options: Options) -> ProblemAt:
     if shape == DERIVED and problem.derived:
         return ProblemAt(path, FULL, problem.derived[0], precision, problem.derived[1:], problem.confirming,
                          backward=backward)
+    if (workload := _workload(problem, shape)) is not None:
+        return ProblemAt(path, FULL, {**workload.constants, **_replaced(problem, options)}, precision,
+                         backward=backward)
     return ProblemAt(path, shape, _replaced(problem, options), precision, backward=backward)
 
 
 def shape_name(problem: Problem, shape: str, options: Options) -> str:
-    """Returns the name of a shape in results: the constants of `--set`, if the problem has them.
+    """Returns the name of a shape in results: the constants of `--set`, if the problem has them, after the name of a
+    workload.
 
     It also tells whether the options add a backward to the problem's calls, whose results are others.
     """
     added = WITH_BACKWARD if options.backward and not problem.backward else ""
-    return _named(shape, _replaced(problem, options)) + added
+    kept = [shape] if _workload(problem, shape) is not None else []
+    return (",".join(filter(None, [*kept, named(_replaced(problem, options))])) or shape) + added
+
+
+def _workload(problem: Problem, shape: str) -> DeclaredWorkload | None:
+    """Returns the declared workload of a name, if the problem has it."""
+    return next((each for each in problem.workloads if each.name == shape), None)
+
+
+def _jobs(problem: Problem, solution: Solution, options: Options, device: str) -> list[Evaluate]:
+    return [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
 
 
 def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> Evaluate:
+    workload = _workload(problem, shape)
     return Evaluate(
         problem_name=problem.name,
         solution_name=solution.name,
@@ -207,6 +249,8 @@ def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> 
         shape_name=shape_name(problem, shape, options),
         level=problem.level,
         alone=solution.alone,
+        weight=workload.weight if workload is not None and options.workloads else None,
+        tolerance=None if workload is None else workload.tolerance,
     )
 
 
@@ -258,7 +302,8 @@ def _check_constant(name: str, value: object, problems: Sequence[Problem]) -> No
 
 
 def _check_shapes(problem: Problem, options: Options) -> None:
-    known = (FULL, *problem.shapes, *((DERIVED,) if problem.derived else ()))
+    known = (FULL, *problem.shapes, *((DERIVED,) if problem.derived else ()),
+             *(each.name for each in problem.workloads))
     for shape in options.shapes:
         if shape not in known:
             raise UsageError(f"--shape {shape}: {problem.path} declares no such shape; it has {', '.join(known)}")
@@ -273,7 +318,3 @@ def _without_problem(solution: Solution, device: str) -> Result:
 def _row(solution: Solution, device: str, verdict: Verdict, reason: str) -> Result:
     return Result(solution.problem, solution.name, FULL, device, verdict, reason)
 
-
-def _named(shape: str, constants: Mapping[str, Any]) -> str:
-    """Returns the name of a shape, or of the constants that replace those of the file."""
-    return ",".join(f"{name}={value}" for name, value in constants.items()) or shape

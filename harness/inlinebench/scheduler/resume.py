@@ -35,7 +35,8 @@ class EarlierResults:
         found = next((self._by_key[key] for key in keys if key in self._by_key), None)
         if found is None:
             return None
-        return replace(found, problem=job.problem_name, solution=job.solution_name, shape=job.shape_name)
+        return replace(found, problem=job.problem_name, solution=job.solution_name, shape=job.shape_name,
+                       weight=job.weight)
 
     def __contains__(self, result: Result) -> bool:
         return result in self._all

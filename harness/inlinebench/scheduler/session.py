@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from inlinebench.catalog import Solution
 from inlinebench.errors import NoDevice, WorkerLost
-from inlinebench.messages import Evaluate
+from inlinebench.messages import Evaluate, Jobs
 from inlinebench.options import Options
 from inlinebench.results.library import counted
 from inlinebench.results.result import Result, Verdict
@@ -48,7 +48,7 @@ class Executor(Protocol):
 
     def prebuild(self, jobs: Sequence[Evaluate], worker: Any) -> dict[Path, Future[None]]: ...
 
-    def evaluate(self, worker: Any, job: Evaluate) -> Result: ...
+    def evaluate(self, worker: Any, jobs: Jobs) -> Sequence[Result]: ...
 
     def replace(self, worker: Any) -> bool: ...
 
@@ -96,6 +96,10 @@ class Session:
             earlier.recall(job, [executor.key(job, worker) for worker in executor.workers]) if options.resume else None
             for job in jobs
         ]
+        partly = {(job.problem_name, job.solution_name)
+                  for job, result in zip(jobs, recalled, strict=True) if job.in_set and result is None}
+        recalled = [None if job.in_set and (job.problem_name, job.solution_name) in partly else result
+                    for job, result in zip(jobs, recalled, strict=True)]  # what one process makes is made together
         self._shard = todo.shard
         self._added = {(job.problem_name, job.shape_name, job.solution_name) for job in todo.added}
         self._jobs = [job for job, result in zip(jobs, recalled, strict=True) if result is None]
@@ -151,9 +155,9 @@ class Session:
                 yield result
 
     def _results_of(self, worker: Any, work: WorkList) -> Iterator[Result]:
-        while (job := work.take(worker)) is not None:
+        while (jobs := work.take(worker)) is not None:
             try:
-                yield self._executor.evaluate(worker, job)
+                yield from self._executor.evaluate(worker, jobs)
             except WorkerLost:
                 work.give_back(worker)
                 if not self._executor.replace(worker):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Condition
 
-from inlinebench.messages import Evaluate
+from inlinebench.messages import Evaluate, Jobs
 
 Key = tuple[str, str, str]
 
@@ -17,23 +17,25 @@ class WorkList:
     """A thread-safe queue of jobs.
 
     `builds` has a future for each solution that is being prebuilt; its jobs are ready when that is done. With `returns`
-    a lost worker's job may come back, so `take` returns None only after all taken jobs are done.
+    a lost worker's job may come back, so `take` returns None only after all taken jobs are done. The jobs of a set are
+    handed out together.
     """
 
     def __init__(self, jobs: Sequence[Evaluate], builds: Mapping[Path, Future[None]], *, returns: bool = False) -> None:
         self._waiting, self._builds, self._returns = list(jobs), builds, returns
-        self._in_hand: dict[object, Evaluate] = {}
+        self._in_hand: dict[object, Jobs] = {}
         self._promised: dict[object, Evaluate] = {}
         self._changed = Condition()
         for build in builds.values():
             build.add_done_callback(lambda _: self._notify())
 
-    def take(self, taker: object) -> Evaluate | None:
-        """Returns the next job for a taker, whose last job is then done; None if there are no more jobs.
+    def take(self, taker: object) -> Jobs | None:
+        """Returns the next job for a taker, with those of its set, whose last one is then done; None if there are no
+        more jobs.
 
         Waits for a build if no job is ready. Prefers the job that was promised to this taker, then jobs of its present
         problem and shape, whose workload is prepared, then jobs that nobody else was promised, then problems and
-        shapes that nobody else works on. `following` of the job is the job that is promised next.
+        shapes that nobody else works on. `following` of the first job is the job that is promised next.
         """
         with self._changed:
             last = self._in_hand.pop(taker, None)
@@ -50,7 +52,7 @@ class WorkList:
         """Puts the job of a lost taker back at the front."""
         with self._changed:
             self._promised.pop(taker, None)
-            self._waiting.insert(0, self._in_hand.pop(taker))
+            self._waiting[:0] = self._in_hand.pop(taker)
             self._changed.notify_all()
 
     def _notify(self) -> None:
@@ -67,17 +69,19 @@ class WorkList:
         build = None if job.solution is None else self._builds.get(job.solution)
         return build is None or build.done()
 
-    def _hand_out(self, ready: Sequence[Evaluate], taker: object, last: Evaluate | None) -> Evaluate:
-        here = None if last is None else last.problem.key
+    def _hand_out(self, ready: Sequence[Evaluate], taker: object, last: Jobs | None) -> Jobs:
+        here = None if last is None else last[0].problem.key
         promised = self._promised.pop(taker, None)
         # False sorts first, and min() keeps the order of equal jobs.
         chosen = min(ready, key=lambda job: (job is not promised, job.problem.key != here, self._is_promised(job),
                                              self._is_underway(job)))
-        self._waiting.remove(chosen)
-        self._promised = {other: job for other, job in self._promised.items() if job is not chosen}
-        self._in_hand[taker] = chosen
-        following = self._promise(taker, chosen)
-        return replace(chosen, following=following)
+        jobs = tuple(job for job in self._waiting if job is chosen or _in_one_set(job, chosen))
+        self._waiting = [job for job in self._waiting if not any(job is each for each in jobs)]
+        self._promised = {other: job for other, job in self._promised.items()
+                          if not any(job is each for each in jobs)}
+        self._in_hand[taker] = jobs
+        following = self._promise(taker, jobs[0])
+        return (replace(jobs[0], following=following), *jobs[1:])
 
     def _promise(self, taker: object, chosen: Evaluate) -> Evaluate | None:
         """Promises a taker its probable next job, which the other takers avoid."""
@@ -93,4 +97,10 @@ class WorkList:
 
     def _is_underway(self, job: Evaluate) -> bool:
         """Whether a taker works on its problem and shape."""
-        return job.problem.key in {other.problem.key for other in self._in_hand.values()}
+        return job.problem.key in {other.problem.key for jobs in self._in_hand.values() for other in jobs}
+
+
+def _in_one_set(one: Evaluate, other: Evaluate) -> bool:
+    """Whether one process makes both evaluations."""
+    return one.in_set and other.in_set and (one.problem_name, one.solution_name) == (
+        other.problem_name, other.solution_name)

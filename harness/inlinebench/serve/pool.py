@@ -77,9 +77,9 @@ class WarmExecutor:
     def _evaluate(self, warm: WarmWorker, job: Evaluate) -> Result:
         warm.at = job.problem.key
         if not kind_of(warm.worker.device).times_are_comparable:
-            return self.executor.evaluate(warm.worker, job)
+            return self.executor.evaluate(warm.worker, (job,))[0]
         with turn(warm.worker.device):
-            return self.executor.evaluate(warm.worker, job)
+            return self.executor.evaluate(warm.worker, (job,))[0]
 
     @contextmanager
     def _reserved(self, job: Evaluate) -> Iterator[WarmWorker]:

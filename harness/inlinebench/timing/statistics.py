@@ -7,6 +7,8 @@ import random
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
+from inlinebench.results.times import REPEATABILITY
+
 RESAMPLES = 2000
 CONFIDENCE = 0.95
 
@@ -14,11 +16,6 @@ RESOLUTION_MS = 0.0005
 """Error of one pair of time stamps in ms, which repetition does not reduce. CUDA's documentation of
 cudaEventElapsedTime gives events a resolution of about half a microsecond. A reference timed against itself differed by
 0.4 µs in another process."""
-
-REPEATABILITY = 5e-4
-"""Relative difference of the same work between processes. Over 30 evaluations of references against themselves on H100s
-(2.6 to 2.8 ms) the medians were between 0.9989 and 1.0006, and narrower intervals missed 1 by up to 0.02 %."""
-
 
 CLEAR_DIFFERENCE = 0.05
 """The share by which the speedups on one kind of inputs must lie below those on another to be clearly lower."""

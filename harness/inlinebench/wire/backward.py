@@ -191,10 +191,16 @@ def marked(model: torch.nn.Module, mark: Callable[[], None]) -> torch.nn.Module:
 
 
 def compiled(model: torch.nn.Module, mode: str | None) -> torch.nn.Module:
-    """Returns a model that `torch.compile` compiles, with its backward if it has one."""
+    """Returns a model that `torch.compile` compiles, with its backward if it has one.
+
+    It is compiled for the shapes of its inputs. By default, Dynamo compiles code that it has met with other shapes for
+    any shape, also in another module of the same file, and the result may be slower.
+    """
+    inner = model.model if isinstance(model, ForwardBackward) else model
+    fast = cast(torch.nn.Module, torch.compile(inner, mode=mode, dynamic=False))
     if not isinstance(model, ForwardBackward):
-        return cast(torch.nn.Module, torch.compile(model, mode=mode))
-    model.model = cast(torch.nn.Module, torch.compile(model.model, mode=mode))
+        return fast
+    model.model = fast
     return model
 
 

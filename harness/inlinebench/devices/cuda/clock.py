@@ -37,6 +37,8 @@ class GpuClock:
         self._library.clock_unmap.argtypes = [ctypes.c_void_p]
         self._library.clock_release_other.argtypes = [ctypes.c_void_p]
         self._blocking_wanted = False
+        self._mapped: dict[int, tuple[int, int]] = {}
+        """Addresses of the flags of other processes, and how often they were mapped, by their addresses there."""
         self._page = page  # the GPU writes to it for as long as this process lives
         self._check(self._library.clock_open(device, page.address, page.bytes))
 
@@ -101,15 +103,23 @@ class GpuClock:
         self._check(self._library.clock_hold(HELD_MS))
 
     def map(self, page: FlagPage) -> int:
-        """Maps the flags of another process, and returns their address for `release_other`."""
-        mapped = ctypes.c_void_p()
-        self._check(self._library.clock_map(page.address, page.bytes, ctypes.byref(mapped)))
-        assert mapped.value is not None
-        return mapped.value
+        """Maps the flags of another process, and returns their address for `release_other`. It may be repeated."""
+        flags, count = self._mapped.get(page.address, (0, 0))
+        if count == 0:
+            mapped = ctypes.c_void_p()
+            self._check(self._library.clock_map(page.address, page.bytes, ctypes.byref(mapped)))
+            assert mapped.value is not None
+            flags = mapped.value
+        self._mapped[page.address] = flags, count + 1
+        return flags
 
     def unmap(self, page: FlagPage) -> None:
-        """Reverses `map`."""
-        self._check(self._library.clock_unmap(page.address))
+        """Reverses one call of `map`. CUDA allows only one mapping, so the last one unmaps."""
+        flags, count = self._mapped.pop(page.address)
+        if count > 1:
+            self._mapped[page.address] = flags, count - 1
+        else:
+            self._check(self._library.clock_unmap(page.address))
 
     def release_other(self, flags: int) -> None:
         """Queues the release of what another process holds."""

@@ -123,6 +123,11 @@ class Checker:
         self._matched += call.outputs_written and not failure
         return failure
 
+    def release(self) -> None:
+        """Frees what the next checks make again."""
+        self._differs = None
+        self._sensitivity.release()
+
     def mismatch(self, call: str, variant: object) -> Mismatch | None:
         """Returns where and how the values of the last checked call differ, or None if they do not.
 

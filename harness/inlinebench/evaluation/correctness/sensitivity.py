@@ -103,14 +103,16 @@ class Sensitivity:
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
-        self._oracle = workload.oracle()
-        self._own: ReferenceCopy | None = None
-        self._weights: dict[str, Values] | None = None
+        self._copies = _Copies(workload)
 
     @property
     def has_oracle(self) -> bool:
         """Whether there is an oracle in float64."""
-        return self._oracle is not None
+        return self._workload.probed.float64
+
+    def release(self) -> None:
+        """Frees the oracle and the reference, which the next runs make again."""
+        self._copies = _Copies(self._workload)
 
     @property
     def may_perturb(self) -> bool:
@@ -122,9 +124,10 @@ class Sensitivity:
 
         `states` replaces the states before the call.
         """
-        if self._oracle is None or not self._oracle.has_room(call.inputs):
+        oracle = self._copies.oracle
+        if oracle is None or not oracle.has_room(call.inputs):
             return None
-        return self._oracle.run(
+        return oracle.run(
             call.states_before if states is None else states, call.inputs, call.non_tensors, call.random_seed)
 
     def measure(
@@ -152,11 +155,30 @@ class Sensitivity:
 
     def runs(self, call: CallCheck) -> Runs:
         """Returns the runs for a call. None is made yet."""
-        if self._own is None:
-            self._own = self._workload.copy()
-        if self._weights is None:
-            self._weights = {name: Values(tensor) for name, tensor in self._own.weights().items()}
-        return Runs(call, self._oracle, self._own, self._weights)
+        copies = self._copies
+        return Runs(call, copies.oracle, copies.own, copies.weights)
+
+
+class _Copies:
+    """The models of further runs, each made when it is needed first."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+
+    @cached_property
+    def oracle(self) -> ReferenceCopy | None:
+        """The reference in float64. None if it cannot be the oracle."""
+        return self._workload.oracle()
+
+    @cached_property
+    def own(self) -> ReferenceCopy:
+        """The reference in its own dtypes."""
+        return self._workload.copy()
+
+    @cached_property
+    def weights(self) -> dict[str, Values]:
+        """Its parameters, by name."""
+        return {name: Values(tensor) for name, tensor in self.own.weights().items()}
 
 
 class Runs:

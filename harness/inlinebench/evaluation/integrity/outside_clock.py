@@ -90,6 +90,10 @@ class OutsideClock:
         self._importer.tidy()
         return call.took_ms, finished
 
+    def release(self) -> None:
+        """Frees the memory of the last call."""
+        self.received = Received()
+
     def close(self) -> None:
         """Closes the memory of the process. Nothing may be reading it."""
         self._importer.close()

@@ -8,7 +8,7 @@ addresses, the write-back of dirty L2 lines, the copies of inputs and outputs.
 from __future__ import annotations
 
 from inlinebench.devices.cuda.clock import GpuClock
-from inlinebench.evaluation.candidates import ENDED, Candidates, NoCandidate, open_arena
+from inlinebench.evaluation.candidates import ENDED, START_PATIENCE_S, Candidates, NoCandidate, open_arena
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.integrity.held_times import StandInTime
 from inlinebench.evaluation.integrity.outside_clock import HeldRequest, OutsideClock
@@ -22,6 +22,7 @@ class StandIns:
 
     def __init__(self, workload: Workload, candidates: Candidates, clock: GpuClock) -> None:
         self._workload, self._process = workload, candidates.stand_in()
+        self._process.workload = workload.name
         open_arena(self._process, workload.arena)
         self._clock = OutsideClock(workload, self._process, clock)
         costs, shown = workload.costs, self._process.shown_ms
@@ -34,6 +35,7 @@ class StandIns:
         Returns None if the call was not released in time. Raises NoCandidate.
         """
         workload = self._workload
+        self._process.workload, self._process.budget = workload.name, START_PATIENCE_S
         facts = {"buffers": workload.sets[number].to_json(),
                  "states": [spec.to_json() for spec in workload.state_specs.values()]}
         request = HeldRequest("rehearse", number, workload.private(number), tuple(workload.states), on_host, facts)
@@ -41,6 +43,7 @@ class StandIns:
             took, rehearsed = self._clock.time(request, read_rehearsed)
         except (*ENDED, Failed) as error:
             raise NoCandidate(f"the stand-in for a solution failed: {error}\n{self._process.log()}") from error
+        self._clock.release()
         alone = rehearsed.alone
         if took is None or not alone.blocked:
             return None

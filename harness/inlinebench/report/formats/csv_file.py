@@ -56,6 +56,7 @@ def _row(result: Result) -> dict[str, Value]:
         "shape": result.shape,
         "device": result.device,
         "level": result.level,
+        "weight": result.weight,
         "verdict": str(result.verdict),
         "reason": result.reason,
         **_check(result.check),

@@ -12,6 +12,7 @@ from inlinebench.report.rows import Row, Table, arrange, summary_label
 from inlinebench.report.terminal.summary import SolutionSummary, summary
 from inlinebench.report.terminal.table import remarks_on
 from inlinebench.report.text import ABSENT, percent, significant
+from inlinebench.report.workload_sets import HEADERS, answers
 from inlinebench.results.result import Environment, Result, Verdict
 
 ROOM = 60_000
@@ -33,7 +34,7 @@ def table(results: Sequence[Result]) -> str:
         return "Nothing was evaluated.\n"
     arranged = arrange(results)
     failed = [row for row in arranged.rows if row.result.verdict is not Verdict.PASSED]
-    head = f"{_counts(results)}\n\n{_summary(summary(results))}"
+    head = "\n\n".join(filter(None, [_counts(results), _summary(summary(results)), _sets(results)]))
     body = _table(arranged, ROOM * 2 // 3, _LEFT_OUT)
     reasons = _reasons(failed, ROOM - len(head) - len(body)) if failed else ""
     return "\n\n".join(filter(None, (head, body, reasons))) + "\n"
@@ -46,7 +47,7 @@ def document(results: Sequence[Result], title: str) -> str:
     failed = [row for row in arranged.rows if row.result.verdict is not Verdict.PASSED]
     environments = dict.fromkeys(_environment(each.environment) for each in results if each.environment is not None)
     parts = [f"# {one_line(title)}", *environments, _counts(results), _summary(summary(results)),
-             _table(arranged, sys.maxsize, ()), "\n".join(remarks),
+             _sets(results), _table(arranged, sys.maxsize, ()), "\n".join(remarks),
              _reasons(failed, sys.maxsize) if failed else ""]
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -88,6 +89,12 @@ def _summary(entries: Iterable[SolutionSummary]) -> str:
         for entry in entries
     ]
     return "\n".join(_lines(["solution", "tried", "passed", "mean speedup", "fast_1"], ["---", *["---:"] * 4], rows))
+
+
+def _sets(results: Sequence[Result]) -> str:
+    rows = [[code(problem), code(solution), share, mean, code(worst), speedup]
+            for problem, solution, share, mean, worst, speedup in (each.cells for each in answers(results))]
+    return "\n".join(_lines(list(HEADERS), ["---"] * len(HEADERS), rows)) if rows else ""
 
 
 def _table(arranged: Table, room: int, left_out: Container[str]) -> str:

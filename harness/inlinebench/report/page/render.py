@@ -20,6 +20,7 @@ from inlinebench.report.rows import Row, Table, device_timing, summary_label
 from inlinebench.report.terminal.summary import THRESHOLDS, summary
 from inlinebench.report.terminal.table import NO_SPEEDUP
 from inlinebench.report.text import ABSENT, percent, significant
+from inlinebench.report.workload_sets import HEADERS, LEGEND, answers
 from inlinebench.results.result import Result, Verdict
 
 
@@ -64,6 +65,8 @@ def render(
         numbers={_key(entry.row): entry.row.number for entry in found},
         matrix=matrix(table.rows),
         summary=_summary([row.result for row in table.rows]),
+        sets=[list(HEADERS), *(each.cells for each in answers([row.result for row in table.rows]))],
+        sets_legend=LEGEND,
         figures=[(figure, Markup(figure.wide), Markup(figure.narrow)) for figure in drawn.figures],
         legend=[(Markup(mark), name) for mark, name in drawn.legend],
         filters=_filters(table.rows),

@@ -37,8 +37,10 @@ def _joined(names: Iterable[str]) -> str:
 
 
 def _shapes(problem: Problem) -> tuple[str, ...]:
-    """Returns the names of the shapes, and the constants of a derived shape that an evaluation tries first."""
+    """Returns the names of the shapes, the constants of a derived shape that an evaluation tries first, and the number
+    of workloads."""
+    workloads = [f"({len(problem.workloads)} workloads)"] if problem.workloads else []
     if not problem.derived:
-        return FULL, *problem.shapes
+        return FULL, *problem.shapes, *workloads
     constants = ", ".join(f"{name}={value}" for name, value in problem.derived[0].items())
-    return FULL, f"{DERIVED} ({constants})"
+    return FULL, f"{DERIVED} ({constants})", *workloads

@@ -14,6 +14,7 @@ from inlinebench.report.terminal.screen import PLAIN, Screen
 from inlinebench.report.terminal.summary import render, summary
 from inlinebench.report.terminal.table import table
 from inlinebench.report.text import grid, significant
+from inlinebench.report.workload_sets import HEADERS, LEGEND, answers
 from inlinebench.results.jsonl import JsonLines
 from inlinebench.results.library import LIBRARY
 from inlinebench.results.result import Result
@@ -75,17 +76,26 @@ class Outputs:
         if ended and not left and not self._told:
             left = self.results
         texts = [feedback(each, screen.width) for each in left]
+        if ended:
+            texts += filter(None, [sets(self.results)])
         separate = "\n" if self._told and texts else ""
         self._told += len(left)
         return separate + "\n\n".join(texts)
 
 
 def report(results: Sequence[Result], screen: Screen = PLAIN, *, verbose: bool = False, kernels: bool = False) -> str:
-    """Returns the table, the failures, the kernels (with `kernels`), and the summaries of solutions and of samples."""
+    """Returns the table, the failures, the sets of workloads, the kernels (with `kernels`), and the summaries of
+    solutions and of samples."""
     named = [each for each in results if not samples.is_sample(each)]
-    parts = [table(results, verbose, screen), kernel_tables(results) if kernels else "",
+    parts = [table(results, verbose, screen), sets(results), kernel_tables(results) if kernels else "",
              render(summary(named), screen.width), samples.render(samples.summary(results))]
     return "\n\n".join(filter(None, parts))
+
+
+def sets(results: Sequence[Result]) -> str:
+    """Returns a table of the answers for sets of workloads, with a legend; "" without sets."""
+    rows = [each.cells for each in answers(results)]
+    return f"{grid(HEADERS, rows, ['left'] * len(HEADERS))}\n{LEGEND}" if rows else ""
 
 
 def kernel_tables(results: Sequence[Result]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import geometric_mean
+from statistics import fmean
 
 from inlinebench.foreign import one_line
 from inlinebench.report.text import ABSENT, grid, percent, significant
@@ -62,9 +62,10 @@ def summary(results: Sequence[Result]) -> tuple[SolutionSummary, ...]:
     and the summary must show that.
 
     Shapes that were not tried are left out. A problem is passed if at least one shape was tried and all tried shapes
-    passed. Its speedup is that at shape `full`, or else the geometric mean over its shapes. If a passed problem has no
-    speedup (with `--check`, or on the CPU), the mean and every fast_p above 0 are unknown. If no problem passed, the
-    mean is absent, and every fast_p is 0. Library solutions have a summary only if there are no other solutions.
+    passed. Its speedup is that at shape `full`, or else the geometric mean over its shapes, weighted for a set of
+    workloads. If a passed problem has no speedup (with `--check`, or on the CPU), the mean and every fast_p above 0 are
+    unknown. If no problem passed, the mean is absent, and every fast_p is 0. Library solutions have a summary only if
+    there are no other solutions.
     """
     solutions: dict[str, dict[str, list[Result]]] = {}
     for result in counted(results):
@@ -135,10 +136,10 @@ def attempt_of(shapes: Sequence[Result]) -> Outcome | None:
         return None
     passed = all(result.verdict is Verdict.PASSED for result in tried)
     measured = [result for result in tried if result.is_full] or tried
-    speedups = [speedup for speedup in map(_speedup, measured) if speedup is not None]
-    known = passed and len(speedups) == len(measured)
+    weighted = [(speedup, each.weight or 1.0) for each in measured if (speedup := _speedup(each)) is not None]
+    known = passed and len(weighted) == len(measured)
     derived = not passed and all(result.verdict is Verdict.PASSED or result.failed_derived for result in tried)
-    return Outcome(passed, _mean(speedups) if known else None, derived)
+    return Outcome(passed, _mean(*zip(*weighted, strict=True)) if known else None, derived)
 
 
 def _speedup(result: Result) -> float | None:
@@ -148,6 +149,8 @@ def _speedup(result: Result) -> float | None:
     return speedup if 0 < speedup < math.inf else None
 
 
-def _mean(speedups: Sequence[float]) -> float:
+def _mean(speedups: Sequence[float], weights: Sequence[float] | None = None) -> float:
     """Returns the geometric mean. A single value is returned exactly: rounding must not move it over a threshold."""
-    return speedups[0] if len(speedups) == 1 else geometric_mean(speedups)
+    if len(speedups) == 1:
+        return speedups[0]
+    return math.exp(fmean(map(math.log, speedups), weights))
