@@ -665,7 +665,7 @@ class FakeWorkload:
     def __init__(self) -> None:
         spec = SimpleNamespace(torch_dtype=torch.float32)
         self.probed = SimpleNamespace(outputs=Output.of(torch.zeros(4)).metas, output_names=("output",),
-                                      perturbable=True)
+                                      perturbable=True, float64=False)
         self.sets = [SimpleNamespace(outputs=[spec])]
         self.states = {"mean": None}
         self.out = self.given = self.written = torch.zeros(4)

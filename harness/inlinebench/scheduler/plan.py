@@ -114,11 +114,12 @@ def plan(choices: Sequence[Choice], options: Options, device: str, rivals: Seque
         elif problem.error:
             known.append(_row(solution, device, Verdict.PROBLEM_ERROR, problem.error))
         elif solution.error:
-            known += [replace(_row(solution, device, Verdict.INVALID, solution.error), shape=job.shape_name,
-                              backward=job.problem.backward or None, weight=job.weight)
-                      for job in _jobs(problem, solution, options, device)]
+            backward = (options.backward or problem.backward) or None
+            known += [replace(_row(solution, device, Verdict.INVALID, solution.error), backward=backward,
+                              shape=shape_name(problem, shape, options), weight=_weight(problem, shape, options))
+                      for shape in shapes(problem, options, device)]
         else:
-            jobs += _jobs(problem, solution, options, device)
+            jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
     names = rival_names(options.baselines)  # first, because other results wait for them
     jobs.sort(key=lambda job: (
         natural(job.problem_name), "" if job.in_set else job.shape_name, job.solution_name not in names,
@@ -235,8 +236,11 @@ def _workload(problem: Problem, shape: str) -> DeclaredWorkload | None:
     return next((each for each in problem.workloads if each.name == shape), None)
 
 
-def _jobs(problem: Problem, solution: Solution, options: Options, device: str) -> list[Evaluate]:
-    return [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
+def _weight(problem: Problem, shape: str, options: Options) -> float | None:
+    """Returns the weight of a workload in the mean of its set. None for a shape that is not evaluated as a part of one.
+    """
+    workload = _workload(problem, shape) if options.workloads else None
+    return None if workload is None else workload.weight
 
 
 def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> Evaluate:
@@ -249,7 +253,7 @@ def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> 
         shape_name=shape_name(problem, shape, options),
         level=problem.level,
         alone=solution.alone,
-        weight=workload.weight if workload is not None and options.workloads else None,
+        weight=_weight(problem, shape, options),
         tolerance=None if workload is None else workload.tolerance,
     )
 
