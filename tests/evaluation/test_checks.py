@@ -220,6 +220,15 @@ def test_a_mean_of_few_channels_may_have_rounding_errors_of_its_summands(tmp_pat
         assert session.check(x, states={"norm.running_mean": mean}) == ""
 
 
+def test_states_after_a_wrong_call_are_computed_from_what_it_left(tmp_path: Path) -> None:
+    session = Session(tmp_path, "return self.norm(x)", "torch.randn(256, 64)", "self.norm = nn.BatchNorm1d(64)")
+    x = torch.randn(256, 64)
+    left = 0.9 * session.reference.norm.running_var + 0.1 * x.var(0) + 0.05
+    assert "buffer norm.running_var" in session.check(x, states={"norm.running_var": left})
+    x.normal_()  # the next call gets its inputs in the same memory
+    assert session.check(x, states={"norm.running_var": 0.9 * left + 0.1 * x.var(0)}) == ""
+
+
 def test_the_states_after_a_batch_are_computed_from_those_before_it(tmp_path: Path) -> None:
     session = Session(tmp_path, "return self.norm(x)", "torch.randn(256, 64)", BATCH_NORM)
     large = torch.full((256, 64), 1e4) + torch.randn(256, 64)
