@@ -39,6 +39,7 @@ CHEATS = {
     **FLOAT32,
     **PARTIAL_WORK,
 }
+REVEALED_BY = {"exp that overflows, Newton": "ONE_LARGE"}
 
 
 def get_inputs() -> list[torch.Tensor]:
