@@ -457,6 +457,15 @@ def test_one_value_everywhere_is_described(value: float, words: str) -> None:
         "rows < 16, every column: all elements of these", f"every wrong value {words}")
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_mismatch_may_have_more_nan_than_any_other_value(device: str) -> None:
+    reference = drawn(1, 32, 32).to(device)
+    output = drawn(2, 32, 32).to(device)
+    output[::2] = NAN  # `mode` of a tensor on a GPU fails then
+    found = find(output, reference)
+    assert found.failed == reference.numel() and not any("every wrong value" in text for text in found.patterns)
+
+
 def test_the_nan_of_a_gpu_is_no_uninitialized_memory() -> None:
     """0x7FFF is what float16 arithmetic of a GPU gives."""
     assert _poison("cuda") == (JUDGES_BYTES,) and _poison("cpu") == (JUDGES_BYTES, ALLOCATORS_BYTES)
