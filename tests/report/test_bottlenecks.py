@@ -58,7 +58,7 @@ PLANTED = {
     "uncoalesced access": case(counters=counted(sectors=32.0, dram_share=0.3)),
     "bank conflicts": case(counters=counted(conflict_share=0.94, shared_share=0.8, dram_share=0.2)),
     "atomics on one address": case(ms=1.5, counters=counted(ms=1.4, atomics=2_097_152, dram_share=0.1)),
-    "no tensor cores": case(ms=10.0, roofline=COMPUTE, counters=counted(ms=9.0, dram_share=0.1)),
+    "no tensor cores": case(ms=10.0, roofline=COMPUTE, counters=counted(ms=9.0, dram_share=0.1, tensor_share=0.007)),
 }
 ALSO = {"needless synchronization": {"chain of small kernels"}}
 """What comes with a planted bottleneck, because it has the same cause."""
@@ -76,6 +76,7 @@ HONEST = {
     "atomics on many addresses": case(ms=0.5, counters=counted(atomics=67_108_864, dram_share=0.1)),
     "atomics of a kernel that keeps DRAM busy": case(ms=0.5, counters=counted(atomics=1_000_000)),
     "a product on tensor cores": case(ms=2.0, roofline=COMPUTE, counters=counted(tensor_share=0.3)),
+    "a product that tensor cores wait for": case(ms=4.0, roofline=COMPUTE, counters=counted(tensor_share=0.05)),
     "a convolution that float32 units compute well": case(ms=1.4, roofline=COMPUTE, counters=COUNTED),
     "a persistent kernel": case(launch=launched(blocks=132, threads=1024)),
     "one block more than run at once": case(launch=launched(blocks=132 * 8 + 1)),

@@ -36,6 +36,14 @@ def test_noisier_samples_continue_until_the_interval_is_narrow_enough() -> None:
     assert not Precise(0.005).met(noisy(0.01, 1000)[: counted - 1])
 
 
+def test_the_workloads_of_a_set_share_the_limits() -> None:
+    assert stops_at(0.3, SAMPLING.shared_by(1)) == stops_at(0.3)
+    assert stops_at(0.3, SAMPLING.shared_by(4)) == (50, ALL_MADE)
+    assert stops_at(0.3, SAMPLING.shared_by(12)) == (20, ALL_MADE)
+    assert stops_at(0.3, SAMPLING.shared_by(2), seconds_a_call=0.1) == (25, "time budget")
+    assert stops_at(0.001, SAMPLING.shared_by(4)) == (20, Precise.name)
+
+
 def test_settled_noise_stops_sampling() -> None:
     counted, why = stops_at(0.3)
     assert (why, 64 <= counted < 200) == (Settled.name, True)

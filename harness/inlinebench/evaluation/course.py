@@ -46,15 +46,18 @@ class Course:
     """The course of one attempt at a solution, at one workload. A candidate may have several, one for each workload.
 
     `number` distinguishes the attempts, which get different inputs, because an earlier one may have left results
-    behind. A `brief` one makes only a few calls, without times.
+    behind. A `brief` one makes only a few calls, without times. The limits of sampling are shared by `workloads`.
     """
 
-    def __init__(self, task: Task, candidate: CandidateProcess, *, number: int, brief: bool = False) -> None:
+    def __init__(
+        self, task: Task, candidate: CandidateProcess, *, number: int, brief: bool = False, workloads: int = 1
+    ) -> None:
         workload, job, tools = task.workload, task.job, task.tools
         self._task, self._workload, self._job, self._tools = task, workload, job, tools
         self._candidate, self.attempt = candidate, Attempt()
         """What the attempt has yielded so far."""
         self._brief = brief
+        self._sampling = tools.settings.sampling.shared_by(workloads)
         name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}{'/brief' * brief}"
         self._draws = Draws(workload, tools.settings.seed, name)
         workload.clear()
@@ -135,7 +138,7 @@ class Course:
         workload, tools, settings = self._workload, self._tools, self._tools.settings
         if timed:
             self._timings.kinds = tuple(map(str, workload.source.kinds))
-        sample(calls, self._draws, self._timings, tools, settings.sampling if timed else settings.sampling.fixed)
+        sample(calls, self._draws, self._timings, tools, self._sampling if timed else self._sampling.fixed)
         if tools.baselines is not None:
             calls.notes.update(tools.baselines.notes.values())
         if timed:

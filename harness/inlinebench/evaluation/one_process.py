@@ -57,7 +57,7 @@ def in_one_process(
                 tools.candidates.prepare(following.given)
             courses = []
             for task in tasks:
-                courses.append(Course(task, candidate, number=int(transfer), brief=brief))
+                courses.append(Course(task, candidate, number=int(transfer), brief=brief, workloads=len(tasks)))
                 stack.callback(courses[-1].close)
             run = partial(_step, several=len(courses) > 1, candidate=candidate, tools=tools)
             begun = _run(courses, run, secret, transfer=transfer)

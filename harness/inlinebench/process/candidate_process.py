@@ -324,8 +324,11 @@ def _environment(scratch: Path, gpu: Gpu | None) -> dict[str, str]:
     folders = {name: str(scratch) for name in ("HOME", "TMPDIR")}
     own = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR")
     caches = {name: str(scratch / name.lower()) for name in own}
+    # The worker processes in which TorchInductor compiles do not always see the GPU here. Whether it uses them at all
+    # depends on how early a solution compiles.
+    compiling = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
     # With CUDA_LAUNCH_BLOCKING, a launch would wait for the blocking kernel.
     kept = {name: value for name, value in clean_environment(os.environ).items() if name != "CUDA_LAUNCH_BLOCKING"}
     visible = "" if gpu is None else gpu.visible
     seen = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    return {**kept, **folders, **caches, **seen, **python_of_solutions(), "PYTHONUNBUFFERED": "1"}
+    return {**kept, **folders, **caches, **compiling, **seen, **python_of_solutions(), "PYTHONUNBUFFERED": "1"}

@@ -78,6 +78,11 @@ class Sampling:
         """The same with exactly `least` calls."""
         return replace(self, most=self.least)
 
+    def shared_by(self, workloads: int) -> Sampling:
+        """The same for one of the workloads of a set, which share the most calls and the time. `least` stays."""
+        most = max(self.least, self.most // workloads)
+        return replace(self, most=most, budget_s=self.budget_s / workloads)
+
     def stop(self, counted: int, seconds: float, ratios: Callable[[], Sequence[float]]) -> str | None:
         """Returns why to stop after `counted` calls and `seconds`, or None to continue."""
         if counted < self.least:
