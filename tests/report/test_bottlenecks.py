@@ -69,7 +69,7 @@ HONEST = {
     "a kernel that takes little of the time": case(counters=SPILLED, share=0.2),
     "plain counters": case(counters=COUNTED),
     "a few spilled registers": case(counters=counted(local_bytes=50_000_000)),
-    "loads of 16 bytes": case(counters=counted(sectors=16.0)),
+    "loads of 16 bytes, some misaligned": case(counters=counted(sectors=16.3)),
     "two-way conflicts": case(counters=counted(conflict_share=0.5, shared_share=0.8)),
     "conflicts in the few accesses to shared memory": case(counters=counted(conflict_share=0.94, shared_share=0.05)),
     "a few atomics": case(ms=0.5, counters=counted(atomics=4_096, dram_share=0.1)),

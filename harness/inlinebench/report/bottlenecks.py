@@ -258,8 +258,8 @@ RULES = (
     # Bytes moved over bytes needed, or passes without counters. The second pass over data is often from L2.
     Rule("extra passes over memory", _passes, 2,
          "Fuse the kernels, and keep in registers or shared memory what is read again"),
-    # Sectors of an access. A warp that reads 16 bytes per thread without gaps touches 16, and no other fewer.
-    Rule("uncoalesced access", _uncoalesced, 16,
+    # Sectors of an access. A warp that reads 16 bytes per thread without gaps touches 16, or 17 if they are misaligned.
+    Rule("uncoalesced access", _uncoalesced, 20,
          "Let neighbouring threads access neighbouring addresses, by another assignment of elements to threads or by a "
          "tile in shared memory"),
     # Share of repeated accesses. Two threads in the same bank on average make 0.5.
