@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from inlinebench.devices.registry import of
 from inlinebench.problem import own_code
 from inlinebench.problem.forward import InputForm, Output, Tensors, run, to_double
+from inlinebench.problem.rounding_noise import RoundingNoise
 from inlinebench.process.steps import FORWARD_IN_FLOAT64
 
 
@@ -46,7 +47,7 @@ class ReferenceCopy:
 
     def run(
         self, states: Tensors, tensors: Sequence[torch.Tensor], non_tensors: Sequence[Any], seed: int,
-        weights: Mapping[str, torch.Tensor] | None = None, *, step: str | None = None,
+        weights: Mapping[str, torch.Tensor] | None = None, *, step: str | None = None, noise: int | None = None,
     ) -> Effects | None:
         """Returns the effects of a call, or None if it does not fit in memory.
 
@@ -57,10 +58,13 @@ class ReferenceCopy:
             seed: the seed that is set before `forward`.
             weights: values that replace parameters for this call, by name.
             step: the name of the step, if it is not that of every call.
+            noise: the seed of the operators' rounding, if it is not PyTorch's own.
         """
         def call() -> Effects:
             given = [_double(tensor) if self._double else tensor.clone() for tensor in tensors]
-            output = Output.of(run(self._model, self._form.arguments(given, non_tensors), seed, step or self._step))
+            arguments = self._form.arguments(given, non_tensors)
+            with nullcontext() if noise is None else RoundingNoise(noise):
+                output = Output.of(run(self._model, arguments, seed, step or self._step))
             return Effects(output, tuple(given), self._buffers())
 
         try:

@@ -114,6 +114,7 @@ class CandidateProcess:
         self.shown_ms: float | None = None
         """The time that its clock reports for an empty kernel, if it was measured."""
         self._pid, self._channel, self._log, self._watchdog, self._build = pid, channel, log, watchdog, build
+        self._has_gpu = spec.gpu is not None
         self._status: int | None = None
         self._stopped = Stopped()
         self._killed: set[int] = set()
@@ -297,8 +298,7 @@ class CandidateProcess:
             return "closed its channel to the judge"
         number = -status if status < 0 else status - SIGNALLED
         if number > 0:
-            named = number in set(signal.Signals)
-            return f"was killed by {signal.Signals(number).name if named else f'signal {number}'}"
+            return killed_by(number, has_gpu=self._has_gpu)
         return f"exited with status {status} before it replied"
 
     def _wait(self, patience: float | None) -> int | None:
@@ -317,6 +317,19 @@ class CandidateProcess:
             else:
                 time.sleep(0.002)
         return self._status
+
+
+def killed_by(number: int, *, has_gpu: bool) -> str:
+    """Describes the end of a solution's process by a signal."""
+    if number not in set(signal.Signals):
+        return f"was killed by signal {number}"
+    killed = f"was killed by {signal.Signals(number).name}"
+    if number not in (signal.SIGSEGV, signal.SIGBUS):
+        return killed
+    if not has_gpu:  # where kernels run on the host as well
+        return f"{killed}: it accessed memory that is not its own"
+    return (f"{killed}: code on the host accessed memory that is not its own; only kernels can access the data of a "
+            "tensor on the GPU")
 
 
 def _environment(scratch: Path, gpu: Gpu | None) -> dict[str, str]:

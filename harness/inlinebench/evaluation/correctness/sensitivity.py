@@ -225,11 +225,14 @@ class Runs:
     def pair(self, by: Perturbation) -> _Pair | None:
         """Returns the results of the oracle and of the reference for the same perturbed values.
 
+        The operators of the reference round at random: one rounding that happens to be exact tells nothing about
+        another implementation's, and small changes of the values may all round alike.
+
         Returns None, or raises, as `perturbed` does.
         """
         changed = self._changed(by)
         exact = self._run(self._oracle or self._own, changed)
-        own = exact if self._oracle is None else self._run(self._own, changed)
+        own = exact if self._oracle is None else self._run(self._own, changed, noise=by.seed)
         return None if exact is None or own is None else (exact, own)
 
     def _changed(self, by: Perturbation) -> _Changed:
@@ -239,12 +242,14 @@ class Runs:
         weights = dict(zip(self._weights, rest, strict=False))
         return _Changed(inputs, weights, dict(zip(self._states, rest[len(weights):], strict=True)))
 
-    def _run(self, copy: ReferenceCopy, changed: _Changed) -> dict[str, torch.Tensor] | None:
+    def _run(
+        self, copy: ReferenceCopy, changed: _Changed, noise: int | None = None
+    ) -> dict[str, torch.Tensor] | None:
         call, inputs = self._call, changed.inputs
         if copy is self._own:
             inputs = [new.to(old.dtype) for new, old in zip(inputs, call.inputs, strict=True)]
         try:
-            found = copy.run(changed.states, inputs, call.non_tensors, call.random_seed, changed.weights)
+            found = copy.run(changed.states, inputs, call.non_tensors, call.random_seed, changed.weights, noise=noise)
         except Exception as error:  # the reference's own code, which may reject the perturbed values
             if is_sticky(error):
                 raise
