@@ -2,8 +2,7 @@
 
     python benchmarks/roofline_plot.py docs/roofline.svg
 
-Times and peaks are those of the tables and the first line of peaks in docs/results.md; of rows with the same solution
-the last counts. Operations and bytes come from a problem's `work`, or are counted while its reference runs without
+Times and peaks are those of the first GPU in docs/results.md. Operations and bytes come from a problem's `work`, or are counted while its reference runs without
 values. Problems without counted operations, such as normalizations, have no place in the picture.
 """
 
@@ -140,7 +139,8 @@ def label_heights(dots: list[tuple[str, float, float]]) -> list[float]:
 
 
 def main() -> None:
-    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    page = text.split("\n## ")[1]
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "roofline.svg"
     target.write_text(picture(sorted(points(page), key=lambda point: -point.rate), *peaks(page)), encoding="utf-8")
 
