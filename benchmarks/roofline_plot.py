@@ -2,8 +2,9 @@
 
     python benchmarks/roofline_plot.py docs/roofline.svg
 
-Times and peaks are those of the first GPU in docs/results.md. Operations and bytes come from a problem's `work`, or are counted while its reference runs without
-values. Problems without counted operations, such as normalizations, have no place in the picture.
+Times and peaks are those of the first GPU in docs/results.md. Operations and bytes come from a problem's `work`, or are
+counted while its reference runs without values. Problems without counted operations, such as normalizations, have no
+place in the picture.
 """
 
 from __future__ import annotations
