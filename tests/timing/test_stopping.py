@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inlinebench.messages import Settings
+from inlinebench.sandbox.policy import Sandbox
+from inlinebench.sandbox.watchdog import Limits
 from inlinebench.timing.statistics import median_interval, rank_interval
 from inlinebench.timing.stopping import ALL_MADE, Decided, Precise, Sampling, Settled
 
@@ -106,3 +110,9 @@ def test_the_rank_interval_agrees_with_the_bootstrap() -> None:
 def test_the_rank_interval_of_a_worked_example() -> None:
     # 25 samples: 12.5 -+ 0.98 * 5 = 7.6 and 17.4, so the 8th and the 19th of the sorted samples.
     assert rank_interval([float(value) for value in range(25)]) == (7.0, 12.0, 18.0)
+
+
+def test_the_judge_samples_as_its_options_say() -> None:
+    settings = Settings(device="cpu", seed=1, sandbox=Sandbox(), limits=Limits(1 << 30), cache=Path("cache"),
+                        at_least=1.5)
+    assert settings.sampling == replace(SAMPLING, at_least=1.5)
