@@ -17,7 +17,7 @@ import argparse
 import math
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -89,9 +89,8 @@ def main() -> int:
           "| noise of a time | median | | mean | | answered | | wrong | |\n| --- |" + " ---: |" * 8)
     missed = False
     for name, noise in KINDS.items():
-        pairs = [simulated(noise, seed) for seed in range(cases)]
-        full, early = ([outcome for _, *both in pairs for outcome in [both[index]]] for index in (0, 1))
-        wrong = [share_wrong([speedup for speedup, *_ in pairs], each) for each in (full, early)]
+        speedups, full, early = zip(*(simulated(noise, seed) for seed in range(cases)), strict=True)
+        wrong = [share_wrong(speedups, each) for each in (full, early)]
         missed |= wrong[1] >= MOST_WRONG
         calls = [[outcome.calls for outcome in each] for each in (full, early)]
         answered = [fmean(outcome.above is not None for outcome in each) for each in (full, early)]
@@ -101,7 +100,7 @@ def main() -> int:
     return int(missed)
 
 
-def share_wrong(speedups: list[float], outcomes: list[Outcome]) -> float:
+def share_wrong(speedups: Sequence[float], outcomes: Sequence[Outcome]) -> float:
     """Returns the share of all evaluations whose answer is wrong."""
     return fmean(outcome.above is not None and outcome.above != (speedup > AT_LEAST)
                  for speedup, outcome in zip(speedups, outcomes, strict=True))
@@ -146,7 +145,8 @@ def sampled(times: list[tuple[float, float | None]], sampling: Sampling) -> Outc
         stop = sampling.stop(counted, counted * CALL_S, lambda found=ratios: found, share)  # type: ignore[misc]
     used = [time for time in solutions[:counted] if time is not None]
     low, _, high = widen_by_clock(median_interval(ratios), median(references[: counted + 1]), median(used))
-    return Outcome(counted, True if low > AT_LEAST else False if high < AT_LEAST else None, stop)
+    above = None if low <= AT_LEAST <= high else low > AT_LEAST
+    return Outcome(counted, above, stop)
 
 
 if __name__ == "__main__":
