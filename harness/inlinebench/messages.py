@@ -51,7 +51,7 @@ class Settings(JudgeOptions):
     @property
     def sampling(self) -> Sampling:
         """How many calls count, and when enough were timed."""
-        return Sampling(self.min_calls, self.max_calls, self.time_budget, self.half_width)
+        return Sampling(self.min_calls, self.max_calls, self.time_budget, self.half_width, self.at_least)
 
     @property
     def memory_bytes(self) -> int | None:

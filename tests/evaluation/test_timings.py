@@ -2,14 +2,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import repeat
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from inlinebench.devices.cuda.state import GpuSample
+from inlinebench.evaluation.sampling import sample as make_calls
 from inlinebench.evaluation.timings import SLOWDOWN, SLOWDOWN_SLACK_MS, SPARE, Timings, slowed_down, speedup_alone
 from inlinebench.timing.call import Sample
 from inlinebench.timing.overhead import Overhead
 from inlinebench.timing.statistics import ENOUGH, FEWEST
+from inlinebench.timing.stopping import Decided, Sampling
 
 
 def sample(milliseconds: float, blocked: bool = True) -> Sample:
@@ -381,3 +387,35 @@ def test_a_reason_based_on_times_mentions_other_processes_on_the_gpu() -> None:
     timings.other_processes = 2
     assert timings.in_doubt("too slow") == (
         "too slow; but the GPU was busy: 2 other processes ran on it, so try again on an idle GPU")
+
+
+class Noisy:
+    """Makes calls whose times are noisy by 3 %, and whose speedup is 2."""
+
+    def __init__(self, times: Timings) -> None:
+        self._times, self._random = times, random.Random(1)
+
+    def make(self, number: int, *, counted: bool, variant: object = None) -> None:
+        self._times.add_reference(sample(self._random.gauss(4.0, 0.1)), counted)
+        if counted:
+            self._times.add_solution(sample(self._random.gauss(2.0, 0.05)), False, "as drawn")
+
+
+def test_with_at_least_calls_end_when_the_side_is_known() -> None:
+    plain = Sampling(least=20, most=200, budget_s=60.0, half_width=0.0001)
+    made = []
+    for sampling in (plain, replace(plain, at_least=1.0), replace(plain, at_least=2.0)):
+        found = Timings()
+        calls, draws = Noisy(found), SimpleNamespace(variants=repeat("as drawn"))
+        tools = SimpleNamespace(settings=SimpleNamespace(warmup=5), progress=str, watch=None)
+        arguments: Any = (calls, draws, found, tools, sampling)
+        make_calls(*arguments)
+        summary = found.summary(False, False)
+        assert summary is not None and 1.95 < summary.speedup.low < 2.0 < summary.speedup.high < 2.05
+        made.append((summary.solution_ms.calls, summary.stopped_by))
+    assert made[1] == (20, Decided.name) and made[0] == made[2] and made[0][0] > 60  # type: ignore[operator]
+
+
+def test_the_margin_is_that_of_the_interval() -> None:
+    assert timings([sample(0.001)] * 9).margin() == pytest.approx(0.5, rel=0.01)
+    assert timings([sample(2.0)] * 9).margin() == pytest.approx(0.00075)

@@ -9,7 +9,8 @@ import pytest
 
 from inlinebench.results.result import Verdict
 
-FACTS = {"meaning", "advice", "is_failure", "is_about_solution", "depends_on_shape", "may_lack_shapes"}
+FACTS = {"meaning", "advice", "is_failure", "is_about_solution", "depends_on_shape", "repeats",
+         "may_lack_shapes"}
 
 
 @pytest.mark.parametrize("verdict", Verdict)

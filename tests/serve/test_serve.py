@@ -27,6 +27,7 @@ from inlinebench.serve.journal import EvaluationState, Journal
 from inlinebench.serve.openapi import openapi
 from inlinebench.serve.place import SOCKET, folder, turn
 from inlinebench.serve.request import Request, from_json, to_json
+from inlinebench.serve.reuse import Answered
 from inlinebench.serve.work import MOST_ATTEMPTS, USER, WorkQueue
 from inlinebench.wire.processes import descendants
 
@@ -240,6 +241,36 @@ def body(solution: str, cache: Path, **settings: Any) -> dict[str, Any]:
                                        "cache": cache, **settings})
 
 
+def test_a_service_answers_equal_solutions_once_and_evaluate_measures_again(start: Start, cache: Path) -> None:
+    start()
+    client, right, wrong = Client(), RIGHT.format(body=right_body()), RIGHT.format(body=right_body() + " + 1")
+    in_prose = {**body(right, cache), "response": f"It is this:\n```python\n{right}```\n"}
+    del in_prose["source"]
+    asked = [body(right, cache), body(wrong, cache), body(right, cache), body(wrong, cache), in_prose,
+             body(right, cache, tolerance=0.5), {**body(right, cache), "reuse": False}]
+    shown = [ask_service(client, name) for name in client.submit(asked)]
+    assert [each["result"]["verdict"] for each in shown] == ["passed", "wrong"] * 2 + ["passed"] * 3
+    assert [sum(shown[index]["reused"] for index in equal) for equal in ((0, 2, 4), (1, 3), (5,), (6,))] == [2, 1, 0, 0]
+    assert len({json.dumps(shown[index]["result"]) for index in (0, 2, 4)}) == 1
+    again = ask(right_body(), cache)
+    assert again.key == shown[0]["result"]["key"] and again.seconds != shown[0]["result"]["seconds"]
+
+
+def ask_service(client: Client, name: str) -> dict[str, Any]:
+    client.result(name)
+    found: dict[str, Any] = client._ask("GET", f"/evaluations/{name}")
+    return found
+
+
+def test_an_evaluator_reuses_results_only_if_it_is_told_to(cache: Path) -> None:
+    for reuse in (False, True):
+        settings = {"device": "cpu", "check": True, "allow_library": True, "min_calls": 3, "cache": cache}
+        with Evaluator(reuse=reuse, **settings) as evaluator:
+            first, second = (evaluator.evaluate(PROBLEM, RIGHT.format(body=right_body())) for _ in range(2))
+            assert first.verdict is Verdict.PASSED and (first == second) == reuse
+            assert evaluator.evaluate(PROBLEM, RIGHT.format(body=right_body() + " + 1")).verdict is Verdict.WRONG
+
+
 @pytest.mark.slow
 def test_accepted_evaluations_survive_a_killed_service(start: Start, cache: Path) -> None:
     service = start("--threads", "2")
@@ -264,7 +295,7 @@ def test_an_evaluation_that_ends_the_service_is_not_tried_for_ever(tmp_path: Pat
     journal.close()
     asked: list[Request] = []
 
-    def evaluate_it(request: Request) -> Result:
+    def evaluate_it(request: Request, caller: str) -> Answered:
         asked.append(request)
         raise UsageError("reached")
 
@@ -352,6 +383,7 @@ BAD_REQUESTS = [
     (b"{", 400, "no JSON"), (b"[" * 100_000, 400, "no JSON"), (b"3", 422, "an evaluation is an object"),
     (b'{"problem": "matmul_diag"}', 422, "one of source, response and solution"),
     (b'{"problem": "matmul_diag", "source": "", "more": 1}', 422, "an evaluation is an object"),
+    (b'{"problem": "matmul_diag", "source": "", "reuse": 1}', 422, "reuse is true or false"),
     (b'{"problem": "matmul_diag", "source": "", "settings": {"zzz": 1}}', 422, "no setting 'zzz'"),
     (b'{"problem": "matmul_diag", "source": "", "settings": {"min_calls": "x"}}', 422, "write a positive integer"),
     (b'{"problem": "matmul_diag", "source": "", "settings": {"trust": true}}', 422, "only over the user's own socket"),
@@ -394,7 +426,7 @@ def test_a_response_without_code_is_invalid(cache: Path) -> None:
     asked = {"problem": str(PROBLEM), "response": "I can't help with that.",
              "settings": {"device": "cpu", "check": True, "cache": str(cache)}}
     with Evaluator() as evaluator:
-        result = evaluator.answer(from_json(asked, remote=False))
+        result = evaluator.answer(from_json(asked, remote=False)).result
     assert result.verdict is Verdict.INVALID and result.reason == "no code block in 1 line"
 
 

@@ -1,15 +1,24 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inlinebench.messages import Settings
+from inlinebench.sandbox.policy import Sandbox
+from inlinebench.sandbox.watchdog import Limits
 from inlinebench.timing.statistics import median_interval, rank_interval
-from inlinebench.timing.stopping import ALL_MADE, Precise, Sampling, Settled
+from inlinebench.timing.stopping import ALL_MADE, Decided, Precise, Sampling, Settled
 
 SAMPLING = Sampling(least=20, most=200, budget_s=5.0, half_width=0.005)
+
+
+def fail() -> float:
+    raise AssertionError("without times there is no margin")
 
 
 def noisy(spread: float, count: int, seed: int = 1) -> list[float]:
@@ -20,7 +29,8 @@ def noisy(spread: float, count: int, seed: int = 1) -> list[float]:
 def stops_at(spread: float, sampling: Sampling = SAMPLING, seconds_a_call: float = 0.0) -> tuple[int, str]:
     ratios = noisy(spread, 1000)
     for counted in range(1, 1001):
-        if stop := sampling.stop(counted, counted * seconds_a_call, lambda end=counted: ratios[:end]):  # type: ignore[misc]
+        if stop := sampling.stop(counted, counted * seconds_a_call, lambda end=counted: ratios[:end],
+                                     lambda: 0.0):  # type: ignore[misc]
             return counted, stop
     raise AssertionError("it never stops")
 
@@ -60,10 +70,31 @@ def test_time_and_number_of_calls_are_bounded() -> None:
     assert stops_at(0.3, SAMPLING.fixed) == (20, ALL_MADE)
 
 
+def test_sampling_stops_when_the_speedup_is_known_to_be_on_one_side() -> None:
+    """The speedup is 2, with a noise that takes more calls to be precise."""
+    for value, counted in ((1.0, 20), (4.0, 20), (1.9, 20)):
+        assert stops_at(0.02, replace(SAMPLING, at_least=value)) == (counted, Decided.name)
+    counted, why = stops_at(0.03, replace(SAMPLING, at_least=1.97))
+    assert 20 < counted < stops_at(0.03)[0] and why == Decided.name
+    assert stops_at(0.03, replace(SAMPLING, at_least=2.0)) == stops_at(0.03)
+
+
+def test_an_error_that_all_calls_share_keeps_the_side_unknown() -> None:
+    ratios = noisy(0.02, 100)
+    assert Decided(1.9, margin=0.01).met(ratios) and not Decided(1.9, margin=0.06).met(ratios)
+    assert Decided(2.1, margin=0.01).met(ratios) and not Decided(2.1, margin=0.06).met(ratios)
+    assert not Decided(1.0, margin=1.0).met(ratios)
+
+
+def test_only_speedups_that_share_no_call_of_the_reference_count() -> None:
+    ratios = [2.0, 0.5] * 20
+    assert Decided(1.0, margin=0.0).met(ratios) and not Decided(1.0, margin=0.0).met(ratios[:16])
+
+
 def test_without_usable_times_sampling_continues_to_its_bounds() -> None:
-    assert SAMPLING.stop(100, 1.0, list) is None
-    assert SAMPLING.stop(100, 6.0, list) == "time budget"
-    assert SAMPLING.stop(200, 1.0, list) == ALL_MADE
+    assert SAMPLING.stop(100, 1.0, list, fail) is None
+    assert SAMPLING.stop(100, 6.0, list, fail) == "time budget"
+    assert SAMPLING.stop(200, 1.0, list, fail) == ALL_MADE
 
 
 def test_a_largest_number_of_calls_below_the_least_raises() -> None:
@@ -87,3 +118,9 @@ def test_the_rank_interval_agrees_with_the_bootstrap() -> None:
 def test_the_rank_interval_of_a_worked_example() -> None:
     # 25 samples: 12.5 -+ 0.98 * 5 = 7.6 and 17.4, so the 8th and the 19th of the sorted samples.
     assert rank_interval([float(value) for value in range(25)]) == (7.0, 12.0, 18.0)
+
+
+def test_the_judge_samples_as_its_options_say() -> None:
+    settings = Settings(device="cpu", seed=1, sandbox=Sandbox(), limits=Limits(1 << 30), cache=Path("cache"),
+                        at_least=1.5)
+    assert settings.sampling == replace(SAMPLING, at_least=1.5)

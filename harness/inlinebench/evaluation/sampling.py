@@ -26,7 +26,7 @@ def sample(calls: Calls, draws: Draws, timings: Timings, tools: Tools, sampling:
         counted += 1
         tools.progress(f"call {counted}")
         calls.make(warmup + counted, counted=True)
-        stop = sampling.stop(counted, time.monotonic() - begin, timings.ratios)
+        stop = sampling.stop(counted, time.monotonic() - begin, timings.ratios, timings.margin)
     timings.stopped_by = stop
     for variant in timings.missing(draws.variants):
         counted += 1

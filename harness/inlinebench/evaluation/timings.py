@@ -16,6 +16,7 @@ from inlinebench.timing.overhead import Overhead
 from inlinebench.timing.statistics import (
     FEWEST,
     calls_needed,
+    clock_share,
     median_interval,
     paired_ratios,
     quantile,
@@ -145,6 +146,10 @@ class Timings:
     def ratios(self) -> list[float]:
         """Returns the paired speedups so far."""
         return paired_ratios(self._references, self._usable())
+
+    def margin(self) -> float:
+        """Returns the share by which all speedups so far may be wrong because of the clock and the processes."""
+        return clock_share(median(self._references), median(self._used()))
 
     def slowest_inputs(self) -> str | None:
         """Returns the kind of inputs with the lowest speedups, or None if they do not depend on the inputs."""

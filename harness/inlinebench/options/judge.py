@@ -54,6 +54,9 @@ class JudgeOptions:
     half_width: float = option(
         0.005, kinds.SHARE, "stop sampling at this relative half-width of the speedup's confidence interval", "times",
         decides=True)
+    at_least: float | None = option(
+        None, kinds.RATIO, "stop sampling as soon as it is known whether the speedup is above or below X", "times",
+        decides=True)
     baselines: tuple[str, ...] = option(
         (), kinds.BASELINE, "also compare with compile or compile-max (torch.compile of the reference, without or with "
         "max-autotune), or solution:NAME; repeatable (eager PyTorch and the solution 'library' are always included)",

@@ -146,6 +146,7 @@ GIB = Kind("a positive number of GiB, at most 1000000", lambda value: _is_number
            _number)
 SIZE = Kind("a size in GiB, 0 or more", lambda value: _is_number(value) and value >= 0, "GIB", _number)
 SHARE = Kind("a number between 0 and 1", lambda value: _is_number(value) and 0 < value < 1, "X", _number)
+RATIO = Kind("a positive number", lambda value: _is_number(value) and 0 < value < math.inf, "X", _number)
 TOLERANCE = Kind("0 or a positive number", lambda value: _is_number(value) and 0 <= value < math.inf, "X", _number)
 FILE = Kind("a path", lambda value: isinstance(value, Path), "FILE", Path)
 FOLDER = FILE.named("DIR")

@@ -35,6 +35,9 @@ class Verdict(str, Enum):
     """Whether it says something about the solution. Otherwise the solution was not tried."""
     depends_on_shape: bool
     """Whether the sizes of the inputs may be the cause."""
+    repeats: bool
+    """Whether an equal evaluation would have it again, whatever else the machine does meanwhile. Memory and time may
+    run short because of other work, and some rejections follow from times."""
     may_lack_shapes: bool
     """Whether its file may be unreadable, so that nobody knows the shapes."""
 
@@ -50,32 +53,32 @@ class Verdict(str, Enum):
     REJECTED = "rejected", dict(
         meaning="it did what no honest solution does, such as work outside the clock or forged messages",
         advice="What to do: compute the outputs inside forward, on the current stream. Run nothing before, after or "
-               "parallel to the call. docs/threat-model.md explains what is rejected and why.")
+               "parallel to the call. docs/threat-model.md explains what is rejected and why.", repeats=False)
     BUILD_FAILED = "build_failed", dict(
         meaning="the compiler or the linker refused the source, or is missing", depends_on_shape=False)
     CRASHED = "crashed", dict(meaning="it raised an exception, was killed by a signal, or exited before it replied")
     TIMED_OUT = "timed_out", dict(
-        meaning="it, or its build, exceeded its time limit (`--timeout`, `--build-timeout`)")
-    OUT_OF_MEMORY = "out_of_memory", dict(meaning="its own allocations failed")
+        meaning="it, or its build, exceeded its time limit (`--timeout`, `--build-timeout`)", repeats=False)
+    OUT_OF_MEMORY = "out_of_memory", dict(meaning="its own allocations failed", repeats=False)
     INVALID = "invalid", dict(
         meaning="the file is not a solution: no `ModelNew`, an import error, or another constructor",
         depends_on_shape=False, may_lack_shapes=True)
     SKIPPED = "skipped", dict(
         meaning="it can't run here; the reason says why", is_failure=False, is_about_solution=False,
-        depends_on_shape=False, advice="This says nothing about the solution: it was not run.")
+        depends_on_shape=False, repeats=False, advice="This says nothing about the solution: it was not run.")
     PROBLEM_ERROR = "problem_error", dict(
         meaning="the problem file or its reference fails, or a step of it exceeds `--problem-timeout`",
-        is_about_solution=False, may_lack_shapes=True,
+        is_about_solution=False, repeats=False, may_lack_shapes=True,
         advice="This says nothing about the solution: the problem itself fails.")
     INTERNAL_ERROR = "internal_error", dict(
         meaning="the harness failed; this says nothing about the solution", is_about_solution=False,
-        depends_on_shape=False, advice="This says nothing about the solution: the harness failed.")
+        depends_on_shape=False, repeats=False, advice="This says nothing about the solution: the harness failed.")
 
     def __new__(cls, value: str, facts: Mapping[str, Any] = {}) -> Verdict:
         verdict = str.__new__(cls, value)
         verdict._value_ = value
         vars(verdict).update(advice="", is_failure=True, is_about_solution=True,
-                             depends_on_shape=True, may_lack_shapes=False)
+                             depends_on_shape=True, repeats=True, may_lack_shapes=False)
         vars(verdict).update(facts)
         return verdict
 

@@ -204,8 +204,9 @@ class Timing:
     solution_overhead_ms: float | None = None
     """The same for the solution, measured in the candidate's process."""
     stopped_by: str | None = None
-    """The stopping criterion that ended the measurement: `precision reached`, `noise settled`, `time budget` or `all
-    calls made`."""
+    """The stopping criterion that ended the measurement: `precision reached`, `noise settled`, `at_least
+    decided` (the interval was cut short: it need not be narrower than it takes to decide), `time budget` or `all calls
+    made`."""
     gpu: GpuState | None = None
     """The state of the GPU during the calls; absent on the CPU and where NVML is not available."""
     gpu_unknown: str | None = None

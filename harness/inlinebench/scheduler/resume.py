@@ -33,10 +33,13 @@ class EarlierResults:
     def recall(self, job: Evaluate, keys: Sequence[str | None]) -> Result | None:
         """Returns the result with one of these keys, with the job's names; None if there is no such result."""
         found = next((self._by_key[key] for key in keys if key in self._by_key), None)
-        if found is None:
-            return None
-        return replace(found, problem=job.problem_name, solution=job.solution_name, shape=job.shape_name,
-                       weight=job.weight)
+        return None if found is None else with_names_of(job, found)
 
     def __contains__(self, result: Result) -> bool:
         return result in self._all
+
+
+def with_names_of(job: Evaluate, result: Result) -> Result:
+    """Returns the result of an equal job as that of this job, whose names may differ."""
+    return replace(result, problem=job.problem_name, solution=job.solution_name, shape=job.shape_name,
+                   weight=job.weight)

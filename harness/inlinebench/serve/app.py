@@ -96,7 +96,8 @@ class App:
         lines = ["# TYPE inlinebench_waiting gauge", f"inlinebench_waiting {self._work.waiting}",
                  "# TYPE inlinebench_running gauge", f"inlinebench_running {self._work.running}",
                  "# TYPE inlinebench_answered_total counter",
-                 *(f'inlinebench_answered_total{{verdict="{name}"}} {count}' for name, count in answered.items())]
+                 *(f'inlinebench_answered_total{{verdict="{name}"}} {count}' for name, count in answered.items()),
+                 "# TYPE inlinebench_reused_total counter", f"inlinebench_reused_total {self._work.reused}"]
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
     async def _openapi(self, asked: Request) -> Response:

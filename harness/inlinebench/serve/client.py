@@ -32,9 +32,11 @@ class Client:
         address: the path of the service's socket, or its URL, such as `http://host:8000`. By default the socket of the
             user's own service.
         token: the caller's token, for a service that is reached by a URL.
+        reuse: whether a solution that equals an earlier one of this caller gets its result, without an evaluation.
     """
 
-    def __init__(self, address: str | Path | None = None, token: str = "") -> None:
+    def __init__(self, address: str | Path | None = None, token: str = "", *, reuse: bool = True) -> None:
+        self._reuse = reuse
         self._url = urlsplit(address) if isinstance(address, str) and "://" in address else None
         if self._url is not None and (self._url.scheme != "http" or self._url.hostname is None):
             raise UsageError(f"{address}: write http://HOST:PORT")
@@ -43,7 +45,7 @@ class Client:
 
     def evaluate(self, problem: str | Path, solution: str | Path, **settings: Any) -> Result:
         """Evaluates a solution and returns the result. Arguments and errors are those of `inlinebench.evaluate`."""
-        (name,) = self.submit([to_json(problem, solution, settings)])
+        (name,) = self.submit([to_json(problem, solution, settings, reuse=self._reuse)])
         return self.result(name)
 
     async def evaluate_async(self, problem: str | Path, solution: str | Path, **settings: Any) -> Result:
@@ -118,7 +120,7 @@ def running() -> Client | None:
     """
     if not (folder() / SOCKET).exists():
         return None
-    client = Client()
+    client = Client(reuse=False)  # `evaluate` measures again, with a service and without
     try:
         theirs = client.health()["version"]
     except ServerDied:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 from inlinebench.results.result import Result
 from inlinebench.serve.pool import Pool
 from inlinebench.serve.request import Request, in_fields, request
+from inlinebench.serve.reuse import Answered, Reuse, fresh
 
 
 class Evaluator:
@@ -17,11 +20,13 @@ class Evaluator:
     Args:
         settings: settings of all evaluations, as those of `inlinebench.evaluate`. Evaluations with the same settings
             share judges, which keep a problem prepared.
+        reuse: whether a solution that equals an earlier one gets its result, without an evaluation. Equal are those
+            with the same files, problem and settings.
     """
 
-    def __init__(self, **settings: Any) -> None:
-        self._settings = settings
-        self._pool = Pool()
+    def __init__(self, *, reuse: bool = False, **settings: Any) -> None:
+        self._settings, self._reuses = settings, reuse
+        self._pool, self._reuse = Pool(), Reuse()
 
     def __enter__(self) -> Evaluator:
         return self
@@ -30,15 +35,21 @@ class Evaluator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._pool.close()
+        self._reuse.close()
 
     def evaluate(self, problem: str | Path, solution: str | Path, **settings: Any) -> Result:
         """Evaluates a solution and returns the result. May be called from any number of threads.
 
         Raises TypeError, UsageError, NoDevice and NoSandbox as `inlinebench.evaluate` does.
         """
-        return self.answer(request(problem, solution, {**self._settings, **settings}))
+        asked = request(problem, solution, {**self._settings, **settings})
+        return self.answer(replace(asked, reuse=self._reuses)).result
 
-    def answer(self, asked: Request) -> Result:
-        """Returns the result of a request. Raises UsageError, NoDevice and NoSandbox."""
+    def answer(self, asked: Request, caller: str = "") -> Answered:
+        """Returns the result of a request. Each caller's results are reused for that one only.
+
+        Raises UsageError, NoDevice and NoSandbox.
+        """
+        once = partial(self._reuse.answer, caller) if asked.reuse else fresh
         with in_fields(), asked.as_file() as options:
-            return self._pool.evaluate(options)
+            return self._pool.evaluate(options, once)

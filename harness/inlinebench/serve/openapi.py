@@ -25,12 +25,16 @@ def openapi() -> dict[str, Any]:
             "response": {**_TEXT, "description": "A model's response: its last code block that defines ModelNew."},
             "solution": {**_TEXT, "description": "The path of a solution file; only over the user's own socket."},
             "settings": {"type": "object", "additionalProperties": False, "properties": settings},
+            "reuse": {"type": "boolean", "default": True, "description": "Whether a solution that equals an earlier "
+                      "one of the caller gets its result."},
         },
     }
     entry = {
         "type": "object",
         "required": ["id", "state"],
         "properties": {"id": _TEXT, "state": {"enum": ["queued", "running", "done"]}, "result": result_schema(),
+                       "reused": {"type": "boolean", "description": "Whether the result is that of an equal evaluation "
+                                  "before."},
                        "error": _TEXT, "message": _TEXT},
     }
     name = {"name": "name", "in": "path", "required": True, "schema": _TEXT}

@@ -21,6 +21,7 @@ from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.observer import Silent
 from inlinebench.scheduler.plan import choose, plan
 from inlinebench.serve.place import turn
+from inlinebench.serve.reuse import Answered, Once
 
 Kind = tuple[tuple[str, Any], ...]
 """The options of an executor, as pairs of name and value."""
@@ -54,15 +55,19 @@ class WarmExecutor:
         self._free = list(self.workers)
         self._changed = Condition()
 
-    def evaluate(self, options: Options) -> Result:
+    def evaluate(self, options: Options, once: Once) -> Answered:
         """Returns the result of the evaluation. Raises UsageError unless the options select exactly one."""
         todo = plan(choose(options, catalog.read(options.problems, options.solutions)), options, self.executor.device)
         if len(todo.jobs) + len(todo.known) != 1:
             raise UsageError("select exactly one evaluation (one problem, one solution, one shape); these arguments "
                              f"select {len(todo.jobs) + len(todo.known)}")
         if todo.known:
-            return todo.known[0]
+            return Answered(todo.known[0], reused=False)
         job = todo.jobs[0]
+        keys = [self.executor.key(job, warm.worker) for warm in self.workers]
+        return once(job, keys, lambda: self._evaluate_job(job))
+
+    def _evaluate_job(self, job: Evaluate) -> Result:
         self._build(job)
         with self._reserved(job) as warm:
             return warm.thread.submit(self._evaluate, warm, job).result()
@@ -106,7 +111,7 @@ class Pool:
         # A judge is killed when the thread that started it ends. This thread lives as long as the pool.
         self._maker = ThreadPoolExecutor(1)
 
-    def evaluate(self, options: Options) -> Result:
+    def evaluate(self, options: Options, once: Once) -> Answered:
         """Returns the result of the evaluation. Raises what `LocalExecutor` and `WarmExecutor.evaluate` raise."""
         kind = _kind(options)
         with self._lock:
@@ -117,7 +122,7 @@ class Pool:
             self._users[kind] = self._users.get(kind, 0) + 1
             opened = self._executors[kind]
         try:
-            return opened.result().evaluate(options)
+            return opened.result().evaluate(options, once)
         finally:
             with self._lock:
                 self._users[kind] -= 1

@@ -21,6 +21,7 @@ from inlinebench.response.choice import NoSolution, choose
 
 _ANY = Path("solution.py")
 """Stands for the file that the source text is written to."""
+_GIVEN = ("source", "response", "solution")
 SETTINGS = {name: each for name, each in OPTIONS.items() if each.scope != "run"}
 """The options that one evaluation has."""
 NOT_REMOTE = {"trust", "sanitize", *(name for name, each in SETTINGS.items() if each.kind.parse in PATHS)}
@@ -38,6 +39,8 @@ class Request:
     """The source text of the solution, if it is not in a file."""
     invalid: str = ""
     """Why a response has no solution. The result is `invalid` for this reason."""
+    reuse: bool = False
+    """Whether the result may be that of an equal request before."""
 
     @contextmanager
     def as_file(self) -> Iterator[Options]:
@@ -74,28 +77,33 @@ def request(problem: str | Path, solution: str | Path, settings: Mapping[str, An
         return Request(_absolute(rules.settled(options)), source)
 
 
-def to_json(problem: str | Path, solution: str | Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+def to_json(
+    problem: str | Path, solution: str | Path, settings: Mapping[str, Any], *, reuse: bool = True
+) -> dict[str, Any]:
     """Returns the body that asks a service for this. Raises what `request` raises."""
     asked = request(problem, solution, settings)
     text = {name: str(Path(value).absolute()) if isinstance(value, Path) else value
             for name, value in _renamed(settings).items()}
     what = {"solution": str(asked.options.solution_files[0])} if asked.source is None else {"source": asked.source}
-    return {"problem": asked.options.names[0], **what, "settings": text}
+    return {"problem": asked.options.names[0], **what, "settings": text, "reuse": reuse}
 
 
 def from_json(body: Any, *, remote: bool) -> Request:
-    """Returns the request of a body: `problem`, one of `source`, `response` and `solution`, and `settings`.
+    """Returns the request of a body: `problem`, one of `source`, `response` and `solution`, `settings`, and `reuse`.
 
     A `remote` caller may not name files of this machine, or leave out the sandbox. Raises UsageError.
     """
-    if not isinstance(body, dict) or body.keys() - {"problem", "source", "response", "solution", "settings"}:
-        raise UsageError("an evaluation is an object with problem, one of source, response and solution, and settings")
-    problem, settings = body.get("problem"), body.get("settings", {})
-    given = [name for name in ("source", "response", "solution") if name in body]
+    if not isinstance(body, dict) or body.keys() - {"problem", *_GIVEN, "settings", "reuse"}:
+        raise UsageError("an evaluation is an object with problem, one of source, response and solution, settings, and "
+                         "reuse")
+    problem, settings, reuse = body.get("problem"), body.get("settings", {}), body.get("reuse", True)
+    given = [name for name in _GIVEN if name in body]
     if len(given) != 1 or not isinstance(body[given[0]], str) or not isinstance(problem, str):
         raise UsageError("problem is a text, and so is one of source, response and solution")
     if not isinstance(settings, dict):
         raise UsageError("settings is an object")
+    if not isinstance(reuse, bool):
+        raise UsageError("reuse is true or false")
     if remote:
         named = sorted(NOT_REMOTE & settings.keys())
         if given == ["solution"] or "/" in problem or problem.endswith(".py"):
@@ -105,9 +113,9 @@ def from_json(body: Any, *, remote: bool) -> Request:
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     try:
         if given == ["solution"]:
-            return request(problem, Path(body["solution"]), values)
+            return replace(request(problem, Path(body["solution"]), values), reuse=reuse)
         text = _encodable(body[given[0]])
-        asked = request(problem, "\n", values)  # a text of one line could be taken for a path
+        asked = replace(request(problem, "\n", values), reuse=reuse)  # a text of one line could be taken for a path
         if given == ["source"]:
             return replace(asked, source=text)
         try:

@@ -12,10 +12,10 @@ from threading import Lock, Thread
 from typing import Any
 
 from inlinebench.errors import NoDevice, NoSandbox, UsageError
-from inlinebench.results.result import Result
 from inlinebench.results.result_json import to_json
 from inlinebench.serve.journal import AcceptedEvaluation, Journal
 from inlinebench.serve.request import Request, from_json
+from inlinebench.serve.reuse import Answered
 
 USER = "user"
 """The owner of what comes over the user's own socket."""
@@ -34,13 +34,13 @@ class WorkQueue:
 
     Args:
         journal: where they are written down. Those in it without an answer are begun at once.
-        evaluate: what evaluates a request. It is called from several threads.
+        evaluate: what evaluates a request of a caller. It is called from several threads.
         threads: how many requests are evaluated at the same time, most of which build or wait for their turn.
         most_waiting: how many may wait.
     """
 
     def __init__(
-        self, journal: Journal, evaluate: Callable[[Request], Result], *, threads: int, most_waiting: int
+        self, journal: Journal, evaluate: Callable[[Request, str], Answered], *, threads: int, most_waiting: int
     ) -> None:
         self._journal, self._evaluate, self._most_waiting = journal, evaluate, most_waiting
         self._names: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -48,6 +48,8 @@ class WorkQueue:
         self._lock = Lock()
         self.answered: Counter[str] = Counter()
         """How many evaluations were answered, by verdict, or by the name of the error."""
+        self.reused = 0
+        """How many of them got the result of an equal one."""
         self.running = 0
         """How many are evaluated now."""
         for name in journal.unfinished():
@@ -103,16 +105,17 @@ class WorkQueue:
             with self._lock:
                 self.running -= 1
                 self.answered[answer.get("error") or answer["result"]["verdict"]] += 1
+                self.reused += bool(answer.get("reused"))
                 done = self._done.pop(name)
             done.set_result(None)
 
     def _answer(self, entry: AcceptedEvaluation) -> Mapping[str, Any]:
-        """Returns `result`, or `error` with its `message`."""
+        """Returns `result` and whether it is `reused`, or `error` with its `message`."""
         if entry.attempts > MOST_ATTEMPTS:
             return {"error": "ServerDied", "message": f"the service ended {MOST_ATTEMPTS} times during this evaluation"}
         try:
-            result = self._evaluate(from_json(entry.body, remote=entry.owner != USER))
-            return {"result": json.loads(to_json(result))}
+            answer = self._evaluate(from_json(entry.body, remote=entry.owner != USER), entry.owner)
+            return {"result": json.loads(to_json(answer.result)), "reused": answer.reused}
         except tuple(ERRORS.values()) as error:
             return {"error": type(error).__name__, "message": str(error)}
         except Exception:  # noqa: BLE001 - a bug in the harness must not end the service; the caller reports it

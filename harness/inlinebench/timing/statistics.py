@@ -101,6 +101,11 @@ def rank_interval(samples: Sequence[float]) -> tuple[float, float, float]:
     return ordered[low], median(ordered), ordered[high]
 
 
+def clock_share(reference_ms: float, solution_ms: float) -> float:
+    """Returns the share, at most 1, by which a speedup may be wrong because of the clock and the processes."""
+    return min(1.0, RESOLUTION_MS / min(reference_ms, solution_ms) + REPEATABILITY)
+
+
 def widen_by_clock(
     interval: tuple[float, float, float], reference_ms: float, solution_ms: float
 ) -> tuple[float, float, float]:
@@ -108,7 +113,7 @@ def widen_by_clock(
 
     Repetition narrows the bootstrap interval, but not an error that all calls of a process share.
     """
-    share = min(1.0, RESOLUTION_MS / min(reference_ms, solution_ms) + REPEATABILITY)
+    share = clock_share(reference_ms, solution_ms)
     low, middle, high = interval
     return low * (1 - share), middle, high * (1 + share)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import ClassVar, Protocol
 
+from inlinebench.timing.sequential import is_above, is_below
 from inlinebench.timing.statistics import quartiles, rank_interval
 
 ALL_MADE = "all calls made"
@@ -57,6 +58,25 @@ class Settled:
 
 
 @dataclass(frozen=True)
+class Decided:
+    """Met if the median speedup is known to be above or below `value`, also if every speedup is wrong by the share
+    `margin`.
+
+    Two neighbouring speedups share a call of the reference, so every second one is left out: the test needs samples
+    that are independent.
+    """
+
+    value: float
+    margin: float
+    name: ClassVar[str] = "at_least decided"
+
+    def met(self, ratios: Sequence[float]) -> bool:
+        least = [ratio * (1 - self.margin) for ratio in ratios[::2]]
+        most = [ratio * (1 + self.margin) for ratio in ratios[::2]]
+        return is_above(least, self.value) or is_below(most, self.value)
+
+
+@dataclass(frozen=True)
 class Sampling:
     """How many calls to count. Raises ValueError if `most` is less than `least`."""
 
@@ -68,6 +88,8 @@ class Sampling:
     """Time in seconds after which sampling ends."""
     half_width: float
     """Relative half-width of the speedup's interval at which sampling ends. It also ends if the noise has settled."""
+    at_least: float | None = None
+    """A speedup. Sampling also ends if the median is known to be above or below it."""
 
     def __post_init__(self) -> None:
         if self.most < self.least:
@@ -83,14 +105,21 @@ class Sampling:
         most = max(self.least, self.most // workloads)
         return replace(self, most=most, budget_s=self.budget_s / workloads)
 
-    def stop(self, counted: int, seconds: float, ratios: Callable[[], Sequence[float]]) -> str | None:
-        """Returns why to stop after `counted` calls and `seconds`, or None to continue."""
+    def stop(
+        self, counted: int, seconds: float, ratios: Callable[[], Sequence[float]], margin: Callable[[], float]
+    ) -> str | None:
+        """Returns why to stop after `counted` calls and `seconds`, or None to continue.
+
+        `margin` is the share by which all speedups may be wrong, if there are any.
+        """
         if counted < self.least:
             return None
         if counted >= self.most:
             return ALL_MADE
         known = ratios()
-        criteria: tuple[Criterion, ...] = (Precise(self.half_width), Settled())
+        criteria: list[Criterion] = [Precise(self.half_width), Settled()]
+        if known and self.at_least is not None:
+            criteria.append(Decided(self.at_least, margin()))
         met = next((criterion.name for criterion in criteria if known and criterion.met(known)), None)
         return met or ("time budget" if seconds >= self.budget_s else None)
 
