@@ -18,15 +18,6 @@ using Half = __nv_bfloat16;
 constexpr int kWidth = 64;      // of a head in causal attention
 constexpr float kSlack = 8.0f;  // powers of two by which a maximum may grow before sums are scaled
 
-// sums += left * right, 16 x 16 by 16 x 8. right[0] and right[1] have the first and the last 8 steps of K.
-__device__ __forceinline__ void multiply(float* sums, const uint32_t (&left)[4], const uint32_t* right) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
-}
-
 // Hides the keys that come after a query. `seen` is how far the thread's first query is behind the first key, if both
 // are counted from those of lane 0 on.
 template <int Count>
