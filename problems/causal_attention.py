@@ -31,6 +31,23 @@ SHAPES = {
     "odd": {"BATCH": 2, "HEADS": 1, "LENGTH": 197},
 }
 
+# Prompts of published models whose heads have 64 elements, as batch x length. Llama, Qwen, Falcon and SmolLM have fewer
+# heads of keys and values, which count here as often as queries use them.
+WORKLOADS = [
+    {"name": "GPT-2 XL 1x1", "BATCH": 1, "HEADS": 25, "LENGTH": 1},
+    {"name": "Whisper large decoder 5x4", "BATCH": 5, "HEADS": 20, "LENGTH": 4},
+    {"name": "CLIP text 64x77", "BATCH": 64, "HEADS": 8, "LENGTH": 77},
+    {"name": "Llama 3.2 1B 1x129", "BATCH": 1, "HEADS": 32, "LENGTH": 129},
+    {"name": "Whisper large decoder 8x448", "BATCH": 8, "HEADS": 20, "LENGTH": 448},
+    {"name": "GPT-2 16x1023", "BATCH": 16, "HEADS": 12, "LENGTH": 1023},
+    {"name": "Qwen 2.5 0.5B 4x1000", "BATCH": 4, "HEADS": 14, "LENGTH": 1000},
+    {"name": "OPT 1.3B 2x2048", "BATCH": 2, "HEADS": 32, "LENGTH": 2048},
+    {"name": "Falcon 7B 1x2047", "BATCH": 1, "HEADS": 71, "LENGTH": 2047},
+    {"name": "Llama 3.2 1B 1x4096", "BATCH": 1, "HEADS": 32, "LENGTH": 4096},
+    {"name": "SmolLM2 135M 1x8191", "BATCH": 1, "HEADS": 9, "LENGTH": 8191},
+    {"name": "Qwen 2.5 0.5B 1x8192", "BATCH": 1, "HEADS": 14, "LENGTH": 8192},
+]
+
 
 class Model(nn.Module):
     """Attention in which a query sees the keys up to its own place."""

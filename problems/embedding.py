@@ -23,6 +23,22 @@ SHAPES = {
     "odd": {"VOCABULARY": 61, "WIDTH": 599, "TOKENS": 83},
 }
 
+# Vocabularies and hidden sizes of published models: decoding of 1 to 256 sequences, prefill, and batches of sentences.
+# Llama 3 and DeepSeek V3 have most of the memory that the set needs: each workload has a table of its own.
+WORKLOADS = [
+    {"name": "BERT base 1x13", "VOCABULARY": 30522, "WIDTH": 768, "TOKENS": 13},
+    {"name": "BERT base 32x128", "VOCABULARY": 30522, "WIDTH": 768, "TOKENS": 4096},
+    {"name": "CLIP text 64x77", "VOCABULARY": 49408, "WIDTH": 512, "TOKENS": 4928},
+    {"name": "GPT-2 XL decode 16", "VOCABULARY": 50257, "WIDTH": 1600, "TOKENS": 16},
+    {"name": "GPT-2 XL prefill 1024", "VOCABULARY": 50257, "WIDTH": 1600, "TOKENS": 1024},
+    {"name": "Qwen 2.5 0.5B decode 256", "VOCABULARY": 151936, "WIDTH": 896, "TOKENS": 256},
+    {"name": "Qwen 2.5 0.5B prefill 2047", "VOCABULARY": 151936, "WIDTH": 896, "TOKENS": 2047},
+    {"name": "Llama 3.2 1B decode 33", "VOCABULARY": 128256, "WIDTH": 2048, "TOKENS": 33},
+    {"name": "Llama 3.2 1B prefill 8192", "VOCABULARY": 128256, "WIDTH": 2048, "TOKENS": 8192},
+    {"name": "Llama 3 8B decode 1", "VOCABULARY": 128256, "WIDTH": 4096, "TOKENS": 1},
+    {"name": "DeepSeek V3 prefill 4096", "VOCABULARY": 129280, "WIDTH": 7168, "TOKENS": 4096},
+]
+
 
 class Model(nn.Module):
     """Looks up the embedding of each token."""

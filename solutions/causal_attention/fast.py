@@ -51,6 +51,7 @@ CUDA_SOURCE = r"""
 
 #include "attention.cuh"
 #include "attention_hopper.cuh"
+#include "tensor_cores.cuh"
 
 namespace {
 
@@ -95,32 +96,6 @@ __device__ __forceinline__ void load_queries(uint32_t (&to)[4], const Half* head
   }
 }
 
-// Four matrices of 8 x 8, turned or not. Threads 0 to 7 say where rows of the first are, 8 to 15 those of the second.
-template <bool Turned>
-__device__ __forceinline__ void load_matrices(uint32_t (&to)[4], const Half* row) {
-  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
-  if constexpr (Turned) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(address)
-                 : "memory");
-  } else {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(address)
-                 : "memory");
-  }
-}
-
-// sums += left * right, 16 x 16 by 16 x 8. right[0] and right[1] have the first and the last 8 steps of K.
-__device__ __forceinline__ void multiply(float* sums, const uint32_t (&left)[4], const uint32_t* right) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
-}
-
 // sums += left * right for 16 steps of K and all columns: keys, which have K along their rows, or values, which have it
 // down their rows.
 template <bool Turned, int Count>
@@ -132,8 +107,8 @@ __device__ __forceinline__ void multiply_row(float (&sums)[Count], const uint32_
   for (int n = 0; n < Count / 8; ++n) {  // 16 columns
     uint32_t matrices[4];
     load_matrices<Turned>(matrices, from + n * 16 * (Turned ? 1 : kStride));
-    multiply(sums + 8 * n, left, matrices);
-    multiply(sums + 8 * n + 4, left, matrices + 2);
+    multiply_fragment<Half>(sums + 8 * n, left, matrices);
+    multiply_fragment<Half>(sums + 8 * n + 4, left, matrices + 2);
   }
 }
 

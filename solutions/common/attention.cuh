@@ -1,4 +1,4 @@
-// What the forms of causal attention share: the softmax of scores that are the sums of tensor cores.
+// What kernels of attention share: the softmax of scores that are the sums of tensor cores.
 //
 // Of 16 queries that a warp has, a thread has scores of two: `lane / 4` and the one eight further down. Of every eight
 // keys it has two, from `lane % 4 * 2` on. So a row is spread over four threads, and scores[4 * i + 2 * row + j] is that
@@ -15,7 +15,7 @@ namespace attention {
 
 using Half = __nv_bfloat16;
 
-constexpr int kWidth = 64;      // of a head
+constexpr int kWidth = 64;      // of a head in causal attention
 constexpr float kSlack = 8.0f;  // powers of two by which a maximum may grow before sums are scaled
 
 // Hides the keys that come after a query. `seen` is how far the thread's first query is behind the first key, if both
@@ -51,14 +51,14 @@ struct Softmax {
 
   // Makes weights of the scores of a tile. When a row's maximum grows, what was summed so far is scaled; `wait` comes
   // before that.
-  template <int Count, class Wait>
-  __device__ __forceinline__ void weigh(float (&scores)[Count], float scale, float (&values)[kWidth / 2], Wait wait) {
+  template <int Count, int Values, class Wait>
+  __device__ __forceinline__ void weigh(float (&scores)[Count], float scale, float (&values)[Values], Wait wait) {
     const float largest[2] = {largest_of(scores, 0) * scale, largest_of(scores, 1) * scale};
     if (__any_sync(kAllLanes, largest[0] > maxima[0] + kSlack || largest[1] > maxima[1] + kSlack)) {
       const float factors[2] = {raise(0, largest[0]), raise(1, largest[1])};
       wait();
 #pragma unroll
-      for (int i = 0; i < kWidth / 2; ++i) {
+      for (int i = 0; i < Values; ++i) {
         values[i] *= factors[i / 2 % 2];
       }
     }

@@ -26,6 +26,12 @@ unsigned int blocks_for(int64_t count) {
   return static_cast<unsigned int>(count);
 }
 
+int multiprocessors(int device) {
+  int count = 0;
+  C10_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return count;
+}
+
 // Whether vectors of four floats can be read from the start of a tensor.
 bool is_aligned(const at::Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % sizeof(float4) == 0;

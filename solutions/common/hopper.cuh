@@ -46,12 +46,6 @@ bool is_hopper(int device) {
   return major == 9 && minor == 0;
 }
 
-int multiprocessors(int device) {
-  int count = 0;
-  C10_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-  return count;
-}
-
 using Encode = decltype(&cuTensorMapEncodeTiled);
 
 // The driver's function, asked for at run time: so nothing has to be linked with the driver. Null if it has none.

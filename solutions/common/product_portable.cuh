@@ -13,6 +13,7 @@
 
 #include <cuda_pipeline.h>
 
+#include "tensor_cores.cuh"
 #include "tiles.cuh"
 
 namespace {
@@ -56,36 +57,6 @@ __device__ __forceinline__ void copy_lines(
   }
 }
 
-// Four matrices of 8 x 8 halves. Threads 0 to 7 say where the rows of the first are, 8 to 15 those of the second.
-__device__ __forceinline__ void load_matrices(uint32_t (&to)[4], const __half* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row)))
-               : "memory");
-}
-
-// sums += left * right, 16 x 16 by 16 x 8. right[0] and right[1] have the first and the last 8 steps of K.
-__device__ __forceinline__ void multiply(float* sums, const uint32_t (&left)[4], const uint32_t* right) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
-}
-
-// 16 lines and 16 steps of K of the left operand: the rows of its upper half, then of its lower half, then those of
-// both for the last 8 steps. That is the order in which the product takes its registers.
-__device__ __forceinline__ void load_left(uint32_t (&to)[4], const __half* from) {
-  const int lane = threadIdx.x % kWarpSize;
-  load_matrices(to, from + lane % 16 * kStride + lane / 16 * 8);
-}
-
-// The same of the right operand, of which a product takes 8 lines: first both halves of K of the upper 8 lines.
-__device__ __forceinline__ void load_right(uint32_t (&to)[4], const __half* from) {
-  const int lane = threadIdx.x % kWarpSize;
-  load_matrices(to, from + (lane / 16 * 8 + lane % 8) * kStride + lane / 8 % 2 * 8);
-}
-
 // What a warp has of one chunk of the right operand.
 struct RightChunk {
   uint32_t high[2][kFragments][4];
@@ -97,8 +68,8 @@ struct RightChunk {
 #pragma unroll
       for (int j = 0; j < kFragments; ++j) {
         const __half* const fragment = from + j * kFragment * kStride + step * kFragment;
-        load_right(high[step][j], fragment);
-        load_right(low[step][j], fragment + kChunk);
+        load_right(high[step][j], fragment, kStride);
+        load_right(low[step][j], fragment + kChunk, kStride);
       }
     }
   }
@@ -109,7 +80,7 @@ __device__ __forceinline__ void multiply_row(
     float (&part)[kSums], const uint32_t (&left)[4], const uint32_t (&right)[kFragments][4]) {
 #pragma unroll
   for (int eight = 0; eight < 2 * kFragments; ++eight) {
-    multiply(part + 4 * eight, left, right[eight / 2] + eight % 2 * 2);
+    multiply_fragment<__half>(part + 4 * eight, left, right[eight / 2] + eight % 2 * 2);
   }
 }
 
@@ -120,8 +91,8 @@ __device__ __forceinline__ void multiply_chunk(float (&sums)[kSums], const __hal
   for (int step = 0; step < 2; ++step) {
     uint32_t high[4];
     uint32_t low[4];
-    load_left(high, left + step * kFragment);
-    load_left(low, left + step * kFragment + kChunk);
+    load_left(high, left + step * kFragment, kStride);
+    load_left(low, left + step * kFragment + kChunk, kStride);
     multiply_row(part, low, right.high[step]);
     multiply_row(part, high, right.low[step]);
     multiply_row(part, high, right.high[step]);

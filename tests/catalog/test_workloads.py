@@ -48,3 +48,17 @@ def test_each_mistake_in_a_set_has_one_line_that_says_where(tmp_path: Path, decl
     assert message in problem.error
     assert problem.error.startswith(f"{problem.path}, line 3: ")
     assert "\n" not in problem.error
+
+
+SETS = {path.stem: problem.workloads for path in sorted((Path(__file__).parents[2] / "problems").glob("*.py"))
+        if (problem := read_problem(path)).workloads}
+
+
+def test_at_least_eight_bundled_problems_have_a_set() -> None:
+    assert len(SETS) >= 8
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_bundled_set_has_8_to_16_workloads_of_different_sizes(name: str) -> None:
+    sizes = {tuple(sorted(workload.constants.items())) for workload in SETS[name]}
+    assert 8 <= len(SETS[name]) == len(sizes) <= 16
