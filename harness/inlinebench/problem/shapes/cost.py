@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import astuple, dataclass
+from functools import lru_cache
 from typing import Any
 
 from inlinebench.problem.shapes import literals
@@ -108,6 +109,7 @@ def _multiplies(tree: ast.Module) -> bool:
     return any(isinstance(node, ast.MatMult) for node in ast.walk(tree)) or any(map(_MULTIPLIES.search, operators))
 
 
+@lru_cache(maxsize=1)
 def _operators(tree: ast.Module) -> list[str]:
     return [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
 
