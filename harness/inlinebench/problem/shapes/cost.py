@@ -39,6 +39,9 @@ class Cost:
     scans, the elements times the largest size."""
     threads: int
     """The threads of a kernel with one block for each output of a matrix product; 0 for other problems."""
+    rows: int
+    """The rows of the largest input, if they are as long as those of the first one: a kernel may have a block for each.
+    0 for problems that multiply matrices."""
 
     def is_within(self, limits: Cost) -> bool:
         """Whether no part is above its limit."""
@@ -68,11 +71,11 @@ def cost_of(tree: ast.Module, constants: Constants) -> Cost:
     if any(map(_SCANS.search, _operators(tree))):
         work = max(work, elements * largest)
     if not _multiplies(tree):
-        return Cost(elements, largest, work, 0)
+        return Cost(elements, largest, work, 0, elements // (rows[0] if rows else 1))
     widths = {number for name, value in named.items() if SizeKind.of(name) is SizeKind.SIZE for number in leaves(value)}
     if len(large := [width for width in widths if width > _SMALL]) == 1:
         work = max(work, elements * large[0])
-    return Cost(elements, largest, work, _threads(numbers, rows[0] if rows else 1))
+    return Cost(elements, largest, work, _threads(numbers, rows[0] if rows else 1), 0)
 
 
 def _numbers(constants: Mapping[str, Any]) -> Iterator[int]:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from inlinebench.problem.shapes import constants
 from inlinebench.problem.shapes.cost import Cost, cost_of
@@ -42,16 +43,18 @@ class Drawing:
         ranges: the ranges of its constants.
         limits: the most that a size may cost.
         random: the source of the draws.
+        fixed: values of other constants that replace the file's.
     """
 
     tree: ast.Module
     ranges: Ranges
     limits: Cost
     random: Random
+    fixed: Mapping[str, Any] = field(default_factory=dict)
     _decks: dict[str, list[str]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Size]:
-        known = constants.read(self.tree)
+        known = {**constants.read(self.tree), **self.fixed}
         dividing = relations(self.tree, self.ranges)
         seen: set[tuple[int, ...]] = set()
         in_vain = 0
