@@ -73,8 +73,11 @@ class Fuzzing:
 
     def run(self) -> FuzzOutcome | CannotRun:
         """Returns what came of it, or why the reference runs at no drawn size. Raises ProblemError and NoCandidate."""
-        if isinstance(last := self._draw(), CannotRun):
-            return last
+        if not self._fuzz.ranges:
+            return CannotRun(f"{self._job.problem.path}: --fuzz finds no sizes to draw in this file; declare their "
+                             "ranges with RANGES", own_fault=False)
+        if (cannot := self._draw()) is not None:
+            return cannot
         attempts = evaluate_until_failure(self._tasks)
         failed = next((place for place, attempt in attempts.items() if attempt.failure is not None), None)
         record = Fuzzed(self._fuzz.count, len(self._tasks), self._refused, len(attempts) - (failed is not None))
