@@ -16,6 +16,8 @@ from inlinebench.problem.shapes.constants import Constants, SizeKind, assignment
 
 BLOCK = 256
 """The threads of a block that computes one element of a matrix product."""
+TILE = 64
+"""The rows of a matrix that a block may compute, of which there may be fewer."""
 _SMALL = 16
 _SLIDES = re.compile("conv|pool|unfold", re.IGNORECASE)
 """Operators for which solutions use one thread for each output, because it needs few products."""
@@ -40,8 +42,8 @@ class Cost:
     threads: int
     """The threads of a kernel with one block for each output of a matrix product; 0 for other problems."""
     rows: int
-    """The rows of the largest input, if they are as long as those of the first one: a kernel may have a block for each.
-    0 for problems that multiply matrices."""
+    """The blocks of a kernel with one for each row of the largest input, if its rows are as long as those of the first
+    one. For problems that multiply matrices, those of a kernel with one for each matrix, times the rows of a tile."""
 
     def is_within(self, limits: Cost) -> bool:
         """Whether no part is above its limit."""
@@ -60,11 +62,13 @@ def cost_of(tree: ast.Module, constants: Constants) -> Cost:
             sizes[name] = _known(expression, sizes)
     elements = 1
     rows: list[int] = []
+    matrices = 1
     for function in functions:
         known = sizes | literals.local_values(function)
         made = [literals.dimensions(node) for node in ast.walk(function) if isinstance(node, ast.Call)]
         elements = max(elements, *(_product(call, known) for call in made), 1)
         rows += [_last(call[-1], known) for call in made if _product(call, known) > 1]
+        matrices = max(matrices, *(_product(call[:-2], known) for call in made), 1)
     numbers = [*_numbers(named), *_written_out(replaced)]
     work = math.prod(filter(None, numbers))
     largest = max(numbers, default=0)
@@ -75,7 +79,7 @@ def cost_of(tree: ast.Module, constants: Constants) -> Cost:
     widths = {number for name, value in named.items() if SizeKind.of(name) is SizeKind.SIZE for number in leaves(value)}
     if len(large := [width for width in widths if width > _SMALL]) == 1:
         work = max(work, elements * large[0])
-    return Cost(elements, largest, work, _threads(numbers, rows[0] if rows else 1), 0)
+    return Cost(elements, largest, work, _threads(numbers, rows[0] if rows else 1), TILE * matrices)
 
 
 def _numbers(constants: Mapping[str, Any]) -> Iterator[int]:
