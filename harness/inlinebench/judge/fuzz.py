@@ -83,6 +83,8 @@ class Fuzzing:
         record = Fuzzed(self._fuzz.count, len(self._tasks), self._refused, len(attempts) - (failed is not None))
         if failed is None:
             return FuzzOutcome(record, max(attempts.values(), key=_worst_error))
+        if not _depends_on_size(attempts[failed]):
+            return FuzzOutcome(record, attempts[failed])
         size, attempt = self._shrink(self._sizes[failed], attempts[failed])
         record = replace(record, failed_at=self._named(size), drawn=self._named(self._sizes[failed]))
         return FuzzOutcome(record, attempt)
@@ -150,15 +152,24 @@ class Fuzzing:
         if not fails(size):
             return size, attempt
         smallest = shrunk(size, self._fuzz.ranges, fails, TRIES)
-        return smallest, attempt if smallest == size else found[tuple(smallest.values())]
+        if smallest == size:
+            return size, attempt
+        explained = self._alone(smallest, explains=self._job.explains)
+        if explained is not None and explained.failure is not None:
+            return smallest, explained
+        return smallest, found[tuple(smallest.values())]
 
-    def _alone(self, size: Size) -> Attempt | None:
+    def _alone(self, size: Size, *, explains: bool = False) -> Attempt | None:
         """Returns the attempt at one size in a process of its own; None if the reference refuses it."""
         found = self._prepared(size)
         if not isinstance(found, Task):
             return None
-        alone = replace(found, job=replace(found.job, following=None))
+        alone = replace(found, job=replace(found.job, following=None, explains=explains))
         return evaluate_until_failure([alone])[0]
+
+
+def _depends_on_size(attempt: Attempt) -> bool:
+    return attempt.failure is not None and attempt.failure.verdict.depends_on_shape
 
 
 def _worst_error(attempt: Attempt) -> float:

@@ -155,15 +155,12 @@ class Judge:
 
     def _fuzzed(self, job: Evaluate) -> Result:
         """Evaluates a job at drawn sizes. Raises ProblemError."""
-        context = self._context
-        outcome = Fuzzing(job, self._settings.seed, context.device.kind, self._task).run()
+        outcome = Fuzzing(job, self._settings.seed, self._context.device.kind, self._task).run()
         if isinstance(outcome, CannotRun):
             return self._cannot(job, outcome)
-        attempt = outcome.attempt
-        if (failure := attempt.failure) is not None:
-            assert outcome.record.failed_at is not None
-            failure = attempt.failure = skipped(failure, job.solution)
-            where = f"at {', '.join(outcome.record.failed_at)}: "
+        attempt, failed_at = outcome.attempt, outcome.record.failed_at
+        failure = attempt.failure = skipped(attempt.failure, job.solution)
+        where = f"at {', '.join(failed_at)}: " if failed_at else ""
         result = self._result(job, failure.verdict if failure else Verdict.PASSED,
                               where + failure.reason if failure else "", log=attempt.log or None, attempt=attempt)
         return replace(result, fuzz=outcome.record)

@@ -338,7 +338,8 @@ class Fuzzed:
     passed: int
     """The number of sizes that the solution passed; before the first failure, if it failed."""
     failed_at: tuple[str, ...] | None = None
-    """The constants of the smallest size at which it fails, as `--set` takes them; absent if it passed."""
+    """The constants of the smallest size at which it fails, as `--set` takes them; absent if it passed, or if the size
+    is not the cause."""
     drawn: tuple[str, ...] | None = None
     """The constants of the size at which it failed first, from which that one was found; absent if it passed."""
 
