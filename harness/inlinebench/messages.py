@@ -114,8 +114,8 @@ class Fuzz:
     """How many."""
     ranges: Ranges
     """What they are drawn from."""
-    constants: Mapping[str, Any]
-    """The values of other constants that replace the file's (`--set`), by name."""
+    problem: ProblemAt
+    """The problem as written, but for the constants of `--set`."""
 
 
 @dataclass(frozen=True)

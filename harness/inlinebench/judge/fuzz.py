@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from inlinebench.catalog import FULL
-from inlinebench.device_kinds import DeviceKind
 from inlinebench.evaluation.attempt import Attempt, Task
 from inlinebench.evaluation.evaluation import evaluate_until_failure
 from inlinebench.messages import Evaluate, ProblemAt
@@ -57,14 +55,14 @@ class Fuzzing:
     Args:
         job: the evaluation.
         seed: the seed of the run, which decides the sizes.
-        kind: the kind of device, which decides how large they are.
+        large: whether the device runs sizes for a GPU.
         prepare: prepares a job at one size.
     """
 
-    def __init__(self, job: Evaluate, seed: int, kind: DeviceKind, prepare: Prepare) -> None:
+    def __init__(self, job: Evaluate, seed: int, large: bool, prepare: Prepare) -> None:
         assert job.fuzz is not None
         self._job, self._fuzz, self._seed, self._prepare = job, job.fuzz, seed, prepare
-        self._limits = LARGE_LIMITS if kind.runs_full_sizes else SMALL_LIMITS
+        self._limits = LARGE_LIMITS if large else SMALL_LIMITS
         self._tree = ast.parse(job.problem.path.read_bytes())
         self._known = constants.read(self._tree)
         self._tasks: list[Task] = []
@@ -109,7 +107,7 @@ class Fuzzing:
 
     def _drawing(self) -> Iterator[Size]:
         random = SecretRandom(self._seed, f"{self._job.problem_name}/sizes")
-        return iter(Drawing(self._tree, self._fuzz.ranges, self._limits, random, self._fuzz.constants))
+        return iter(Drawing(self._tree, self._fuzz.ranges, self._limits, random, self._fuzz.problem.constants))
 
     def _prepared(self, size: Size) -> Task | CannotRun | None:
         """Returns a size ready to be evaluated, or why the reference refuses it. None if it costs too much."""
@@ -130,8 +128,9 @@ class Fuzzing:
 
     def _at(self, size: Size) -> Evaluate:
         """Returns the evaluation at one size, as one of a set."""
-        fixed = {**self._fuzz.constants, **constants_of(size, self._known)}
-        problem = replace(self._job.problem, shape=FULL, constants=fixed, alternatives=(), confirming=())
+        whole = self._fuzz.problem
+        problem = replace(whole, constants={**whole.constants, **constants_of(size, self._known)},
+                          oracle=self._job.problem.oracle)
         return replace(self._job, problem=problem, shape_name=",".join(self._named(size)), fuzz=None, weight=1.0)
 
     def _named(self, size: Size) -> tuple[str, ...]:

@@ -155,7 +155,7 @@ class Judge:
 
     def _fuzzed(self, job: Evaluate) -> Result:
         """Evaluates a job at drawn sizes. Raises ProblemError."""
-        outcome = Fuzzing(job, self._settings.seed, self._context.device.kind, self._task).run()
+        outcome = Fuzzing(job, self._settings.seed, self._context.device.kind.runs_full_sizes, self._task).run()
         if isinstance(outcome, CannotRun):
             return self._cannot(job, outcome)
         attempt, failed_at = outcome.attempt, outcome.record.failed_at

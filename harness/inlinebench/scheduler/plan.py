@@ -269,7 +269,7 @@ def _at_drawn_sizes(problem: Problem, solution: Solution, options: Options, coun
     fixed = _replaced(problem, options)
     ranges = {name: each for name, each in problem.ranges.items() if name.partition("[")[0] not in fixed}
     return replace(usual, shape_name=shape_name(problem, FUZZ, options), weight=None, tolerance=None,
-                   fuzz=Fuzz(count, ranges, fixed))
+                   fuzz=Fuzz(count, ranges, problem_at(problem, FULL, options)))
 
 
 def _replaced(problem: Problem, options: Options) -> dict[str, Any]:
