@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from inlinebench.results.result_json import from_json, to_json
 
 from .samples import result
 
-FAILED = Fuzzed(32, 32, 5, 6, ("ROWS=1", "COLUMNS=33"), ("ROWS=77", "COLUMNS=4129"))
+FAILED = Fuzzed(32, 32, 5, 6, ("ROWS=1", "COLUMNS=33"), ("ROWS=77", "COLUMNS=4129"), True)
 
 
 def failed(**facts: Any) -> Result:
@@ -37,10 +38,12 @@ def test_the_table_has_what_passed_and_the_smallest_size_that_fails() -> None:
      ["repeat with: inlinebench run --fuzz 32 --set M=2 --backward --device cpu --seed 7 rms_norm/mine",
       "this size alone: inlinebench run --set M=2 --set ROWS=1 --set COLUMNS=33 --backward --device cpu --seed 7 "
       "rms_norm/mine"]),
-    ({"fuzz": Fuzzed(8, 8, 0, 1, ("shape=(2, 3)", "N=4"), ("shape=(2, 3)", "N=4"))},
+    ({"fuzz": Fuzzed(8, 8, 0, 1, ("shape=(2, 3)", "N=4"), ("shape=(2, 3)", "N=4"), True)},
      ["repeat with: inlinebench run --fuzz 8 --device cpu --seed 7 rms_norm/mine",
       "this size alone: inlinebench run --set 'shape=(2, 3)' --set N=4 --device cpu --seed 7 rms_norm/mine"]),
-    ({"fuzz": Fuzzed(8, 8, 0, 1, ("224=2",), ("224=2",))},
+    ({"fuzz": replace(FAILED, alone=False)},
+     ["repeat with: inlinebench run --fuzz 32 --device cpu --seed 7 rms_norm/mine"]),
+    ({"fuzz": Fuzzed(8, 8, 0, 1, ("224=2",), ("224=2",), True)},
      ["repeat with: inlinebench run --fuzz 8 --device cpu --seed 7 rms_norm/mine"]),
 ])
 def test_a_failure_has_the_commands_that_repeat_it(facts: dict[str, Any], expected: list[str]) -> None:

@@ -83,9 +83,12 @@ class Fuzzing:
             return FuzzOutcome(record, max(attempts.values(), key=_worst_error))
         if not _depends_on_size(attempts[failed]):
             return FuzzOutcome(record, attempts[failed])
-        size, attempt = self._shrink(self._sizes[failed], attempts[failed])
-        record = replace(record, failed_at=self._named(size), drawn=self._named(self._sizes[failed]))
-        return FuzzOutcome(record, attempt)
+        drawn = self._sizes[failed]
+        record = replace(record, failed_at=self._named(drawn), drawn=self._named(drawn), alone=False)
+        if (found := self._shrink(drawn, attempts[failed])) is None:
+            return FuzzOutcome(record, attempts[failed])
+        size, attempt = found
+        return FuzzOutcome(replace(record, failed_at=self._named(size), alone=True), attempt)
 
     def _draw(self) -> CannotRun | None:
         """Draws the sizes and prepares their workloads. Returns why the reference cannot run, if it never does."""
@@ -136,9 +139,9 @@ class Fuzzing:
     def _named(self, size: Size) -> tuple[str, ...]:
         return tuple(f"{name}={value}" for name, value in constants_of(size, self._known).items())
 
-    def _shrink(self, size: Size, attempt: Attempt) -> tuple[Size, Attempt]:
-        """Returns the smallest size that was found to fail by itself, with its attempt. Both are unchanged if the
-        solution fails only after other sizes."""
+    def _shrink(self, size: Size, attempt: Attempt) -> tuple[Size, Attempt] | None:
+        """Returns the smallest size that was found to fail by itself, with its attempt. None if the solution fails at
+        this size only after others."""
         begin, found = time.monotonic(), dict[tuple[int, ...], Attempt]()
 
         def fails(smaller: Size) -> bool:
@@ -149,7 +152,7 @@ class Fuzzing:
             return True
 
         if not fails(size):
-            return size, attempt
+            return None
         smallest = shrunk(size, self._fuzz.ranges, fails, TRIES)
         if smallest == size:
             return size, attempt

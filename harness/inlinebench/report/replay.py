@@ -23,9 +23,9 @@ def command(result: Result) -> str:
 
 
 def at_smallest(result: Result) -> str:
-    """Returns a command line that evaluates the smallest of the drawn sizes at which a solution fails; "" if there is
-    none, or if `--set` cannot name it."""
-    failed_at = (result.fuzz and result.fuzz.failed_at) or ()
+    """Returns a command line that evaluates the smallest size at which a solution fails by itself; "" if there is none,
+    or if `--set` cannot name it."""
+    failed_at = (result.fuzz and result.fuzz.alone and result.fuzz.failed_at) or ()
     if not failed_at or not all(each.partition("=")[0].isidentifier() for each in failed_at):
         return ""
     others = _shape(one_line(result.shape).removesuffix(WITH_BACKWARD).partition(",")[2])

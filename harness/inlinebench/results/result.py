@@ -341,12 +341,14 @@ class Fuzzed:
     """The constants of the smallest size at which it fails, as `--set` takes them; absent if it passed, or if the size
     is not the cause."""
     drawn: tuple[str, ...] | None = None
-    """The constants of the size at which it failed first, from which that one was found; absent if it passed."""
+    """The constants of the size at which it failed first, from which that one was found; absent as `failed_at` is."""
+    alone: bool | None = None
+    """Whether it fails there also in a process that computes no other size; absent as `failed_at` is."""
 
     def __post_init__(self) -> None:
         if not (0 <= self.passed <= self.sizes <= self.wanted) or self.refused < 0:
             raise ValueError(f"{self.passed} of {self.sizes} sizes can't have passed of {self.wanted} that were wanted")
-        if (self.failed_at is None) != (self.drawn is None):
+        if not (self.failed_at is None) == (self.drawn is None) == (self.alone is None):
             raise ValueError("a size that fails is found from one that was drawn")
 
 

@@ -30,6 +30,9 @@ KINDS = ("lowest", "low", "below a tile", "tile", "above a tile", "prime", LONG,
 """What the values of a constant take turns between."""
 KEPT = 0.7
 """The share of draws in which a size that is a multiple of another one in the file stays one."""
+ALIKE = 0.4
+"""The share of draws that change a single constant of an earlier one. Sizes with equal constructor arguments share a
+model, and so meet what it keeps."""
 IN_VAIN = 50
 """After so many draws in a row that give no new size, all sizes have probably been drawn."""
 
@@ -56,19 +59,24 @@ class Drawing:
     def __iter__(self) -> Iterator[Size]:
         known = {**constants.read(self.tree), **self.fixed}
         dividing = relations(self.tree, self.ranges)
-        seen: set[tuple[int, ...]] = set()
+        drawn: list[Size] = []
         in_vain = 0
         while in_vain < IN_VAIN:
-            size = self._draw(known, dividing)
-            values = tuple(size.values())
-            in_vain = in_vain + 1 if values in seen else 0
-            if values not in seen:
-                seen.add(values)
+            if drawn and self.random.random() < ALIKE:
+                size = self._draw(dict(self.random.choice(drawn)), 1, known, dividing)
+            else:
+                lowest = {name: each.low for name, each in self.ranges.items()}
+                size = self._draw(lowest, len(lowest), known, dividing)
+            in_vain = in_vain + 1 if size in drawn else 0
+            if size not in drawn:
+                drawn.append(size)
                 yield size
 
-    def _draw(self, known: constants.Constants, dividing: Sequence[tuple[str, str]]) -> Size:
-        size = {name: each.low for name, each in self.ranges.items()}
-        kinds = {name: self._next_kind(name) for name in self.random.sample(list(self.ranges), len(self.ranges))}
+    def _draw(
+        self, size: dict[str, int], count: int, known: constants.Constants, dividing: Sequence[tuple[str, str]]
+    ) -> Size:
+        """Returns a size with other values of some of its constants."""
+        kinds = {name: self._next_kind(name) for name in self.random.sample(list(size), count)}
         for name in sorted(kinds, key=lambda each: kinds[each] != LONG):  # before others have used up the cost
             size[name] = self._value(name, kinds[name], size, known)
         if self.random.random() < KEPT:
