@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,10 +18,11 @@ from inlinebench.problem.shapes import constants
 from inlinebench.problem.shapes.cost import Cost
 from inlinebench.problem.shapes.drawing import Drawing, Size, shrunk
 from inlinebench.problem.shapes.ranges import constants_of
-from inlinebench.results.result import Fuzzed
+from inlinebench.results.result import Fuzzed, Verdict
 
-TRIES, SHRINK_S = 24, 60.0
-"""The most sizes that are tried to find a smaller one that fails, and the seconds after which no other one is tried."""
+TRIES, SLOW_TRIES = 24, 3
+"""The most sizes that are tried to find a smaller one that fails, and the same for a solution that exceeds its time limit.
+"""
 REFUSED_PER_SIZE, REFUSED = 3, 32
 """Drawing ends after so many refused sizes for each wanted one, and so many more."""
 SMALL_LIMITS = Cost(elements=1 << 13, size=1 << 14, work=1 << 19, threads=1 << 20, rows=1 << 8)
@@ -142,10 +142,10 @@ class Fuzzing:
     def _shrink(self, size: Size, attempt: Attempt) -> tuple[Size, Attempt] | None:
         """Returns the smallest size that was found to fail by itself, with its attempt. None if the solution fails at
         this size only after others."""
-        begin, found = time.monotonic(), dict[tuple[int, ...], Attempt]()
+        found = dict[tuple[int, ...], Attempt]()
 
         def fails(smaller: Size) -> bool:
-            alone = None if time.monotonic() - begin > SHRINK_S else self._alone(smaller)
+            alone = self._alone(smaller)
             if alone is None or alone.failure is None:
                 return False
             found[tuple(smaller.values())] = alone
@@ -153,7 +153,8 @@ class Fuzzing:
 
         if not fails(size):
             return None
-        smallest = shrunk(size, self._fuzz.ranges, fails, TRIES)
+        slow = attempt.failure is not None and attempt.failure.verdict is Verdict.TIMED_OUT
+        smallest = shrunk(size, self._fuzz.ranges, fails, SLOW_TRIES if slow else TRIES)
         if smallest == size:
             return size, attempt
         explained = self._alone(smallest, explains=self._job.explains)
