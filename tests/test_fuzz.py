@@ -15,7 +15,7 @@ from .test_workload_sets import BY_SIZE, BY_STATE, FOLDERS, HONEST
 
 LINE = ("--fuzz", "32", "--quiet", "--timeout", "100")
 PASSING = ("honest", "row_remainder_honest", "cached_grid_honest", "autotuning_honest", "vector_loads_honest")
-KEEPING = ("cached_grid", "stale_autotuning", "workspace")
+KEEPING = ("cached_grid", "workspace")
 SMALLEST = {
     "hard_coded_rows": ("ROWS=65", "COLUMNS=1"),
     "hard_coded_columns": ("ROWS=1", "COLUMNS=1"),
@@ -69,9 +69,13 @@ def test_what_is_kept_of_another_size_is_found(run: Run, solution: str) -> None:
     assert "other workload" in row.reason
 
 
+BY_CHANCE = {"stale_autotuning"}
+"""What it keeps of most sizes fits all others."""
+
+
 @pytest.mark.slow
 def test_all_other_planted_solutions_are_found_and_all_other_honest_ones_pass(tmp_path: Path) -> None:
-    honest, planted = {*HONEST} - {*PASSING}, {*BY_SIZE, *BY_STATE} - {*SMALLEST, *KEEPING}
+    honest, planted = {*HONEST} - {*PASSING}, {*BY_SIZE, *BY_STATE} - {*SMALLEST, *KEEPING} - BY_CHANCE
     run = run_eval(*FOLDERS, *LINE, *(f"scaled_rows/{name}" for name in (*honest, *planted)),
                    out=tmp_path / "results.jsonl")
     passed = {row.solution for row in run.results if row.verdict is Verdict.PASSED}
@@ -114,7 +118,7 @@ def get_inputs():
 
 
 @pytest.mark.parametrize(("ranges", "body", "count"), [
-    ("RANGES = {'N': (1, 40)}", "if len(x) % 2: raise ValueError('odd')\n        return x * 2", 20),
+    ("RANGES = {'N': (1, 12)}", "if len(x) % 2: raise ValueError('odd')\n        return x * 2", 6),
     ("RANGES = {'N': (0, 5)}", "return x * 2", 5),
     ("RANGES = {'N': (1, 3)}", "return x / (len(x) - 1) + (x - x[:1]) / (len(x) - 1)", 2),
     ("RANGES = {'N': (32, 96, 32)}", "return x * 2", 3),
@@ -126,7 +130,7 @@ def test_the_reference_decides_which_sizes_count(ranges: str, body: str, count: 
     (row,) = run.results
     assert (row.verdict, row.reason) == (Verdict.PASSED, "")
     assert (fuzzed(row).sizes, fuzzed(row).passed) == (count, count)
-    every = {"(1, 40)": 40, "(0, 5)": 6, "(1, 3)": 3, "(32, 96, 32)": 3}
+    every = {"(1, 12)": 12, "(0, 5)": 6, "(1, 3)": 3, "(32, 96, 32)": 3}
     assert fuzzed(row).refused == next(many for text, many in every.items() if text in ranges) - count
 
 

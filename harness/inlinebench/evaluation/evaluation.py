@@ -22,6 +22,8 @@ RIGHT_ALONE = ("right in a process that had computed no other workload before, b
 FITS_ALONE = ("fits in a process that had computed no other workload before, but not after others, so too much of "
               "other sizes is kept, or the set is too large for the device")
 """How the reason begins if a solution runs out of memory at a workload only after others."""
+FEW = 8
+"""The number of workloads that are tried in the opposite order, if not all are."""
 OTHER_ORDER = "right in one order of the workloads, but not in the opposite one"
 """How the reason begins if a solution fails in the opposite order."""
 
@@ -67,8 +69,8 @@ class _Evaluation:
     told from a failure by itself; both count. If all pass, another process makes a few calls in the opposite order:
     what is kept from the first workload may fit all others in one order only.
 
-    If it `stops`, there are no attempts after the first failure, and few calls after all have passed: among many
-    workloads, what is kept of one rarely fits all later ones.
+    If it `stops`, there are no attempts after the first failure, and the opposite order is tried for `FEW` workloads
+    only: among many, what is kept of one rarely fits all later ones.
     """
 
     def __init__(self, tasks: Sequence[Task], secret: Random, *, transfer: bool, stops: bool) -> None:
@@ -78,7 +80,7 @@ class _Evaluation:
         self.attempts: list[Attempt] = []
         """The attempts, in order."""
         self._run()
-        if not stops and len(tasks) > 1 and all(attempt.failure is None for attempt in self.attempts):
+        if len(tasks) > 1 and all(attempt.failure is None for attempt in self.attempts):
             self._run_in_opposite_order()
 
     def _run(self) -> None:
@@ -101,7 +103,9 @@ class _Evaluation:
             self.attempts += attempts
 
     def _run_in_opposite_order(self) -> None:
-        again = in_one_process(self._tasks[::-1], self._secret, transfer=self._transfer, brief=True)
+        tasks = self._tasks[: -FEW - 1 : -1] if self._stops else self._tasks[::-1]
+        again = in_one_process(
+            tasks, self._secret, transfer=self._transfer, brief=True, last_round=not self._stops)
         for attempt, brief in zip(self.attempts[::-1], again, strict=False):
             if brief.failure is not None:
                 attempt.fail(OTHER_ORDER, brief.failure)

@@ -21,8 +21,7 @@ from inlinebench.problem.shapes.ranges import constants_of
 from inlinebench.results.result import Fuzzed, Verdict
 
 TRIES, SLOW_TRIES = 24, 3
-"""The most sizes that are tried to find a smaller one that fails, and the same for a solution that exceeds its time limit.
-"""
+"""The most sizes that are tried to find a smaller one that fails; fewer if the solution exceeds its time limit."""
 REFUSED_PER_SIZE, REFUSED = 3, 32
 """Drawing ends after so many refused sizes for each wanted one, and so many more."""
 SMALL_LIMITS = Cost(elements=1 << 13, size=1 << 14, work=1 << 19, threads=1 << 20, rows=1 << 8)

@@ -33,7 +33,9 @@ KEPT = 0.7
 ALIKE = 0.4
 """The share of draws that change a single constant of an earlier one. Sizes with equal constructor arguments share a
 model, and so meet what it keeps."""
-IN_VAIN = 50
+FEW = 64
+"""Of fewer values, all are as likely, where others are as likely as their logarithms."""
+IN_VAIN = 300
 """After so many draws in a row that give no new size, all sizes have probably been drawn."""
 
 
@@ -63,20 +65,22 @@ class Drawing:
         in_vain = 0
         while in_vain < IN_VAIN:
             if drawn and self.random.random() < ALIKE:
-                size = self._draw(dict(self.random.choice(drawn)), 1, known, dividing)
+                size = dict(self.random.choice(drawn))
+                kinds = {self.random.choice(list(size)): self.random.choice(KINDS)}
             else:
-                lowest = {name: each.low for name, each in self.ranges.items()}
-                size = self._draw(lowest, len(lowest), known, dividing)
+                size = {name: each.low for name, each in self.ranges.items()}
+                kinds = {name: self._next_kind(name) for name in self.random.sample(list(size), len(size))}
+            size = self._draw(size, kinds, known, dividing)
             in_vain = in_vain + 1 if size in drawn else 0
             if size not in drawn:
                 drawn.append(size)
                 yield size
 
     def _draw(
-        self, size: dict[str, int], count: int, known: constants.Constants, dividing: Sequence[tuple[str, str]]
-    ) -> Size:
-        """Returns a size with other values of some of its constants."""
-        kinds = {name: self._next_kind(name) for name in self.random.sample(list(size), count)}
+        self, size: dict[str, int], kinds: Mapping[str, str], known: constants.Constants,
+        dividing: Sequence[tuple[str, str]],
+    ) -> dict[str, int]:
+        """Returns a size with other values, of these kinds, of some of its constants."""
         for name in sorted(kinds, key=lambda each: kinds[each] != LONG):  # before others have used up the cost
             size[name] = self._value(name, kinds[name], size, known)
         if self.random.random() < KEPT:
@@ -125,6 +129,8 @@ def _value_of(kind: str, allowed: Range, random: Random) -> int:
         shift = {"below a tile": -1, "tile": 0, "above a tile": 1}[kind]
         times: int = random.choice((1, 1, *range(2, MULTIPLES + 1)))
         return tile * times + shift
+    if (high - low) // allowed.step < FEW:
+        return random.randint(low, high)
     value = round(math.exp(random.uniform(math.log(max(low, 1)), math.log(max(high, 1)))))
     return _prime(value) if kind == "prime" else value
 
