@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -98,7 +98,10 @@ class Drawing:
 
     def _is_cheap(self, known: constants.Constants) -> bool:
         resolved = {name: constants.resolved(value, known) for name, value in known.items()}
-        return cost_of(self.tree, resolved).is_within(self.limits)
+        cost = cost_of(self.tree, resolved)
+        if cost.elements == 1:  # `get_inputs` makes its tensors in other functions, perhaps square matrices
+            cost = replace(cost, elements=cost.size**2, work=max(cost.work, cost.size ** (3 if cost.threads else 2)))
+        return cost.is_within(self.limits)
 
     def _next_kind(self, name: str) -> str:
         deck = self._decks.setdefault(name, [])
