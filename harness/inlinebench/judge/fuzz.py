@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import torch
 
@@ -22,8 +23,8 @@ from inlinebench.results.result import Fuzzed, Verdict
 
 TRIES, SLOW_TRIES = 24, 3
 """The most sizes that are tried to find a smaller one that fails; fewer if the solution exceeds its time limit."""
-REFUSED_PER_SIZE, REFUSED = 3, 32
-"""Drawing ends after so many refused sizes for each wanted one, and so many more."""
+DRAWN_PER_SIZE, DRAWN = 4, 32
+"""Drawing ends after so many sizes for each wanted one, and so many more, if the reference refuses most of them."""
 SMALL_LIMITS = Cost(elements=1 << 13, size=1 << 14, work=5 << 19, threads=9 << 19, rows=1 << 8)
 """What a size may cost where CUDA is emulated: some milliseconds a call."""
 LARGE_LIMITS = Cost(elements=1 << 24, size=1 << 24, work=1 << 36, threads=1 << 40, rows=1 << 24)
@@ -92,7 +93,7 @@ class Fuzzing:
     def _draw(self) -> CannotRun | None:
         """Draws the sizes and prepares their workloads. Returns why the reference cannot run, if it never does."""
         last: CannotRun | None = None
-        for size in self._drawing():
+        for size in islice(self._drawing(), DRAWN + DRAWN_PER_SIZE * self._fuzz.count):
             found = self._prepared(size)
             if isinstance(found, Task):
                 self._tasks.append(found)
@@ -101,8 +102,7 @@ class Fuzzing:
                 self._refused, last = self._refused + 1, found
             if last is not None and (last.lacks_package or not (last.own_fault or last.beyond_limits)):
                 return last
-            if (len(self._tasks) == self._fuzz.count
-                    or self._refused == REFUSED + REFUSED_PER_SIZE * self._fuzz.count):
+            if len(self._tasks) == self._fuzz.count:
                 break
         return None if self._tasks else last or CannotRun(
             f"{self._job.problem.path}: no size in these ranges is small enough for this device", own_fault=False)
