@@ -25,7 +25,7 @@ TRIES, SLOW_TRIES = 24, 3
 """The most sizes that are tried to find a smaller one that fails; fewer if the solution exceeds its time limit."""
 DRAWN_PER_SIZE, DRAWN = 4, 32
 """Drawing ends after so many sizes for each wanted one, and so many more, if the reference refuses most of them."""
-SMALL_LIMITS = Cost(elements=1 << 13, size=1 << 14, work=5 << 19, threads=9 << 19, rows=1 << 8)
+SMALL_LIMITS = Cost(elements=1 << 13, size=1 << 14, work=5 << 19, threads=9 << 19, rows=136)
 """What a size may cost where CUDA is emulated: some milliseconds a call."""
 LARGE_LIMITS = Cost(elements=1 << 24, size=1 << 24, work=1 << 36, threads=1 << 40, rows=1 << 24)
 """What a size may cost on a GPU."""

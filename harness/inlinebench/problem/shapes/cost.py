@@ -16,8 +16,10 @@ from inlinebench.problem.shapes.constants import Constants, SizeKind, assignment
 
 BLOCK = 256
 """The threads of a block that computes one element of a matrix product."""
-TILE = 64
+TILE = 32
 """The rows of a matrix that a block may compute, of which there may be fewer."""
+SHORT = 8
+"""Sizes of batched matrices above so many tiles raise the cost: a block computes a whole tile, of however few rows."""
 _SMALL = 16
 _SLIDES = re.compile("conv|pool|unfold", re.IGNORECASE)
 """Operators for which solutions use one thread for each output, because it needs few products."""
@@ -43,7 +45,8 @@ class Cost:
     """The threads of a kernel with one block for each output of a matrix product; 0 for other problems."""
     rows: int
     """The blocks of a kernel with one for each row of the largest input, if its rows are as long as those of the first
-    one. For problems that multiply matrices, those of a kernel with one for each matrix, times the rows of a tile."""
+    one. For problems that multiply matrices, the number of matrices, times the rows of a tile, or more if they are
+    long."""
 
     def is_within(self, limits: Cost) -> bool:
         """Whether no part is above its limit."""
@@ -79,7 +82,8 @@ def cost_of(tree: ast.Module, constants: Constants) -> Cost:
     widths = {number for name, value in named.items() if SizeKind.of(name) is SizeKind.SIZE for number in leaves(value)}
     if len(large := [width for width in widths if width > _SMALL]) == 1:
         work = max(work, elements * large[0])
-    return Cost(elements, largest, work, _threads(numbers, rows[0] if rows else 1), TILE * matrices)
+    blocks = matrices * (max(TILE, largest // SHORT) if matrices > 1 else TILE)
+    return Cost(elements, largest, work, _threads(numbers, rows[0] if rows else 1), blocks)
 
 
 def _numbers(constants: Mapping[str, Any]) -> Iterator[int]:
