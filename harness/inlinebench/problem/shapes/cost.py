@@ -45,8 +45,7 @@ class Cost:
     """The threads of a kernel with one block for each output of a matrix product; 0 for other problems."""
     rows: int
     """The blocks of a kernel with one for each row of the largest input, if its rows are as long as those of the first
-    one. For problems that multiply matrices, the number of matrices, times the rows of a tile, or more if they are
-    long."""
+    one. For problems that multiply matrices, an estimate of the work in whole tiles."""
 
     def is_within(self, limits: Cost) -> bool:
         """Whether no part is above its limit."""
@@ -82,8 +81,7 @@ def cost_of(tree: ast.Module, constants: Constants) -> Cost:
     widths = {number for name, value in named.items() if SizeKind.of(name) is SizeKind.SIZE for number in leaves(value)}
     if len(large := [width for width in widths if width > _SMALL]) == 1:
         work = max(work, elements * large[0])
-    blocks = matrices * (max(TILE, largest // SHORT) if matrices > 1 else TILE)
-    return Cost(elements, largest, work, _threads(numbers, rows[0] if rows else 1), blocks)
+    return Cost(elements, largest, work, _threads(numbers, rows[0] if rows else 1), _in_tiles(numbers, matrices))
 
 
 def _numbers(constants: Mapping[str, Any]) -> Iterator[int]:
@@ -129,6 +127,13 @@ def _threads(numbers: Collection[int], row: int) -> int:
     """Returns the threads for the outputs of a product that adds up rows of the first input, of this length."""
     sizes = [number for number in numbers if number > 1]
     return BLOCK * (math.prod(sizes) // row if len(sizes) > 1 else row**2)
+
+
+def _in_tiles(numbers: Collection[int], matrices: int) -> int:
+    """Returns an estimate of the work of a kernel that computes whole tiles, however small the matrices are."""
+    longest = sorted(max(TILE, number) for number in (*numbers, 1, 1, 1))[-3:]
+    batched = matrices * max(TILE, longest[-1] // SHORT) if matrices > 1 else TILE
+    return max(batched, math.prod(longest) // TILE**3)
 
 
 def _product(sizes: Collection[ast.expr], constants: Mapping[str, Any]) -> int:
