@@ -33,7 +33,7 @@ MAY_USE = {
     "timing": "results",
     "compare": "device_kinds results",
     "report": "builds catalog device_kinds errors foreign options results",
-    "messages": "builds options results sandbox timing wire",
+    "messages": "builds options problem.shapes results sandbox timing wire",
     "compile": "builds errors results sandbox wire",
     "devices": "builds compile device_kinds errors options results sandbox timing wire",
     "candidate": "devices sandbox timing wire",

@@ -31,7 +31,7 @@ TESTED_IN = {
     "evaluation.reference": "test_pipeline.py", "evaluation.requests": "test_pipeline.py",
     "judge.device_context": "test_pipeline.py", "judge.loop": "test_pipeline.py",
     "problem.probe.admission": "problem/test_probe.py",
-    "problem.shapes.cost": "problem/shapes/test_derive.py", "problem.shapes.literals": "problem/shapes/test_derive.py",
+    "problem.shapes.literals": "problem/shapes/test_derive.py",
     "process.candidate_main": "process/test_sanitizer.py",
     "process.packing": "process/test_replies.py",
     "profiling.one_call": "profiling/test_ncu.py",

@@ -24,6 +24,7 @@ BY_SIZE = {
     "column_remainder": {"odd"},
     "column_limit": {"long"},
     "raises": {"odd"},
+    "vector_loads": {"odd"},
     "cached_by_pointer": WORKLOADS,
 }
 """Solutions that are wrong at some sizes, with the workloads that they fail."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from inlinebench.builds.request import BuildOutcome, BuildRequest
 from inlinebench.options.judge import JudgeOptions
+from inlinebench.problem.shapes.ranges import Ranges
 from inlinebench.results.library import LIBRARY
 from inlinebench.results.result import Environment, Result
 from inlinebench.sandbox.given import readable_for
@@ -106,8 +107,20 @@ class ProblemAt:
 
 
 @dataclass(frozen=True)
+class Fuzz:
+    """The sizes to draw for an evaluation."""
+
+    count: int
+    """How many."""
+    ranges: Ranges
+    """What they are drawn from."""
+    problem: ProblemAt
+    """The problem as written, but for the constants of `--set`."""
+
+
+@dataclass(frozen=True)
 class Evaluate:
-    """The evaluation of one solution at one shape."""
+    """The evaluation of one solution at one shape, or at drawn sizes."""
 
     problem_name: str
     """The problem's name in the result."""
@@ -129,6 +142,8 @@ class Evaluate:
     """The weight of a workload in its set, whose evaluations one process makes. None for a shape that is in no set."""
     tolerance: float | None = None
     """The tolerance that the problem declares for this workload. That of the options comes before it."""
+    fuzz: Fuzz | None = None
+    """The sizes to draw; `problem` is then at a shape of its own. None for an evaluation at that shape."""
     explains: bool = True
     """Whether to find out what a wrong output depends on. False to repeat an evaluation in which that took too long."""
     following: Evaluate | None = field(default=None, compare=False)
@@ -229,6 +244,7 @@ __all__ = [
     "BuildRequest",
     "Done",
     "Evaluate",
+    "Fuzz",
     "Hello",
     "Init",
     "Jobs",

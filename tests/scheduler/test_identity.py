@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from inlinebench.catalog import read
-from inlinebench.messages import Evaluate, ProblemAt
+from inlinebench.messages import Evaluate, Fuzz, ProblemAt
 from inlinebench.options import Options
 from inlinebench.results.result import Environment
 from inlinebench.sandbox import given
@@ -254,6 +254,11 @@ def test_shape_precision_gpu_and_versions_change_the_key(job: Evaluate) -> None:
               key(replace(job, solution=None)), key(job, replace(ON, gpu="A100")), key(job, replace(ON, torch="2.12"))]
     assert len({key(job), *others}) == len(others) + 1
     assert key(job, replace(ON, peaks="4 TB/s")) == key(job)
+
+
+def test_the_number_of_drawn_sizes_changes_the_key(job: Evaluate) -> None:
+    drawn = [replace(job, fuzz=Fuzz(count, {}, job.problem)) for count in (8, 9)]
+    assert len({key(each) for each in (job, *drawn)}) == 3
 
 
 def test_a_missing_file_has_no_key(job: Evaluate) -> None:

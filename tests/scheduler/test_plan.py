@@ -8,6 +8,7 @@ import pytest
 from inlinebench.catalog import Catalog, Problem, Solution
 from inlinebench.errors import UsageError
 from inlinebench.options import Options
+from inlinebench.problem.shapes.ranges import Range
 from inlinebench.results.result import Verdict
 from inlinebench.scheduler.plan import (
     check_replacements,
@@ -58,6 +59,17 @@ def test_a_backward_is_added_by_an_option_or_declared_by_the_problem(
     assert problem_at(problem, "small", options).backward is backward
     assert problem_at(replace(LARGE, backward=declared), "derived", options).backward is backward
     assert shape_name(problem, "small", options) == name
+
+
+def test_drawn_sizes_are_one_evaluation_whose_ranges_lack_the_constants_of_set() -> None:
+    problem = replace(PROBLEM, ranges={"N": Range(1, 64), "M": Range(1, 9), "shape[0]": Range(1, 5)})
+    options = Options(fuzz=8, check=True, constants={"N": 3}, backward=True)
+    (job,) = plan([(problem, Solution("matmul", "fast", Path("/s/fast.py")))], options, "cpu").jobs
+    assert (job.shape_name, job.in_set) == ("fuzz,N=3+backward", False)
+    assert job.fuzz is not None and job.fuzz.count == 8 and job.fuzz.ranges.keys() == {"M", "shape[0]"}
+    assert (job.fuzz.problem.shape, job.fuzz.problem.constants, job.fuzz.problem.backward) == ("full", {"N": 3}, True)
+    (job,) = plan([(problem, Solution("matmul", "fast", Path("/s/fast.py")))], Options(fuzz=8), "cpu").jobs
+    assert (job.shape_name, job.problem.shape) == ("fuzz", "small")
 
 
 def test_a_row_of_an_invalid_solution_says_that_its_calls_had_a_backward() -> None:

@@ -13,7 +13,7 @@ import stat
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,14 @@ from inlinebench.catalog.random_draws import random_draws
 from inlinebench.catalog.workloads import DeclaredWorkload, read_workloads
 from inlinebench.errors import UsageError
 from inlinebench.problem.shapes.derive import Derived, derive
+from inlinebench.problem.shapes.ranges import Range, derive_ranges, read_ranges
 from inlinebench.results.result import WITH_BACKWARD
 
 FULL = "full"
 DERIVED = "derived"
 """The name of the small shape of a problem that declares no shapes."""
 REFERENCE = "@reference"
-ABOUT = ("SHAPES", "WORKLOADS", "LEVEL", "TAGS", "BACKWARD")
+ABOUT = ("SHAPES", "WORKLOADS", "RANGES", "LEVEL", "TAGS", "BACKWARD")
 """Names of metadata in a problem file, which are not constants that a shape can replace."""
 _LEVEL_FOLDER = re.compile(r"level_?([0-9]+)")
 _NUMBER = re.compile(r"([0-9]+)_")
@@ -54,6 +55,8 @@ class Problem:
     that declares shapes, or is small."""
     confirming: tuple[Mapping[str, Any], ...] = ()
     """Constants of shapes at which a failure at a derived shape is tried again."""
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    """`RANGES`, or else the ranges that are derived from the text. Empty without a constant whose value may change."""
     level: int | None = None
     """`LEVEL` (1: a single operator, 2: a fusion, 3: a block), or else the number of the folder `level1`."""
     tags: tuple[str, ...] = ()
@@ -186,13 +189,15 @@ def read_problem(path: Path) -> Problem:
         shapes = _shapes(getattr(assigned.get("SHAPES"), "value", None))
         declared = getattr(assigned.get("WORKLOADS"), "value", None)
         workloads = read_workloads(declared, constants, (FULL, DERIVED, *shapes))
+        varied = getattr(assigned.get("RANGES"), "value", None)
+        ranges = derive_ranges(tree) if varied is None else read_ranges(varied, constants)
     except ValueError as error:
         return Problem(path.stem, path, error=f"{path}, {error}")
     level, tags = _literal(assigned.get("LEVEL")), _literal(assigned.get("TAGS"))
     small = Derived() if shapes else derive(tree)
     return Problem(
         name=path.stem, path=path, shapes=shapes, workloads=workloads, constants=constants,
-        derived=small.shapes, confirming=small.confirming,
+        derived=small.shapes, confirming=small.confirming, ranges=ranges,
         backward=_literal(assigned.get("BACKWARD")) is True,
         level=level if isinstance(level, int) else _level_of_folder(path),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),

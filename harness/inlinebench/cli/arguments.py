@@ -15,7 +15,7 @@ from inlinebench.cli.parsing.parser import Parser
 from inlinebench.errors import UsageError
 from inlinebench.options import OLD_NAMES, OPTIONS, Options, rules
 from inlinebench.options.declaration import Option
-from inlinebench.options.judge import SANITIZED_CALLS
+from inlinebench.options.judge import FUZZED_CALLS, FUZZED_WARMUP, SANITIZED_CALLS
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,10 @@ def _fill_in(values: dict[str, Any], environment: Mapping[str, str]) -> None:
     """Sets what follows from other options and from the environment."""
     if values.get("sanitize"):
         values.setdefault("min_calls", SANITIZED_CALLS)
+    if values.get("fuzz"):
+        values.setdefault("min_calls", FUZZED_CALLS)
+        values.setdefault("warmup", FUZZED_WARMUP)
+        values["check"] = True
     for name, each in OPTIONS.items():
         if each.variable and name not in values:
             values[name] = each.default_in(environment)

@@ -22,6 +22,8 @@ RIGHT_ALONE = ("right in a process that had computed no other workload before, b
 FITS_ALONE = ("fits in a process that had computed no other workload before, but not after others, so too much of "
               "other sizes is kept, or the set is too large for the device")
 """How the reason begins if a solution runs out of memory at a workload only after others."""
+FEW = 8
+"""The number of workloads that are tried in the opposite order, if not all are."""
 OTHER_ORDER = "right in one order of the workloads, but not in the opposite one"
 """How the reason begins if a solution fails in the opposite order."""
 
@@ -37,15 +39,26 @@ def evaluate(tasks: Sequence[Task]) -> list[Attempt]:
 
     Raises ProblemError if the reference fails, and NoCandidate if no candidate process starts.
     """
+    found = _evaluate(tasks, stops=False)
+    return [found[place] for place in range(len(tasks))]
+
+
+def evaluate_until_failure(tasks: Sequence[Task]) -> dict[int, Attempt]:
+    """Evaluates one solution at several workloads as `evaluate` does, until it fails at one. Returns the attempts at
+    those that it has come to, by their places among the tasks."""
+    return _evaluate(tasks, stops=True)
+
+
+def _evaluate(tasks: Sequence[Task], *, stops: bool) -> dict[int, Attempt]:
     job = tasks[0].job
     secret = SecretRandom(tasks[0].tools.settings.seed, f"{job.problem_name}/{job.solution_name}/order")
     order = secret.sample(range(len(tasks)), len(tasks))
     in_order = [tasks[place] for place in order]
-    first = _Evaluation(in_order, secret, transfer=True)
+    first = _Evaluation(in_order, secret, transfer=True, stops=stops)
     chosen: Sequence[Attempt] = first.attempts
     if first.may_need_own_weights:
-        chosen = _better(chosen, _Evaluation(in_order, secret, transfer=False).attempts)
-    return [attempt for _, attempt in sorted(zip(order, chosen, strict=True), key=lambda pair: pair[0])]
+        chosen = _better(chosen, _Evaluation(in_order, secret, transfer=False, stops=stops).attempts)
+    return dict(zip(order, chosen, strict=False))
 
 
 class _Evaluation:
@@ -55,10 +68,13 @@ class _Evaluation:
     failed, unless that was the first one, and goes on with those that are left. So a failure after other workloads is
     told from a failure by itself; both count. If all pass, another process makes a few calls in the opposite order:
     what is kept from the first workload may fit all others in one order only.
+
+    If it `stops`, there are no attempts after the first failure, and the opposite order is tried for `FEW` workloads
+    only: among many, what is kept of one rarely fits all later ones.
     """
 
-    def __init__(self, tasks: Sequence[Task], secret: Random, *, transfer: bool) -> None:
-        self._tasks, self._secret, self._transfer = tasks, secret, transfer
+    def __init__(self, tasks: Sequence[Task], secret: Random, *, transfer: bool, stops: bool) -> None:
+        self._tasks, self._secret, self._transfer, self._stops = tasks, secret, transfer, stops
         self.may_need_own_weights = False
         """Whether the first call of a process was wrong with the reference's weights."""
         self.attempts: list[Attempt] = []
@@ -69,9 +85,11 @@ class _Evaluation:
 
     def _run(self) -> None:
         after_others: Attempt | None = None
-        while len(self.attempts) < len(self._tasks):
+        while len(self.attempts) < len(self._tasks) and not (self._stops and _failed(self.attempts)):
             left = self._tasks[len(self.attempts) :]
-            attempts = in_one_process(left, self._secret, transfer=self._transfer)
+            if self._stops and after_others is not None:
+                left = left[:1]
+            attempts = in_one_process(left, self._secret, transfer=self._transfer, last_round=not self._stops)
             if after_others is not None and attempts[0].failure is None:
                 assert after_others.failure is not None
                 memory = after_others.failure.verdict is Verdict.OUT_OF_MEMORY
@@ -85,7 +103,9 @@ class _Evaluation:
             self.attempts += attempts
 
     def _run_in_opposite_order(self) -> None:
-        again = in_one_process(self._tasks[::-1], self._secret, transfer=self._transfer, brief=True)
+        tasks = self._tasks[: -FEW - 1 : -1] if self._stops else self._tasks[::-1]
+        again = in_one_process(
+            tasks, self._secret, transfer=self._transfer, brief=True, last_round=not self._stops)
         for attempt, brief in zip(self.attempts[::-1], again, strict=False):
             if brief.failure is not None:
                 attempt.fail(OTHER_ORDER, brief.failure)
@@ -101,11 +121,15 @@ def _better(first: Sequence[Attempt], second: Sequence[Attempt]) -> Sequence[Att
     with remarks on what was wrong with the other weights."""
     own = _passed(second) > _passed(first)
     chosen, others = (second, first) if own else (first, second)
-    for attempt, other in zip(chosen, others, strict=True):
+    for attempt, other in zip(chosen, others, strict=False):
         if other.failure is not None and (attempt.failure is None) is own:
             reason = _first_line(other.failure)
             attempt.add_note(FIRST.format(reason) if own else SECOND.format(other.failure.verdict, reason))
     return chosen
+
+
+def _failed(attempts: Sequence[Attempt]) -> bool:
+    return any(attempt.failure is not None for attempt in attempts)
 
 
 def _passed(attempts: Sequence[Attempt]) -> int:

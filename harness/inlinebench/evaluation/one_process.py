@@ -38,11 +38,12 @@ CPU_RUNTIME_PREFIX = "inlinebench: "
 
 
 def in_one_process(
-    tasks: Sequence[Task], secret: Random, *, transfer: bool = True, brief: bool = False
+    tasks: Sequence[Task], secret: Random, *, transfer: bool = True, brief: bool = False, last_round: bool = True
 ) -> list[Attempt]:
     """Evaluates workloads in order with one candidate, until it fails. Returns the attempts at those it has come to.
 
     With `transfer` the solution gets the reference's weights. With `brief` there are only a few calls, and no times.
+    Without a `last_round`, there are no further calls at all workloads after the last one.
     Raises ProblemError if the reference fails, and NoCandidate if no candidate process starts.
     """
     job, tools = tasks[0].job, tasks[0].tools
@@ -60,7 +61,7 @@ def in_one_process(
                 courses.append(Course(task, candidate, number=int(transfer), brief=brief, workloads=len(tasks)))
                 stack.callback(courses[-1].close)
             run = partial(_step, several=len(courses) > 1, candidate=candidate, tools=tools)
-            begun = _run(courses, run, secret, transfer=transfer)
+            begun = _run(courses, run, secret, transfer=transfer, last_round=last_round)
             for course in begun:
                 _conclude(course.attempt, candidate, job, tools.settings)
         for course in begun:
@@ -88,11 +89,11 @@ def _step(
 
 def _run(
     courses: Sequence[Course], run: Callable[[Course, Callable[[], None]], Failed | None], secret: Random, *,
-    transfer: bool,
+    transfer: bool, last_round: bool,
 ) -> list[Course]:
     """Runs courses one after the other, and comes back to earlier ones, until one fails. Returns those that have begun.
 
-    After each workload, it comes back to one of the earlier ones; after the last one, to all. `run` runs a step and
+    After each workload, it comes back to one of the earlier ones; in a last round, to all. `run` runs a step and
     returns why it failed.
     """
     for course in courses:  # before the solution is imported
@@ -104,7 +105,7 @@ def _run(
         begun.append(course)
         course.attempt.failure = run(course, partial(course.run, transfer))
         earlier = [] if course.attempt.failure else secret.sample(begun[:-1], min(1, len(begun) - 1))
-        if course is courses[-1] and not course.attempt.failure:
+        if course is courses[-1] and last_round and not course.attempt.failure:
             earlier = secret.sample(begun, len(begun)) if len(begun) > 1 else []
         for each in earlier:
             if (failed := run(each, each.come_back)) is not None:

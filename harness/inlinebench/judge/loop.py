@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
@@ -23,6 +24,7 @@ from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.evaluation import evaluate
 from inlinebench.judge.derived import at_derived, confirmed
 from inlinebench.judge.device_context import DeviceContext
+from inlinebench.judge.fuzz import Fuzzing
 from inlinebench.judge.problem_cache import PreparedWorkload, ProblemCache
 from inlinebench.judge.skips import skipped
 from inlinebench.messages import (
@@ -123,6 +125,8 @@ class Judge:
         self._candidates.prepare(job.given)  # the candidate starts while the problem is prepared
         if self._settings.holds_calls and self._context.device.holds_calls:
             self._candidates.prepare_stand_in()
+        if job.fuzz is not None:
+            return [self._fuzzed(job)]
         found = [self._prepared(each, jobs) for each in jobs]
         tasks = [each for each in found if isinstance(each, Task)]
         attempts = iter(evaluate(tasks) if tasks else ())
@@ -133,15 +137,33 @@ class Judge:
     def _prepared(self, job: Evaluate, jobs: Jobs) -> Task | Result:
         """Returns a job with its workload, or the result if the problem cannot run. Raises ProblemError."""
         try:
-            prepared = self._problems.prepare(job.problem, [each.problem for each in jobs])
+            found = self._task(job, [each.problem for each in jobs])
         except (torch.OutOfMemoryError, MemoryError):  # no solution runs yet
             device = self._context.device
             shortage = describe_shortage(None, device.free_bytes(), device.torch_device)
             return self._result(job, Verdict.SKIPPED, shortage)
-        if isinstance(prepared, CannotRun):
-            verdict = Verdict.PROBLEM_ERROR if prepared.own_fault else Verdict.SKIPPED
-            return self._result(job, verdict, prepared.reason)
-        return Task(prepared.workload, job, self._tools(prepared, job))
+        return self._cannot(job, found) if isinstance(found, CannotRun) else found
+
+    def _task(self, job: Evaluate, among: Sequence[ProblemAt]) -> Task | CannotRun:
+        """Returns a job with its workload. Raises ProblemError, torch.OutOfMemoryError and MemoryError."""
+        prepared = self._problems.prepare(job.problem, among)
+        return prepared if isinstance(prepared, CannotRun) else Task(
+            prepared.workload, job, self._tools(prepared, job))
+
+    def _cannot(self, job: Evaluate, why: CannotRun) -> Result:
+        return self._result(job, Verdict.PROBLEM_ERROR if why.own_fault else Verdict.SKIPPED, why.reason)
+
+    def _fuzzed(self, job: Evaluate) -> Result:
+        """Evaluates a job at drawn sizes. Raises ProblemError."""
+        outcome = Fuzzing(job, self._settings.seed, self._context.device.kind.runs_full_sizes, self._task).run()
+        if isinstance(outcome, CannotRun):
+            return self._cannot(job, outcome)
+        attempt, failed_at = outcome.attempt, outcome.record.failed_at
+        failure = attempt.failure = skipped(attempt.failure, job.solution)
+        where = f"at {', '.join(failed_at)}: " if failed_at else ""
+        result = self._result(job, failure.verdict if failure else Verdict.PASSED,
+                              where + failure.reason if failure else "", log=attempt.log or None, attempt=attempt)
+        return replace(result, fuzz=outcome.record)
 
     def _judged(self, task: Task, attempt: Attempt) -> Result:
         job = task.job
@@ -197,7 +219,7 @@ class Judge:
         candidate start meanwhile.
         """
         settings, context, problem = self._settings, self._context, replace(job.problem, alternatives=())
-        if not settings.timing:
+        if not settings.timing and job.fuzz is None:
             self._probe.begin(problem, settings.variants, settings.memory_bytes)
         self._connection.send(NeedRuntimeLibraries())
         libraries: RuntimeLibraries | str = self._connection.recv()

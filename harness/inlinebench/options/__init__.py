@@ -113,6 +113,9 @@ class Options(JudgeOptions, BuildOptions, JobOptions):
     workloads: bool = option(
         False, SWITCH, "evaluate problems that declare WORKLOADS at all of these, with one process for each solution; "
         "other problems are left out", "shapes")
+    fuzz: int | None = option(
+        None, COUNT, "check correctness at N sizes that are drawn from the problem's RANGES, or else from ranges "
+        "derived from its constants, and report the smallest one that fails", "correctness")
     profile: Path | None = option(
         None, replace(FOLDER, const=PROFILES), "show the kernels of one call with their times; if Nsight "
         f"Compute (ncu) is installed, also write its report to DIR, or to {PROFILES} if DIR is omitted", "times")

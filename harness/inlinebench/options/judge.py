@@ -15,6 +15,8 @@ CALLS = 20
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZED_CALLS = 3
 """The number of measured calls under a sanitizer."""
+FUZZED_WARMUP, FUZZED_CALLS = 1, 2
+"""The numbers of warm-up calls and of further calls at each size of `--fuzz`."""
 HOST_MEMORY_SHARE = 0.75
 """The default host memory of one candidate, as a share of the host memory that is free when the run starts."""
 
@@ -41,7 +43,7 @@ class JudgeOptions:
         False, SWITCH, "allow TF32 where PyTorch's defaults allow it", "correctness", decides=True)
     min_calls: int = option(
         CALLS, COUNT, f"minimum number of measured calls, after {WARMUP_CALLS} warm-up calls (default: {CALLS}, or "
-        f"{SANITIZED_CALLS} with --sanitize)", "correctness", decides=True)
+        f"{SANITIZED_CALLS} with --sanitize, {FUZZED_CALLS} with --fuzz)", "correctness", decides=True)
     sanitize: str | None = option(
         None, kinds.one_of(SANITIZERS, "TOOL"), "run each solution under this tool of NVIDIA's compute-sanitizer "
         f"({', '.join(SANITIZERS)}), at the shape `small` if it is declared, without timing and outside the sandbox",

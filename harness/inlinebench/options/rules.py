@@ -62,6 +62,7 @@ def _check_selection(options: Options) -> None:
     if options.workloads and (options.shapes or options.sanitize is not None):
         raise UsageError("--workloads excludes --shape and --sanitize: name one workload with --shape to evaluate it "
                          "alone")
+    _check_fuzz(options)
     if options.workloads and options.shard:
         raise UsageError("--workloads and --shard exclude each other: a set would be cut in two, and what one half "
                          "keeps would not show in the other; name the problems of each part instead")
@@ -72,6 +73,18 @@ def _check_selection(options: Options) -> None:
         raise UsageError("--solution and --response exclude each other")
     if options.all_blocks and options.response is None:
         raise UsageError("--all-blocks needs --response FILE")
+
+
+def _check_fuzz(options: Options) -> None:
+    if options.fuzz is None:
+        return
+    for name in ("workloads", "shapes", "sanitize", "build_only"):
+        if getattr(options, name):
+            raise UsageError(f"--fuzz excludes {OPTIONS[name].flag}: it draws the sizes itself")
+    plain = settled(Options(min_calls=options.min_calls))
+    if timed := [each.flag for name, each in OPTIONS.items()
+                 if each.group == "times" and getattr(settled(options), name) != getattr(plain, name)]:
+        raise UsageError(f"--fuzz checks correctness only: leave out {', '.join(timed)}")
 
 
 def _check_devices(options: Options) -> None:

@@ -92,6 +92,10 @@ class Output:
         what = "NaN" if all(bool(torch.isnan(tensor).all()) for tensor in values) else "infinities and NaN"
         return f"returns only {what}; change the inputs or the sizes so that it returns finite values"
 
+    def has_nan(self) -> bool:
+        """Whether an element of a tensor is NaN."""
+        return any(bool(torch.isnan(_computable(tensor)).any()) for tensor in self.tensors)
+
 
 def run(model: torch.nn.Module, arguments: Sequence[Any], random_seed: int, step: str = own_code.FORWARD) -> Any:
     """Seeds all random generators, runs `forward` under `no_grad`, and returns its output.

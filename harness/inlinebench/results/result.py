@@ -329,6 +329,33 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
+class Fuzzed:
+    """What `--fuzz` found. Raises ValueError for counts that contradict each other."""
+
+    wanted: int
+    """The number of sizes that were asked for."""
+    sizes: int
+    """The number of sizes that were drawn; fewer than asked for if the ranges have no more."""
+    refused: int
+    """The number of further sizes that were left out, because the reference fails there, or returns NaN or nothing."""
+    passed: int
+    """The number of sizes that the solution passed; before the first failure, if it failed."""
+    failed_at: tuple[str, ...] | None = None
+    """The constants of the smallest size at which it fails, as `--set` takes them; absent if it passed, or if the size
+    is not the cause."""
+    drawn: tuple[str, ...] | None = None
+    """The constants of the size at which it failed first, from which that one was found; absent as `failed_at` is."""
+    alone: bool | None = None
+    """Whether it fails there also in a process that computes no other size; absent as `failed_at` is."""
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.passed <= self.sizes <= self.wanted) or self.refused < 0:
+            raise ValueError(f"{self.passed} of {self.sizes} sizes can't have passed of {self.wanted} that were wanted")
+        if not (self.failed_at is None) == (self.drawn is None) == (self.alone is None):
+            raise ValueError("a size that fails is found from one that was drawn")
+
+
+@dataclass(frozen=True)
 class Shard:
     """A part of a run's work. Raises ValueError for parts that do not exist."""
 
@@ -368,7 +395,7 @@ class Result:
     """Name of the solution; `@reference` for the problem's own reference."""
     shape: str
     """Name of the shape or workload, or the constants that `--set` replaced (`N=4,M=2`); `derived` for a derived
-    shape. It ends with `+backward` if `--backward` was given."""
+    shape, `fuzz` for drawn sizes. It ends with `+backward` if `--backward` was given."""
     device: str
     """The device, such as `cuda:0` or `cpu`."""
     verdict: Verdict
@@ -409,6 +436,9 @@ class Result:
     backward: bool | None = None
     """True if a call was a forward and a backward, so that gradients were compared and times cover both; absent
     otherwise."""
+
+    fuzz: Fuzzed | None = None
+    """The sizes that were drawn; absent without `--fuzz`."""
 
     weight: float | None = None
     """The weight of this workload in the set of its problem; absent at a shape that was not evaluated in a set."""

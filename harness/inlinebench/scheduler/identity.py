@@ -47,6 +47,7 @@ def identity(job: Evaluate, options: Options, environment: Environment) -> str |
         "precision": job.problem.precision,
         "backward": job.problem.backward,
         "set": job.in_set,
+        "drawn sizes": None if job.fuzz is None else job.fuzz.count,
         "tolerance": job.tolerance,
         "options": {name: getattr(options, name) for name, each in OPTIONS.items() if each.decides},
         "device": environment.gpu or environment.cpu,

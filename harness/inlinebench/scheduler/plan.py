@@ -12,7 +12,7 @@ from inlinebench.catalog.natural_sort import natural
 from inlinebench.catalog.workloads import DeclaredWorkload, named
 from inlinebench.device_kinds import kind_of
 from inlinebench.errors import UsageError
-from inlinebench.messages import Evaluate, ProblemAt
+from inlinebench.messages import Evaluate, Fuzz, ProblemAt
 from inlinebench.options import Options
 from inlinebench.options.kinds import SOLUTION_BASELINE
 from inlinebench.results.library import LIBRARY
@@ -20,6 +20,8 @@ from inlinebench.results.result import WITH_BACKWARD, Result, Shard, Verdict
 from inlinebench.scheduler.identity import digest_of
 from inlinebench.scheduler.rivals import rival_names
 
+FUZZ = "fuzz"
+"""The name of the drawn sizes of `--fuzz` in results."""
 SMALL = "small"
 """The shape for sanitizers, if a problem declares it. They make kernels some hundred times slower."""
 
@@ -115,9 +117,12 @@ def plan(choices: Sequence[Choice], options: Options, device: str, rivals: Seque
             known.append(_row(solution, device, Verdict.PROBLEM_ERROR, problem.error))
         elif solution.error:
             backward = (options.backward or problem.backward) or None
+            names = shapes(problem, options, device) if options.fuzz is None else (FUZZ,)
             known += [replace(_row(solution, device, Verdict.INVALID, solution.error), backward=backward,
                               shape=shape_name(problem, shape, options), weight=_weight(problem, shape, options))
-                      for shape in shapes(problem, options, device)]
+                      for shape in names]
+        elif options.fuzz is not None:
+            jobs.append(_at_drawn_sizes(problem, solution, options, options.fuzz, device))
         else:
             jobs += [_job(problem, solution, shape, options) for shape in shapes(problem, options, device)]
     names = rival_names(options.baselines)  # first, because other results wait for them
@@ -227,7 +232,7 @@ def shape_name(problem: Problem, shape: str, options: Options) -> str:
     It also tells whether the options add a backward to the problem's calls, whose results are others.
     """
     added = WITH_BACKWARD if options.backward and not problem.backward else ""
-    kept = [shape] if _workload(problem, shape) is not None else []
+    kept = [shape] if options.fuzz is not None or _workload(problem, shape) is not None else []
     return (",".join(filter(None, [*kept, named(_replaced(problem, options))])) or shape) + added
 
 
@@ -256,6 +261,15 @@ def _job(problem: Problem, solution: Solution, shape: str, options: Options) -> 
         weight=_weight(problem, shape, options),
         tolerance=None if workload is None else workload.tolerance,
     )
+
+
+def _at_drawn_sizes(problem: Problem, solution: Solution, options: Options, count: int, device: str) -> Evaluate:
+    """Returns the evaluation of a solution at drawn sizes. What is built in advance is built for its usual shape."""
+    usual = _job(problem, solution, shapes(problem, replace(options, fuzz=None), device)[0], options)
+    fixed = _replaced(problem, options)
+    ranges = {name: each for name, each in problem.ranges.items() if name.partition("[")[0] not in fixed}
+    return replace(usual, shape_name=shape_name(problem, FUZZ, options), weight=None, tolerance=None,
+                   fuzz=Fuzz(count, ranges, problem_at(problem, FULL, options)))
 
 
 def _replaced(problem: Problem, options: Options) -> dict[str, Any]:

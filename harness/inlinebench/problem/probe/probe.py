@@ -174,6 +174,7 @@ def _observe(
         continuous=(),
         variants={},
         work=work,
+        has_nan=output.has_nan(),
         gradients=problem.gradients,
     )
 

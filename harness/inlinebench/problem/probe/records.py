@@ -48,6 +48,8 @@ class ProbeResult:
     """For each admitted variant, the positions of the inputs that take it."""
     work: Work
     """The least bytes and operations of one call."""
+    has_nan: bool = False
+    """Whether an output has a NaN."""
     gradients: GradientForm | None = None
     """What a call differentiates. None without a backward."""
 

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import astuple, dataclass
+from functools import lru_cache
 from typing import Any
 
 from inlinebench.problem.shapes import literals
@@ -15,6 +16,10 @@ from inlinebench.problem.shapes.constants import Constants, SizeKind, assignment
 
 BLOCK = 256
 """The threads of a block that computes one element of a matrix product."""
+TILE = 32
+"""The rows of a matrix that a block may compute, of which there may be fewer."""
+SHORT = 8
+"""Sizes of batched matrices above so many tiles raise the cost: a block computes a whole tile, of however few rows."""
 _SMALL = 16
 _SLIDES = re.compile("conv|pool|unfold", re.IGNORECASE)
 """Operators for which solutions use one thread for each output, because it needs few products."""
@@ -38,6 +43,9 @@ class Cost:
     scans, the elements times the largest size."""
     threads: int
     """The threads of a kernel with one block for each output of a matrix product; 0 for other problems."""
+    rows: int
+    """The blocks of a kernel with one for each row of the largest input, if its rows are as long as those of the first
+    one. For problems that multiply matrices, an estimate of the work in whole tiles."""
 
     def is_within(self, limits: Cost) -> bool:
         """Whether no part is above its limit."""
@@ -56,22 +64,24 @@ def cost_of(tree: ast.Module, constants: Constants) -> Cost:
             sizes[name] = _known(expression, sizes)
     elements = 1
     rows: list[int] = []
+    matrices = 1
     for function in functions:
         known = sizes | literals.local_values(function)
         made = [literals.dimensions(node) for node in ast.walk(function) if isinstance(node, ast.Call)]
         elements = max(elements, *(_product(call, known) for call in made), 1)
         rows += [_last(call[-1], known) for call in made if _product(call, known) > 1]
+        matrices = max(matrices, *(_product(call[:-2], known) for call in made), 1)
     numbers = [*_numbers(named), *_written_out(replaced)]
     work = math.prod(filter(None, numbers))
     largest = max(numbers, default=0)
     if any(map(_SCANS.search, _operators(tree))):
         work = max(work, elements * largest)
     if not _multiplies(tree):
-        return Cost(elements, largest, work, 0)
+        return Cost(elements, largest, work, 0, elements // (rows[0] if rows else 1))
     widths = {number for name, value in named.items() if SizeKind.of(name) is SizeKind.SIZE for number in leaves(value)}
     if len(large := [width for width in widths if width > _SMALL]) == 1:
         work = max(work, elements * large[0])
-    return Cost(elements, largest, work, _threads(numbers, rows[0] if rows else 1))
+    return Cost(elements, largest, work, _threads(numbers, rows[0] if rows else 1), _in_tiles(numbers, matrices))
 
 
 def _numbers(constants: Mapping[str, Any]) -> Iterator[int]:
@@ -108,6 +118,7 @@ def _multiplies(tree: ast.Module) -> bool:
     return any(isinstance(node, ast.MatMult) for node in ast.walk(tree)) or any(map(_MULTIPLIES.search, operators))
 
 
+@lru_cache(maxsize=1)
 def _operators(tree: ast.Module) -> list[str]:
     return [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
 
@@ -116,6 +127,13 @@ def _threads(numbers: Collection[int], row: int) -> int:
     """Returns the threads for the outputs of a product that adds up rows of the first input, of this length."""
     sizes = [number for number in numbers if number > 1]
     return BLOCK * (math.prod(sizes) // row if len(sizes) > 1 else row**2)
+
+
+def _in_tiles(numbers: Collection[int], matrices: int) -> int:
+    """Returns an estimate of the work of a kernel that computes whole tiles, however small the matrices are."""
+    longest = sorted(max(TILE, number) for number in (*numbers, 1, 1, 1))[-3:]
+    batched = matrices * max(TILE, longest[-1] // SHORT) if matrices > 1 else TILE
+    return max(batched, math.prod(longest) // TILE**3)
 
 
 def _product(sizes: Collection[ast.expr], constants: Mapping[str, Any]) -> int:

@@ -23,9 +23,9 @@ SMALL = 16
 may become smaller."""
 WARP = 32
 """Multiples of this stay multiples, and other sizes do not become multiples."""
-LIMITS = Cost(elements=1 << 20, size=1 << 12, work=1 << 24, threads=1 << 22)
+LIMITS = Cost(elements=1 << 20, size=1 << 12, work=1 << 24, threads=1 << 22, rows=1 << 20)
 """The limits of a derived shape."""
-CONFIRMING_LIMITS = Cost(elements=1 << 22, size=1 << 20, work=1 << 28, threads=1 << 27)
+CONFIRMING_LIMITS = Cost(elements=1 << 22, size=1 << 20, work=1 << 28, threads=1 << 27, rows=1 << 22)
 """The limits of a shape at which a failure is confirmed."""
 
 

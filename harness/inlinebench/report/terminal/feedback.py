@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from inlinebench.foreign import BAR, lines, one_line
-from inlinebench.report import accuracy, mismatches
+from inlinebench.report import accuracy, drawn_sizes, mismatches
 from inlinebench.report.bottlenecks import bottlenecks
 from inlinebench.report.launches import described
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
@@ -34,7 +34,7 @@ def feedback(result: Result, width: int | None = None) -> str:
     name = f"{one_line(result.problem, LONGEST_NAME)}/{one_line(result.solution, LONGEST_NAME)}"
     where = f"shape {one_line(result.shape, LONGEST_NAME)}, on {one_line(result.device, LONGEST_NAME)}"
     where += ", forward and backward" * bool(result.backward)
-    lines = [f"{name} ({where}): {result.verdict}"]
+    lines = [f"{name} ({where}): {result.verdict}", *_drawn(result)]
     if result.verdict is Verdict.PASSED:
         lines += _passed(result)
     elif result.verdict is Verdict.BUILD_FAILED:
@@ -45,6 +45,17 @@ def feedback(result: Result, width: int | None = None) -> str:
         lines += _failed(result)
     text = _fit(lines)
     return text if width is None else "\n".join(_wrapped(line, width) for line in text.split("\n"))
+
+
+def _drawn(result: Result) -> Iterator[str]:
+    """Lines about the sizes that were drawn."""
+    if result.fuzz is None:
+        return
+    yield f"drawn sizes that passed: {drawn_sizes.share(result.fuzz)}; refused by the reference: {result.fuzz.refused}"
+    if result.fuzz.failed_at is not None and result.fuzz.drawn is not None:
+        first = "" if result.fuzz.drawn == result.fuzz.failed_at else (
+            f", found from {one_line(', '.join(result.fuzz.drawn))}")
+        yield f"the smallest size that fails: {one_line(', '.join(result.fuzz.failed_at))}{first}"
 
 
 def _fit(lines: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from inlinebench.foreign import one_line
+from inlinebench.report import drawn_sizes
 from inlinebench.report.formats import junit
 from inlinebench.report.terminal import samples
 from inlinebench.report.terminal.screen import PLAIN, Screen
@@ -77,17 +78,18 @@ class Outputs:
             left = self.results
         texts = [feedback(each, screen.width) for each in left]
         if ended:
-            texts += filter(None, [sets(self.results)])
+            texts += filter(None, [sets(self.results), drawn_sizes.render(self.results)])
         separate = "\n" if self._told and texts else ""
         self._told += len(left)
         return separate + "\n\n".join(texts)
 
 
 def report(results: Sequence[Result], screen: Screen = PLAIN, *, verbose: bool = False, kernels: bool = False) -> str:
-    """Returns the table, the failures, the sets of workloads, the kernels (with `kernels`), and the summaries of
-    solutions and of samples."""
+    """Returns the table, the failures, the sets of workloads, the drawn sizes, the kernels (with `kernels`), and the
+    summaries of solutions and of samples."""
     named = [each for each in results if not samples.is_sample(each)]
-    parts = [table(results, verbose, screen), sets(results), kernel_tables(results) if kernels else "",
+    parts = [table(results, verbose, screen), sets(results), drawn_sizes.render(results),
+             kernel_tables(results) if kernels else "",
              render(summary(named), screen.width), samples.render(samples.summary(results))]
     return "\n\n".join(filter(None, parts))
 
