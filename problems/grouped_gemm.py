@@ -31,6 +31,9 @@ SHAPES = {
     "odd": {"TOKENS": 211, "EXPERTS": 3, "WIDTH": 136, "HIDDEN": 152},
 }
 
+# Rows of 16 bytes, as PyTorch's grouped_mm demands.
+RANGES = {"TOKENS": (1, 16384), "EXPERTS": (1, 128), "WIDTH": (8, 7168, 8), "HIDDEN": (8, 7168, 8)}
+
 # Published mixtures of experts. With the experts in parallel a GPU has some of them, with tensors in parallel a part of
 # each. Tokens count as often as there are experts for each: 2 of Mixtral, 8 of Qwen 3, 4 of Qwen 1.5.
 WORKLOADS = [

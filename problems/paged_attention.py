@@ -40,6 +40,11 @@ SHAPES = {
     "odd": {"BATCH": 5, "QUERY_HEADS": 22, "KEY_HEADS": 2, "WIDTH": 64, "PAGE": 7, "SHORTEST": 2, "LONGEST": 131},
 }
 
+# Kernels are written for the widths 64 and 128, so WIDTH stays as it is.
+RANGES = {
+    "BATCH": (1, 128), "QUERY_HEADS": (8, 64, 8), "KEY_HEADS": (1, 8), "PAGE": (1, 64), "LONGEST": (1, 8192),
+}
+
 # Heads of published models, with the lengths of their sequences. A model on 8 GPUs has an eighth of its heads on each.
 WORKLOADS = [
     {"name": "Llama 3 8B 1x8192", "BATCH": 1, "LONGEST": 8192},
