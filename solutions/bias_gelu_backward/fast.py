@@ -12,6 +12,7 @@ atomics.
 Rows that are no multiple of four and misaligned tensors take the same kernels with one column a thread.
 """
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,18 +29,15 @@ std::tuple<at::Tensor, at::Tensor> bias_gelu_backward(
 
 CUDA_SOURCE = r"""
 #include <algorithm>
-#include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <tuple>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
@@ -47,9 +45,7 @@ constexpr int kThreads = 256;
 constexpr int kBlocksAnSm = 4;
 constexpr int kRows = 4;    // that a thread loads before it needs one of them
 constexpr int kVector = 4;  // values in a load of 16 bytes
-constexpr int kWarp = 32;
 constexpr int kSlices = 8;  // of the blocks' sums, which are added in parallel
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 __device__ void load(const float* from, float (&values)[kVector]) {
   const float4 packed = __ldcs(reinterpret_cast<const float4*>(from));
@@ -154,10 +150,10 @@ __global__ void __launch_bounds__(kThreads, kBlocksAnSm) backward_kernel(
 }
 
 // Adds the sums of all blocks, a warp for 32 columns in each slice of the blocks.
-__global__ void __launch_bounds__(kWarp * kSlices) add_kernel(
+__global__ void __launch_bounds__(kWarpSize * kSlices) add_kernel(
     const float* __restrict__ partial, float* __restrict__ bias_gradient, int64_t blocks, int64_t columns) {
-  __shared__ float sums[kSlices][kWarp];
-  const int64_t column = static_cast<int64_t>(blockIdx.x) * kWarp + threadIdx.x;
+  __shared__ float sums[kSlices][kWarpSize];
+  const int64_t column = static_cast<int64_t>(blockIdx.x) * kWarpSize + threadIdx.x;
   float sum = 0.0f;
   if (column < columns) {
 #pragma unroll 4
@@ -185,34 +181,15 @@ bool fit_vectors(int64_t columns, std::initializer_list<const float*> pointers) 
 
 // As many blocks as fit on the GPU at once, or fewer if they would have no rows.
 dim3 grid_for(int64_t rows, int64_t columns, int64_t in, int device) {
-  int multiprocessors = 0;
-  C10_CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  const int64_t across = (columns + kThreads * in - 1) / (kThreads * in);
-  const int64_t groups = (rows + kRows - 1) / kRows;
-  const int64_t wanted = int64_t{kBlocksAnSm} * multiprocessors / across;
-  return dim3(
-      static_cast<unsigned int>(across),
-      static_cast<unsigned int>(std::max<int64_t>(1, std::min<int64_t>(wanted, groups))));
-}
-
-void check(const at::Tensor& tensor, const char* name, const c10::Device& device) {
-  TORCH_CHECK(tensor.is_cuda(), "bias_gelu: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(tensor.device() == device, "bias_gelu: ", name, " is on ", tensor.device(), ", but x is on ", device);
-  TORCH_CHECK(
-      tensor.scalar_type() == at::kFloat, "bias_gelu: ", name, " must be float32, but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "bias_gelu: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ", tensor.strides());
+  const int64_t across = divide_up(columns, kThreads * in);
+  const int64_t wanted = int64_t{kBlocksAnSm} * multiprocessors(device) / across;
+  const int64_t groups = divide_up(rows, kRows);
+  return dim3(blocks_for(across), static_cast<unsigned int>(std::max<int64_t>(1, std::min(wanted, groups))));
 }
 
 void check_inputs(const at::Tensor& x, const at::Tensor& bias) {
-  check(x, "x", x.device());
-  check(bias, "bias", x.device());
-  TORCH_CHECK(
-      x.dim() == 2 && bias.dim() == 1 && bias.size(0) == x.size(1),
-      "bias_gelu: bias must have one value for each column of x, but x has shape ", x.sizes(), " and bias ",
-      bias.sizes());
-  TORCH_CHECK(x.size(1) <= kMaxBlocks, "bias_gelu: ", x.size(1), " columns are too many for one launch");
+  check_float(x, "bias_gelu: x", 2, x.device());
+  check_feature(bias, "bias_gelu: bias", x.size(1), x.device());
 }
 
 }  // namespace
@@ -240,7 +217,7 @@ at::Tensor bias_gelu(const at::Tensor& x, const at::Tensor& bias) {
 std::tuple<at::Tensor, at::Tensor> bias_gelu_backward(
     const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& bias) {
   check_inputs(x, bias);
-  check(gradient, "the gradient", x.device());
+  check_float(gradient, "bias_gelu: the gradient", 2, x.device());
   TORCH_CHECK(
       gradient.sizes() == x.sizes(),
       "bias_gelu: the gradient must be like x, but has shape ", gradient.sizes(), " for ", x.sizes());
@@ -264,8 +241,7 @@ std::tuple<at::Tensor, at::Tensor> bias_gelu_backward(
   const auto kernel = vectors ? backward_kernel<kVector> : backward_kernel<1>;
   kernel<<<grid, kThreads, 0, stream>>>(g, from, b, to, sums, rows, columns);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
-  const auto warps = static_cast<unsigned int>((columns + kWarp - 1) / kWarp);
-  add_kernel<<<warps, dim3(kWarp, kSlices), 0, stream>>>(
+  add_kernel<<<blocks_for(divide_up(columns, kWarpSize)), dim3(kWarpSize, kSlices), 0, stream>>>(
       sums, bias_gradient.mutable_data_ptr<float>(), static_cast<int64_t>(grid.y), columns);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return {x_gradient, bias_gradient};
@@ -277,6 +253,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["bias_gelu", "bias_gelu_backward"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

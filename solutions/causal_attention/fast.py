@@ -179,32 +179,19 @@ void run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value
 }  // namespace portable
 
 void check(const at::Tensor& tensor, const char* name, const at::Tensor& query) {
-  TORCH_CHECK(tensor.is_cuda(), "causal_attention: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(
-      tensor.device() == query.device(),
-      "causal_attention: ", name, " is on ", tensor.device(), ", but query is on ", query.device());
-  TORCH_CHECK(
-      tensor.scalar_type() == at::kBFloat16,
-      "causal_attention: ", name, " must be bfloat16, but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.dim() == 4 && tensor.size(3) == kWidth,
-      "causal_attention: ", name, " must be (batch, heads, length, ", kWidth, "), but its shape is ", tensor.sizes());
-  TORCH_CHECK(
-      tensor.sizes() == query.sizes(),
-      "causal_attention: ", name, " must have the shape of query, but they have ", tensor.sizes(), " and ",
-      query.sizes());
-  TORCH_CHECK(
-      tensor.is_contiguous() && reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % sizeof(uint4) == 0,
-      "causal_attention: ", name, " must be contiguous and begin at a multiple of 16 bytes, but has shape ",
-      tensor.sizes(), " and strides ", tensor.strides());
+  check_shape(tensor, name, at::kBFloat16, query.sizes(), query.device());
+  TORCH_CHECK(is_aligned(tensor), name, " must begin at a multiple of 16 bytes");
 }
 
 }  // namespace
 
 at::Tensor causal_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
-  check(query, "query", query);
-  check(key, "key", query);
-  check(value, "value", query);
+  TORCH_CHECK(
+      query.dim() == 4 && query.size(3) == kWidth,
+      "causal_attention: query must be (batch, heads, length, ", kWidth, "), but its shape is ", query.sizes());
+  check(query, "causal_attention: query", query);
+  check(key, "causal_attention: key", query);
+  check(value, "causal_attention: value", query);
   // Places in a sequence are 32-bit numbers, with a margin of a tile beyond its end.
   TORCH_CHECK(
       query.size(2) <= std::numeric_limits<int32_t>::max() / 2,

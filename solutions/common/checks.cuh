@@ -47,6 +47,13 @@ void check_tensor(const at::Tensor& tensor, const char* name, at::ScalarType typ
       tensor.strides());
 }
 
+// The same with these sizes.
+void check_shape(
+    const at::Tensor& tensor, const char* name, at::ScalarType type, at::IntArrayRef sizes, const at::Device& device) {
+  check_tensor(tensor, name, type, device);
+  TORCH_CHECK(tensor.sizes() == sizes, name, " must have shape ", sizes, ", but its shape is ", tensor.sizes());
+}
+
 // The same for float32 and a number of dimensions.
 void check_float(const at::Tensor& tensor, const char* name, int64_t dimensions, const at::Device& device) {
   check_tensor(tensor, name, at::kFloat, device);

@@ -18,6 +18,7 @@ A target outside of [0, classes) makes the loss and the row's gradient NaN; igno
 are not supported.
 """
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,29 +34,21 @@ at::Tensor cross_entropy_backward(
 """
 
 CUDA_SOURCE = r"""
-#include <cfloat>
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <tuple>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
 constexpr int kThreads = 512;
 constexpr int kBlocksAnSm = 4;
 constexpr int kMeanThreads = 1024;
-constexpr int kWarp = 32;
 constexpr int kLoads = 4;  // of 16 bytes, a thread, before any of them is needed
 constexpr int kVector = 4;
-constexpr unsigned int kAll = 0xffffffffu;
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 // How a row divides into values before the first multiple of 16 bytes, vectors, and values after the last vector.
 struct Division {
@@ -99,10 +92,10 @@ __device__ LogSum merge(LogSum one, LogSum other) {
 }
 
 __device__ LogSum warp_merge(LogSum value) {
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
     LogSum other;
-    other.largest = __shfl_xor_sync(kAll, value.largest, distance);
-    other.sum = __shfl_xor_sync(kAll, value.sum, distance);
+    other.largest = __shfl_xor_sync(kAllLanes, value.largest, distance);
+    other.sum = __shfl_xor_sync(kAllLanes, value.sum, distance);
     value = merge(value, other);
   }
   return value;
@@ -148,17 +141,17 @@ __global__ void __launch_bounds__(kThreads, kBlocksAnSm) loss_kernel(
     add(total, row[division.tail + threadIdx.x]);
   }
 
-  __shared__ float largest_of[kThreads / kWarp];
-  __shared__ float sum_of[kThreads / kWarp];
+  __shared__ float largest_of[kThreads / kWarpSize];
+  __shared__ float sum_of[kThreads / kWarpSize];
   total = warp_merge(total);
-  if (threadIdx.x % kWarp == 0) {
-    largest_of[threadIdx.x / kWarp] = total.largest;
-    sum_of[threadIdx.x / kWarp] = total.sum;
+  if (threadIdx.x % kWarpSize == 0) {
+    largest_of[threadIdx.x / kWarpSize] = total.largest;
+    sum_of[threadIdx.x / kWarpSize] = total.sum;
   }
   __syncthreads();
-  if (threadIdx.x < kWarp) {
+  if (threadIdx.x < kWarpSize) {
     LogSum of_warp;
-    if (threadIdx.x < kThreads / kWarp) {
+    if (threadIdx.x < kThreads / kWarpSize) {
       of_warp.largest = largest_of[threadIdx.x];
       of_warp.sum = sum_of[threadIdx.x];
     }
@@ -174,24 +167,24 @@ __global__ void __launch_bounds__(kThreads, kBlocksAnSm) loss_kernel(
 // One block: the mean of all losses, each thread's and each warp's share in a fixed order.
 __global__ void __launch_bounds__(kMeanThreads)
     mean_kernel(const float* __restrict__ losses, float* __restrict__ mean, int64_t rows) {
-  __shared__ float partial[kMeanThreads / kWarp];
+  __shared__ float partial[kMeanThreads / kWarpSize];
   float sum = 0.0f;
 #pragma unroll 4
   for (int64_t row = threadIdx.x; row < rows; row += kMeanThreads) {
     sum += losses[row];
   }
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    sum += __shfl_xor_sync(kAll, sum, distance);
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    sum += __shfl_xor_sync(kAllLanes, sum, distance);
   }
-  if (threadIdx.x % kWarp == 0) {
-    partial[threadIdx.x / kWarp] = sum;
+  if (threadIdx.x % kWarpSize == 0) {
+    partial[threadIdx.x / kWarpSize] = sum;
   }
   __syncthreads();
-  static_assert(kMeanThreads == kWarp * kWarp, "one warp holds the sums of all");
-  if (threadIdx.x < kWarp) {
+  static_assert(kMeanThreads == kWarpSize * kWarpSize, "one warp holds the sums of all");
+  if (threadIdx.x < kWarpSize) {
     sum = partial[threadIdx.x];
-    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-      sum += __shfl_xor_sync(kAll, sum, distance);
+    for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+      sum += __shfl_xor_sync(kAllLanes, sum, distance);
     }
     if (threadIdx.x == 0) {
       *mean = sum / static_cast<float>(rows);  // NaN without rows, as in PyTorch
@@ -250,29 +243,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksAnSm) gradient_kernel(
   }
 }
 
-void check(const at::Tensor& tensor, const char* name, int64_t dimensions, at::ScalarType dtype) {
-  TORCH_CHECK(tensor.is_cuda(), "cross_entropy: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(
-      tensor.scalar_type() == dtype, "cross_entropy: ", name, " must be ", dtype, ", but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.dim() == dimensions,
-      "cross_entropy: ", name, " must have ", dimensions, " dimension(s), but its shape is ", tensor.sizes());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "cross_entropy: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ",
-      tensor.strides());
-}
-
 void check_inputs(const at::Tensor& logits, const at::Tensor& target) {
-  check(logits, "logits", 2, at::kFloat);
-  check(target, "target", 1, at::kLong);
-  TORCH_CHECK(
-      logits.device() == target.device(),
-      "cross_entropy: logits are on ", logits.device(), ", but target is on ", target.device());
-  TORCH_CHECK(
-      target.size(0) == logits.size(0),
-      "cross_entropy: logits have ", logits.size(0), " rows, but target has ", target.size(0));
-  TORCH_CHECK(logits.size(0) <= kMaxBlocks, "cross_entropy: ", logits.size(0), " rows are too many for one launch");
+  check_float(logits, "cross_entropy: logits", 2, logits.device());
+  check_feature(target, "cross_entropy: target", logits.size(0), logits.device(), at::kLong);
 }
 
 }  // namespace
@@ -286,7 +259,7 @@ std::tuple<at::Tensor, at::Tensor> cross_entropy(const at::Tensor& logits, const
   at::Tensor statistics = at::empty({rows, 2}, logits.options());
   at::Tensor mean = at::empty({}, logits.options());
   if (rows > 0) {  // a grid without blocks is a launch error
-    loss_kernel<<<static_cast<unsigned int>(rows), kThreads, 0, stream>>>(
+    loss_kernel<<<blocks_for(rows), kThreads, 0, stream>>>(
         logits.const_data_ptr<float>(), target.const_data_ptr<int64_t>(),
         reinterpret_cast<float2*>(statistics.mutable_data_ptr<float>()), losses.mutable_data_ptr<float>(),
         logits.size(1));
@@ -300,8 +273,8 @@ std::tuple<at::Tensor, at::Tensor> cross_entropy(const at::Tensor& logits, const
 at::Tensor cross_entropy_backward(
     const at::Tensor& gradient, const at::Tensor& logits, const at::Tensor& target, const at::Tensor& statistics) {
   check_inputs(logits, target);
-  check(gradient, "the gradient", 0, at::kFloat);
-  check(statistics, "the statistics", 2, at::kFloat);
+  check_float(gradient, "cross_entropy: the gradient", 0, logits.device());
+  check_float(statistics, "cross_entropy: the statistics", 2, logits.device());
   TORCH_CHECK(
       statistics.size(0) == logits.size(0) && statistics.size(1) == 2,
       "cross_entropy: the statistics must be those of the forward, but their shape is ", statistics.sizes());
@@ -311,7 +284,7 @@ at::Tensor cross_entropy_backward(
     return logits_gradient;
   }
   const auto stream = c10::cuda::getCurrentCUDAStream();
-  gradient_kernel<<<static_cast<unsigned int>(logits.size(0)), kThreads, 0, stream>>>(
+  gradient_kernel<<<blocks_for(logits.size(0)), kThreads, 0, stream>>>(
       gradient.const_data_ptr<float>(), logits.const_data_ptr<float>(), target.const_data_ptr<int64_t>(),
       reinterpret_cast<const float2*>(statistics.const_data_ptr<float>()),
       logits_gradient.mutable_data_ptr<float>(), logits.size(1));
@@ -325,6 +298,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["cross_entropy", "cross_entropy_backward"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

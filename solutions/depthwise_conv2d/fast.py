@@ -18,6 +18,8 @@ Where rows don't begin at a multiple of 16 bytes, the same kernel takes the four
 gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -25,14 +27,10 @@ from torch.utils.cpp_extension import load_inline
 CPP_SOURCE = "at::Tensor depthwise_conv2d(const at::Tensor& x, const at::Tensor& weight);"
 
 CUDA_SOURCE = r"""
-#include <cstdint>
-#include <limits>
-
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
@@ -126,35 +124,11 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) depthwise_conv2d_kerne
   }
 }
 
-bool is_aligned(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % sizeof(float4) == 0;
-}
-
-int64_t ceil_div(int64_t count, int64_t by) {
-  return (count + by - 1) / by;
-}
-
-void check(const at::Tensor& tensor, const char* name) {
-  TORCH_CHECK(tensor.is_cuda(), "depthwise_conv2d: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(
-      tensor.scalar_type() == at::kFloat,
-      "depthwise_conv2d: ", name, " must be float32, but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.dim() == 4, "depthwise_conv2d: ", name, " must have 4 dimensions, but its shape is ", tensor.sizes());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "depthwise_conv2d: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ",
-      tensor.strides());
-}
-
 }  // namespace
 
 at::Tensor depthwise_conv2d(const at::Tensor& x, const at::Tensor& weight) {
-  check(x, "x");
-  check(weight, "weight");
-  TORCH_CHECK(
-      x.device() == weight.device(),
-      "depthwise_conv2d: x is on ", x.device(), ", but weight is on ", weight.device());
+  check_float(x, "depthwise_conv2d: x", 4, x.device());
+  check_float(weight, "depthwise_conv2d: weight", 4, x.device());
   TORCH_CHECK(
       weight.size(0) == x.size(1) && weight.size(1) == 1 && weight.size(2) == kTaps && weight.size(3) == kTaps,
       "depthwise_conv2d: weight must have shape [", x.size(1), ", 1, ", kTaps, ", ", kTaps, "], but has ",
@@ -167,16 +141,14 @@ at::Tensor depthwise_conv2d(const at::Tensor& x, const at::Tensor& weight) {
   }
   const int64_t height = x.size(2);
   const int64_t width = x.size(3);
-  const int64_t column_groups = ceil_div(width, kColumns);
-  const int64_t row_groups = ceil_div(height, kRows);
+  const int64_t column_groups = divide_up(width, kColumns);
+  const int64_t row_groups = divide_up(height, kRows);
   const int64_t threads = x.size(0) * x.size(1) * row_groups * column_groups;
   TORCH_CHECK(
       threads <= kMostThreads && height <= kMostThreads / 2 && width <= kMostThreads / 2,
       "depthwise_conv2d: an input of shape ", x.sizes(), " is too large for one launch");
 
-  const float* const from = x.const_data_ptr<float>();
-  float* const to = out.mutable_data_ptr<float>();
-  const bool aligned = width % kColumns == 0 && is_aligned(from) && is_aligned(to);
+  const bool aligned = width % kColumns == 0 && is_aligned(x) && is_aligned(out);
   const auto kernel = aligned ? depthwise_conv2d_kernel<true> : depthwise_conv2d_kernel<false>;
   const Sizes sizes{
       static_cast<int>(height),
@@ -185,8 +157,8 @@ at::Tensor depthwise_conv2d(const at::Tensor& x, const at::Tensor& weight) {
       static_cast<unsigned int>(column_groups),
       static_cast<unsigned int>(row_groups),
       static_cast<unsigned int>(threads)};
-  kernel<<<static_cast<unsigned int>(ceil_div(threads, kThreads)), kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
-      from, weight.const_data_ptr<float>(), to, sizes);
+  kernel<<<static_cast<unsigned int>(divide_up(threads, kThreads)), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+      x.const_data_ptr<float>(), weight.const_data_ptr<float>(), out.mutable_data_ptr<float>(), sizes);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
@@ -197,6 +169,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["depthwise_conv2d"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -16,6 +16,8 @@ Widths that are no multiples of four take the same kernel with scalar accesses, 
 of [0, vocabulary) gives a row of NaN; PyTorch stops the device there. Forward only: no gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -24,24 +26,19 @@ CPP_SOURCE = "at::Tensor embedding(const at::Tensor& weight, const at::Tensor& t
 
 CUDA_SOURCE = r"""
 #include <cmath>
-#include <cstdint>
-#include <limits>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
-constexpr int kWarp = 32;
 constexpr int kWarps = 8;  // a block; they have nothing in common
-constexpr int kThreads = kWarp * kWarps;
+constexpr int kThreads = kWarpSize * kWarps;
 constexpr int kTokens = 4;  // of a warp
 constexpr int kVectorLoads = 1;  // a lane and token: a slice is 512 bytes wide
 constexpr int kScalarLoads = 4;
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 __device__ float4 all_nan(float4) {
   return make_float4(NAN, NAN, NAN, NAN);
@@ -63,8 +60,8 @@ __global__ void __launch_bounds__(kThreads) embedding_kernel(
     int64_t width,
     unsigned int blocks_per_slice) {
   const int64_t slice = blockIdx.x / blocks_per_slice;
-  const int64_t nth = (static_cast<int64_t>(blockIdx.x % blocks_per_slice) * kWarps + threadIdx.x / kWarp) * kTokens;
-  const int64_t begin = slice * (kWarp * kLoads) + threadIdx.x % kWarp;
+  const int64_t nth = (int64_t{blockIdx.x % blocks_per_slice} * kWarps + threadIdx.x / kWarpSize) * kTokens;
+  const int64_t begin = slice * (kWarpSize * kLoads) + threadIdx.x % kWarpSize;
 
   int64_t token[kTokens];
 #pragma unroll
@@ -78,8 +75,8 @@ __global__ void __launch_bounds__(kThreads) embedding_kernel(
 #pragma unroll
     for (int load = 0; load < kLoads; ++load) {
       loaded[i][load] = all_nan(Value());
-      if (known && begin + load * kWarp < width) {
-        loaded[i][load] = weight[token[i] * width + begin + load * kWarp];
+      if (known && begin + load * kWarpSize < width) {
+        loaded[i][load] = weight[token[i] * width + begin + load * kWarpSize];
       }
     }
   }
@@ -87,8 +84,8 @@ __global__ void __launch_bounds__(kThreads) embedding_kernel(
   for (int i = 0; i < kTokens; ++i) {
 #pragma unroll
     for (int load = 0; load < kLoads; ++load) {
-      if (nth + i < count && begin + load * kWarp < width) {
-        __stcs(out + (nth + i) * width + begin + load * kWarp, loaded[i][load]);
+      if (nth + i < count && begin + load * kWarpSize < width) {
+        __stcs(out + (nth + i) * width + begin + load * kWarpSize, loaded[i][load]);
       }
     }
   }
@@ -98,51 +95,28 @@ template <typename Value, int kLoads>
 void launch(const at::Tensor& weight, const at::Tensor& tokens, const at::Tensor& out) {
   const int64_t count = tokens.size(0);
   const int64_t width = weight.size(1) / (sizeof(Value) / sizeof(float));
-  const int64_t slices = (width + kWarp * kLoads - 1) / (kWarp * kLoads);
-  const int64_t blocks = (count + kWarps * kTokens - 1) / (kWarps * kTokens);
-  TORCH_CHECK(
-      blocks <= kMaxBlocks / slices,
-      "embedding: ", count, " tokens of width ", weight.size(1), " are too many for one launch");
-  embedding_kernel<Value, kLoads>
-      <<<static_cast<unsigned int>(blocks * slices), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
-          reinterpret_cast<const Value*>(weight.const_data_ptr<float>()), tokens.const_data_ptr<int64_t>(),
-          reinterpret_cast<Value*>(out.mutable_data_ptr<float>()), count, weight.size(0), width,
-          static_cast<unsigned int>(blocks));
+  const int64_t slices = divide_up(width, kWarpSize * kLoads);
+  const int64_t blocks = divide_up(count, kWarps * kTokens);
+  embedding_kernel<Value, kLoads><<<blocks_for(blocks * slices), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+      reinterpret_cast<const Value*>(weight.const_data_ptr<float>()), tokens.const_data_ptr<int64_t>(),
+      reinterpret_cast<Value*>(out.mutable_data_ptr<float>()), count, weight.size(0), width,
+      static_cast<unsigned int>(blocks));
   C10_CUDA_KERNEL_LAUNCH_CHECK();
-}
-
-bool is_aligned(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % sizeof(float4) == 0;
-}
-
-void check(const at::Tensor& tensor, const char* name, int64_t dimensions) {
-  TORCH_CHECK(tensor.is_cuda(), "embedding: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(
-      tensor.dim() == dimensions,
-      "embedding: ", name, " must have ", dimensions, " dimension(s), but its shape is ", tensor.sizes());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "embedding: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ", tensor.strides());
 }
 
 }  // namespace
 
 at::Tensor embedding(const at::Tensor& weight, const at::Tensor& tokens) {
-  check(weight, "weight", 2);
-  check(tokens, "tokens", 1);
-  TORCH_CHECK(
-      weight.device() == tokens.device(),
-      "embedding: weight is on ", weight.device(), ", but tokens are on ", tokens.device());
-  TORCH_CHECK(weight.scalar_type() == at::kFloat, "embedding: weight must be float32, but is ", weight.scalar_type());
-  TORCH_CHECK(tokens.scalar_type() == at::kLong, "embedding: tokens must be int64, but are ", tokens.scalar_type());
+  check_float(weight, "embedding: weight", 2, weight.device());
+  check_tensor(tokens, "embedding: tokens", at::kLong, weight.device());
+  TORCH_CHECK(tokens.dim() == 1, "embedding: tokens must have 1 dimension, but their shape is ", tokens.sizes());
 
   const c10::cuda::CUDAGuard guard(weight.device());
   at::Tensor out = at::empty({tokens.size(0), weight.size(1)}, weight.options());
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  if (weight.size(1) % 4 == 0 && is_aligned(weight.const_data_ptr<float>()) &&
-      is_aligned(out.const_data_ptr<float>())) {
+  if (weight.size(1) % 4 == 0 && is_aligned(weight) && is_aligned(out)) {
     launch<float4, kVectorLoads>(weight, tokens, out);
   } else {
     launch<float, kScalarLoads>(weight, tokens, out);
@@ -156,6 +130,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["embedding"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -19,6 +19,8 @@ Widths that are no multiples of four take the same kernel with scalar accesses. 
 left out; PyTorch stops the device there. Forward only: no gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -28,14 +30,10 @@ at::Tensor embedding_grad(const at::Tensor& tokens, const at::Tensor& grad, int6
 """
 
 CUDA_SOURCE = r"""
-#include <cstdint>
-#include <limits>
-
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
@@ -43,7 +41,6 @@ constexpr int kLinkThreads = 256;
 constexpr int kThreads = 128;
 constexpr int kLoads = 4;  // a thread and token
 constexpr int kEnd = -1;   // of a list; all its bytes are 0xff, so that cudaMemset can write it
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
 
 // heads has the first token of each row's list, and next the successor of each token.
 __global__ void __launch_bounds__(kLinkThreads) link_kernel(
@@ -124,10 +121,8 @@ template <typename Value>
 void launch_sum(
     const float* grad, const int* heads, const int* next, float* out, int64_t vocabulary, int64_t width) {
   constexpr int64_t kBlockValues = kThreads * kLoads;
-  const int64_t blocks_a_row = (width + kBlockValues - 1) / kBlockValues;
-  const int64_t blocks = vocabulary * blocks_a_row;
-  TORCH_CHECK(blocks <= kMaxBlocks, "embedding_grad: a table of ", vocabulary, " rows is too large for one launch");
-  sum_kernel<Value><<<static_cast<unsigned int>(blocks), kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
+  const int64_t blocks_a_row = divide_up(width, kBlockValues);
+  sum_kernel<Value><<<blocks_for(vocabulary * blocks_a_row), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
       reinterpret_cast<const Value*>(grad),
       heads,
       next,
@@ -137,32 +132,12 @@ void launch_sum(
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-bool is_aligned(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % sizeof(float4) == 0;
-}
-
-void check(const at::Tensor& tensor, const char* name, int64_t dimensions) {
-  TORCH_CHECK(tensor.is_cuda(), "embedding_grad: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(
-      tensor.dim() == dimensions,
-      "embedding_grad: ", name, " must have ", dimensions, " dimension(s), but its shape is ", tensor.sizes());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "embedding_grad: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ",
-      tensor.strides());
-}
-
 }  // namespace
 
 at::Tensor embedding_grad(const at::Tensor& tokens, const at::Tensor& grad, int64_t vocabulary) {
-  check(tokens, "tokens", 1);
-  check(grad, "grad", 2);
-  TORCH_CHECK(
-      tokens.device() == grad.device(),
-      "embedding_grad: tokens are on ", tokens.device(), ", but grad is on ", grad.device());
-  TORCH_CHECK(
-      tokens.scalar_type() == at::kLong, "embedding_grad: tokens must be int64, but are ", tokens.scalar_type());
-  TORCH_CHECK(grad.scalar_type() == at::kFloat, "embedding_grad: grad must be float32, but is ", grad.scalar_type());
+  check_float(grad, "embedding_grad: grad", 2, grad.device());
+  check_tensor(tokens, "embedding_grad: tokens", at::kLong, grad.device());
+  TORCH_CHECK(tokens.dim() == 1, "embedding_grad: tokens must have 1 dimension, but their shape is ", tokens.sizes());
   const int64_t count = tokens.size(0);
   const int64_t width = grad.size(1);
   TORCH_CHECK(
@@ -176,21 +151,20 @@ at::Tensor embedding_grad(const at::Tensor& tokens, const at::Tensor& grad, int6
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  const auto stream = at::cuda::getCurrentCUDAStream();
+  const auto stream = c10::cuda::getCurrentCUDAStream();
   at::Tensor heads = at::empty({vocabulary}, tokens.options().dtype(at::kInt));
   at::Tensor next = at::empty({count}, tokens.options().dtype(at::kInt));
   int* const first = heads.mutable_data_ptr<int>();
   int* const following = next.mutable_data_ptr<int>();
   C10_CUDA_CHECK(cudaMemsetAsync(first, kEnd, vocabulary * sizeof(int), stream));
   if (count > 0) {
-    const int64_t blocks = (count + kLinkThreads - 1) / kLinkThreads;
-    link_kernel<<<static_cast<unsigned int>(blocks), kLinkThreads, 0, stream>>>(
+    link_kernel<<<blocks_for(divide_up(count, kLinkThreads)), kLinkThreads, 0, stream>>>(
         tokens.const_data_ptr<int64_t>(), first, following, count, vocabulary);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
   }
   const float* const from = grad.const_data_ptr<float>();
   float* const to = out.mutable_data_ptr<float>();
-  if (width % 4 == 0 && is_aligned(from) && is_aligned(to)) {
+  if (width % 4 == 0 && is_aligned(grad) && is_aligned(out)) {
     launch_sum<float4>(from, first, following, to, vocabulary, width / 4);
   } else {
     launch_sum<float>(from, first, following, to, vocabulary, width);
@@ -204,6 +178,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["embedding_grad"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -27,9 +27,9 @@ shared memory, swizzled, so that no two rows meet in a bank, and a bulk copy wri
 nothing beyond the edges. Sums, bias and GELU are float32, rounded once.
 
 Bulk copies need rows that are multiples of 16 bytes and tensors that begin at one. Everything else, and every other
-GPU, takes a portable kernel: wmma, tiles of 128 x 128 in shared memory, element by element at the edges. So does the
-CPU that stands in for a GPU, where "cuda" is no CUDA device and wgmma can't run: the source for Hopper is left out
-there. Infinities give what PyTorch gives, and a NaN stays one. Forward only: no gradient is recorded.
+GPU, takes a portable kernel with mma.sync (common/product_bf16.cuh). So does the CPU that stands in for a GPU, where
+"cuda" is no CUDA device and wgmma can't run: the source for Hopper is left out there. Infinities give what PyTorch
+gives, and a NaN stays one. Forward only: no gradient is recorded.
 """
 
 from pathlib import Path
@@ -46,10 +46,9 @@ CUDA_SOURCE = r"""
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_bf16.h>
-#include <mma.h>
 
-#include "checks.cuh"
 #include "hopper.cuh"
+#include "product_bf16.cuh"
 
 namespace {
 
@@ -377,171 +376,44 @@ void run(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, 
 namespace {
 namespace portable {
 
-namespace wmma = nvcuda::wmma;
+using namespace bf16_product;
 
-// A block has 128 x 128 of the output, a warp 32 x 64 of it, in fragments of 16 x 16. Rows in shared memory are 16
-// bytes longer than they have to be, so that eight of them begin in different banks.
-constexpr int kFragment = 16;
-constexpr int kTile = 128;
-constexpr int kTileK = 32;
-constexpr int kWarpsDown = 4;
-constexpr int kWarpsAcross = 2;
-constexpr int kThreads = kWarpsDown * kWarpsAcross * kWarpSize;
-constexpr int kDown = kTile / kWarpsDown / kFragment;
-constexpr int kAcross = kTile / kWarpsAcross / kFragment;
-constexpr int kVector = sizeof(uint4) / sizeof(Half);
-constexpr int kStride = kTileK + kVector;
-constexpr int kPatchStride = kFragment + 4;
-
-using Left = wmma::fragment<wmma::matrix_a, kFragment, kFragment, kFragment, Half, wmma::row_major>;
-using Right = wmma::fragment<wmma::matrix_b, kFragment, kFragment, kFragment, Half, wmma::col_major>;
-using Sum = wmma::fragment<wmma::accumulator, kFragment, kFragment, kFragment, float>;
-
-// 128 rows of 32 values, zeros beyond the edges of a matrix. With vectors each row of it begins at 16 bytes.
-__device__ __forceinline__ void load_tile(
-    Half* to,
-    const Half* __restrict__ from,
-    int64_t first_row,
-    int64_t first_k,
-    int64_t rows,
-    int64_t K,
-    bool vectors) {
-  constexpr int kVectorsARow = kTileK / kVector;
-#pragma unroll
-  for (int i = threadIdx.x; i < kTile * kVectorsARow; i += kThreads) {
-    const int64_t row = first_row + i / kVectorsARow;
-    const int64_t k = first_k + i % kVectorsARow * kVector;
-    alignas(sizeof(uint4)) Half values[kVector];
-    if (vectors && row < rows && k < K) {
-      *reinterpret_cast<uint4*>(values) = *reinterpret_cast<const uint4*>(from + row * K + k);
-    } else {
-#pragma unroll
-      for (int v = 0; v < kVector; ++v) {
-        values[v] = row < rows && k + v < K ? from[row * K + k + v] : __float2bfloat16(0.0f);
-      }
-    }
-    *reinterpret_cast<uint4*>(to + i / kVectorsARow * kStride + i % kVectorsARow * kVector) =
-        *reinterpret_cast<const uint4*>(values);
-  }
-}
-
-__device__ __forceinline__ void multiply(Sum (&sums)[kDown][kAcross], const Half* left, const Half* right) {
-#pragma unroll
-  for (int k = 0; k < kTileK; k += kFragment) {
-    Left rows[kDown];
-#pragma unroll
-    for (int i = 0; i < kDown; ++i) {
-      wmma::load_matrix_sync(rows[i], left + i * kFragment * kStride + k, kStride);
-    }
-#pragma unroll
-    for (int j = 0; j < kAcross; ++j) {
-      Right columns;
-      wmma::load_matrix_sync(columns, right + j * kFragment * kStride + k, kStride);
-#pragma unroll
-      for (int i = 0; i < kDown; ++i) {
-        wmma::mma_sync(sums[i][j], rows[i], columns, sums[i][j]);
-      }
-    }
-  }
-}
-
-__global__ void __launch_bounds__(kThreads) gemm_bias_gelu_kernel(
+__global__ void __launch_bounds__(kThreads, 2) gemm_bias_gelu_kernel(
     const Half* __restrict__ x,
     const Half* __restrict__ weight,
     const Half* __restrict__ bias,
     Half* __restrict__ out,
-    int64_t M,
-    int64_t N,
-    int64_t K,
-    bool vectors) {
-  __shared__ alignas(32) Half left[kTile * kStride];
-  __shared__ alignas(32) Half right[kTile * kStride];
-  __shared__ alignas(32) float patches[kThreads / kWarpSize][kFragment * kPatchStride];
-  const int64_t tiles_n = (N + kTile - 1) / kTile;
-  const int64_t m = blockIdx.x / tiles_n * kTile;
-  const int64_t n = blockIdx.x % tiles_n * kTile;
-  const int warp = threadIdx.x / kWarpSize;
-  const int warp_m = warp / kWarpsAcross * (kDown * kFragment);
-  const int warp_n = warp % kWarpsAcross * (kAcross * kFragment);
-
-  Sum sums[kDown][kAcross];
-#pragma unroll
-  for (int i = 0; i < kDown; ++i) {
-#pragma unroll
-    for (int j = 0; j < kAcross; ++j) {
-      wmma::fill_fragment(sums[i][j], 0.0f);
-    }
-  }
-  for (int64_t k = 0; k < K; k += kTileK) {
-    load_tile(left, x, m, k, M, K, vectors);
-    load_tile(right, weight, n, k, N, K, vectors);
-    __syncthreads();
-    multiply(sums, left + warp_m * kStride, right + warp_n * kStride);
-    __syncthreads();
-  }
-
-  // Which lane has which sum is left open, so they go through shared memory, a fragment at a time.
-  float* const patch = patches[warp];
-  const int lane = threadIdx.x % kWarpSize;
-#pragma unroll
-  for (int i = 0; i < kDown; ++i) {
-#pragma unroll
-    for (int j = 0; j < kAcross; ++j) {
-      wmma::store_matrix_sync(patch, sums[i][j], kPatchStride, wmma::mem_row_major);
-      __syncwarp();
-      const int64_t column = n + warp_n + j * kFragment + lane % kFragment;
-#pragma unroll
-      for (int r = lane / kFragment; r < kFragment; r += kWarpSize / kFragment) {
-        const int64_t row = m + warp_m + i * kFragment + r;
-        if (row < M && column < N) {
-          const float sum = patch[r * kPatchStride + lane % kFragment] + __bfloat162float(bias[column]);
-          out[row * N + column] = __float2bfloat16(gelu(sum));
-        }
-      }
-      __syncwarp();
-    }
-  }
+    int M,
+    int N,
+    Depth depth) {
+  const int tiles = (M + kManyRows - 1) / kManyRows;
+  const int first_row = static_cast<int>(blockIdx.x) % tiles * kManyRows;
+  const int first_column = static_cast<int>(blockIdx.x) / tiles * kColumns;
+  multiply_tile<kManyRows>(
+      {x, first_row, M}, {weight, first_column, N}, depth, [&](int row, int column, float first, float second) {
+        const auto finish = [&](float sum, int of) { return gelu(sum + __bfloat162float(bias[min(of, N - 1)])); };
+        write_two(out + int64_t{row} * N, column, N, finish(first, column), finish(second, column + 1));
+      });
 }
 
 void run(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& out) {
-  const int64_t blocks = divide_up(out.size(0), kTile) * divide_up(out.size(1), kTile);
-  TORCH_CHECK(
-      blocks <= std::numeric_limits<int32_t>::max(),
-      kName, ": an output of ", out.sizes(), " is too large for one launch");
-  const bool vectors = x.size(1) % kVector == 0 && is_aligned(x) && is_aligned(weight);
-  gemm_bias_gelu_kernel<<<static_cast<unsigned int>(blocks), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
-      static_cast<const Half*>(x.const_data_ptr()), static_cast<const Half*>(weight.const_data_ptr()),
-      static_cast<const Half*>(bias.const_data_ptr()), static_cast<Half*>(out.mutable_data_ptr()), out.size(0),
-      out.size(1), x.size(1), vectors);
-  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  launch<kManyRows>(
+      gemm_bias_gelu_kernel, divide_up(out.size(0), kManyRows) * divide_up(out.size(1), kColumns), data<Half>(x),
+      data<Half>(weight), data<Half>(bias), mutable_data<Half>(out), static_cast<int>(out.size(0)),
+      static_cast<int>(out.size(1)), Depth(x, weight));
 }
 
 }  // namespace portable
 
-void check(const at::Tensor& tensor, const char* name, int64_t dimensions, const at::Tensor& x) {
-  TORCH_CHECK(tensor.is_cuda(), kName, ": ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(
-      tensor.device() == x.device(), kName, ": ", name, " is on ", tensor.device(), ", but x is on ", x.device());
-  TORCH_CHECK(
-      tensor.scalar_type() == at::kBFloat16, kName, ": ", name, " must be bfloat16, but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.dim() == dimensions,
-      kName, ": ", name, " must have ", dimensions, " dimensions, but its shape is ", tensor.sizes());
-  TORCH_CHECK(
-      tensor.is_contiguous(), kName, ": ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ",
-      tensor.strides());
-}
-
 }  // namespace
 
 at::Tensor gemm_bias_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  check(x, "x", 2, x);
-  check(weight, "weight", 2, x);
-  check(bias, "bias", 1, x);
+  check_tensor(x, "gemm_bias_gelu: x", at::kBFloat16, x.device());
+  check_tensor(weight, "gemm_bias_gelu: weight", at::kBFloat16, x.device());
   TORCH_CHECK(
-      x.size(1) == weight.size(1) && bias.size(0) == weight.size(0),
-      kName, ": x (M, K), weight (N, K) and bias (N) must agree in K and N, but have shapes ", x.sizes(), ", ",
-      weight.sizes(), " and ", bias.sizes());
+      x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(1),
+      kName, ": x (M, K) and weight (N, K) must agree in K, but have shapes ", x.sizes(), " and ", weight.sizes());
+  check_feature(bias, "gemm_bias_gelu: bias", weight.size(0), x.device(), at::kBFloat16);
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / 2;  // places are 32-bit numbers, tiles overhang
   TORCH_CHECK(
       x.size(0) <= kLargest && x.size(1) <= kLargest && weight.size(0) <= kLargest,

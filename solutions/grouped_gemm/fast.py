@@ -6,8 +6,8 @@ of each expert with rows comes once.
 How it works: the ends of the groups are on the GPU, and the host does not wait for them. It starts as many blocks as
 the groups could need. A block adds up the tiles of 32 experts at a time, a lane each, until it has come to its own;
 those that are too many return. A tile has 128 columns and 128 rows or, where experts have 32 on average or fewer, 32.
-mma.sync multiplies what asynchronous copies bring, 32 steps of K at a time, three of which are under way. Blocks with
-the same columns and neighbouring rows come one after the other, so that they read matrices from L2.
+mma.sync multiplies it (common/product_bf16.cuh). Blocks with the same columns and neighbouring rows come one after the
+other, so that they read matrices from L2.
 
 Rows that don't fill vectors of 16 bytes are copied one value at a time. Hopper's wgmma, which this does not use, could
 multiply about twice as fast. Forward only: no gradient is recorded. Not yet measured.
@@ -27,25 +27,12 @@ CUDA_SOURCE = r"""
 
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <cuda_pipeline.h>
 
-#include "tensor_cores.cuh"
-#include "vectors.cuh"
+#include "product_bf16.cuh"
 
 namespace {
 
-using Half = Bfloat16;
-
-constexpr int kWarps = 8;
-constexpr int kThreads = kWarps * kWarpSize;
-constexpr int kColumns = 128;  // of a tile
-constexpr int kManyRows = 128;
-constexpr int kFewRows = 32;
-constexpr int kChunk = 32;  // steps of K
-constexpr int kStages = 4;
-constexpr int kCopy = kFull<Half>;
-constexpr int kStride = kChunk + kCopy;  // of a row in shared memory: eight rows begin in different banks
-constexpr int kFragment = 16;            // rows, columns and steps of K that one ldmatrix loads
+using namespace bf16_product;
 
 struct Problem {
   const Half* x;
@@ -54,8 +41,8 @@ struct Problem {
   Half* out;
   int experts;
   int hidden;
-  int width;
-  bool vectors;  // rows are whole vectors
+  Depth depth;
+  int row_tiles;  // of all experts, at most
 };
 
 struct Place {
@@ -93,126 +80,26 @@ __device__ __forceinline__ bool find_place(Place& place, const Problem& problem,
   return false;
 }
 
-// Starts the copies of kChunk steps of K, from step k on, of `Rows` rows. Beyond the last row it is copied again.
-template <int Rows>
-__device__ __forceinline__ void copy_rows(
-    Half* to, const Half* from, int first, int end, int k, const Problem& problem) {
-#pragma unroll
-  for (int i = threadIdx.x; i < Rows * (kChunk / kCopy); i += kThreads) {
-    const int row = i / (kChunk / kCopy);
-    const int column = i % (kChunk / kCopy) * kCopy;
-    Half* const place = to + row * kStride + column;
-    const Half* const source = from + static_cast<int64_t>(min(first + row, end - 1)) * problem.width + k + column;
-    if (problem.vectors && k + column < problem.width) {
-      __pipeline_memcpy_async(place, source, sizeof(uint4));
-    } else {
-      for (int j = 0; j < kCopy; ++j) {
-        place[j] = k + column + j < problem.width ? source[j] : __float2bfloat16_rn(0.0f);
-      }
-    }
-  }
-}
-
-__device__ __forceinline__ void write_two(
-    const Problem& problem, int64_t row, int column, float first, float second) {
-  Half* const to = problem.out + row * problem.hidden + column;
-  if (problem.hidden % 2 == 0 && column < problem.hidden) {
-    *reinterpret_cast<__nv_bfloat162*>(to) = __floats2bfloat162_rn(first, second);
-  } else {
-    if (column < problem.hidden) from_float(to[0], first);
-    if (column + 1 < problem.hidden) from_float(to[1], second);
-  }
-}
-
-// Warps have `down` parts of the rows of a tile, and of its columns what that leaves.
-template <int kRows>
-struct Tile {
-  static constexpr int down = kRows == kManyRows ? 2 : 1;
-  static constexpr int rows = kRows / down;  // of a warp
-  static constexpr int columns = kColumns / (kWarps / down);
-  static constexpr int stage = (kRows + kColumns) * kStride;
-  static constexpr int shared_bytes = kStages * stage * static_cast<int>(sizeof(Half));
-};
-
-// The grid is tiles of rows, for all experts, and tiles of columns.
 template <int kRows>
 __global__ void __launch_bounds__(kThreads, 2) grouped_gemm_kernel(Problem problem) {
-  using T = Tile<kRows>;
-  extern __shared__ uint4 shared[];
-  Half* const stages = reinterpret_cast<Half*>(shared);
   Place place{};
-  if (!find_place(place, problem, static_cast<int>(blockIdx.x), kRows)) {
+  if (!find_place(place, problem, static_cast<int>(blockIdx.x) % problem.row_tiles, kRows)) {
     return;
   }
-  const int first_column = static_cast<int>(blockIdx.y) * kColumns;
-  const Half* const weight = problem.weight + static_cast<int64_t>(place.expert) * problem.hidden * problem.width;
-  const int chunks = (problem.width + kChunk - 1) / kChunk;
-  const auto copy_chunk = [&](int chunk) {
-    if (chunk < chunks) {
-      Half* const to = stages + chunk % kStages * T::stage;
-      copy_rows<kRows>(to, problem.x, place.row, place.end, chunk * kChunk, problem);
-      copy_rows<kColumns>(to + kRows * kStride, weight, first_column, problem.hidden, chunk * kChunk, problem);
-    }
-    __pipeline_commit();  // those beyond the end too: the number of those that may be open is always the same
-  };
-
-  const int lane = threadIdx.x % kWarpSize;
-  const int warp = threadIdx.x / kWarpSize;
-  const int row = warp % T::down * T::rows;
-  const int column = warp / T::down * T::columns;
-  float sums[T::rows / kFragment][T::columns / 8][4] = {};
-  for (int chunk = 0; chunk < kStages - 1; ++chunk) {
-    copy_chunk(chunk);
-  }
-  for (int chunk = 0; chunk < chunks; ++chunk) {
-    __pipeline_wait_prior(kStages - 2);
-    __syncthreads();  // the chunk is there for all, and all have left the stage that is filled now
-    copy_chunk(chunk + kStages - 1);
-    const Half* const left = stages + chunk % kStages * T::stage + row * kStride;
-    const Half* const right = stages + chunk % kStages * T::stage + (kRows + column) * kStride;
-#pragma unroll
-    for (int step = 0; step < kChunk; step += kFragment) {
-      uint32_t lefts[T::rows / kFragment][4];
-#pragma unroll
-      for (int i = 0; i < T::rows / kFragment; ++i) {
-        load_left(lefts[i], left + i * kFragment * kStride + step, kStride);
-      }
-#pragma unroll
-      for (int j = 0; j < T::columns / kFragment; ++j) {
-        uint32_t rights[4];
-        load_right(rights, right + j * kFragment * kStride + step, kStride);
-#pragma unroll
-        for (int i = 0; i < T::rows / kFragment; ++i) {
-          multiply_fragment<Half>(sums[i][2 * j], lefts[i], rights);
-          multiply_fragment<Half>(sums[i][2 * j + 1], lefts[i], rights + 2);
-        }
-      }
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < 2 * T::rows / kFragment; ++i) {
-    const int own = place.row + row + i * 8 + lane / 4;
-    if (own < place.end) {
-#pragma unroll
-      for (int j = 0; j < T::columns / 8; ++j) {
-        const float* const two = sums[i / 2][j] + i % 2 * 2;
-        write_two(problem, own, first_column + column + j * 8 + lane % 4 * 2, two[0], two[1]);
-      }
-    }
-  }
+  const int first_column = static_cast<int>(blockIdx.x) / problem.row_tiles * kColumns;
+  const Half* const weight = problem.weight + int64_t{place.expert} * problem.hidden * problem.depth.width;
+  multiply_tile<kRows>(
+      {problem.x, place.row, place.end}, {weight, first_column, problem.hidden}, problem.depth,
+      [&](int row, int column, float first, float second) {
+        write_two(problem.out + int64_t{row} * problem.hidden, column, problem.hidden, first, second);
+      });
 }
 
 // A group may end within a tile, so that there are up to as many more tiles as groups.
 template <int kRows>
-void launch(const Problem& problem, int64_t tokens) {
-  using T = Tile<kRows>;
-  const auto kernel = grouped_gemm_kernel<kRows>;
-  C10_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::shared_bytes));
-  const dim3 grid(
-      blocks_for(tokens / kRows + std::min<int64_t>(problem.experts, tokens)),
-      static_cast<unsigned int>(divide_up(problem.hidden, kColumns)));
-  kernel<<<grid, kThreads, T::shared_bytes, c10::cuda::getCurrentCUDAStream()>>>(problem);
-  C10_CUDA_KERNEL_LAUNCH_CHECK();
+void run(Problem& problem, int64_t tokens) {
+  problem.row_tiles = static_cast<int>(tokens / kRows + std::min<int64_t>(problem.experts, tokens));
+  launch<kRows>(grouped_gemm_kernel<kRows>, problem.row_tiles * divide_up(problem.hidden, kColumns), problem);
 }
 
 }  // namespace
@@ -228,8 +115,7 @@ at::Tensor grouped_gemm(const at::Tensor& x, const at::Tensor& weight, const at:
       "are ", x.sizes(), ", ", weight.sizes(), " and ", ends.sizes());
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2;  // places are 32-bit numbers
   TORCH_CHECK(
-      x.size(0) <= kMost && x.size(1) <= kMost && weight.size(0) <= kMost &&
-          divide_up(weight.size(1), kColumns) <= kMaxGridY,
+      std::max({x.size(0) + weight.size(0), x.size(1), weight.size(1)}) <= kMost,
       "grouped_gemm: products of ", x.sizes(), " and ", weight.sizes(), " are too large");
 
   const c10::cuda::CUDAGuard guard(x.device());
@@ -237,19 +123,13 @@ at::Tensor grouped_gemm(const at::Tensor& x, const at::Tensor& weight, const at:
   if (out.numel() == 0 || weight.size(0) == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  Problem problem{};
-  problem.x = data<Half>(x);
-  problem.weight = data<Half>(weight);
-  problem.ends = data<int>(ends);
-  problem.out = mutable_data<Half>(out);
-  problem.experts = static_cast<int>(weight.size(0));
-  problem.hidden = static_cast<int>(weight.size(1));
-  problem.width = static_cast<int>(x.size(1));
-  problem.vectors = problem.width % kCopy == 0 && is_aligned(x) && is_aligned(weight);
+  Problem problem{
+      data<Half>(x), data<Half>(weight), data<int>(ends), mutable_data<Half>(out), static_cast<int>(weight.size(0)),
+      static_cast<int>(weight.size(1)), Depth(x, weight), 0};
   if (x.size(0) <= kFewRows * weight.size(0)) {
-    launch<kFewRows>(problem, x.size(0));
+    run<kFewRows>(problem, x.size(0));
   } else {
-    launch<kManyRows>(problem, x.size(0));
+    run<kManyRows>(problem, x.size(0));
   }
   return out;
 }

@@ -18,6 +18,8 @@ three elements after the last vector are done one by one by the last block. Tens
 Forward only: no gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -25,21 +27,16 @@ from torch.utils.cpp_extension import load_inline
 CPP_SOURCE = "at::Tensor matmul_diag(const at::Tensor& A, const at::Tensor& B);"
 
 CUDA_SOURCE = r"""
-#include <cstdint>
-#include <limits>
-
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int kPerThread = 4;  // independent loads a thread
 constexpr int64_t kMostColumns = std::numeric_limits<int32_t>::max();  // so that places in a row are 32-bit numbers
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();    // CUDA's limit on gridDim.x
 
 // The values of the diagonal for four elements side by side in memory. The first of them lies `offset` elements after
 // the begin of the row `row`. kOneRow: they all lie in one row.
@@ -123,28 +120,11 @@ __global__ void __launch_bounds__(kThreads) elements_kernel(
   }
 }
 
-bool is_aligned(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % sizeof(float4) == 0;
-}
-
-void check_operand(const at::Tensor& tensor, const char* name, int64_t dimensions) {
-  TORCH_CHECK(tensor.is_cuda(), "matmul_diag: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(
-      tensor.scalar_type() == at::kFloat, "matmul_diag: ", name, " must be float32, but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.dim() == dimensions,
-      "matmul_diag: ", name, " must have ", dimensions, " dimension(s), but its shape is ", tensor.sizes());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "matmul_diag: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ", tensor.strides());
-}
-
 }  // namespace
 
 at::Tensor matmul_diag(const at::Tensor& A, const at::Tensor& B) {
-  check_operand(A, "A", 1);
-  check_operand(B, "B", 2);
-  TORCH_CHECK(A.device() == B.device(), "matmul_diag: A is on ", A.device(), ", but B is on ", B.device());
+  check_float(A, "matmul_diag: A", 1, B.device());
+  check_float(B, "matmul_diag: B", 2, B.device());
   TORCH_CHECK(
       A.size(0) == B.size(0), "matmul_diag: A has ", A.size(0), " elements, but B has ", B.size(0), " rows");
 
@@ -156,16 +136,13 @@ at::Tensor matmul_diag(const at::Tensor& A, const at::Tensor& B) {
   }
   const int64_t columns = B.size(1);
   TORCH_CHECK(columns <= kMostColumns, "matmul_diag: rows of ", columns, " elements are too long");
-  const float* const from = B.const_data_ptr<float>();
-  float* const to = out.mutable_data_ptr<float>();
-  const bool aligned = is_aligned(from) && is_aligned(to);
+  const bool aligned = is_aligned(B) && is_aligned(out);
   const int64_t block_elements = kThreads * kPerThread * (aligned ? 4 : 1);
-  const int64_t blocks = (elements + block_elements - 1) / block_elements;
-  TORCH_CHECK(blocks <= kMaxBlocks, "matmul_diag: ", elements, " elements are too many for one launch");
 
   const auto kernel = !aligned ? elements_kernel : columns % 4 == 0 ? vectors_kernel<true> : vectors_kernel<false>;
-  kernel<<<static_cast<unsigned int>(blocks), kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
-      A.const_data_ptr<float>(), from, to, static_cast<uint32_t>(columns), elements);
+  kernel<<<blocks_for(divide_up(elements, block_elements)), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+      A.const_data_ptr<float>(), B.const_data_ptr<float>(), out.mutable_data_ptr<float>(),
+      static_cast<uint32_t>(columns), elements);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
@@ -176,6 +153,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["matmul_diag"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -19,6 +19,8 @@ Where rows don't begin at a multiple of 16 bytes, the same kernel takes the four
 PyTorch: a window with a NaN gives NaN. Forward only: no gradient is recorded.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -27,14 +29,11 @@ CPP_SOURCE = "at::Tensor max_pool2d(const at::Tensor& x);"
 
 CUDA_SOURCE = r"""
 #include <cmath>
-#include <cstdint>
-#include <limits>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
@@ -127,24 +126,12 @@ __global__ void __launch_bounds__(kThreads) max_pool2d_kernel(
   }
 }
 
-bool is_aligned(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % sizeof(float4) == 0;
-}
-
-int64_t ceil_div(int64_t count, int64_t by) {
-  return (count + by - 1) / by;
-}
-
 }  // namespace
 
 at::Tensor max_pool2d(const at::Tensor& x) {
-  TORCH_CHECK(x.is_cuda(), "max_pool2d: x must be on a CUDA device, but is on ", x.device());
-  TORCH_CHECK(x.scalar_type() == at::kFloat, "max_pool2d: x must be float32, but is ", x.scalar_type());
+  check_float(x, "max_pool2d: x", 4, x.device());
   TORCH_CHECK(
-      x.dim() == 4 && x.size(2) > 0 && x.size(3) > 0,
-      "max_pool2d: x must be (batch, channels, height, width) with a height and a width, but its shape is ", x.sizes());
-  TORCH_CHECK(
-      x.is_contiguous(), "max_pool2d: x must be contiguous, but has shape ", x.sizes(), " and strides ", x.strides());
+      x.size(2) > 0 && x.size(3) > 0, "max_pool2d: x must have a height and a width, but its shape is ", x.sizes());
   const int64_t height = x.size(2);
   const int64_t width = x.size(3);
   const int64_t out_height = (height - 1) / 2 + 1;
@@ -155,20 +142,18 @@ at::Tensor max_pool2d(const at::Tensor& x) {
   if (out.numel() == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  const int64_t column_groups = ceil_div(out_width, kColumns);
-  const int64_t row_groups = ceil_div(out_height, kRows);
+  const int64_t column_groups = divide_up(out_width, kColumns);
+  const int64_t row_groups = divide_up(out_height, kRows);
   const int64_t threads = x.size(0) * x.size(1) * row_groups * column_groups;
   TORCH_CHECK(
       threads <= kMostThreads && height <= kMostThreads / 2 && width <= kMostThreads / 2,
       "max_pool2d: an input of shape ", x.sizes(), " is too large for one launch");
 
-  const float* const from = x.const_data_ptr<float>();
-  float* const to = out.mutable_data_ptr<float>();
-  const bool aligned = width % kInputColumns == 0 && is_aligned(from) && is_aligned(to);
+  const bool aligned = width % kInputColumns == 0 && is_aligned(x) && is_aligned(out);
   const auto kernel = aligned ? max_pool2d_kernel<true> : max_pool2d_kernel<false>;
-  kernel<<<static_cast<unsigned int>(ceil_div(threads, kThreads)), kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
-      from,
-      to,
+  kernel<<<static_cast<unsigned int>(divide_up(threads, kThreads)), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+      x.const_data_ptr<float>(),
+      out.mutable_data_ptr<float>(),
       static_cast<int>(height),
       static_cast<int>(width),
       static_cast<int>(out_height),
@@ -186,6 +171,7 @@ extension = load_inline(
     cpp_sources=CPP_SOURCE,
     cuda_sources=CUDA_SOURCE,
     functions=["max_pool2d"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 

@@ -324,9 +324,8 @@ void launch(const Problem& problem, int64_t batch) {
   }
 }
 
-void check(const at::Tensor& tensor, const char* name, at::ScalarType type, at::IntArrayRef sizes, at::Device device) {
-  check_tensor(tensor, name, type, device);
-  TORCH_CHECK(tensor.sizes() == sizes, name, " must have shape ", sizes, ", but its shape is ", tensor.sizes());
+void check(const at::Tensor& tensor, const char* name, at::IntArrayRef sizes, const at::Device& device) {
+  check_shape(tensor, name, at::kBFloat16, sizes, device);
   TORCH_CHECK(is_aligned(tensor), name, " must begin at a multiple of 16 bytes");
 }
 
@@ -343,16 +342,13 @@ at::Tensor paged_attention(
   const int64_t batch = query.size(0);
   const int64_t width = query.size(2);
   const int64_t key_heads = key_pages.size(2);
-  check(query, "paged_attention: query", at::kBFloat16, query.sizes(), query.device());
+  check(query, "paged_attention: query", query.sizes(), query.device());
   check(
-      key_pages, "paged_attention: key_pages", at::kBFloat16, {key_pages.size(0), key_pages.size(1), key_heads, width},
+      key_pages, "paged_attention: key_pages", {key_pages.size(0), key_pages.size(1), key_heads, width},
       query.device());
-  check(value_pages, "paged_attention: value_pages", at::kBFloat16, key_pages.sizes(), query.device());
-  check_tensor(page_table, "paged_attention: page_table", at::kInt, query.device());
-  check_tensor(lengths, "paged_attention: lengths", at::kInt, query.device());
-  TORCH_CHECK(
-      page_table.size(0) == batch && lengths.dim() == 1 && lengths.size(0) == batch,
-      "paged_attention: page_table and lengths must have ", batch, " rows, one for each query");
+  check(value_pages, "paged_attention: value_pages", key_pages.sizes(), query.device());
+  check_shape(page_table, "paged_attention: page_table", at::kInt, {batch, page_table.size(1)}, query.device());
+  check_shape(lengths, "paged_attention: lengths", at::kInt, {batch}, query.device());
   TORCH_CHECK(width == 64 || width == 128, "paged_attention: the width must be 64 or 128, but is ", width);
   TORCH_CHECK(
       key_heads > 0 && query.size(1) % key_heads == 0,

@@ -26,6 +26,8 @@ took 0.159 ms; two threads for a pair of channels, which halves the reads of B a
 0.137 and 0.141 with 2 and 4 of 16 exponentials by multiply-adds; four threads for two channels 0.145.
 """
 
+from pathlib import Path
+
 import torch
 from torch import nn
 from torch.utils.cpp_extension import load_inline
@@ -37,22 +39,17 @@ at::Tensor selective_scan(
 """
 
 CUDA_SOURCE = r"""
-#include <cstdint>
-#include <limits>
-
 #include <cuda_pipeline_primitives.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+
+#include "checks.cuh"
 
 namespace {
 
 constexpr int kThreads = 128;
 constexpr int kBlocks = 4;  // of an SM, for the registers
-constexpr int kWarp = 32;
 constexpr int kMostStates = 16;
 // kLanes threads of a warp make a group. The states of a channel are dealt out to them, and they have kChannels
 // channels and take kTurns steps at once: that is kLanes pairs of a channel and a step, and each thread does for one of
@@ -60,9 +57,9 @@ constexpr int kMostStates = 16;
 constexpr int kLanes = 2;
 constexpr int kTurns = 2;
 constexpr int kChannels = kLanes / kTurns;
-constexpr int kDistance = kWarp / kLanes;  // of a thread's lane from the next one's of its group
+constexpr int kDistance = kWarpSize / kLanes;  // of a thread's lane from the next one's of its group
 static_assert(kTurns <= 2, "the exchange between steps is written for two");
-static_assert(kLanes * kDistance == kWarp && kChannels * kTurns == kLanes, "powers of two, so that groups are full");
+static_assert(kLanes * kDistance == kWarpSize && kChannels * kTurns == kLanes, "powers of two, so groups are full");
 constexpr int kBlockChannels = kThreads / kTurns;
 // Of a thread's states, those whose exponentials are computed by multiply-adds.
 constexpr int kFitted = 1;
@@ -72,8 +69,6 @@ constexpr int kSteps = 32;               // of a stage of B and C
 static_assert(kSteps % kRound == 0, "a stage has whole rounds");
 constexpr int kVector = 4;
 constexpr float kLog2E = 1.44269504088896341f;
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // CUDA's limit on gridDim.x
-constexpr int64_t kMaxGridY = 65535;
 // A stride that is known when this is compiled costs no additions for addresses, which are else 10 of a step's 145
 // instructions. So there is a kernel for the full size's channels, beside the one for any number (kAny).
 constexpr int kKnownChannels = 4096;
@@ -223,11 +218,11 @@ struct Scan {
         if (kTurns > 1) {
           // From the thread of the group that has channel `mine ^ k` and step u.
           const int lane = (threadIdx.x ^ (k * kTurns * kDistance)) & ~((kTurns - 1) * kDistance);
-          result.delta[k][u] = __shfl_sync(0xffffffffu, delta, (lane | u * kDistance) & (kWarp - 1));
-          result.driven[k][u] = __shfl_sync(0xffffffffu, driven, (lane | u * kDistance) & (kWarp - 1));
+          result.delta[k][u] = __shfl_sync(kAllLanes, delta, (lane | u * kDistance) & (kWarpSize - 1));
+          result.driven[k][u] = __shfl_sync(kAllLanes, driven, (lane | u * kDistance) & (kWarpSize - 1));
         } else if (k > 0) {
-          result.delta[k][u] = __shfl_xor_sync(0xffffffffu, delta, k * kDistance);
-          result.driven[k][u] = __shfl_xor_sync(0xffffffffu, driven, k * kDistance);
+          result.delta[k][u] = __shfl_xor_sync(kAllLanes, delta, k * kDistance);
+          result.driven[k][u] = __shfl_xor_sync(kAllLanes, driven, k * kDistance);
         } else {
           result.delta[k][u] = delta;
           result.driven[k][u] = driven;
@@ -273,7 +268,7 @@ struct Scan {
       for (int k = 0; k < half; ++k) {
 #pragma unroll
         for (int u = 0; u < kTurns; ++u) {
-          sums[k][u] += __shfl_xor_sync(0xffffffffu, sums[k + half][u], half * kTurns * kDistance);
+          sums[k][u] += __shfl_xor_sync(kAllLanes, sums[k + half][u], half * kTurns * kDistance);
         }
       }
     }
@@ -282,7 +277,7 @@ struct Scan {
 #pragma unroll
       for (int u = 0; u < half; ++u) {
         const float given = pick(later, sums[0][u], sums[0][u + half]);
-        sums[0][u] = pick(later, sums[0][u + half], sums[0][u]) + __shfl_xor_sync(0xffffffffu, given, half * kDistance);
+        sums[0][u] = pick(later, sums[0][u + half], sums[0][u]) + __shfl_xor_sync(kAllLanes, given, half * kDistance);
       }
     }
     return kTurns == 1 ? sums[0][0] : sums[0][0] + drive.skipped;
@@ -340,11 +335,11 @@ __device__ void run_round(
 template <int kStates, int kStride>
 __global__ void __launch_bounds__(kThreads, kBlocks) selective_scan_kernel(Arguments a) {
   __shared__ Stage<kStates> stages[2];
-  const int lane = threadIdx.x % kWarp;
+  const int lane = threadIdx.x % kWarpSize;
   const int member = lane / kDistance;  // of the group
   const int turn = member % kTurns;
   // Lanes of one turn have neighbouring channels.
-  const int own = threadIdx.x / kWarp * (kWarp / kTurns) + member / kTurns * kDistance + lane % kDistance;
+  const int own = threadIdx.x / kWarpSize * (kWarpSize / kTurns) + member / kTurns * kDistance + lane % kDistance;
   const int64_t first_channel = static_cast<int64_t>(blockIdx.x) * kBlockChannels;
   const int64_t sequence = blockIdx.y;
   const bool whole = first_channel + kBlockChannels <= a.channels;
@@ -357,7 +352,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) selective_scan_kernel(Argum
 
   Scan<kStates> scan;
   // By way of a shuffle from itself, so that the compiler doesn't know that there are only two values.
-  scan.later = kTurns > 1 ? __shfl_sync(0xffffffffu, turn == 0 ? 0u : 0xffffffffu, lane) : 0u;
+  scan.later = kTurns > 1 ? __shfl_sync(kAllLanes, turn == 0 ? 0u : kAllLanes, lane) : 0u;
   scan.skip = inside ? a.D[first_channel + own] : 0.0f;
   scan.bias = inside ? a.dt_bias[first_channel + own] : 0.0f;
 #pragma unroll
@@ -424,24 +419,8 @@ void launch(const Arguments& arguments, int64_t sequences) {
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-bool has_vectors(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(float4) == 0;
-}
-
 void check(const at::Tensor& tensor, const char* name, at::IntArrayRef sizes, const at::Tensor& x) {
-  TORCH_CHECK(tensor.is_cuda(), "selective_scan: ", name, " must be on a CUDA device, but is on ", tensor.device());
-  TORCH_CHECK(
-      tensor.device() == x.device(),
-      "selective_scan: ", name, " is on ", tensor.device(), ", but x is on ", x.device());
-  TORCH_CHECK(
-      tensor.scalar_type() == at::kFloat,
-      "selective_scan: ", name, " must be float32, but is ", tensor.scalar_type());
-  TORCH_CHECK(
-      tensor.sizes() == sizes, "selective_scan: ", name, " must have shape ", sizes, ", but has ", tensor.sizes());
-  TORCH_CHECK(
-      tensor.is_contiguous(),
-      "selective_scan: ", name, " must be contiguous, but has shape ", tensor.sizes(), " and strides ",
-      tensor.strides());
+  check_shape(tensor, name, at::kFloat, sizes, x.device());
 }
 
 }  // namespace
@@ -458,14 +437,14 @@ at::Tensor selective_scan(
   TORCH_CHECK(
       states >= 1 && states <= kMostStates,
       "selective_scan: there must be 1 to ", kMostStates, " states, but A_log has shape ", A_log.sizes());
-  check(x, "x", x.sizes(), x);
-  check(dt, "dt", x.sizes(), x);
-  check(z, "z", x.sizes(), x);
-  check(B, "B", {sequences, length, states}, x);
-  check(C, "C", {sequences, length, states}, x);
-  check(A_log, "A_log", {channels, states}, x);
-  check(D, "D", {channels}, x);
-  check(dt_bias, "dt_bias", {channels}, x);
+  check(x, "selective_scan: x", x.sizes(), x);
+  check(dt, "selective_scan: dt", x.sizes(), x);
+  check(z, "selective_scan: z", x.sizes(), x);
+  check(B, "selective_scan: B", {sequences, length, states}, x);
+  check(C, "selective_scan: C", {sequences, length, states}, x);
+  check(A_log, "selective_scan: A_log", {channels, states}, x);
+  check(D, "selective_scan: D", {channels}, x);
+  check(dt_bias, "selective_scan: dt_bias", {channels}, x);
 
   const c10::cuda::CUDAGuard guard(x.device());
   at::Tensor out = at::empty_like(x);
@@ -485,7 +464,7 @@ at::Tensor selective_scan(
       length,
       channels,
       static_cast<int>(states),
-      has_vectors(B.const_data_ptr()) && has_vectors(C.const_data_ptr())};
+      is_aligned(B) && is_aligned(C)};
   if (channels == kKnownChannels && states > kMostStates / 2) {
     launch<kMostStates, kKnownChannels>(arguments, sequences);
   } else if (states <= kMostStates / 2) {
@@ -503,6 +482,7 @@ extension = load_inline(
     cuda_sources=CUDA_SOURCE,
     functions=["selective_scan"],
     extra_cuda_cflags=["-O3", "-ftz=true"],
+    extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
 )
 
 
