@@ -89,6 +89,10 @@ def test_shrinking_stops_after_its_tries_and_keeps_what_alone_fails() -> None:
     assert (found, len(asked)) == (size, 24)
     found = shrunk(size, {"ROWS": Range(1, 4096), "COLUMNS": Range(1, 8192)}, lambda each: each["ROWS"] % 4 != 0, 24)
     assert found == {"ROWS": 1, "COLUMNS": 1}
+    size = {"ROWS": 7, "COLUMNS": 49}
+    found = shrunk(size, {"ROWS": Range(1, 64), "COLUMNS": Range(1, 99)},
+                   lambda each: each["ROWS"] > 1 and each["COLUMNS"] > 4 and each["COLUMNS"] % 4 != 0, 24)
+    assert found == {"ROWS": 2, "COLUMNS": 5}
 
 
 def test_a_size_that_another_one_divides_mostly_stays_its_multiple() -> None:

@@ -149,16 +149,25 @@ def shrunk(size: Size, ranges: Ranges, fails: Callable[[Size], bool], tries: int
     """Returns the smallest size that was found at which a failure remains: `size` itself, if no other one fails.
 
     For each constant, the lowest value is tried, then the middle between the largest value that does not fail and the
-    smallest one that does. `fails` is called at most `tries` times.
+    smallest one that does. This is repeated as long as a smaller size is found: which sizes fail may depend on their
+    remainders. `fails` is called at most `tries` times, for each size once.
     """
-    best = dict(size)
-    for name, allowed in ranges.items():
-        below, value = allowed.low - allowed.step, allowed.low
-        while tries > 0 and below < value < best[name]:
-            tries -= 1
-            if fails({**best, name: value}):
-                best[name] = value
-            else:
-                below = value
-            value = allowed.at_most((below + best[name]) // 2)
+    best, before, asked = dict(size), dict[str, int](), dict[tuple[int, ...], bool]()
+
+    def remains(smaller: dict[str, int]) -> bool:
+        values = tuple(smaller.values())
+        if values not in asked and len(asked) < tries:
+            asked[values] = fails(smaller)
+        return asked.get(values, False)
+
+    while best != before:
+        before = dict(best)
+        for name, allowed in ranges.items():
+            below, value = allowed.low - allowed.step, allowed.low
+            while below < value < best[name]:
+                if remains({**best, name: value}):
+                    best[name] = value
+                else:
+                    below = value
+                value = allowed.at_most((below + best[name]) // 2)
     return best
