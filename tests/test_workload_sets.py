@@ -16,7 +16,7 @@ FOLDERS = ("--problems", TESTS / "workload_sets" / "problems", "--solutions", TE
 WORKLOADS_IN_ORDER = ("decode", "prefill", "ragged", "odd", "long")
 WORKLOADS = {*WORKLOADS_IN_ORDER}
 HONEST = ("honest", "row_remainder_honest", "cached_grid_honest", "autotuning_honest", "output_reused", "folded_weight",
-          "doubled_weight")
+          "doubled_weight", "vector_loads_honest")
 BY_SIZE = {
     "hard_coded_rows": {"prefill"},
     "hard_coded_columns": {"odd", "long"},
