@@ -117,7 +117,8 @@ def test_a_set_needs_a_problem_that_declares_one(tmp_path: Path) -> None:
         assert run.status == 2 and option[0] in run.err
 
 
-def test_a_reference_that_fails_at_one_workload_is_named_with_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["self.calls > 12", "self.calls > 3 and x.dtype == torch.float64"])
+def test_a_reference_that_fails_at_one_workload_is_named_with_it(tmp_path: Path, when: str) -> None:
     (tmp_path / "rows.py").write_text("""
 import torch
 
@@ -130,14 +131,14 @@ class Model(torch.nn.Module):
 
     def forward(self, x):
         self.calls += 1
-        if len(x) == 3 and self.calls > 12:
+        if len(x) == 3 and WHEN:
             raise RuntimeError("planted")
         return x * 2
 
 
 def get_inputs():
     return [torch.randn(ROWS, 8)]
-""")
+""".replace("WHEN", when))
     (tmp_path / "solution.py").write_text("""
 import torch
 

@@ -14,7 +14,8 @@ import torch
 
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.checks import Checker, Sensitive, sensitive_notes
-from inlinebench.evaluation.correctness.sensitivity import Runs, clearly_wrong
+from inlinebench.evaluation.correctness.runs import Runs
+from inlinebench.evaluation.correctness.sensitivity import clearly_wrong
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Output, run
 from inlinebench.problem.probe.probe import run_probe

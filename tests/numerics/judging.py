@@ -18,7 +18,8 @@ import torch
 
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.checks import Checker
-from inlinebench.evaluation.correctness.sensitivity import Runs, Sensitivity
+from inlinebench.evaluation.correctness.runs import Runs
+from inlinebench.evaluation.correctness.sensitivity import Sensitivity
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Output, run
 from inlinebench.problem.probe.probe import run_probe

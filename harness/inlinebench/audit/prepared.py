@@ -16,7 +16,8 @@ from inlinebench.devices.registry import of
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.choices import Choices
 from inlinebench.evaluation.correctness.compared import tolerance_of
-from inlinebench.evaluation.correctness.sensitivity import RUNS, Sensitivity, Suspect, clearly_wrong, tensors_of
+from inlinebench.evaluation.correctness.runs import tensors_of
+from inlinebench.evaluation.correctness.sensitivity import RUNS, Sensitivity, Suspect, clearly_wrong
 from inlinebench.evaluation.correctness.states import OPTIONAL, STRICTNESS
 from inlinebench.messages import ProblemAt
 from inlinebench.problem.forward import Tensors, is_sticky

@@ -61,7 +61,7 @@ class Course:
         name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}{'/brief' * brief}"
         self._draws = Draws(workload, tools.settings.seed, name)
         workload.clear()
-        self._reference = Reference(workload, job.problem.path, tools.clock)
+        self._reference = Reference(workload, tools.clock)
         self._requests = Requests(workload, job, candidate)
         self._timings = _timings(workload, tools, candidate)
         self._held: HeldCalls | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,7 +9,7 @@ import torch
 from inlinebench.devices.registry import of
 from inlinebench.problem import own_code
 from inlinebench.problem.forward import Output, Tensors
-from inlinebench.problem.problem_file import ProblemError, describe
+from inlinebench.problem.problem_file import raised
 from inlinebench.problem.workload import Workload, snapshot
 from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.call import Clock, Sample, timed_call
@@ -20,10 +19,10 @@ from inlinebench.wire.backward import marked
 
 
 class Reference:
-    """The reference model for the calls of one candidate. `path` is the problem file, for messages."""
+    """The reference model for the calls of one candidate."""
 
-    def __init__(self, workload: Workload, path: Path, clock: Clock) -> None:
-        self._workload, self._path, self._clock = workload, path, clock
+    def __init__(self, workload: Workload, clock: Clock) -> None:
+        self._workload, self._clock = workload, clock
         self._model = marked(workload.reference(), clock.mark)
         self._blocking = BlockingLimit()
         self._before_call = of(workload.device).before_call(clock, [spec.bytes for spec in workload.sets[0].outputs])
@@ -61,9 +60,7 @@ class Reference:
             except torch.OutOfMemoryError:
                 raise
             except Exception as error:
-                raise ProblemError(
-                    f"{self._path}: the reference's {self._workload.problem.what_runs} raises {describe(error)}"
-                ) from error
+                raise raised(self._workload.problem, error) from error
         if limit and not sample.blocked:
             self._blocking.ran_out()
         return output, sample

@@ -202,6 +202,11 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
+def raised(problem: ProblemAt, error: Exception) -> ProblemError:
+    """Returns the error of a reference whose call raises `error`."""
+    return ProblemError(f"{problem.path}: the reference's {problem.what_runs} raises {describe(error)}")
+
+
 def _tree_at(path: Path, shape: str, constants: Mapping[str, Any]) -> ast.Module:
     try:
         tree = ast.parse(path.read_bytes(), filename=str(path))

@@ -22,7 +22,8 @@ from inlinebench.compare.elements import comparable
 from inlinebench.compare.tolerance import ULPS, same
 from inlinebench.evaluation.correctness.call_check import CallCheck
 from inlinebench.evaluation.correctness.compared import Compared, compared
-from inlinebench.evaluation.correctness.sensitivity import MOST_RUNS, Runs, Sensitivity
+from inlinebench.evaluation.correctness.runs import Runs
+from inlinebench.evaluation.correctness.sensitivity import MOST_RUNS, Sensitivity
 from inlinebench.problem.perturbation import Perturbation
 
 ONE = ("argmax", "argmin", "max", "min", "median", "nanmedian", "kthvalue", "mode", "cummax", "cummin")

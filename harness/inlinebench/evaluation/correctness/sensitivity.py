@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import torch
 
@@ -26,9 +25,10 @@ from inlinebench.compare.tolerance import (
     root_mean_square,
 )
 from inlinebench.evaluation.correctness.call_check import CallCheck
-from inlinebench.problem.forward import Tensors, is_sticky
-from inlinebench.problem.perturbation import Perturbation, Values
-from inlinebench.problem.reference_copy import Effects, ReferenceCopy
+from inlinebench.evaluation.correctness.runs import Copies, Pair, Runs
+from inlinebench.problem.forward import Tensors
+from inlinebench.problem.perturbation import Perturbation
+from inlinebench.problem.reference_copy import Effects
 from inlinebench.problem.workload import Workload
 
 RUNS = 12
@@ -103,7 +103,7 @@ class Sensitivity:
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
-        self._copies = _Copies(workload)
+        self._copies = Copies(workload)
 
     @property
     def has_oracle(self) -> bool:
@@ -112,7 +112,7 @@ class Sensitivity:
 
     def release(self) -> None:
         """Frees the oracle and the reference, which the next runs make again."""
-        self._copies = _Copies(self._workload)
+        self._copies = Copies(self._workload)
 
     @property
     def may_perturb(self) -> bool:
@@ -127,8 +127,7 @@ class Sensitivity:
         oracle = self._copies.oracle
         if oracle is None or not oracle.has_room(call.inputs):
             return None
-        return oracle.run(
-            call.states_before if states is None else states, call.inputs, call.non_tensors, call.random_seed)
+        return self._copies.compute(oracle, call, call.states_before if states is None else states)
 
     def measure(
         self, call: CallCheck, suspects: Sequence[Suspect], *, sample: bool = False, everywhere: bool = False
@@ -141,7 +140,7 @@ class Sensitivity:
         if not self.may_perturb:
             return
         runs = self.runs(call)
-        found = runs.exact() if runs.have_room_for(suspects) else None
+        found = runs.exact() if runs.have_room_for([each.got for each in suspects]) else None
         if found is None:
             return
         measured = []
@@ -155,139 +154,7 @@ class Sensitivity:
 
     def runs(self, call: CallCheck) -> Runs:
         """Returns the runs for a call. None is made yet."""
-        copies = self._copies
-        return Runs(call, copies.oracle, copies.own, copies.weights)
-
-
-class _Copies:
-    """The models of further runs, each made when it is needed first."""
-
-    def __init__(self, workload: Workload) -> None:
-        self._workload = workload
-
-    @cached_property
-    def oracle(self) -> ReferenceCopy | None:
-        """The reference in float64. None if it cannot be the oracle."""
-        return self._workload.oracle()
-
-    @cached_property
-    def own(self) -> ReferenceCopy:
-        """The reference in its own dtypes."""
-        return self._workload.copy()
-
-    @cached_property
-    def weights(self) -> dict[str, Values]:
-        """Its parameters, by name."""
-        return {name: Values(tensor) for name, tensor in self.own.weights().items()}
-
-
-class Runs:
-    """Runs of the oracle and the reference for one call. Without an oracle, the reference takes its place."""
-
-    def __init__(
-        self, call: CallCheck, oracle: ReferenceCopy | None, own: ReferenceCopy, weights: Mapping[str, Values]
-    ) -> None:
-        self._call, self._oracle, self._own = call, oracle, own
-        self._weights = weights
-
-    @cached_property
-    def _inputs(self) -> list[Values]:
-        return [Values(tensor) for tensor in self._call.inputs]
-
-    @cached_property
-    def _states(self) -> dict[str, Values]:
-        return {name: Values(tensor) for name, tensor in self._call.states_before.items()}
-
-    def have_room_for(self, suspects: Sequence[Suspect]) -> bool:
-        """Whether inputs in float64, and for each element the exact one, a perturbed one, a limit and sums fit."""
-        results = 6 * sum(each.got.numel() for each in suspects)
-        return (self._oracle or self._own).has_room([*self._call.inputs, *self._call.inputs], results)
-
-    def exact(self) -> dict[str, torch.Tensor] | None:
-        """Returns the results for the values as they are."""
-        call, copy = self._call, self._oracle or self._own
-        found = copy.run(call.states_before, call.inputs, call.non_tensors, call.random_seed)
-        return None if found is None else tensors_of(found)
-
-    def own(self) -> dict[str, torch.Tensor] | None:
-        """Returns what the reference computes in its own dtypes."""
-        call = self._call
-        found = self._own.run(call.states_before, call.inputs, call.non_tensors, call.random_seed)
-        return None if found is None else tensors_of(found)
-
-    def perturbed(self, by: Perturbation) -> dict[str, torch.Tensor] | None:
-        """Returns the results for perturbed values, or None if the reference raises for them.
-
-        Raises torch.OutOfMemoryError, since without these runs no element can be called wrong.
-        """
-        return self._run(self._oracle or self._own, self._changed(by))
-
-    def pair(self, by: Perturbation) -> _Pair | None:
-        """Returns the results of the oracle and of the reference for the same perturbed values.
-
-        The operators of the reference round at random: one rounding that happens to be exact tells nothing about
-        another implementation's, and small changes of the values may all round alike.
-
-        Returns None, or raises, as `perturbed` does.
-        """
-        changed = self._changed(by)
-        exact = self._run(self._oracle or self._own, changed)
-        own = exact if self._oracle is None else self._run(self._own, changed, noise=by.seed)
-        return None if exact is None or own is None else (exact, own)
-
-    def _changed(self, by: Perturbation) -> _Changed:
-        """Returns perturbed values in float64."""
-        changed = by.of([*self._inputs, *self._weights.values(), *self._states.values()])
-        inputs, rest = changed[: len(self._inputs)], changed[len(self._inputs):]
-        weights = dict(zip(self._weights, rest, strict=False))
-        return _Changed(inputs, weights, dict(zip(self._states, rest[len(weights):], strict=True)))
-
-    def _run(
-        self, copy: ReferenceCopy, changed: _Changed, noise: int | None = None
-    ) -> dict[str, torch.Tensor] | None:
-        call, inputs = self._call, changed.inputs
-        if copy is self._own:
-            inputs = [new.to(old.dtype) for new, old in zip(inputs, call.inputs, strict=True)]
-        try:
-            found = copy.run(changed.states, inputs, call.non_tensors, call.random_seed, changed.weights, noise=noise)
-        except Exception as error:  # the reference's own code, which may reject the perturbed values
-            if is_sticky(error):
-                raise
-            return None
-        if found is None:
-            raise torch.OutOfMemoryError("no memory for a run of the reference on perturbed values")
-        return tensors_of(found)
-
-
-@dataclass(frozen=True)
-class _Changed:
-    """Perturbed values of a call. No run changes them."""
-
-    inputs: list[torch.Tensor]
-    """The inputs."""
-    weights: Tensors
-    """The parameters, by name."""
-    states: Tensors
-    """The states before the call, by name."""
-
-
-_Pair = tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]
-"""The results of the oracle and of the reference for the same values, by name."""
-
-
-def tensors_of(effects: Effects) -> dict[str, torch.Tensor]:
-    """Returns all tensors that a call computes: "output N", "input N" and "buffer NAME".
-
-    Buffers, and outputs that share memory with one, are copied, since the next run changes them.
-    """
-    buffers = {tensor.untyped_storage().data_ptr() for tensor in effects.states.values()}
-
-    def kept(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.clone() if tensor.untyped_storage().data_ptr() in buffers else tensor
-
-    return {**{f"output {index}": kept(tensor) for index, tensor in enumerate(effects.output.tensors)},
-            **{f"input {index}": tensor for index, tensor in enumerate(effects.inputs)},
-            **{f"buffer {name}": tensor.clone() for name, tensor in effects.states.items()}}
+        return Runs(call, self._copies)
 
 
 def _perturb(runs: Runs, measured: Sequence[_Measured]) -> None:
@@ -370,7 +237,7 @@ class _Measured:
             self._squares += _squared_distance(_take(result, self._tracked), self._exact_at)
             self._runs += 1
 
-    def add_pair(self, found: _Pair | None, factor: float) -> bool:
+    def add_pair(self, found: Pair | None, factor: float) -> bool:
         """Adds the changes of a run of the oracle, times `factor`, and the reference's errors in it.
 
         Returns False, and adds nothing, if there is no result or it is not finite where the exact one is.
@@ -385,7 +252,7 @@ class _Measured:
         self._pairs += 1
         return True
 
-    def add_own_errors(self, found: _Pair | None) -> None:
+    def add_own_errors(self, found: Pair | None) -> None:
         """Adds the reference's errors in a run whose values changed by `WIDE`.
 
         Those of elements that more than doubled do not count, since larger results have larger errors.
@@ -397,7 +264,7 @@ class _Measured:
             errors[exact.abs() > 2 * self._exact_at[: self._at.numel()].abs()] = 0.0
             self._own_errors = torch.maximum(self._own_errors, errors)
 
-    def _pair_of(self, found: _Pair | None) -> tuple[torch.Tensor, torch.Tensor] | None:
+    def _pair_of(self, found: Pair | None) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Returns the elements of this tensor out of the results of the oracle and the reference."""
         exact, own = (None, None) if found is None else (each.get(self.suspect.name) for each in found)
         if exact is None or own is None or not exact.shape == own.shape == self._exact.shape:

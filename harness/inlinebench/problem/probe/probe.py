@@ -35,7 +35,7 @@ from inlinebench.problem.probe import FORWARD_SEED
 from inlinebench.problem.probe.admission import admit
 from inlinebench.problem.probe.float64 import runs_in_float64
 from inlinebench.problem.probe.records import COUNTED, IN_FLOAT64, PERTURBED, CannotRun, ProbeResult, Trial, Trying
-from inlinebench.problem.problem_file import PackageMissing, ProblemError, describe
+from inlinebench.problem.problem_file import PackageMissing, ProblemError, describe, raised
 from inlinebench.problem.variants import is_continuous
 from inlinebench.problem.work import Forwarded, work_of
 from inlinebench.sandbox.watchdog import available_bytes
@@ -139,7 +139,7 @@ def _observe(
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
-        raise ProblemError(f"{problem.path}: the reference's {problem.what_runs} raises {describe(error)}") from error
+        raise raised(problem, error) from error
     mutated = tuple(
         index for index, (tensor, original) in enumerate(zip(tensors, drawn.tensors, strict=True))
         if not same_bits(tensor, original)
