@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from inlinebench.compare.tolerance import default_tolerance, perturbation_of
+from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.variants import Variant
 from tests.numerics.judging import Judged, Pair
 
@@ -58,3 +59,15 @@ def test_a_reference_that_only_runs_for_small_changes_is_perturbed_by_less(tmp_p
 def test_without_memory_for_the_perturbed_runs_nothing_is_called_wrong(tmp_path: Path) -> None:
     with pytest.raises(torch.OutOfMemoryError, match="perturbed values"):
         judged(tmp_path, "if ((x.abs() != 1.5) & (x.abs() < 2)).any(): raise torch.OutOfMemoryError('planted')")
+
+
+@pytest.mark.parametrize(("error", "raised"), [(ValueError, ProblemError), (MemoryError, MemoryError)])
+def test_a_reference_that_raises_for_the_values_of_a_call_is_at_fault_unless_memory_is_short(
+    tmp_path: Path, error: type[Exception], raised: type[Exception]
+) -> None:
+    path = tmp_path / "problem.py"
+    guard = ("Model.in_float64 = getattr(Model, 'in_float64', 0) + (x.dtype is torch.float64)\n"
+             f"        if Model.in_float64 > 12: raise {error.__name__}('planted')")
+    path.write_text(PROBLEM.format(guard=guard, **ERRORS))
+    with Pair(path, "full", torch.device("cpu")) as pair, pytest.raises(raised, match="planted"):
+        list(pair.call(Variant.PLAIN, 0))

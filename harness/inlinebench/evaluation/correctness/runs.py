@@ -38,9 +38,14 @@ class Copies:
         return {name: Values(tensor) for name, tensor in self.own.weights().items()}
 
     def compute(self, copy: ReferenceCopy, call: CallCheck, states: Tensors) -> Effects | None:
-        """Returns the effects of a call on its own inputs, or None without memory. Raises ProblemError if it raises."""
+        """Returns the effects of a call on its own inputs, or None without device memory.
+
+        Raises ProblemError if the reference raises, and MemoryError.
+        """
         try:
             return copy.run(states, call.inputs, call.non_tensors, call.random_seed)
+        except MemoryError:
+            raise
         except Exception as error:
             raise raised(self._workload.problem, error) from error
 
