@@ -84,8 +84,7 @@ class HeldCalls:
     def decide(self) -> HeldTimes | None:
         """Returns the times, if there are any, with quiet stand-ins. The candidate has ended. Raises NoCandidate."""
         if self._times is not None:
-            after = self._quiet()
-            self._times.quiet = after if self._on_host else [*self._before, *after]
+            self._times.after = self._quiet()
         return self._times
 
     @property

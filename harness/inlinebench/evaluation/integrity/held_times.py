@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from inlinebench.results.times import Spread
-from inlinebench.timing.statistics import quantile
 
 TOLERANCE, SLACK_MS = 0.04, 0.01
 """By how much the judge's time may be longer than the reported one: the larger of a share and ms."""
@@ -19,8 +18,6 @@ FEWEST_OF_A_KIND = 2
 """The fewest held calls on each kind of inputs."""
 FASTEST = 0.25
 """The share of all calls that counts. Of the few calls on one kind of inputs, only the fastest counts."""
-QUIET_SHARE = 0.9
-"""A stand-in takes at most as long as this share of the quiet ones."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +41,20 @@ class HeldTimes:
     only, so half of the calls may not be so long that no disturbance explains it.
 
     Work that a solution leaves running on the GPU slows down the stand-in. So a stand-in counts at most as long as
-    quiet ones take.
+    quiet ones took, before the solution was loaded or after it ended, whichever is longer. So a time that stood when
+    the solution ended still stands when the later ones are known.
 
     Args:
         reported_ms: the time that the solution's process reported, that of its slowest kind of inputs.
         kinds: all kinds of inputs.
-        quiet: stand-ins from before the solution was loaded. Empty if there are none.
+        before: quiet stand-ins, from before the solution was loaded. Empty if there are none.
     """
 
-    def __init__(self, reported_ms: float, kinds: Collection[str], quiet: Sequence[StandInTime] = ()) -> None:
+    def __init__(self, reported_ms: float, kinds: Collection[str], before: Sequence[StandInTime] = ()) -> None:
         self.reported_ms = reported_ms
-        self.quiet: Sequence[StandInTime] = quiet
-        """Stand-ins from before the solution was loaded, and from after its end as soon as they are known. They count
-        from the start, so that further calls are made while these could clear the reported time."""
+        self._before = before
+        self.after: Sequence[StandInTime] = ()
+        """Quiet stand-ins from after the solution's end, as soon as they are known."""
         self._took: dict[str, list[float]] = {kind: [] for kind in kinds}
         self._stand_ins: list[StandInTime] = []
 
@@ -122,11 +120,16 @@ class HeldTimes:
     def _time(self, took_ms: float) -> float:
         """Returns the time in ms of the solution in held calls that took so long."""
         stand_in = _fastest([each.took_ms for each in self._stand_ins])
-        if self.quiet:
-            stand_in = min(stand_in, quantile([each.took_ms for each in self.quiet], QUIET_SHARE))
+        quiet = [_second_longest(each) for each in (self._before, self.after) if each]
+        stand_in = min(stand_in, max(quiet, default=stand_in))
         return max(0.0, took_ms - stand_in + median(each.own_ms for each in self._stand_ins))
 
 
 def _fastest(values: Sequence[float]) -> float:
     """Returns the mean of the smallest values."""
     return fmean(sorted(values)[: max(1, round(FASTEST * len(values)))])
+
+
+def _second_longest(stand_ins: Sequence[StandInTime]) -> float:
+    """Returns the time in ms of the slowest stand-in but one, which may be disturbed."""
+    return sorted(each.took_ms for each in stand_ins)[-2:][0]
