@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inlinebench.report import replay
-from inlinebench.report.page import bars, curves, roofline, shares, source
+from inlinebench.report.page import bars, curves, roofline, sets, shares, source
 from inlinebench.report.page.axes import FEWEST, MARKS, drawable, log_axis
 from inlinebench.report.page.charts import charts
 from inlinebench.report.page.entries import columns_of
@@ -152,6 +152,32 @@ def test_each_machine_has_its_own_ceilings() -> None:
     assert [each.machine for each in roofline.ceilings(shown)] == ["B200", "H100"]
     drawn = roofline.chart(shown, {"a": 0, "b": 1}, width=640, height=400, most=8)
     assert {name.strip() for name in re.findall(r"(?:GB|TFLOP)/s,([^<]*)</text>", drawn)} == {"B200", "H100"}
+
+
+def workload(name: str, shape: str, reference_ms: float, speedup: float, **facts: Any) -> Result:
+    reference, solution = (Spread(ms, ms, ms) for ms in (reference_ms, reference_ms / speedup))
+    timing = Timing(reference, solution, Spread(speedup, speedup, speedup))
+    return result(name, shape=shape, weight=1.0, timing=timing, **facts)
+
+
+def test_a_set_has_a_curve_of_each_solution_over_the_references_time() -> None:
+    found = rows(
+        *(workload("norm/fast", f"{ms}", ms, 2.0) for ms in (3.0, 1.0, 2.0)),
+        *(workload("norm/slow", f"{ms}", ms, 0.5) for ms in (1.0, 2.0)),  # too few for a curve
+        *(workload("gemm/fast", f"{ms}", ms, 1.5) for ms in (1.0, 2.0)),
+        workload("norm/fast", "2.0", 2.5, 4.0),  # a later result of the same workload
+        result("norm/fast", shape="4.0", weight=1.0, verdict=Verdict.WRONG),
+        with_roofline("norm/fast", BOUND),  # not of the set
+    )
+    (only,) = sets.sets(found)
+    assert only.problem == "norm"
+    assert {name: [(timing.reference_ms.median, timing.speedup.median) for _, timing in points]
+            for name, points in only.solutions.items()} == {"fast": [(1.0, 2.0), (2.5, 4.0), (3.0, 2.0)]}
+    drawn = ElementTree.fromstring(sets.chart(only, {"fast": 0}, width=640, height=320, most=8))
+    (curve,) = drawn.iterfind("./path[@class='curve s0']")
+    assert re.fullmatch(r"M[\d. ]+(L[\d. ]+){2}", curve.attrib["d"])
+    assert len(drawn.findall("./g")) == 3
+    assert [figure.title for figure in charts(found).figures if figure.key.startswith("set")] == ["Workloads of norm"]
 
 
 @settings(max_examples=40)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from inlinebench.catalog.natural_sort import natural
-from inlinebench.report.page import curves, roofline, shares, svg
+from inlinebench.foreign import one_line
+from inlinebench.report.page import curves, roofline, sets, shares, svg
 from inlinebench.report.rows import Row
 from inlinebench.results.library import LIBRARY
 
@@ -69,6 +70,12 @@ def _figures(rows: Sequence[Row], series: dict[str, int]) -> Iterator[Figure]:
             caption += f" {timed - len(points)} of {timed} results with times have no counted operations."
         yield Figure("roofline", "Roofline", caption, roofline.chart(points, series, width=WIDE, height=400, most=8),
                      roofline.chart(points, series, width=NARROW, height=320, most=5))
+    for number, of in enumerate(sets.sets(rows)):
+        caption = ("Speedups over the reference, one mark for each workload. Workloads are ordered by the reference's "
+                   "time. Its name is in the tooltip.")
+        yield Figure(f"set-{number}", f"Workloads of {one_line(of.problem)}", caption,
+                     sets.chart(of, series, width=WIDE, height=320, most=8),
+                     sets.chart(of, series, width=NARROW, height=260, most=5))
     kernels = [row for row in rows if row.result.solution != LIBRARY] or rows
     if found := curves.curves(kernels):
         missing = sorted({row.solution for row in kernels} - {curve.solution for curve in found})

@@ -82,6 +82,11 @@ def steps(parent: Element, kind: str, points: list[Place]) -> None:
     add(parent, "path", kind, d=f"M{_px(x)} {_px(y)}" + "".join(f"H{_px(x)}V{_px(y)}" for x, y in rest))
 
 
+def polyline(parent: Element, kind: str, points: list[Place]) -> None:
+    """Adds straight lines through the points."""
+    add(parent, "path", kind, d="M" + "L".join(f"{_px(x)} {_px(y)}" for x, y in points))
+
+
 def text(parent: Element, kind: str, at: Place, words: str, anchor: str = "start") -> None:
     """Adds a text. `anchor` is `start`, `middle` or `end`."""
     found = add(parent, "text", kind, x=at[0], y=at[1], **({} if anchor == "start" else {"text_anchor": anchor}))
