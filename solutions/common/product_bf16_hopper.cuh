@@ -149,6 +149,7 @@ __device__ __forceinline__ void write_part(
   }
   constexpr int kAcross = kRowBytes / sizeof(uint4);
   const int chunk = lane % kAcross;
+#pragma unroll 1
   for (int row = lane / kAcross; row < place.end - place.row; row += kWarpSize / kAcross) {
     if (column + chunk * kCopy < out.columns) {
       Half* const to = out.values + int64_t{place.row + row} * out.columns + column + chunk * kCopy;
@@ -170,6 +171,7 @@ __device__ __forceinline__ void write_results(
     const Place& place,
     int lane) {
   const uint32_t line = lane % kPartRows * kRowBytes;
+  const auto word = [](__nv_bfloat162 pair) { return *reinterpret_cast<const uint32_t*>(&pair); };
 #pragma unroll
   for (int part = 0; part < S::tile_n / kPartColumns; ++part) {
     const uint32_t to = staging + part % kPartPlaces * kPartBytes;
@@ -184,8 +186,8 @@ __device__ __forceinline__ void write_results(
       const uint32_t chunk = (2 * i + lane / kPartRows) ^ (lane % 8);  // the swizzle
       asm volatile(
           "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to + line + chunk * 16),
-          "r"(finish(from[0], from[1], eight)), "r"(finish(from[2], from[3], eight)),
-          "r"(finish(from[4], from[5], eight + 1)), "r"(finish(from[6], from[7], eight + 1))
+          "r"(word(finish(from[0], from[1], eight))), "r"(word(finish(from[2], from[3], eight))),
+          "r"(word(finish(from[4], from[5], eight + 1))), "r"(word(finish(from[6], from[7], eight + 1)))
           : "memory");
     }
     show_to_copies();
@@ -322,7 +324,7 @@ bool can_run(const at::Tensor& left, const at::Tensor& right, const at::Tensor& 
 //   for_each<kRows, kColumns>(int tile, int every, function of each Place)    on the GPU
 //
 // epilogue.prepare(column) says what a thread does with its columns, two of every eight beginning at `column`: it
-// returns a function that makes a word, two results, of two sums and the number of the eight.
+// returns a function of two sums and the number of their eight, which makes results of them.
 template <class S, class Tiles, class Epilogue>
 void multiply(
     const at::Tensor& left,

@@ -41,18 +41,16 @@ from torch.utils.cpp_extension import load_inline
 CPP_SOURCE = "at::Tensor gemm_bias_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);"
 
 CUDA_SOURCE = r"""
-#include <algorithm>
-
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <cuda_bf16.h>
 
 #include "product_bf16_hopper.cuh"
 
 namespace {
 
-constexpr const char* kName = "gemm_bias_gelu";
 using namespace bf16_product;
+
+constexpr const char* kName = "gemm_bias_gelu";
 
 // x * Phi(x). The polynomial is log2(Phi(-t)), fitted for the least maximum error from 0 to 5.5; it falls on until 16,
 // where the power is 0 as far as it matters. The sum x + |x| is twice max(x, 0), but keeps a NaN.
@@ -95,11 +93,9 @@ struct BiasGelu {
   struct Finish {
     __nv_bfloat162 biases[Large::tile_n / 8];
 
-    __device__ __forceinline__ uint32_t operator()(float first, float second, int eight) const {
-      const __nv_bfloat162 bias = biases[eight];
-      const __nv_bfloat162 pair =
-          __floats2bfloat162_rn(gelu(first + __low2float(bias)), gelu(second + __high2float(bias)));
-      return *reinterpret_cast<const uint32_t*>(&pair);
+    __device__ __forceinline__ __nv_bfloat162 operator()(float first, float second, int eight) const {
+      return __floats2bfloat162_rn(
+          gelu(first + __low2float(biases[eight])), gelu(second + __high2float(biases[eight])));
     }
   };
 
