@@ -1,13 +1,13 @@
 // Products of bfloat16 matrices with Hopper's wgmma, fed by bulk copies. `hopper.cuh` explains barriers and swizzles.
 //
-// wgmma multiplies 64 x 16 by 16 x 256 with four warps, both operands from shared memory. Two such groups have a tile of
-// 128 x 256 of the output, each 64 rows of it in 128 registers a thread. A wider or higher tile has no room in
+// wgmma multiplies 64 x 16 by 16 x 256 with four warps, both operands from shared memory. Two such groups have a tile
+// of 128 x 256 of the output, each 64 rows of it in 128 registers a thread. A wider or higher tile has no room in
 // registers, and a smaller one loads more bytes for each product.
 //
 // A third group only loads: one of its threads starts bulk copies, which put 64 steps of K, a row of 128 bytes, into a
 // stage. The group gives its registers to the others. Clusters of two blocks have tiles one above the other, which need
-// the same columns, or side by side, which need the same rows. Each loads half of what both need, and the copy writes it
-// to both. Of 96 KB that two blocks need for 64 steps, 64 or 80 KB are read from L2.
+// the same columns, or side by side, which need the same rows. Each loads half of what both need, and the copy writes
+// it to both. Of 96 KB that two blocks need for 64 steps, 64 or 80 KB are read from L2.
 //
 // As many blocks as multiprocessors have many tiles each, so that loads for the next tile come in while a tile ends. Of
 // the two groups one is a few stages ahead of the other: it is made to wait at the start, and the ring keeps it so.

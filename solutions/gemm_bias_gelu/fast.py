@@ -4,27 +4,12 @@ What bounds it: the tensor cores. 1.1 TFLOP at full size take 1.1 ms at the 990 
 power limit lowers the clock. Memory needs far less: 0.2 GB are read at least once and 0.27 GB written, 0.15 ms at 3.3
 TB/s. PyTorch writes the linear layer's output, reads it again and writes the activated one: 0.54 GB more.
 
-The trick is to keep the tensor cores busy, which takes all that Hopper has for it:
-
-- wgmma: four warps together multiply 64 x 16 by 16 x 256, both from shared memory. Two such groups have a tile of 128 x
-  256 of the output, each 64 rows of it in 128 registers a thread. A wider or higher tile has no room in registers, and
-  a smaller one loads more bytes for each product;
-- a third group only loads: one of its threads starts bulk copies (TMA), which put 64 steps of K, a row of 128 bytes
-  swizzled as wgmma reads it, into one of four stages. Barriers in shared memory count bytes that came and warps that
-  are done. The group gives its registers to the others;
-- clusters of two blocks, one above the other, which need the same columns of W: each loads half of them and the copy
-  writes it to both. Of 96 KB that two blocks need for 64 steps, 64 KB are read from L2;
-- as many blocks as multiprocessors, each with many tiles, so that loads for the next tile come in while a tile ends.
-  Of the two groups one is a few stages ahead of the other: it is made to wait at the start, and the ring keeps it so.
-  While one writes its results, the tensor cores work for the other, or nearly so;
-- tiles go down 2048 rows of x before the next columns. What 132 blocks use at a time is then a near square of the
-  output, 16 MB of each operand, and comes from L2 after its first use.
+The trick is to keep the tensor cores busy, which takes all that Hopper has for it: common/product_bf16_hopper.cuh.
+Tiles have 128 x 256 results, and the two blocks of a cluster are one above the other.
 
 GELU is x * Phi(x) = max(x, 0) - |x| * Phi(-|x|), and log2(Phi(-t)) is so smooth that a polynomial of degree 6 has it:
 the relative error of Phi is below 3e-5 for t up to 5.5, where |x| * Phi is 1e-7, against 2e-3 of bfloat16. With one
-power of two it takes about half the instructions of erff. A warp puts 16 x 64 results at a time into its own piece of
-shared memory, swizzled, so that no two rows meet in a bank, and a bulk copy writes them, full lines of 128 bytes, and
-nothing beyond the edges. Sums, bias and GELU are float32, rounded once.
+power of two it takes about half the instructions of erff. Sums, bias and GELU are float32, rounded once.
 
 Bulk copies need rows that are multiples of 16 bytes and tensors that begin at one. Everything else, and every other
 GPU, takes a portable kernel with mma.sync (common/product_bf16.cuh). So does the CPU that stands in for a GPU, where

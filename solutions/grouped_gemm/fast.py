@@ -3,14 +3,18 @@
 What bounds it: in prefill the tensor cores, 0.28 TFLOP at full size, and in decoding the memory, from which the matrix
 of each expert with rows comes once.
 
-How it works: the ends of the groups are on the GPU, and the host does not wait for them. It starts as many blocks as
-the groups could need. A block adds up the tiles of 32 experts at a time, a lane each, until it has come to its own;
-those that are too many return. A tile has 128 columns and 128 rows or, where experts have 32 on average or fewer, 32.
-mma.sync multiplies it (common/product_bf16.cuh). Blocks with the same columns and neighbouring rows come one after the
-other, so that they read matrices from L2.
+How it works: the ends of the groups are on the GPU, and the host does not wait for them. A block adds up the tiles of
+32 experts at a time, a lane of a warp each, and so finds the place of each of its tiles. Tiles go down an expert's rows
+before the next columns, so that they read its matrix from L2.
 
-Rows that don't fill vectors of 16 bytes are copied one value at a time. Hopper's wgmma, which this does not use, could
-multiply about twice as fast. Forward only: no gradient is recorded. Not yet measured.
+On Hopper as many blocks as multiprocessors multiply by wgmma (common/product_bf16_hopper.cuh). A tile has 128 rows and
+256 columns, and the two blocks of a cluster have the same rows. If they were one above the other, half of an expert's
+last tile would often be for nothing. Where experts have 32 rows on average or fewer, a tile has 128 columns, so that
+more blocks read matrices. A tile may read rows of the next expert, but doesn't write them.
+
+Every other GPU, and rows that are not multiples of 16 bytes, take mma.sync (common/product_bf16.cuh), with as many
+blocks as there could be tiles, of 128 columns and 128 rows or, where experts have few, 32. So does the CPU that stands
+in for a GPU. Forward only: no gradient is recorded. The part for Hopper has not yet been measured.
 """
 
 import math
