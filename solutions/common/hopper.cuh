@@ -21,12 +21,11 @@
 // everything that is not in the plain instruction set of its time is behind __CUDA_ARCH_FEAT_SM90_ALL.
 #ifdef __CUDA_ARCH_LIST__
 
-#include <cstdint>
+#include <algorithm>
 
-#include <ATen/core/Tensor.h>
-#include <c10/cuda/CUDAException.h>
 #include <cuda.h>
-#include <cuda_runtime.h>
+
+#include "checks.cuh"
 
 namespace {
 namespace hopper {
@@ -82,6 +81,30 @@ CUtensorMap describe_matrices(
       result == CUDA_SUCCESS, batches, " matrices of ", rows, " x ", columns,
       " can't be described for bulk copies: error ", static_cast<int>(result));
   return map;
+}
+
+// A cluster of blocks for each tile, but no more than have a multiprocessor for each block.
+dim3 grid_for(int64_t tiles, int cluster, int device) {
+  return dim3(blocks_for(std::min<int64_t>(tiles, std::max(multiprocessors(device) / cluster, 1)) * cluster));
+}
+
+// Starts a grid whose blocks are in clusters of so many along x.
+template <class Kernel, class... Arguments>
+void launch_clusters(Kernel kernel, dim3 grid, int cluster, int threads, int shared_bytes, Arguments... arguments) {
+  C10_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = static_cast<unsigned int>(cluster);
+  attribute.val.clusterDim.y = 1;
+  attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t launch{};
+  launch.gridDim = grid;
+  launch.blockDim = dim3(static_cast<unsigned int>(threads));
+  launch.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+  launch.stream = c10::cuda::getCurrentCUDAStream();
+  launch.attrs = &attribute;
+  launch.numAttrs = 1;
+  C10_CUDA_CHECK(cudaLaunchKernelEx(&launch, kernel, arguments...));
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL

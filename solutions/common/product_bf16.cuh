@@ -52,6 +52,26 @@ struct Depth {
         vectors(width % kCopy == 0 && is_aligned(left) && is_aligned(right)) {}
 };
 
+// Rows of the output from `row` up to `end`, with matrix `batch` of the right operand, and columns from `column` on.
+struct Place {
+  int batch;
+  int row;
+  int end;
+  int column;
+};
+
+// Where tile number `tile` of these rows and all columns is. Tiles go down 2048 rows before the next columns. What all
+// blocks use at a time is then a near square of the output, and comes from L2 after its first use.
+template <int kRows, int kTileColumns>
+__device__ __forceinline__ Place place_of(int tile, const Place& rows, int columns) {
+  constexpr int kDown = 2048 / kRows;
+  const int across = (columns + kTileColumns - 1) / kTileColumns;
+  const int first = tile / (kDown * across) * kDown;
+  const int down = min(kDown, (rows.end - rows.row + kRows - 1) / kRows - first);
+  const int place = tile % (kDown * across);
+  return {rows.batch, rows.row + (first + place % down) * kRows, rows.end, place / down * kTileColumns};
+}
+
 // Starts the copies of a chunk of K, from step k on, of kCount rows. Beyond the last row that one is copied again.
 template <int kCount>
 __device__ __forceinline__ void copy_rows(Half* to, const Rows& rows, int k, const Depth& depth) {

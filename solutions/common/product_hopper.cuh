@@ -237,28 +237,14 @@ __global__ void __launch_bounds__(kThreads, 1) multiply_kernel(
 template <class S, class Epilogue>
 void multiply(const Operand& left, const Operand& right, const Epilogue& epilogue, bool lower) {
   const Tiles tiles(left, right, S::cluster * kTileM, S::tile_n, lower);
-  const auto kernel = multiply_kernel<S, Epilogue>;
-  C10_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::shared_bytes));
-  const int clusters = std::min(tiles.count, std::max(multiprocessors(left.parts.get_device()) / S::cluster, 1));
   const auto describe_lines = [](const Operand& operand, int box_lines) {
     return describe_matrices(
         operand.halves(), CU_TENSOR_MAP_DATA_TYPE_FLOAT16, operand.batches, operand.lines,
         operand.chunks * kChunkHalves, box_lines);
   };
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = S::cluster;
-  cluster.val.clusterDim.y = 1;
-  cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t launch{};
-  launch.gridDim = dim3(static_cast<unsigned int>(clusters * S::cluster));
-  launch.blockDim = dim3(kThreads);
-  launch.dynamicSmemBytes = S::shared_bytes;
-  launch.stream = c10::cuda::getCurrentCUDAStream();
-  launch.attrs = &cluster;
-  launch.numAttrs = 1;
-  C10_CUDA_CHECK(cudaLaunchKernelEx(
-      &launch, kernel, describe_lines(left, kTileM), describe_lines(right, S::box_lines), tiles, epilogue));
+  launch_clusters(
+      multiply_kernel<S, Epilogue>, grid_for(tiles.count, S::cluster, left.parts.get_device()), S::cluster, kThreads,
+      S::shared_bytes, describe_lines(left, kTileM), describe_lines(right, S::box_lines), tiles, epilogue);
 }
 
 using Wide = Shape<192, 5, 2, 2, true>;

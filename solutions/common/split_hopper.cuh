@@ -150,26 +150,13 @@ bool can_split_strips(const at::Tensor& values) {
 }
 
 void split_strips(const at::Tensor& values, const Operand& operand, bool lower) {
-  const auto cluster_blocks = static_cast<unsigned int>(divide_up(values.size(-2), kBlockK));
-  C10_CUDA_CHECK(
-      cudaFuncSetAttribute(split_strip_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kStripBytes));
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = cluster_blocks;
-  cluster.val.clusterDim.y = 1;
-  cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t launch{};
-  launch.gridDim = dim3(
-      cluster_blocks, static_cast<unsigned int>(divide_up(operand.lines, kStripColumns)),
+  const auto cluster = static_cast<int>(divide_up(values.size(-2), kBlockK));
+  const dim3 grid(
+      static_cast<unsigned int>(cluster), static_cast<unsigned int>(divide_up(operand.lines, kStripColumns)),
       static_cast<unsigned int>(operand.batches));
-  launch.blockDim = dim3(kStripThreads);
-  launch.dynamicSmemBytes = kStripBytes;
-  launch.stream = c10::cuda::getCurrentCUDAStream();
-  launch.attrs = &cluster;
-  launch.numAttrs = 1;
-  C10_CUDA_CHECK(cudaLaunchKernelEx(
-      &launch, split_strip_kernel, values.const_data_ptr<float>(), operand.magnitudes(), operand.halves(),
-      operand.lines, values.size(-2), operand.chunks * kChunk, lower));
+  hopper::launch_clusters(
+      split_strip_kernel, grid, cluster, kStripThreads, kStripBytes, values.const_data_ptr<float>(),
+      operand.magnitudes(), operand.halves(), operand.lines, values.size(-2), operand.chunks * kChunk, lower);
 }
 
 }  // namespace hopper_form

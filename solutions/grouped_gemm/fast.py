@@ -3,14 +3,18 @@
 What bounds it: in prefill the tensor cores, 0.28 TFLOP at full size, and in decoding the memory, from which the matrix
 of each expert with rows comes once.
 
-How it works: the ends of the groups are on the GPU, and the host does not wait for them. It starts as many blocks as
-the groups could need. A block adds up the tiles of 32 experts at a time, a lane each, until it has come to its own;
-those that are too many return. A tile has 128 columns and 128 rows or, where experts have 32 on average or fewer, 32.
-mma.sync multiplies it (common/product_bf16.cuh). Blocks with the same columns and neighbouring rows come one after the
-other, so that they read matrices from L2.
+How it works: the ends of the groups are on the GPU, and the host does not wait for them. A block adds up the tiles of
+32 experts at a time, a lane of a warp each, and so finds the place of each of its tiles. Tiles go down an expert's rows
+before the next columns, so that they read its matrix from L2.
 
-Rows that don't fill vectors of 16 bytes are copied one value at a time. Hopper's wgmma, which this does not use, could
-multiply about twice as fast. Forward only: no gradient is recorded. Not yet measured.
+On Hopper as many blocks as multiprocessors multiply by wgmma (common/product_bf16_hopper.cuh). A tile has 128 rows and
+256 columns, and the two blocks of a cluster have the same rows. If they were one above the other, half of an expert's
+last tile would often be for nothing. Where experts have 32 rows on average or fewer, a tile has 128 columns, so that
+more blocks read matrices. A tile may read rows of the next expert, but doesn't write them.
+
+Every other GPU, and rows that are not multiples of 16 bytes, take mma.sync (common/product_bf16.cuh), with as many
+blocks as there could be tiles, of 128 columns and 128 rows or, where experts have few, 32. So does the CPU that stands
+in for a GPU. Forward only: no gradient is recorded. The part for Hopper has not yet been measured.
 """
 
 import math
@@ -28,78 +32,85 @@ CUDA_SOURCE = r"""
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include "product_bf16.cuh"
+#include "product_bf16_hopper.cuh"
 
 namespace {
 
 using namespace bf16_product;
 
-struct Problem {
-  const Half* x;
-  const Half* weight;
+// Rows of experts, whose ends are on the GPU.
+struct Tiles {
   const int* ends;
-  Half* out;
   int experts;
+  int tokens;
   int hidden;
-  Depth depth;
-  int row_tiles;  // of all experts, at most
-};
 
-struct Place {
-  int expert;
-  int row;  // the first of the tile
-  int end;  // of the expert's rows
-};
+  // An expert's rows may end within a tile, so that there are up to as many more tiles as experts.
+  int64_t at_most(int rows, int columns) const {
+    return (tokens / rows + std::min(experts, tokens)) * divide_up(hidden, columns);
+  }
 
-// Where the tile of this number is, if it is any expert's. Each warp finds it for itself.
-__device__ __forceinline__ bool find_place(Place& place, const Problem& problem, int tile, int rows) {
-  const int lane = threadIdx.x % kWarpSize;
-  for (int first = 0; first < problem.experts; first += kWarpSize) {
-    const int expert = first + lane;
-    const int begin = 0 < expert && expert < problem.experts ? problem.ends[expert - 1] : 0;
-    const int end = expert < problem.experts ? problem.ends[expert] : begin;
-    const int own = (end - begin + rows - 1) / rows;
-    int before = own;  // of the experts up to this one, then before it
+  // A warp adds up the tiles of 32 experts at a time, a lane each.
+  template <int kRows, int kTileColumns, class Function>
+  __device__ __forceinline__ void for_each(int tile, int every, const Function& function) const {
+    const int lane = threadIdx.x % kWarpSize;
+    const int across = (hidden + kTileColumns - 1) / kTileColumns;
+    for (int first = 0; first < experts; first += kWarpSize) {
+      const int expert = first + lane;
+      const int begin = 0 < expert && expert < experts ? ends[expert - 1] : 0;
+      const int end = expert < experts ? ends[expert] : begin;
+      const int own = (end - begin + kRows - 1) / kRows * across;
+      int before = own;  // of the experts up to this one, then before it
 #pragma unroll
-    for (int distance = 1; distance < kWarpSize; distance *= 2) {
-      const int other = __shfl_up_sync(kAllLanes, before, distance);
-      before += lane >= distance ? other : 0;
+      for (int distance = 1; distance < kWarpSize; distance *= 2) {
+        const int other = __shfl_up_sync(kAllLanes, before, distance);
+        before += lane >= distance ? other : 0;
+      }
+      const int all = __shfl_sync(kAllLanes, before, kWarpSize - 1);
+      before -= own;
+      for (; tile < all; tile += every) {
+        const int owner = __ffs(__ballot_sync(kAllLanes, before <= tile && tile < before + own)) - 1;
+        const Place rows{
+            first + owner, __shfl_sync(kAllLanes, begin, owner), __shfl_sync(kAllLanes, end, owner), 0};
+        function(place_of<kRows, kTileColumns>(tile - __shfl_sync(kAllLanes, before, owner), rows, hidden));
+      }
+      tile -= all;
     }
-    const int all = __shfl_sync(kAllLanes, before, kWarpSize - 1);
-    before -= own;
-    const unsigned int found = __ballot_sync(kAllLanes, before <= tile && tile < before + own);
-    if (found != 0) {
-      const int owner = __ffs(found) - 1;
-      place.expert = first + owner;
-      place.row = __shfl_sync(kAllLanes, begin + (tile - before) * rows, owner);
-      place.end = __shfl_sync(kAllLanes, end, owner);
-      return true;
-    }
-    tile -= all;
   }
-  return false;
+};
+
+#ifdef __CUDA_ARCH_LIST__
+
+using Many = hopper_form::Shape<256, 4, 1, 2>;
+using Few = hopper_form::Shape<128, 6, 1, 1>;
+
+struct Round {
+  __device__ __forceinline__ auto prepare(int) const {
+    return [](float first, float second, int) { return __floats2bfloat162_rn(first, second); };
+  }
+};
+
+#endif  // __CUDA_ARCH_LIST__
+
+// As many blocks as there may be tiles: none has two.
+template <int kRows>
+__global__ void __launch_bounds__(kThreads, 2) grouped_gemm_kernel(
+    const Half* __restrict__ x, const Half* __restrict__ weight, Half* __restrict__ out, Depth depth, Tiles tiles) {
+  tiles.for_each<kRows, kColumns>(blockIdx.x, gridDim.x, [&](const Place& place) {
+    const Half* const matrix = weight + int64_t{place.batch} * tiles.hidden * depth.width;
+    multiply_tile<kRows>(
+        {x, place.row, place.end}, {matrix, place.column, tiles.hidden}, depth,
+        [&](int row, int column, float first, float second) {
+          write_two(out + int64_t{row} * tiles.hidden, column, tiles.hidden, first, second);
+        });
+  });
 }
 
 template <int kRows>
-__global__ void __launch_bounds__(kThreads, 2) grouped_gemm_kernel(Problem problem) {
-  Place place{};
-  if (!find_place(place, problem, static_cast<int>(blockIdx.x) % problem.row_tiles, kRows)) {
-    return;
-  }
-  const int first_column = static_cast<int>(blockIdx.x) / problem.row_tiles * kColumns;
-  const Half* const weight = problem.weight + int64_t{place.expert} * problem.hidden * problem.depth.width;
-  multiply_tile<kRows>(
-      {problem.x, place.row, place.end}, {weight, first_column, problem.hidden}, problem.depth,
-      [&](int row, int column, float first, float second) {
-        write_two(problem.out + int64_t{row} * problem.hidden, column, problem.hidden, first, second);
-      });
-}
-
-// A group may end within a tile, so that there are up to as many more tiles as groups.
-template <int kRows>
-void run(Problem& problem, int64_t tokens) {
-  problem.row_tiles = static_cast<int>(tokens / kRows + std::min<int64_t>(problem.experts, tokens));
-  launch<kRows>(grouped_gemm_kernel<kRows>, problem.row_tiles * divide_up(problem.hidden, kColumns), problem);
+void run(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& out, const Tiles& tiles) {
+  launch<kRows>(
+      grouped_gemm_kernel<kRows>, tiles.at_most(kRows, kColumns), data<Half>(x), data<Half>(weight),
+      mutable_data<Half>(out), Depth(x, weight), tiles);
 }
 
 }  // namespace
@@ -123,14 +134,18 @@ at::Tensor grouped_gemm(const at::Tensor& x, const at::Tensor& weight, const at:
   if (out.numel() == 0 || weight.size(0) == 0) {
     return out;  // a grid without blocks is a launch error
   }
-  Problem problem{
-      data<Half>(x), data<Half>(weight), data<int>(ends), mutable_data<Half>(out), static_cast<int>(weight.size(0)),
-      static_cast<int>(weight.size(1)), Depth(x, weight), 0};
-  if (x.size(0) <= kFewRows * weight.size(0)) {
-    run<kFewRows>(problem, x.size(0));
-  } else {
-    run<kManyRows>(problem, x.size(0));
+  const Tiles tiles{
+      data<int>(ends), static_cast<int>(weight.size(0)), static_cast<int>(x.size(0)),
+      static_cast<int>(weight.size(1))};
+  const bool few = x.size(0) <= kFewRows * weight.size(0);
+#ifdef __CUDA_ARCH_LIST__
+  if (hopper_form::can_run(x, weight, out)) {
+    const auto multiply = few ? hopper_form::multiply<Few, Tiles, Round> : hopper_form::multiply<Many, Tiles, Round>;
+    multiply(x, weight, out, tiles, Round{});
+    return out;
   }
+#endif
+  (few ? run<kFewRows> : run<kManyRows>)(x, weight, out, tiles);
   return out;
 }
 """
@@ -141,7 +156,12 @@ extension = load_inline(
     cuda_sources=CUDA_SOURCE,
     functions=["grouped_gemm"],
     extra_include_paths=[str(Path(__file__).resolve().parents[1] / "common")],
-    extra_cuda_cflags=["-O3"],
+    extra_cuda_cflags=[
+        "-O3",
+        "-gencode=arch=compute_80,code=sm_80",
+        "-gencode=arch=compute_80,code=compute_80",
+        "-gencode=arch=compute_90a,code=sm_90a",  # what has wgmma: 9.0 alone
+    ],
 )
 
 
