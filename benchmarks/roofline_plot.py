@@ -2,9 +2,9 @@
 
     python benchmarks/roofline_plot.py docs/roofline.svg
 
-Times and peaks are those of the first GPU in docs/results.md. Operations and bytes come from a problem's `work`, or are
-counted while its reference runs without values. Problems without counted operations, such as normalizations, have no
-place in the picture.
+Times and peaks are those above the first section of docs/results.md. Operations and bytes come from a problem's `work`,
+or are counted while its reference runs without values. Problems without counted operations, such as normalizations,
+have no place in the picture.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def label_heights(dots: list[tuple[str, float, float]]) -> list[float]:
 
 def main() -> None:
     text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    page = text.split("\n## ")[1]
+    page = text.split("\n## ")[0]
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "roofline.svg"
     target.write_text(picture(sorted(points(page), key=lambda point: -point.rate), *peaks(page)), encoding="utf-8")
 

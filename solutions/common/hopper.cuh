@@ -203,14 +203,18 @@ __device__ __forceinline__ void show_to_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Copies a box from shared memory, as far as it is within the matrix. The thread that does waits for it as well: until
-// no more than Open of its copies have still to read shared memory, or until all are done.
+// Copies a box from shared memory, as far as it is within the matrix.
 __device__ __forceinline__ void store_box(const CUtensorMap* map, int column, int row, int batch, uint32_t from) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];\n"
-      "cp.async.bulk.commit_group;" ::"l"(map),
-      "r"(column), "r"(row), "r"(batch), "r"(from)
+      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(map), "r"(column),
+      "r"(row), "r"(batch), "r"(from)
       : "memory");
+}
+
+// What this thread has stored since the last end is a group, which may be empty. The thread that stores waits as well:
+// until no more than Open of its groups have still to read shared memory, or until all are done.
+__device__ __forceinline__ void end_stores() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
 template <int Open>

@@ -58,6 +58,7 @@ struct Shape {
   static_assert(shared_bytes <= kLargestShared, "more shared memory than a block can have");
   static_assert(Down == 1 || Across == 1, "one operand is shared by all blocks of the cluster");
   static_assert(TileN % (Down * kPartColumns) == 0, "whole parts, and whole patterns of the swizzle in each box");
+  static_assert(TileN / kPartColumns % kPartPlaces == 0, "a tile ends with the last place of parts");
 };
 
 struct Output {
@@ -141,10 +142,14 @@ __device__ __forceinline__ void load_tiles(
 // Writes a part of the output. Rows of it that don't belong to the place are another's.
 __device__ __forceinline__ void write_part(
     const CUtensorMap* map, const Output& out, const Place& place, int column, uint32_t from, int lane) {
-  if (place.row + kPartRows <= place.end) {
-    if (lane == 0) {
+  const bool whole = place.row + kPartRows <= place.end;
+  if (lane == 0) {
+    if (whole) {
       store_box(map, column, place.row, 0, from);
     }
+    end_stores();  // a group for each part, so that those that are waited for are the same for all
+  }
+  if (whole) {
     return;
   }
   constexpr int kAcross = kRowBytes / sizeof(uint4);

@@ -1,7 +1,7 @@
 // Values that one instruction loads or stores.
 //
-// Streams are loaded and stored without a hint. Hints that make them the first to leave the cache made kernels that read
-// and write 3 to 5 % slower on an H200.
+// Streams are loaded and stored without a hint in kernels that read and write: hints that make them the first to leave
+// the cache made those 3 to 5 % slower on an H200. Kernels that only read take `load_once`.
 #pragma once
 
 #include <type_traits>
@@ -39,6 +39,22 @@ __device__ __forceinline__ Vector<T, kWidth> load(const T* from) {
   using Bits = typename Vector<T, kWidth>::Bits;
   const Bits bits = *reinterpret_cast<const Bits*>(from);
   return *reinterpret_cast<const Vector<T, kWidth>*>(&bits);
+}
+
+// A load of what is read once: not kept in L1, and L2 asks the memory for 256 bytes at a time. In kernels that only read,
+// it is 3 % faster on an H100.
+template <int kWidth, typename T>
+__device__ __forceinline__ Vector<T, kWidth> load_once(const T* from) {
+#ifdef __CUDA_ARCH__
+  if constexpr (kWidth > 1) {
+    float4 bits;
+    asm("ld.global.nc.L1::no_allocate.L2::256B.v4.f32 {%0, %1, %2, %3}, [%4];"
+        : "=f"(bits.x), "=f"(bits.y), "=f"(bits.z), "=f"(bits.w)
+        : "l"(from));
+    return *reinterpret_cast<const Vector<T, kWidth>*>(&bits);
+  }
+#endif
+  return load<kWidth>(from);
 }
 
 template <typename T, int kWidth>

@@ -9,12 +9,15 @@ before the next columns, so that they read its matrix from L2.
 
 On Hopper as many blocks as multiprocessors multiply by wgmma (common/product_bf16_hopper.cuh). A tile has 128 rows and
 256 columns, and the two blocks of a cluster have the same rows. If they were one above the other, half of an expert's
-last tile would often be for nothing. Where experts have 32 rows on average or fewer, a tile has 128 columns, so that
-more blocks read matrices. A tile may read rows of the next expert, but doesn't write them.
+last tile would often be for nothing. A tile may read rows of the next expert, but doesn't write them.
 
 Every other GPU, and rows that are not multiples of 16 bytes, take mma.sync (common/product_bf16.cuh), with as many
 blocks as there could be tiles, of 128 columns and 128 rows or, where experts have few, 32. So does the CPU that stands
-in for a GPU. Forward only: no gradient is recorded. The part for Hopper has not yet been measured.
+in for a GPU. Forward only: no gradient is recorded.
+
+Measured on an H100: 0.37 ms at full size, where PyTorch's grouped_mm takes 0.41 and mma.sync 1.11. Clusters one above
+the other take 0.39 ms, single blocks 0.40, and tiles of 128 columns 0.54. In decoding, tiles of 128 columns are up to
+15 % slower, except for one token.
 """
 
 import math
@@ -81,8 +84,7 @@ struct Tiles {
 
 #ifdef __CUDA_ARCH_LIST__
 
-using Many = hopper_form::Shape<256, 4, 1, 2>;
-using Few = hopper_form::Shape<128, 6, 1, 1>;
+using Shape = hopper_form::Shape<256, 4, 1, 2>;
 
 struct Round {
   __device__ __forceinline__ auto prepare(int) const {
@@ -137,14 +139,13 @@ at::Tensor grouped_gemm(const at::Tensor& x, const at::Tensor& weight, const at:
   const Tiles tiles{
       data<int>(ends), static_cast<int>(weight.size(0)), static_cast<int>(x.size(0)),
       static_cast<int>(weight.size(1))};
-  const bool few = x.size(0) <= kFewRows * weight.size(0);
 #ifdef __CUDA_ARCH_LIST__
   if (hopper_form::can_run(x, weight, out)) {
-    const auto multiply = few ? hopper_form::multiply<Few, Tiles, Round> : hopper_form::multiply<Many, Tiles, Round>;
-    multiply(x, weight, out, tiles, Round{});
+    hopper_form::multiply<Shape>(x, weight, out, tiles, Round{});
     return out;
   }
 #endif
+  const bool few = x.size(0) <= kFewRows * weight.size(0);
   (few ? run<kFewRows> : run<kManyRows>)(x, weight, out, tiles);
   return out;
 }
