@@ -12,6 +12,7 @@ from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.failures import Failed
 from inlinebench.messages import Evaluate, Settings
 from inlinebench.problem.workload import Workload
+from inlinebench.results.repeats import Repeatability
 from inlinebench.results.result import Build, Check, Kernels
 from inlinebench.results.times import Timing
 from inlinebench.timing.call import Clock
@@ -75,6 +76,8 @@ class Attempt:
     """Which kernels ran. None if they were not profiled."""
     build: Build | None = None
     """The time and the kind of the solution's builds. None if it built nothing."""
+    repeats: Repeatability | None = None
+    """Whether it computes the same bits for the same inputs. None if that was not asked for."""
     log: str = ""
     """The end of what compilers, the solution and a sanitizer printed."""
 

@@ -22,6 +22,7 @@ from inlinebench.evaluation.correctness.thorough import ThoroughCalls
 from inlinebench.evaluation.draws import Drawn, Draws
 from inlinebench.evaluation.failures import UNINITIALISED, Failed
 from inlinebench.evaluation.probes import LIMIT_S, MOST_SENTENCES, Probes, output_number
+from inlinebench.evaluation.repeats import Repeats
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.timings import Timings
 from inlinebench.problem.forward import is_sticky
@@ -102,6 +103,11 @@ class Calls:
         """Makes a call after those at other workloads, and compares it in each element by the rule. Raises Failed."""
         made = self._ask(self._draws.next(), 0)
         self._compare(made, "a call", thorough=True)
+
+    def repeat(self, repeats: Repeats) -> None:
+        """Makes calls on the same inputs. They are compared with each other, and not with the reference. Raises Failed.
+        """
+        repeats.make(self._results, self._draws.next_set)
 
     def trace(self, what: Traced) -> tuple[Activity, ...]:
         """Makes, traces and compares one call. Returns the GPU's activities if it is traced for them. Raises Failed."""
@@ -193,6 +199,12 @@ class Calls:
         """Returns the outputs of another call of the solution, in private memory, with blocks in the usual order."""
         self._ask(call, 0, ordered_as=1)
         return self._workload.receive(call.buffer_set).outputs
+
+    def _results(self, call: Drawn, number: int) -> Sequence[torch.Tensor]:
+        """Returns what another call of the solution computes, in private memory."""
+        self._ask(call, RACE_CALLS + number)
+        received = self._workload.receive(call.buffer_set)
+        return [*received.outputs, *received.inputs.values()]
 
     def _remarks(self, variant: Variant, number: int) -> list[str]:
         """Returns remarks on a call that differs: whether random numbers or only changed inputs may be to blame.

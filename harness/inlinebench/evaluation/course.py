@@ -22,6 +22,7 @@ from inlinebench.evaluation.integrity.held_calls import HeldCalls
 from inlinebench.evaluation.integrity.own_kernels import CHECKS
 from inlinebench.evaluation.loops import time_loops
 from inlinebench.evaluation.reference import Reference
+from inlinebench.evaluation.repeats import Repeats
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.sampling import sample
 from inlinebench.evaluation.timings import Timings
@@ -125,6 +126,14 @@ class Course:
                 self._calls.make_again()
         finally:
             self.attempt.check = self._summarize()
+        self._candidate.verify_stopped()
+
+    def repeat(self, repeats: Repeats) -> None:
+        """Makes the calls of `repeats` after those of `run`. Raises as `run` does."""
+        assert self._calls is not None  # it has run
+        self._candidate.workload, self._candidate.budget = self._workload.name, self._tools.settings.timeout
+        self._tools.progress("repeating calls on the same inputs")
+        self._calls.repeat(repeats)
         self._candidate.verify_stopped()
 
     def release(self) -> None:

@@ -8,6 +8,7 @@ from random import Random
 from inlinebench.evaluation.attempt import Attempt, Task
 from inlinebench.evaluation.failures import Failed
 from inlinebench.evaluation.one_process import in_one_process
+from inlinebench.evaluation.repeats import PROCESSES, STATEFUL, Repeats
 from inlinebench.problem.secret_random import SecretRandom
 from inlinebench.results.result import Verdict
 
@@ -24,6 +25,8 @@ FITS_ALONE = ("fits in a process that had computed no other workload before, but
 """How the reason begins if a solution runs out of memory at a workload only after others."""
 FEW = 8
 """The number of workloads that are tried in the opposite order, if not all are."""
+ANOTHER_PROCESS = "right at first, but not in another process (--determinism)"
+"""How the reason begins if a solution that has passed fails when its calls are repeated."""
 OTHER_ORDER = "right in one order of the workloads, but not in the opposite one"
 """How the reason begins if a solution fails in the opposite order."""
 
@@ -58,7 +61,30 @@ def _evaluate(tasks: Sequence[Task], *, stops: bool) -> dict[int, Attempt]:
     chosen: Sequence[Attempt] = first.attempts
     if first.may_need_own_weights:
         chosen = _better(chosen, _Evaluation(in_order, secret, transfer=False, stops=stops).attempts)
+    if tasks[0].tools.settings.determinism:
+        _repeat(in_order, chosen, secret, transfer=chosen is first.attempts)
     return dict(zip(order, chosen, strict=False))
+
+
+def _repeat(tasks: Sequence[Task], attempts: Sequence[Attempt], secret: Random, *, transfer: bool) -> None:
+    """Adds to those that passed whether they compute the same bits for the same inputs, also in other processes."""
+    measured = list[tuple[Task, Attempt, Repeats]]()
+    for task, attempt in zip(tasks, attempts, strict=False):
+        if attempt.failure is None:
+            repeats = Repeats(task.workload, task.tools.settings.seed, f"{task.job.problem_name}/{task.job.shape_name}")
+            if repeats.measurable():
+                measured.append((task, attempt, repeats))
+            else:
+                attempt.add_note(STATEFUL)
+    for _ in range(PROCESSES if measured else 0):
+        further = in_one_process([task for task, _, _ in measured], secret, transfer=transfer, brief=True,
+                                 last_round=False, repeats=[repeats for _, _, repeats in measured])
+        for (_, attempt, _), again in zip(measured, further, strict=False):
+            if again.failure is not None:
+                attempt.fail(ANOTHER_PROCESS, again.failure)
+                return
+    for _, attempt, repeats in measured:
+        attempt.repeats = repeats.summary()
 
 
 class _Evaluation:

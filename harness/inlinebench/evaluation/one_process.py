@@ -15,6 +15,7 @@ from inlinebench.evaluation.attempt import Attempt, Task, Tools
 from inlinebench.evaluation.course import Course
 from inlinebench.evaluation.failures import Failed, verdict_of
 from inlinebench.evaluation.integrity.own_kernels import NONE_OF_ITS_OWN
+from inlinebench.evaluation.repeats import Repeats
 from inlinebench.messages import Evaluate, Settings
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.process import sanitizer
@@ -38,12 +39,14 @@ CPU_RUNTIME_PREFIX = "inlinebench: "
 
 
 def in_one_process(
-    tasks: Sequence[Task], secret: Random, *, transfer: bool = True, brief: bool = False, last_round: bool = True
+    tasks: Sequence[Task], secret: Random, *, transfer: bool = True, brief: bool = False, last_round: bool = True,
+    repeats: Sequence[Repeats] = (),
 ) -> list[Attempt]:
     """Evaluates workloads in order with one candidate, until it fails. Returns the attempts at those it has come to.
 
     With `transfer` the solution gets the reference's weights. With `brief` there are only a few calls, and no times.
-    Without a `last_round`, there are no further calls at all workloads after the last one.
+    Without a `last_round`, there are no further calls at all workloads after the last one. `repeats` are made at the
+    end, one after the other, for the workloads in order.
     Raises ProblemError if the reference fails, and NoCandidate if no candidate process starts.
     """
     job, tools = tasks[0].job, tasks[0].tools
@@ -62,6 +65,8 @@ def in_one_process(
                 stack.callback(courses[-1].close)
             run = partial(_step, several=len(courses) > 1, candidate=candidate, tools=tools)
             begun = _run(courses, run, secret, transfer=transfer, last_round=last_round)
+            for course, each in zip(begun, repeats, strict=False):
+                course.attempt.failure = course.attempt.failure or run(course, partial(course.repeat, each))
             for course in begun:
                 _conclude(course.attempt, candidate, job, tools.settings)
         for course in begun:

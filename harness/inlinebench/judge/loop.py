@@ -207,7 +207,8 @@ class Judge:
             problem=job.problem_name, solution=job.solution_name, shape=job.shape_name,
             device=str(context.device.torch_device),
             verdict=verdict, reason=reason, check=found.check, timing=None if found.failure else found.timing,
-            kernels=found.kernels, build=found.build, seed=settings.seed, environment=context.environment, log=log,
+            repeats=None if found.failure else found.repeats, kernels=found.kernels, build=found.build,
+            seed=settings.seed, environment=context.environment, log=log,
             protections=None if attempt is None else () if settings.sanitize else settings.sandbox.protections,
             mismatch=found.failure.mismatch if found.failure else None, backward=job.problem.backward or None,
         )

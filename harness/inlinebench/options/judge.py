@@ -39,6 +39,9 @@ class JudgeOptions:
     tolerance: float | None = option(
         None, kinds.TOLERANCE, "tolerance for floating-point outputs (default: by dtype)", "correctness", decides=True,
         flags="--tol")
+    determinism: bool = option(
+        False, SWITCH, "also make calls on the same inputs in two further processes, and report whether all bits are "
+        "equal, and whether a row's bits depend on its place in the batch", "correctness", decides=True)
     tf32: bool = option(
         False, SWITCH, "allow TF32 where PyTorch's defaults allow it", "correctness", decides=True)
     min_calls: int = option(

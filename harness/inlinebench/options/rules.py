@@ -63,6 +63,9 @@ def _check_selection(options: Options) -> None:
         raise UsageError("--workloads excludes --shape and --sanitize: name one workload with --shape to evaluate it "
                          "alone")
     _check_fuzz(options)
+    for value, flag in ((options.fuzz, "--fuzz"), (options.sanitize, "--sanitize")):
+        if options.determinism and value is not None:
+            raise UsageError(f"--determinism and {flag} exclude each other: run once with each")
     if options.workloads and options.shard:
         raise UsageError("--workloads and --shard exclude each other: a set would be cut in two, and what one half "
                          "keeps would not show in the other; name the problems of each part instead")

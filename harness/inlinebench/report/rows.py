@@ -146,6 +146,8 @@ def _value(column: str, result: Result) -> float | None:
     """Returns the number of a result in a numeric column."""
     if column == "error / tolerance":
         return result.check.worst_error if result.check else None
+    if column == "bitwise equal":
+        return result.repeats.equal / result.repeats.calls if result.repeats else None
     if column == "own kernels":
         return result.kernels.own_share if result.kernels else None
     if result.timing is None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from inlinebench.device_kinds import known_kind
 from inlinebench.results.launches import Counters, Launched, Multiprocessors
+from inlinebench.results.repeats import Repeatability
 from inlinebench.results.times import Timing, check_passes
 
 
@@ -385,8 +386,8 @@ class Result:
     """The result of one evaluation: one solution of one problem at one shape.
 
     Raises ValueError for contradictions: `reason` is empty if and only if the verdict is `passed`; a `passed` result
-    has a `check`; only a `passed` result has a `timing`; only a `wrong` result has a `mismatch`; only a result with
-    `backward` has passes, or a shape that ends with `+backward`.
+    has a `check`; only a `passed` result has a `timing`; only a `wrong` result has a `mismatch`; only a `passed` one
+    has `repeats`; only a result with `backward` has passes, or a shape that ends with `+backward`.
     """
 
     problem: str
@@ -443,6 +444,9 @@ class Result:
     weight: float | None = None
     """The weight of this workload in the set of its problem; absent at a shape that was not evaluated in a set."""
 
+    repeats: Repeatability | None = None
+    """Whether the solution computes the same bits for the same inputs; absent without `--determinism`."""
+
     @property
     def times_are_comparable(self) -> bool:
         """Whether the times say how fast the solution is. Those of CUDA on a CPU do not."""
@@ -469,6 +473,8 @@ class Result:
             raise ValueError("a result has a reason if and only if it did not pass")
         if self.timing is not None and not passed:
             raise ValueError(f"a result that is {self.verdict} can't have times")
+        if self.repeats is not None and not passed:
+            raise ValueError(f"a result that is {self.verdict} can't have repeated calls")
         if self.mismatch is not None and self.verdict is not Verdict.WRONG:
             raise ValueError(f"a result that is {self.verdict} can't have a mismatch")
         split = (self.timing and self.timing.passes) or (self.kernels and self.kernels.passes)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inlinebench.foreign import block
-from inlinebench.report import accuracy, mismatches
+from inlinebench.report import accuracy, mismatches, repeats
 from inlinebench.report.bottlenecks import bottlenecks
 from inlinebench.report.launches import described
 from inlinebench.report.page.source import SourceLine, excerpt
@@ -137,6 +137,8 @@ def _facts(result: Result, environment: bool) -> Iterator[Section]:
         yield Facts("Check", _known(_check(result.check)))
         for found in result.check.accuracy:
             yield from _accuracy(found)
+    if result.repeats:
+        yield Listing("Calls on the same inputs", tuple(repeats.sentences(result.repeats)))
     yield Facts("Run", _known(_run(result)))
     if environment and result.environment:
         yield Facts("Environment", _known(_environment(result.environment)))

@@ -20,7 +20,7 @@ from inlinebench.results.result import Result, Verdict
 
 _FIRST = ("problem", "solution", "shape", "device", "verdict", "speedup")
 _KINDS = {"% of roofline": "roofline", "error / tolerance": "error"}
-_LAST = ("% of roofline", "error / tolerance", "reference ms", "solution ms", "wall ms", "own kernels")
+_LAST = ("% of roofline", "error / tolerance", "bitwise equal", "reference ms", "solution ms", "wall ms", "own kernels")
 
 
 @dataclass(frozen=True)

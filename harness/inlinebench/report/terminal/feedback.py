@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from inlinebench.foreign import BAR, lines, one_line
-from inlinebench.report import accuracy, drawn_sizes, mismatches
+from inlinebench.report import accuracy, drawn_sizes, mismatches, repeats
 from inlinebench.report.bottlenecks import bottlenecks
 from inlinebench.report.launches import described
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
@@ -168,6 +168,8 @@ def _passed(result: Result) -> Iterator[str]:
                    f"99.9% / worst): {accuracy.in_sigmas(found.solution)}; "
                    f"PyTorch's: {accuracy.in_sigmas(found.reference)}")
         yield from _weights(result)
+    if result.repeats is not None:
+        yield from repeats.sentences(result.repeats)
     if timing is not None:
         yield from _remarks("flag", timing.flags)
     yield from _remarks("note", check.notes if check else ())

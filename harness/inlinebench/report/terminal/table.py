@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from inlinebench.catalog.natural_sort import natural
 from inlinebench.foreign import one_line
+from inlinebench.report import repeats
 from inlinebench.report.comparison import Change, by_interval
 from inlinebench.report.terminal.screen import PLAIN, Screen
 from inlinebench.report.text import ABSENT, brief_reason, grid, interval, significant, visible_length
@@ -21,6 +22,7 @@ _COLUMNS = {
     "shape": "left",
     "verdict": "left",
     "error / tolerance": "left",
+    "bitwise equal": "left",
     "reference ms": "decimal",
     "solution ms": "decimal",
     "wall ms": "decimal",
@@ -30,11 +32,11 @@ _COLUMNS = {
     "own kernels": "right",
 }
 """Headers and alignments. Speedups over further baselines come after `speedup` and those of the passes."""
-_ONLY_IF_KNOWN = ("reference ms", "solution ms", "wall ms", "speedup", *PASSES, "% of roofline", "own kernels")
+_ONLY_IF_KNOWN = ("bitwise equal", "reference ms", "solution ms", "wall ms", "speedup", *PASSES, "% of roofline", "own kernels")
 """Columns that are left out if no row has a value."""
 
 
-_DROPPED_FIRST = ("own kernels", "wall ms", *PASSES[::-1], "% of roofline", "error / tolerance", "reference ms",
+_DROPPED_FIRST = ("own kernels", "bitwise equal", "wall ms", *PASSES[::-1], "% of roofline", "error / tolerance", "reference ms",
                   "solution ms")
 """The columns that are left out one by one, in this order, if the table is wider than the terminal. Further baselines
 are left out after `own kernels`, the last one first."""
@@ -45,7 +47,7 @@ def table(results: Sequence[Result], verbose: bool = False, screen: Screen = PLA
 
     Times are medians in ms: on the device, and of a call in a Python loop (`wall`). A speedup is followed by its
     interval. `% of roofline` is the roofline time over the solution's time. `own kernels` is the share of the GPU's
-    time in kernels of the solution. `forward` and `backward` are the speedups of each pass alone. Shapes have a column
+    time in kernels of the solution. `bitwise equal` is how many calls on the same inputs were. `forward` and `backward` are the speedups of each pass alone. Shapes have a column
     if there are several; a single shape other than `full` is named below the table. With `verbose`, times on the CPU
     are shown, which do not predict a GPU's. A table that is wider than the screen loses columns; a remark says which.
     """
@@ -166,6 +168,7 @@ def cells_of(result: Result, verbose: bool) -> dict[str, str]:
         "shape": one_line(result.shape),
         "verdict": str(result.verdict),
         "error / tolerance": _error(result.check),
+        "bitwise equal": ABSENT if result.repeats is None else repeats.share(result.repeats),
         "reference ms": significant(timing.reference_ms.median) if timing else ABSENT,
         "solution ms": significant(timing.solution_ms.median) if timing else ABSENT,
         "speedup": interval(timing.speedup) if timing and result.times_are_comparable else ABSENT,
