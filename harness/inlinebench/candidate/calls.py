@@ -189,7 +189,7 @@ class Caller:
     def _copied(self, tensors: Sequence[torch.Tensor], to: torch.device) -> list[torch.Tensor]:
         """Returns copies of tensors, alternately in new memory and in the memory of the previous copies."""
         copies, self._copies = self._copies, []
-        if copies:
+        if [each.shape for each in copies] == [each.shape for each in tensors]:
             for copied, tensor in zip(copies, tensors, strict=True):
                 copied.copy_(tensor)
             return copies

@@ -105,9 +105,13 @@ class Calls:
         self._compare(made, "a call", thorough=True)
 
     def repeat(self, repeats: Repeats) -> None:
-        """Makes calls on the same inputs. They are compared with each other, and not with the reference. Raises Failed.
-        """
-        repeats.make(self._results, self._draws.next_set)
+        """Makes calls on the same inputs. They are compared with each other, and with the reference. Raises Failed."""
+        repeats.make(self._repeated, self._draws.next_set)
+
+    def repeat_rows(self, repeats: Repeats) -> None:
+        """Makes calls on other rows of the same inputs. They are compared with each other only. Raises Failed."""
+        repeats.make_with_rows_moved(self._outputs, self._draws.next_set())
+        repeats.make_with_first_row(self._ask_alone)
 
     def trace(self, what: Traced) -> tuple[Activity, ...]:
         """Makes, traces and compares one call. Returns the GPU's activities if it is traced for them. Raises Failed."""
@@ -143,14 +147,15 @@ class Calls:
         return _Made(call, number, called, state, SHUFFLED if order else "", late)
 
     def _compare(
-        self, made: _Made, what: str, *, thorough: bool = False
+        self, made: _Made, what: str, *, thorough: bool = False, answer: Answer | None = None
     ) -> tuple[Sample, list[torch.Tensor]]:
-        """Compares a call. Returns the reference's time, and its inputs after the call. Raises Failed."""
+        """Compares a call, whose answer may have been received before. Returns the reference's time, and its inputs
+        after the call. Raises Failed."""
         call, called = made.call, made.called
         label = f"{what} ({call.change}{made.shuffled})"
         self._check_inputs(call, label)
         # From here on, nothing is read that the candidate, or work that it left on the GPU, could still write.
-        answer = Answer(self._workload.receive(call.buffer_set), called.non_tensors)
+        answer = answer or self._receive(made)
         try:
             found = self._comparing.compare(
                 call, answer, what + made.shuffled, blocked=self._timings.warm, thorough=thorough)
@@ -195,16 +200,25 @@ class Calls:
                 raise
         return Failed(failed.verdict, failed.reason, replace(found, patterns=(*found.patterns, *sentences)))
 
+    def _receive(self, made: _Made) -> Answer:
+        return Answer(self._workload.receive(made.call.buffer_set), made.called.non_tensors)
+
     def _outputs(self, call: Drawn) -> Sequence[torch.Tensor]:
         """Returns the outputs of another call of the solution, in private memory, with blocks in the usual order."""
         self._ask(call, 0, ordered_as=1)
         return self._workload.receive(call.buffer_set).outputs
 
-    def _results(self, call: Drawn, number: int) -> Sequence[torch.Tensor]:
-        """Returns what another call of the solution computes, in private memory."""
-        self._ask(call, RACE_CALLS + number)
-        received = self._workload.receive(call.buffer_set)
-        return [*received.outputs, *received.inputs.values()]
+    def _repeated(self, call: Drawn, number: int) -> Sequence[torch.Tensor]:
+        """Makes and compares a call. Returns what it computes, in private memory."""
+        made = self._ask(call, RACE_CALLS + number)
+        answer = self._receive(made)
+        self._compare(made, "a call on the same inputs", answer=answer)
+        return [*answer.received.outputs, *answer.received.inputs.values()]
+
+    def _ask_alone(self, call: Drawn) -> None:
+        """Has the candidate make a call on buffers that are no full set, and stops it."""
+        self._requests.call(call, blocked=False, trace="nothing", block_order=0, races=False, late=False)
+        self._candidate.stop()
 
     def _remarks(self, variant: Variant, number: int) -> list[str]:
         """Returns remarks on a call that differs: whether random numbers or only changed inputs may be to blame.

@@ -48,22 +48,24 @@ class Course:
 
     `number` distinguishes the attempts, which get different inputs, because an earlier one may have left results
     behind. A `brief` one makes only a few calls, without times. The limits of sampling are shared by `workloads`.
+    `repeats` are the calls of `repeat`.
     """
 
     def __init__(
-        self, task: Task, candidate: CandidateProcess, *, number: int, brief: bool = False, workloads: int = 1
+        self, task: Task, candidate: CandidateProcess, *, number: int, brief: bool = False, workloads: int = 1,
+        repeats: Repeats | None = None,
     ) -> None:
         workload, job, tools = task.workload, task.job, task.tools
         self._task, self._workload, self._job, self._tools = task, workload, job, tools
         self._candidate, self.attempt = candidate, Attempt()
         """What the attempt has yielded so far."""
-        self._brief = brief
+        self._brief, self._repeats = brief, repeats
         self._sampling = tools.settings.sampling.shared_by(workloads)
         name = f"{job.problem_name}/{job.solution_name}/{job.shape_name}/{number}{'/brief' * brief}"
         self._draws = Draws(workload, tools.settings.seed, name)
         workload.clear()
         self._reference = Reference(workload, tools.clock)
-        self._requests = Requests(workload, job, candidate)
+        self._requests = Requests(workload, job, candidate, () if repeats is None else repeats.more_sets)
         self._timings = _timings(workload, tools, candidate)
         self._held: HeldCalls | None = None
         self._calls: Calls | None = None
@@ -128,13 +130,20 @@ class Course:
             self.attempt.check = self._summarize()
         self._candidate.verify_stopped()
 
-    def repeat(self, repeats: Repeats) -> None:
-        """Makes the calls of `repeats` after those of `run`. Raises as `run` does."""
-        assert self._calls is not None  # it has run
+    def repeat(self) -> None:
+        """Makes calls on the same inputs after those of `run`. Raises as `run` does."""
+        assert self._calls is not None and self._repeats is not None  # it has run, for them
         self._candidate.workload, self._candidate.budget = self._workload.name, self._tools.settings.timeout
         self._tools.progress("repeating calls on the same inputs")
-        self._calls.repeat(repeats)
+        self._calls.repeat(self._repeats)
         self._candidate.verify_stopped()
+
+    def repeat_rows(self) -> None:
+        """Makes calls on other rows after those of `repeat`. Raises as `run` does, which says nothing of the solution:
+        these rows may be no inputs of the problem."""
+        assert self._calls is not None and self._repeats is not None  # it has run, for them
+        self._candidate.workload = self._workload.name
+        self._calls.repeat_rows(self._repeats)
 
     def release(self) -> None:
         """Frees what calls at this workload make again, so that the workloads of a set do not add up in memory."""

@@ -70,12 +70,15 @@ def _repeat(tasks: Sequence[Task], attempts: Sequence[Attempt], secret: Random, 
     """Adds to those that passed whether they compute the same bits for the same inputs, also in other processes."""
     measured = list[tuple[Task, Attempt, Repeats]]()
     for task, attempt in zip(tasks, attempts, strict=False):
-        if attempt.failure is None:
-            repeats = Repeats(task.workload, task.tools.settings.seed, f"{task.job.problem_name}/{task.job.shape_name}")
-            if repeats.measurable():
-                measured.append((task, attempt, repeats))
-            else:
-                attempt.add_note(STATEFUL)
+        if attempt.failure is not None:
+            continue
+        task.tools.progress("preparing calls on the same inputs")
+        repeats = Repeats(task.workload, task.tools.settings.seed, f"{task.job.problem_name}/{task.job.shape_name}")
+        if repeats.prepare():
+            measured.append((task, attempt, repeats))
+        else:
+            attempt.add_note(STATEFUL)
+        task.workload.release()
     for _ in range(PROCESSES if measured else 0):
         further = in_one_process([task for task, _, _ in measured], secret, transfer=transfer, brief=True,
                                  last_round=False, repeats=[repeats for _, _, repeats in measured])

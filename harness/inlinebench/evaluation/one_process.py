@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from random import Random
 
@@ -46,7 +47,7 @@ def in_one_process(
 
     With `transfer` the solution gets the reference's weights. With `brief` there are only a few calls, and no times.
     Without a `last_round`, there are no further calls at all workloads after the last one. `repeats` are made at the
-    end, one after the other, for the workloads in order.
+    end, one after the other, for the workloads in order, if none has failed.
     Raises ProblemError if the reference fails, and NoCandidate if no candidate process starts.
     """
     job, tools = tasks[0].job, tasks[0].tools
@@ -60,13 +61,14 @@ def in_one_process(
             if following is not None:
                 tools.candidates.prepare(following.given)
             courses = []
-            for task in tasks:
-                courses.append(Course(task, candidate, number=int(transfer), brief=brief, workloads=len(tasks)))
+            for task, each in zip_longest(tasks, repeats):
+                courses.append(Course(
+                    task, candidate, number=int(transfer), brief=brief, workloads=len(tasks), repeats=each))
                 stack.callback(courses[-1].close)
             run = partial(_step, several=len(courses) > 1, candidate=candidate, tools=tools)
             begun = _run(courses, run, secret, transfer=transfer, last_round=last_round)
-            for course, each in zip(begun, repeats, strict=False):
-                course.attempt.failure = course.attempt.failure or run(course, partial(course.repeat, each))
+            if repeats:
+                _repeat(begun, run)
             for course in begun:
                 _conclude(course.attempt, candidate, job, tools.settings)
         for course in begun:
@@ -121,6 +123,17 @@ def _run(
                 course.attempt.add_note(BEFORE.format(", ".join(each.name for each in begun[:-1])))
             break
     return begun
+
+
+def _repeat(courses: Sequence[Course], run: Callable[[Course, Callable[[], None]], Failed | None]) -> None:
+    """Makes calls on the same inputs if all courses passed. Those on other rows come last and can't fail a solution."""
+    for course in courses:
+        if any(each.attempt.failure is not None for each in courses):
+            return
+        course.attempt.failure = run(course, course.repeat)
+    for course in courses:
+        if course.attempt.failure is None and run(course, course.repeat_rows) is not None:
+            return  # the process may have ended
 
 
 def _conclude(attempt: Attempt, candidate: CandidateProcess, job: Evaluate, settings: Settings) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from inlinebench.process.replies import (
 )
 from inlinebench.timing.blocking_kernel import BlockingLimit
 from inlinebench.timing.trace import Traced
+from inlinebench.wire.arena import BufferSet
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,14 @@ class Requests:
     """Sends requests to one candidate and reads its replies.
 
     All methods raise Failed if the candidate reports a failure, and the exceptions of `CandidateProcess.ask`.
+    `more_sets` are sets of buffers whose numbers follow those of the workload.
     """
 
-    def __init__(self, workload: Workload, job: Evaluate, candidate: CandidateProcess) -> None:
+    def __init__(
+        self, workload: Workload, job: Evaluate, candidate: CandidateProcess, more_sets: Sequence[BufferSet] = ()
+    ) -> None:
         self._workload, self._job, self._candidate = workload, job, candidate
+        self._sets = [*workload.sets, *more_sets]
         self._blocking = BlockingLimit()
 
     @property
@@ -134,7 +139,7 @@ class Requests:
         workload = self._workload
         probed = workload.probed
         reply = self._candidate.ask(
-            "map", sets=[buffers.to_json() for buffers in workload.sets], may_alias=probed.may_alias,
+            "map", sets=[buffers.to_json() for buffers in self._sets], may_alias=probed.may_alias,
             states={own: workload.state_specs[theirs].to_json() for theirs, own in own_names.items()},
             gradients=pack(probed.gradients),
             skeletons=pack((probed.input_form.skeleton, probed.input_form.is_tensor,

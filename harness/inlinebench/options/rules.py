@@ -63,8 +63,8 @@ def _check_selection(options: Options) -> None:
         raise UsageError("--workloads excludes --shape and --sanitize: name one workload with --shape to evaluate it "
                          "alone")
     _check_fuzz(options)
-    for value, flag in ((options.fuzz, "--fuzz"), (options.sanitize, "--sanitize")):
-        if options.determinism and value is not None:
+    for flag, given in (("--fuzz", options.fuzz is not None), ("--sanitize", options.sanitize is not None)):
+        if options.determinism and given:
             raise UsageError(f"--determinism and {flag} exclude each other: run once with each")
     if options.workloads and options.shard:
         raise UsageError("--workloads and --shard exclude each other: a set would be cut in two, and what one half "

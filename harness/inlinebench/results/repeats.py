@@ -28,25 +28,31 @@ class Varying:
 class Repeatability:
     """Results of calls on the same inputs (`--determinism`), compared bit by bit with the first call's.
 
-    Raises ValueError if a tensor varies although all calls were equal, or the reverse.
+    Raises ValueError if a tensor varies although all calls were equal, or the reverse, and if there is something about
+    rows although a tensor varies.
     """
 
     calls: int
-    """The number of calls, without the first."""
+    """The number of calls."""
     equal: int
-    """How many of them were equal in all bits."""
+    """How many of them had the bits of the first one, itself included."""
     processes: int
     """The number of processes that made them."""
-    placements: int
-    """The number of places in memory that inputs and outputs had."""
+    moved: bool
+    """Whether inputs were at different places in memory."""
     varying: tuple[Varying, ...] = ()
     """The tensors that vary."""
     rows_equal: bool | None = None
-    """Whether each row of the batch has the same bits if the rows are in another order; absent if the first dimension
-    is not a batch, or if that is not known."""
+    """Whether each row of the batch has the same bits if the rows are in another order; absent if the bits vary, if the
+    first dimension is not a batch, or if that is not known."""
+    first_row_equal: bool | None = None
+    """Whether the first row has the same bits in a batch of its own; absent as `rows_equal` is, and if the reference or
+    the solution does not compute a batch of one row."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.equal <= self.calls or (self.equal == self.calls) is bool(self.varying):
+        if not 1 <= self.equal <= self.calls or (self.equal == self.calls) is bool(self.varying):
             raise ValueError(f"{self.equal} of {self.calls} calls were equal, but {len(self.varying)} tensors vary")
-        if self.processes < 1 or self.placements < 1:
-            raise ValueError("results come from a process and have a place")
+        if self.processes < 1:
+            raise ValueError("results come from a process")
+        if self.varying and not self.rows_equal is self.first_row_equal is None:
+            raise ValueError("where the bits vary anyway, those of rows say nothing")

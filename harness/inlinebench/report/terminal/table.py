@@ -32,12 +32,13 @@ _COLUMNS = {
     "own kernels": "right",
 }
 """Headers and alignments. Speedups over further baselines come after `speedup` and those of the passes."""
-_ONLY_IF_KNOWN = ("bitwise equal", "reference ms", "solution ms", "wall ms", "speedup", *PASSES, "% of roofline", "own kernels")
+_ONLY_IF_KNOWN = ("bitwise equal", "reference ms", "solution ms", "wall ms", "speedup", *PASSES, "% of roofline",
+                  "own kernels")
 """Columns that are left out if no row has a value."""
 
 
-_DROPPED_FIRST = ("own kernels", "bitwise equal", "wall ms", *PASSES[::-1], "% of roofline", "error / tolerance", "reference ms",
-                  "solution ms")
+_DROPPED_FIRST = ("own kernels", "bitwise equal", "wall ms", *PASSES[::-1], "% of roofline", "error / tolerance",
+                  "reference ms", "solution ms")
 """The columns that are left out one by one, in this order, if the table is wider than the terminal. Further baselines
 are left out after `own kernels`, the last one first."""
 
@@ -47,9 +48,10 @@ def table(results: Sequence[Result], verbose: bool = False, screen: Screen = PLA
 
     Times are medians in ms: on the device, and of a call in a Python loop (`wall`). A speedup is followed by its
     interval. `% of roofline` is the roofline time over the solution's time. `own kernels` is the share of the GPU's
-    time in kernels of the solution. `bitwise equal` is how many calls on the same inputs were. `forward` and `backward` are the speedups of each pass alone. Shapes have a column
-    if there are several; a single shape other than `full` is named below the table. With `verbose`, times on the CPU
-    are shown, which do not predict a GPU's. A table that is wider than the screen loses columns; a remark says which.
+    time in kernels of the solution. `bitwise equal` is how many calls on the same inputs had the same bits. `forward`
+    and `backward` are the speedups of each pass alone. Shapes have a column if there are several; a single shape other
+    than `full` is named below the table. With `verbose`, times on the CPU are shown, which do not predict a GPU's. A
+    table that is wider than the screen loses columns; a remark says which.
     """
     if not results:
         return "Nothing was evaluated."
