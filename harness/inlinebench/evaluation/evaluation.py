@@ -25,7 +25,7 @@ FITS_ALONE = ("fits in a process that had computed no other workload before, but
 """How the reason begins if a solution runs out of memory at a workload only after others."""
 FEW = 8
 """The number of workloads that are tried in the opposite order, if not all are."""
-ANOTHER_PROCESS = "right at first, but not in another process (--determinism)"
+ANOTHER_PROCESS = "right at first, but not in the further processes of --determinism"
 """How the reason begins if a solution that has passed fails when its calls are repeated."""
 OTHER_ORDER = "right in one order of the workloads, but not in the opposite one"
 """How the reason begins if a solution fails in the opposite order."""

@@ -110,12 +110,13 @@ def remarks(result: Result, with_shape: bool) -> list[str]:
 
 
 def remarks_on(result: Result) -> list[str]:
-    """Returns the remarks on a passed result: whether the library is faster, flags of its times, notes of its check.
-    """
+    """Returns the remarks on a passed result: whether the library is faster, flags of its times, which bits vary, notes
+    of its check."""
     if result.verdict is not Verdict.PASSED:
         return []
     flags = result.timing.flags if result.timing and result.times_are_comparable else ()
-    return [one_line(text) for text in (*lost(result), *flags, *(result.check.notes if result.check else ()))]
+    varies = repeats.findings(result.repeats) if result.repeats else ()
+    return [one_line(text) for text in (*lost(result), *flags, *varies, *(result.check.notes if result.check else ()))]
 
 
 def lost(result: Result) -> list[str]:
