@@ -160,6 +160,13 @@ def test_set_and_shape_exclude_each_other() -> None:
         parse(["--set", "M=1", "--shape", "small"], {})
 
 
+@pytest.mark.parametrize("other", [["--fuzz", "3"], ["--sanitize", "memcheck"]])
+def test_determinism_excludes_runs_of_other_calls(other: list[str]) -> None:
+    with pytest.raises(UsageError, match=f"--determinism and {other[0]} exclude each other"):
+        parse(["softmax", "--determinism", *other], {})
+    assert parse(["softmax", "--determinism"], {}).determinism and not parse(["softmax"], {}).determinism
+
+
 @pytest.mark.parametrize("names", [[], ["a", "b"]])
 def test_a_solution_file_needs_one_problem(names: list[str]) -> None:
     with pytest.raises(UsageError, match="exactly one problem"):

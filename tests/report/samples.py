@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from inlinebench.results.launches import Counters, Launched, Multiprocessors
+from inlinebench.results.repeats import Repeatability, Varying
 from inlinebench.results.result import (
     MOST_FIRST,
     Build,
@@ -174,6 +175,17 @@ def _unravel(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @st.composite
+def _repeats(draw: st.DrawFn) -> Repeatability:
+    calls, processes, moved = draw(st.integers(1, 40)), draw(st.integers(1, 3)), draw(st.booleans())
+    equal = draw(st.integers(1, calls))
+    if equal == calls:
+        return Repeatability(calls, equal, processes, moved, (), *draw(st.tuples(*[_maybe(st.booleans())] * 2)))
+    count = draw(st.integers(1, 1 << 40))
+    varying = Varying(draw(_texts), draw(st.integers(1, count)), count, draw(_maybe(st.integers(0, 1 << 63))))
+    return Repeatability(calls, equal, processes, moved, (varying,))
+
+
+@st.composite
 def any_result(draw: st.DrawFn) -> Result:
     """Any result that the records allow and that JSON can represent."""
     verdict = draw(st.sampled_from(Verdict))
@@ -194,5 +206,6 @@ def any_result(draw: st.DrawFn) -> Result:
         seed=draw(_maybe(st.integers())),
         environment=draw(_maybe(_environments)),
         log=draw(_maybe(_texts)),
+        repeats=draw(_maybe(_repeats())) if passed else None,
         mismatch=draw(_maybe(_mismatches())) if verdict is Verdict.WRONG else None,
     )

@@ -14,7 +14,7 @@ from hypothesis import given
 from jsonschema import Draft202012Validator, ValidationError
 
 from inlinebench.cli.main import main
-from inlinebench.results import result, times
+from inlinebench.results import repeats, result, times
 from inlinebench.results.result import Result
 from inlinebench.results.result_json import SCHEMA, from_json, to_json
 from inlinebench.results.result_schema import result_schema
@@ -98,7 +98,7 @@ def test_what_readers_refuse_is_invalid(facts: dict[str, Any]) -> None:
 
 def test_every_record_and_field_is_there_with_a_description() -> None:
     found = dict(zip(["Result", *result_schema()["$defs"]], objects(result_schema()), strict=True))
-    records = dict(each for module in (result, times) for each in inspect.getmembers(module, is_dataclass))
+    records = dict(each for module in (result, times, repeats) for each in inspect.getmembers(module, is_dataclass))
     assert found.keys() == records.keys()
     for name, schema in found.items():
         assert schema["description"]

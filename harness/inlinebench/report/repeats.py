@@ -31,7 +31,7 @@ def findings(found: Repeatability) -> Iterator[str]:
     """Yields what is not equal in all bits."""
     for each in found.varying:
         distance = "" if each.ulps is None else f", by up to {each.ulps:,} ULP"
-        yield f"the bits of the {one_line(each.what)} vary in {each.elements:,} of {each.count:,} elements{distance}"
+        yield f"{one_line(each.what)}: the bits of {each.elements:,} of {each.count:,} elements vary{distance}"
     if found.rows_equal is False:
         yield f"a row has other bits {OTHER_ORDER}"
     if found.first_row_equal is False:
