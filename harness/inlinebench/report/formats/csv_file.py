@@ -49,7 +49,7 @@ def _cell(value: Value) -> Value:
 
 def _row(result: Result) -> dict[str, Value]:
     """The values of a result by column."""
-    build, kernels = result.build, result.kernels
+    build, kernels, repeats = result.build, result.kernels, result.repeats
     return {
         "problem": result.problem,
         "solution": result.solution,
@@ -62,6 +62,8 @@ def _row(result: Result) -> dict[str, Value]:
         **_check(result.check),
         **_times(result.timing, result.times_are_comparable),
         "own_kernels_share": kernels.own_share if kernels else None,
+        "repeated_calls": repeats.calls if repeats else None,
+        "bitwise_equal_calls": repeats.equal if repeats else None,
         "build_s": build.seconds if build else None,
         "build_cached": _yes(build.cached) if build else None,
         "seed": None if result.seed is None else str(result.seed),  # a spreadsheet would round a long number
