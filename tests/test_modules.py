@@ -37,7 +37,7 @@ TESTED_IN = {
     "profiling.one_call": "profiling/test_ncu.py",
     "ray.worker": "ray/test_ray.py",
     "options.declaration": "options/test_options.py", "options.kinds": "options/test_options.py",
-    "report.mismatches": "report/test_feedback.py", "report.page.details": "report/test_page_parts.py",
+    "report.mismatches": "report/test_feedback.py",
     "report.page.svg": "report/test_page_parts.py", "report.page.template": "report/test_html.py",
     "response.fences": "response/test_rules.py",
     "sandbox.landlock": "sandbox/test_sandbox.py", "sandbox.privileges": "sandbox/test_sandbox.py",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from inlinebench.report.page.details import Listing, details
+from inlinebench.report.page.entries import columns_of
 from inlinebench.report.repeats import findings, sentences, share
+from inlinebench.report.rows import Cell, arrange
 from inlinebench.report.terminal.feedback import feedback
 from inlinebench.report.terminal.table import table
 from inlinebench.results.repeats import Repeatability, Varying
@@ -45,6 +47,15 @@ def test_the_table_has_a_column_only_with_repeated_calls_and_remarks_on_what_var
     assert share(EQUAL) in text and share(VARIES) in text
     assert [line.partition(":")[0] for line in text.splitlines() if "the bits of" in line] == ["p/varies"] * 2
     assert "bitwise equal" not in table([result()])
+
+
+def test_a_page_sorts_the_column_by_the_share_of_equal_calls() -> None:
+    arranged = arrange([result("p/equal", repeats=EQUAL), result("p/varies", repeats=VARIES), result("p/unknown")])
+    names = list(columns_of(arranged))
+    assert names.index("bitwise equal") == names.index("error / tolerance") + 1
+    place = list(arranged.columns).index("bitwise equal")
+    assert [row.cells[place] for row in arranged.rows] == [
+        Cell("40 of 40", "1.0"), Cell("—", ""), Cell("19 of 40", "0.475")]
 
 
 def test_feedback_and_the_details_of_a_page_have_all_sentences() -> None:
