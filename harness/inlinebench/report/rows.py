@@ -163,7 +163,7 @@ def _times(timing: Timing) -> dict[str, float]:
     }
     if timing.wall_ms:
         values["wall ms"] = timing.wall_ms.median
-    if timing.roofline:
+    if timing.roofline and timing.solution_ms.median:
         values["% of roofline"] = timing.roofline.ms / timing.solution_ms.median
     values |= {each.name: each.speedup.median for each in timing.passes}
     return {**values, **{over(each): each.speedup.median for each in timing.baselines}}
