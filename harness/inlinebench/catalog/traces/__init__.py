@@ -15,7 +15,8 @@ from inlinebench.catalog.traces.workload_file import TraceWorkload, read_workloa
 
 
 def read_trace(path: Path) -> str:
-    """Returns the problem of a definition as Python source. Raises TraceError if it or its workloads cannot be read, and OSError."""
+    """Returns the problem of a definition as Python source. Raises TraceError if it or its workloads cannot be
+    understood, and OSError if they cannot be read."""
     definition = read_definition(path)
     return write(definition, _workloads(path))
 
