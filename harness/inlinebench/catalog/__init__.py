@@ -21,7 +21,7 @@ from typing import Any
 from inlinebench.catalog.natural_sort import natural
 from inlinebench.catalog.random_draws import random_draws
 from inlinebench.catalog.traces import read_trace
-from inlinebench.catalog.traces.fields import TraceError
+from inlinebench.catalog.traces.fields import DefinitionError
 from inlinebench.catalog.traces.layout import definitions, is_definition, name_of
 from inlinebench.catalog.workloads import DeclaredWorkload, read_workloads
 from inlinebench.errors import UsageError
@@ -261,7 +261,7 @@ def assigned_names(statement: ast.stmt) -> tuple[str, ...]:
 
 def describe_syntax_error(path: Path, error: Exception) -> str:
     """Describes in one line why a file cannot be read or parsed."""
-    if isinstance(error, TraceError):
+    if isinstance(error, DefinitionError):
         return str(error)
     if isinstance(error, SyntaxError):
         return f"{path}{'' if error.lineno is None else f', line {error.lineno}'}: {error.msg}"

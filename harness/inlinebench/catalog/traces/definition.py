@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from inlinebench.catalog.traces.fields import Entry, entry
+from inlinebench.catalog.traces.fields import JsonObject, json_object
 
 FLOATS = ("float64", "float32", "float16", "bfloat16")
 SMALL_FLOATS = ("float8_e4m3fn", "float8_e5m2")
@@ -62,8 +62,8 @@ class Definition:
 
 
 def read_definition(path: Path) -> Definition:
-    """Returns the definition of a file. Raises TraceError if it is none, and OSError if it cannot be read."""
-    given = entry(path.read_text(encoding="utf-8"), path)
+    """Returns the definition of a file. Raises DefinitionError if it is none, and OSError if it cannot be read."""
+    given = json_object(path.read_text(encoding="utf-8"), path)
     axes = given.entries("axes")
     kinds = {name: axis.get("type", str) for name, axis in axes.items()}
     for name, kind in kinds.items():
@@ -82,7 +82,7 @@ def read_definition(path: Path) -> Definition:
     return definition
 
 
-def _tensor(name: str, given: Entry, axes: Iterable[str]) -> Tensor:
+def _tensor(name: str, given: JsonObject, axes: Iterable[str]) -> Tensor:
     if (dtype := given.get("dtype", str)) not in DTYPES:
         raise given.error(f"the dtype {dtype!r} is not supported; the dtypes are {', '.join(DTYPES)}")
     if "shape" not in given.values:
@@ -96,8 +96,8 @@ def _tensor(name: str, given: Entry, axes: Iterable[str]) -> Tensor:
     return Tensor(name, shape, dtype)
 
 
-def _arithmetic(axis: Entry, names: Iterable[str]) -> str:
-    """Returns the expression of an axis. Raises TraceError if it is not arithmetic of whole numbers and other axes."""
+def _arithmetic(axis: JsonObject, names: Iterable[str]) -> str:
+    """Returns the expression of an axis. Raises DefinitionError if it is not arithmetic of whole numbers and other axes."""
     text = axis.get("expression", str)
     for node in ast.walk(_expression(text, axis)):
         if isinstance(node, ast.Name) and node.id not in names:
@@ -108,8 +108,8 @@ def _arithmetic(axis: Entry, names: Iterable[str]) -> str:
     return text
 
 
-def _check(definition: Definition, given: Entry) -> None:
-    """Raises TraceError if parts of a definition contradict each other, or cannot be told apart in one file."""
+def _check(definition: Definition, given: JsonObject) -> None:
+    """Raises DefinitionError if parts of a definition contradict each other, or cannot be told apart in one file."""
     tree = _module(definition.reference, given)
     run = next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "run"), None)
     if run is None:
@@ -151,7 +151,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
                         and isinstance(each.ctx, ast.Store))
 
 
-def _module(text: str, given: Entry) -> ast.Module:
+def _module(text: str, given: JsonObject) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError as error:
@@ -160,7 +160,7 @@ def _module(text: str, given: Entry) -> ast.Module:
         raise given.error(f"its reference is not Python: {error}") from None
 
 
-def _expression(text: str, given: Entry) -> ast.Expression:
+def _expression(text: str, given: JsonObject) -> ast.Expression:
     try:
         return ast.parse(text, mode="eval")
     except (SyntaxError, ValueError):

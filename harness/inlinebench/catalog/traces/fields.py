@@ -13,12 +13,12 @@ T = TypeVar("T")
 _WORDS = {str: "a text", dict: "an object", list: "a list", int: "a whole number"}
 
 
-class TraceError(ValueError):
+class DefinitionError(ValueError):
     """A definition or a file of workloads cannot be read. The message names the file and says what is wrong."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class JsonObject:
     """One object of a JSON file."""
 
     where: str
@@ -27,7 +27,7 @@ class Entry:
     """Its fields."""
 
     def get(self, name: str, kind: type[T], default: T | None = None) -> T:
-        """Returns a field. A field without a default must be there. Raises TraceError, also for another type."""
+        """Returns a field. A field without a default must be there. Raises DefinitionError, also for another type."""
         value = self.values.get(name)
         if value is None:
             if default is None:
@@ -37,36 +37,36 @@ class Entry:
             raise self.error(f"the field {name!r} must be {_WORDS[kind]}")
         return value
 
-    def entries(self, name: str) -> dict[str, Entry]:
-        """Returns the fields of an object of objects, in order. Raises TraceError."""
+    def entries(self, name: str) -> dict[str, JsonObject]:
+        """Returns the fields of an object of objects, in order. Raises DefinitionError."""
         found = self.get(name, dict)
         for key, value in found.items():
             if not isinstance(value, dict):
                 raise self.error(f"{name}[{key!r}] must be an object")
-        return {key: Entry(f"{self.where}: {name}[{key!r}]", value) for key, value in found.items()}
+        return {key: JsonObject(f"{self.where}: {name}[{key!r}]", value) for key, value in found.items()}
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Returns an optional list of texts. Raises TraceError."""
+        """Returns an optional list of texts. Raises DefinitionError."""
         found = self.get(name, list, [])
         if not all(isinstance(each, str) for each in found):
             raise self.error(f"the field {name!r} must be a list of texts")
         return tuple(found)
 
-    def error(self, what: str) -> TraceError:
+    def error(self, what: str) -> DefinitionError:
         """Returns an error about this object."""
-        return TraceError(f"{self.where}: {what}")
+        return DefinitionError(f"{self.where}: {what}")
 
 
-def entry(text: str, path: Path, line: int | None = None) -> Entry:
-    """Returns the object of a JSON text: a file, or one line of it. Raises TraceError."""
+def json_object(text: str, path: Path, line: int | None = None) -> JsonObject:
+    """Returns the object of a JSON text: a file, or one line of it. Raises DefinitionError."""
     where = str(path) if line is None else f"{path}, line {line}"
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        raise TraceError(f"{path}, line {error.lineno if line is None else line}: not JSON: {error.msg}") from None
+        raise DefinitionError(f"{path}, line {error.lineno if line is None else line}: not JSON: {error.msg}") from None
     if not isinstance(found, dict):
-        raise TraceError(f"{where}: it must be a JSON object")
-    return Entry(where, found)
+        raise DefinitionError(f"{where}: it must be a JSON object")
+    return JsonObject(where, found)
 
 
 def is_scalar(value: object) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SUFFIX = ".json"
+PROBLEM_SUFFIXES = (".py", SUFFIX)
+"""How the names of problem files end."""
 _DEFINITIONS, _WORKLOADS = "definitions", "workloads"
 _DEFINITION, _WORKLOAD = "definition.json", "workload.jsonl"
 

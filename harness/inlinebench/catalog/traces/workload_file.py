@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from inlinebench.catalog.traces.definition import Definition, Tensor
-from inlinebench.catalog.traces.fields import Entry, TraceError, entry, is_scalar
+from inlinebench.catalog.traces.fields import DefinitionError, JsonObject, is_scalar, json_object
 
 Value = int | float | bool | tuple[str, str] | None
 """What a constant of the problem's text says about an input: a scalar, a file and the name of a tensor in it, or None
@@ -53,23 +53,23 @@ class TraceWorkload:
 def read_workload_file(path: Path, definition: Definition) -> tuple[TraceWorkload, ...]:
     """Returns the workloads of a file, in order. There is one on each line, by itself or as `workload` of a trace.
 
-    Raises TraceError if there is none, or if one contradicts the definition; OSError if the file cannot be read.
+    Raises DefinitionError if there is none, or if one contradicts the definition; OSError if the file cannot be read.
     """
     found: list[TraceWorkload] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         if line.strip():
-            given = entry(line, path, number)
+            given = json_object(line, path, number)
             if given.get("definition", str, definition.name) != definition.name:
                 raise given.error(f"it is a workload of {given.values['definition']!r}; {definition.path} is "
                                   f"{definition.name!r}")
-            given = Entry(given.where, given.get("workload", dict)) if "workload" in given.values else given
+            given = JsonObject(given.where, given.get("workload", dict)) if "workload" in given.values else given
             found.append(_workload(given, definition))
     if not found:
-        raise TraceError(f"{path}: there are no workloads in it")
+        raise DefinitionError(f"{path}: there are no workloads in it")
     return _shortly_named(found, path)
 
 
-def _workload(given: Entry, definition: Definition) -> TraceWorkload:
+def _workload(given: JsonObject, definition: Definition) -> TraceWorkload:
     axes = given.get("axes", dict)
     for name, value in axes.items():
         if name not in definition.variables and value != definition.sizes.get(name):
@@ -88,7 +88,7 @@ def _workload(given: Entry, definition: Definition) -> TraceWorkload:
          for each in definition.inputs})
 
 
-def _source(tensor: Tensor, given: Entry, definition: Definition) -> Source:
+def _source(tensor: Tensor, given: JsonObject, definition: Definition) -> Source:
     kind = given.get("type", str)
     known = [each.value for each in Origin]
     if kind not in known:
@@ -112,7 +112,7 @@ def _source(tensor: Tensor, given: Entry, definition: Definition) -> Source:
 
 def _shortly_named(workloads: list[TraceWorkload], path: Path) -> tuple[TraceWorkload, ...]:
     if doubles := [name for name, count in Counter(each.name for each in workloads).items() if count > 1]:
-        raise TraceError(f"{path}: two workloads have the uuid {doubles[0]!r}")
+        raise DefinitionError(f"{path}: two workloads have the uuid {doubles[0]!r}")
     short = [each.name[:SHORT] for each in workloads]
     unique = len(set(short)) == len(short)
     return tuple(TraceWorkload(each.name[:SHORT] if unique else each.name, each.axes, each.sources)
