@@ -97,7 +97,7 @@ def _tensor(name: str, given: JsonObject, axes: Iterable[str]) -> Tensor:
 
 
 def _arithmetic(axis: JsonObject, names: Iterable[str]) -> str:
-    """Returns the expression of an axis. Raises DefinitionError if it is not arithmetic of whole numbers and other axes."""
+    """Returns the expression of an axis. Raises DefinitionError unless it is arithmetic of whole numbers and axes."""
     text = axis.get("expression", str)
     for node in ast.walk(_expression(text, axis)):
         if isinstance(node, ast.Name) and node.id not in names:
