@@ -76,6 +76,8 @@ def test_an_input_without_a_source_is_drawn(read: Read) -> None:
     (lambda given: given["inputs"]["scale"].update(value=float("inf")), "the scalar inf must be a finite number"),
     (lambda given: given["inputs"]["scale"].update(type="safetensors"),
      "it is a tensor of a file, and the definition has a scalar"),
+    (lambda given: given["inputs"].update(x=given["inputs"]["offsets"]),
+     "it draws no input; with the same inputs in every call, a solution could keep its outputs"),
     (lambda given: given["inputs"]["offsets"].pop("tensor_key"), "the field 'tensor_key' is missing"),
     (lambda given: given["inputs"]["x"].update(type="custom"),
      "the type custom needs 'custom_inputs_entrypoint', which "),

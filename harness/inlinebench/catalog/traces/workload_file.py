@@ -79,13 +79,21 @@ def _workload(given: JsonObject, definition: Definition) -> TraceWorkload:
             raise given.error(f"the axis {name!r} is {value!r}; it must be a whole number that is not negative")
     if missing := [name for name in definition.variables if name not in axes]:
         raise given.error(f"it has no value for the axis {missing[0]!r}")
-    sources = given.entries("inputs")
-    if unknown := sources.keys() - {each.name for each in definition.inputs}:
+    return TraceWorkload(given.get("uuid", str), {name: axes[name] for name in definition.variables},
+                         _sources(given, definition))
+
+
+def _sources(given: JsonObject, definition: Definition) -> dict[str, Source]:
+    """Returns the sources of all inputs. Raises DefinitionError also if none is drawn: with the same inputs in every
+    call, a solution could keep its outputs."""
+    named = given.entries("inputs")
+    if unknown := named.keys() - {each.name for each in definition.inputs}:
         raise given.error(f"it has a source for {min(unknown)!r}, which is no input of {definition.path}")
-    return TraceWorkload(
-        given.get("uuid", str), {name: axes[name] for name in definition.variables},
-        {each.name: _source(each, sources[each.name], definition) if each.name in sources else Source(Origin.RANDOM)
-         for each in definition.inputs})
+    found = {each.name: _source(each, named[each.name], definition) if each.name in named else Source(Origin.RANDOM)
+             for each in definition.inputs}
+    if not {Origin.RANDOM, Origin.CUSTOM} & {each.origin for each in found.values()}:
+        raise given.error("it draws no input; with the same inputs in every call, a solution could keep its outputs")
+    return found
 
 
 def _source(tensor: Tensor, given: JsonObject, definition: Definition) -> Source:
