@@ -53,6 +53,8 @@ def main(arguments: Sequence[str]) -> int:
         count = sum(write(path, given.set.resolve(), Path(scratch), given.most_elements)
                     for path in sorted(definitions(given.set.resolve())))
         out = Path(scratch) / "results.jsonl"
+        if not count:
+            return 0
         subprocess.run([sys.executable, str(ROOT / "run_eval.py"), "*/@reference", "--problems", scratch, "--check",
                         "--shape", "full", "--allow-library", "--out", str(out), *more], stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, check=False)

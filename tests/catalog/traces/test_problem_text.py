@@ -68,6 +68,12 @@ def test_a_single_output_is_the_tensor_itself(sets: Path) -> None:
     assert construct(module)(x, indices).shape == (33, 32)
 
 
+def test_the_function_that_draws_inputs_may_be_called_get_inputs(sets: Path) -> None:
+    path = sets / PAIRS
+    path.write_text(path.read_text().replace("def draw(", "def get_inputs(").replace('"draw"', '"get_inputs"'))
+    assert inputs(load(path))[0].shape == (64, 32)
+
+
 def test_another_number_of_outputs_is_an_error(sets: Path) -> None:
     change(sets / PAIRS, lambda given: given["outputs"].update(more={"shape": [], "dtype": "int32"}))
     module = load(sets / PAIRS)
@@ -95,14 +101,22 @@ def test_scalars_without_a_value_are_drawn_and_tensors_without_axes_have_no_dime
     assert inputs(load(sets / SEGMENTS))[2] == -2  # the other workload still has its value
 
 
+def test_inputs_can_have_the_names_of_keys_of_a_workload(sets: Path) -> None:
+    for path in (sets / SEGMENTS, sets / SEGMENT_WORKLOADS):
+        text = path.read_text().replace('"offsets":', '"weight":').replace('"scale":', '"tol":')
+        path.write_text(text.replace("offsets[-1]", "weight[-1]"))
+    _, weight, tol = inputs(load(sets / SEGMENTS, constants=at(sets / SEGMENTS, "3f9a1c02")))
+    assert (weight.tolist(), tol) == ([0, 2, 5, 9], 0.5)
+
+
 def test_probabilities_to_sample_from_add_up_to_one(sets: Path) -> None:
     def edit(given: dict[str, Any]) -> None:
         given["inputs"] = {"probs": given["inputs"].pop("x"), **given["inputs"]}
         given.update(op_type="sampling", reference="def run(probs, offsets, scale): ...")
 
     change(sets / SEGMENTS, edit)
-    for path in [sets / SEGMENT_WORKLOADS]:
-        path.write_text(path.read_text().replace('"x"', '"probs"'))
+    workloads = sets / SEGMENT_WORKLOADS
+    workloads.write_text(workloads.read_text().replace('"x"', '"probs"'))
     torch.testing.assert_close(inputs(load(sets / SEGMENTS))[0].sum(-1), torch.ones(40))
 
 
@@ -120,7 +134,7 @@ def test_lines_of_the_reference_keep_their_numbers(sets: Path) -> None:
 @pytest.mark.parametrize(("break_it", "said"), [
     (lambda sets: (sets / SEGMENT_WORKLOADS).unlink(), "it has no workloads; add "),
     (lambda sets: change(sets / SEGMENTS, lambda given: given.pop("inputs")), "the field 'inputs' is missing"),
-    (lambda sets: (sets / SEGMENTS).write_bytes(b"\xff"), "can't decode"),
+    (lambda sets: (sets / SEGMENTS).write_bytes(b"\xff"), ": not UTF-8: invalid start byte at byte 0"),
 ])
 def test_what_cannot_be_read_is_the_error_of_one_problem(
     sets: Path, break_it: Callable[[Path], object], said: str

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from inlinebench.catalog.traces.fields import JsonObject, json_object
+from inlinebench.catalog.traces.fields import JsonObject, json_object, text_of
+from inlinebench.catalog.workloads import NOT_CONSTANTS
 
 FLOATS = ("float64", "float32", "float16", "bfloat16")
 SMALL_FLOATS = ("float8_e4m3fn", "float8_e5m2")
@@ -16,8 +17,11 @@ INTEGERS = {"int64": 1024, "int32": 1024, "int16": 1024, "int8": 128}
 """The dtypes of whole numbers, with the bound of their random values: from minus that to below it."""
 DTYPES = (*FLOATS, *SMALL_FLOATS, *INTEGERS, "bool")
 """The dtypes that inputs and outputs can have."""
-TAKEN = frozenset({"torch", "run", "Model", "get_inputs", "SHAPES", "WORKLOADS", "RANGES", "LEVEL", "TAGS", "BACKWARD"})
-"""Names with a meaning in the text of a problem."""
+DEFINED = frozenset({"Model", "get_init_inputs", "_outputs", "_checked", "_draw",
+                     "SHAPES", "WORKLOADS", "RANGES", "LEVEL", "TAGS", "BACKWARD"})
+"""Names with a meaning in the text of a problem, which a reference cannot define."""
+TAKEN = DEFINED | {"torch", "run", "get_inputs", "self", "made", "recorded"}
+"""Names that axes and inputs cannot have."""
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.UAdd, ast.USub)
 _ARITHMETIC = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Name, ast.Load, *_OPERATORS)
 
@@ -63,7 +67,7 @@ class Definition:
 
 def read_definition(path: Path) -> Definition:
     """Returns the definition of a file. Raises DefinitionError if it is none, and OSError if it cannot be read."""
-    given = json_object(path.read_text(encoding="utf-8"), path)
+    given = json_object(text_of(path), path)
     axes = given.entries("axes")
     kinds = {name: axis.get("type", str) for name, axis in axes.items()}
     for name, kind in kinds.items():
@@ -119,10 +123,13 @@ def _check(definition: Definition, given: JsonObject) -> None:
                           f"definition by position: {', '.join(each.name for each in definition.inputs)}")
     for constraint in definition.constraints:
         _expression(constraint, given)
+    if clashes := DEFINED.intersection(_bound(tree)):
+        raise given.error(f"its reference defines {min(clashes)!r}, a name that problem files need; rename it there")
     bound = {name: "the reference" for name in _bound(tree)} | {name: "the problem file" for name in TAKEN}
-    named = [*definition.sizes, *definition.variables, *definition.expressions,
-             *(each.name for each in definition.inputs)]
-    for name in named:
+    axes = [*definition.sizes, *definition.variables, *definition.expressions]
+    if reserved := [name for name in NOT_CONSTANTS if name in axes]:
+        raise given.error(f"the axis {reserved[0]!r} has the name of a key of WORKLOADS; rename it")
+    for name in [*axes, *(each.name for each in definition.inputs)]:
         if not name.isidentifier() or keyword.iskeyword(name):
             raise given.error(f"the name {name!r} is not a Python name")
         if name in bound:

@@ -57,6 +57,14 @@ class JsonObject:
         return DefinitionError(f"{self.where}: {what}")
 
 
+def text_of(path: Path) -> str:
+    """Returns the text of a file. Raises DefinitionError if it is not UTF-8, and OSError."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DefinitionError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from None
+
+
 def json_object(text: str, path: Path, line: int | None = None) -> JsonObject:
     """Returns the object of a JSON text: a file, or one line of it. Raises DefinitionError."""
     where = str(path) if line is None else f"{path}, line {line}"

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from inlinebench.catalog.traces.definition import INTEGERS, SMALL_FLOATS, Definition, Tensor
 from inlinebench.catalog.traces.workload_file import Origin, TraceWorkload, Value
+from inlinebench.catalog.workloads import NOT_CONSTANTS
 
 _MODEL = '''
 
@@ -42,6 +43,8 @@ def write(definition: Definition, workloads: Sequence[TraceWorkload]) -> str:
     names = [tensor.name for tensor in definition.inputs]
     lines = [
         definition.reference, "", "import torch", "",
+        *([f"def _draw(*arguments, draw={definition.drawing}):\n    return draw(*arguments)\n"] if definition.drawing
+          else []),  # here, because the function may be called get_inputs
         *(f"{name} = {value!r}" for name, value in {**definition.sizes, **largest}.items()),
         *(f"{name} = int({expression})" for name, expression in definition.expressions.items()), "",
         f"SHAPES = {dict(small=smallest)!r}", f"RANGES = {_ranges(definition, workloads)!r}",
@@ -62,7 +65,12 @@ def _ranges(definition: Definition, workloads: Sequence[TraceWorkload]) -> dict[
 
 
 def _constants(workload: TraceWorkload, given: Sequence[str]) -> dict[str, Value]:
-    return {**workload.axes, **{name: workload.sources[name].value for name in given}}
+    return {**workload.axes, **{_constant(name): workload.sources[name].value for name in given}}
+
+
+def _constant(name: str) -> str:
+    """Returns the name of the constant for the source of an input, which is no key of `WORKLOADS`."""
+    return f"{name}_" if name in NOT_CONSTANTS else name
 
 
 def _inputs(definition: Definition, kinds: Mapping[str, set[Origin]]) -> Iterator[str]:
@@ -70,12 +78,12 @@ def _inputs(definition: Definition, kinds: Mapping[str, set[Origin]]) -> Iterato
     names = ", ".join(tensor.name for tensor in definition.inputs)
     yield "\ndef get_inputs():"
     if any(Origin.RECORDED in origins for origins in kinds.values()):
-        yield "    from inlinebench.problem.recorded import recorded\n"
+        yield "    from inlinebench.problem.recorded import recorded"
     if any(Origin.CUSTOM in origins for origins in kinds.values()):
         scalars = [each.name for each in definition.inputs if each.shape is None and Origin.SCALAR in kinds[each.name]]
         axes = [*definition.sizes, *definition.variables, *definition.expressions, *scalars]
-        known = ", ".join(f"{name!r}: {name}" for name in axes)
-        yield f"    made = {definition.drawing}({{{known}}}, torch.empty(0).device)"
+        known = ", ".join(f"{name!r}: {_constant(name)}" for name in axes)
+        yield f"    made = _draw({{{known}}}, torch.empty(0).device)"
     yield "    return _checked("
     for tensor in definition.inputs:
         yield f"        {_input(definition, tensor, kinds[tensor.name])},"
@@ -92,12 +100,13 @@ def _input(definition: Definition, tensor: Tensor, origins: set[Origin]) -> str:
     """
     made = f"made[{tensor.name!r}]" if Origin.CUSTOM in origins else _random(definition, tensor)
     drawn = bool(origins & {Origin.RANDOM, Origin.CUSTOM})
-    given = f"recorded(__file__, {tensor.name}, {_shape(tensor)}, torch.{tensor.dtype})"
+    constant = _constant(tensor.name)
+    given = f"recorded(__file__, {constant}, {_shape(tensor)}, torch.{tensor.dtype})"
     if Origin.RECORDED not in origins:
-        given = tensor.name
+        given = constant
     if not drawn:
         return given
-    return made if len(origins) == 1 else f"{made} if {tensor.name} is None else {given}"
+    return made if len(origins) == 1 else f"{made} if {constant} is None else {given}"
 
 
 def _random(definition: Definition, tensor: Tensor) -> str:

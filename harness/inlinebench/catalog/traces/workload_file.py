@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from inlinebench.catalog.traces.definition import Definition, Tensor
-from inlinebench.catalog.traces.fields import DefinitionError, JsonObject, is_scalar, json_object
+from inlinebench.catalog.traces.fields import DefinitionError, JsonObject, is_scalar, json_object, text_of
 
 Value = int | float | bool | tuple[str, str] | None
 """What a constant of the problem's text says about an input: a scalar, a file and the name of a tensor in it, or None
@@ -56,7 +56,7 @@ def read_workload_file(path: Path, definition: Definition) -> tuple[TraceWorkloa
     Raises DefinitionError if there is none, or if one contradicts the definition; OSError if the file cannot be read.
     """
     found: list[TraceWorkload] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(text_of(path).splitlines(), start=1):
         if line.strip():
             given = json_object(line, path, number)
             if given.get("definition", str, definition.name) != definition.name:
