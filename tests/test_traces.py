@@ -56,6 +56,7 @@ def test_a_solution_that_is_right_at_one_workload_only_is_wrong(run: Run, soluti
     assert run.row("segment_sums", solution, "7b00d4e1").verdict is Verdict.WRONG
 
 
+@pytest.mark.slow
 def test_without_workloads_the_smallest_one_is_the_shape_of_the_cpu(sets: Path, tmp_path: Path) -> None:
     run = evaluate("segment_sums/@reference", "segment_sums/absolute_scale", "--allow-library", problems=sets,
                    solutions=sets / "solutions", out=tmp_path / "out.jsonl")
@@ -72,6 +73,7 @@ def test_a_folder_of_sol_execbench_is_a_problem_with_inputs_that_its_reference_d
         [(solution, name) for solution in ("honest", "@reference") for name in ("a5c1", "b7d2")], ""), run.err
 
 
+@pytest.mark.slow
 def test_sizes_are_drawn_for_the_variable_axes(sets: Path, tmp_path: Path) -> None:
     run = evaluate("swap_halves/honest", "--fuzz", "3", problems=sets / "pairs", solutions=sets / "solutions",
                    out=tmp_path / "out.jsonl")
