@@ -126,6 +126,12 @@ def test_a_constraint_that_fails_is_quoted(sets: Path) -> None:
         inputs(load(sets / SEGMENTS, constants=at(sets / SEGMENTS, "3f9a1c02")))
 
 
+def test_comments_and_lines_in_expressions_are_harmless(sets: Path) -> None:
+    change(sets / PAIRS, lambda given: given["axes"]["half"].update(expression="(width\n// 2)  # half"))
+    change(sets / PAIRS, lambda given: given.update(constraints=["rows > 0  # not empty", "chosen\\\n > 0"]))
+    assert load(sets / PAIRS).half == 16 and len(inputs(load(sets / PAIRS))) == 2
+
+
 def test_lines_of_the_reference_keep_their_numbers(sets: Path) -> None:
     lines = read_trace(sets / SEGMENTS).splitlines()
     assert lines[0] == "import torch" and lines[4].startswith("def run(")

@@ -80,7 +80,8 @@ def read_definition(path: Path) -> Definition:
         {name: _arithmetic(axes[name], kinds) for name, kind in kinds.items() if kind == "expr"},
         tuple(_tensor(name, each, axes) for name, each in given.entries("inputs").items()),
         tuple(_tensor(name, each, axes) for name, each in given.entries("outputs").items()),
-        given.texts("constraints"), given.get("reference", str), given.get("custom_inputs_entrypoint", str, ""),
+        tuple(ast.unparse(_expression(each, given)) for each in given.texts("constraints")),
+        given.get("reference", str), given.get("custom_inputs_entrypoint", str, ""),
     )
     _check(definition, given)
     return definition
@@ -103,13 +104,14 @@ def _tensor(name: str, given: JsonObject, axes: Iterable[str]) -> Tensor:
 def _arithmetic(axis: JsonObject, names: Iterable[str]) -> str:
     """Returns the expression of an axis. Raises DefinitionError unless it is arithmetic of whole numbers and axes."""
     text = axis.get("expression", str)
-    for node in ast.walk(_expression(text, axis)):
+    tree = _expression(text, axis)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in names:
             raise axis.error(f"its expression has the axis {node.id!r}, which 'axes' lacks")
         whole = isinstance(node, ast.Constant) and type(node.value) is int
         if not whole and not isinstance(node, _ARITHMETIC):
             raise axis.error(f"its expression {text!r} must be arithmetic of whole numbers and axes")
-    return text
+    return ast.unparse(tree)
 
 
 def _check(definition: Definition, given: JsonObject) -> None:
@@ -121,8 +123,6 @@ def _check(definition: Definition, given: JsonObject) -> None:
     if not _accepts(run.args, len(definition.inputs)):
         raise given.error(f"run({ast.unparse(run.args)}) does not accept the {len(definition.inputs)} inputs of the "
                           f"definition by position: {', '.join(each.name for each in definition.inputs)}")
-    for constraint in definition.constraints:
-        _expression(constraint, given)
     if clashes := DEFINED.intersection(_bound(tree)):
         raise given.error(f"its reference defines {min(clashes)!r}, a name that problem files need; rename it there")
     bound = {name: "the reference" for name in _bound(tree)} | {name: "the problem file" for name in TAKEN}
