@@ -67,8 +67,14 @@ def test_a_replaced_text_is_in_the_copy_only(
         monkeypatch.setattr(module, "MOST_BYTES", 0)
     own = copied(files, folder)
     assert (own / "fast.py").is_symlink() is linked
-    files.write(own / "fast.py", "other")
+    assert files.write(own / "fast.py", "other") == own / "fast.py"
     assert (own / "fast.py").read_text() == "other" and (folder / "fast.py").read_text() == "fast"
+
+
+def test_a_replaced_text_is_python_whatever_the_file_was(files: Files, folder: Path) -> None:
+    (folder / "definition.json").write_text("{}")
+    own = files.copy(folder / "definition.json", [folder / "definition.json"])
+    assert files.write(own, "x = 1") == own.with_suffix(".py") and not own.exists()
 
 
 def test_a_file_without_its_folder_is_copied_alone(files: Files, folder: Path) -> None:

@@ -16,6 +16,7 @@ from inlinebench.results.jsonl import read
 from inlinebench.results.result import Result, Verdict
 
 from ..running import LONGEST_S, command, run_eval
+from ..traces.files import SEGMENTS, copy_sets
 
 pytestmark = pytest.mark.slow
 
@@ -114,6 +115,30 @@ worker.close()
     (solution.parent / "deep" / "factor.txt").write_text("2")
     done = subprocess.run([sys.executable, "-c", check, folder / "problems" / "twice.py", solution, cache], text=True,
                           capture_output=True, timeout=LONGEST_S, check=False, stdin=subprocess.DEVNULL)
+    assert done.stdout.split() == ["passed"], done.stdout + done.stderr
+
+
+def test_a_worker_gets_the_workloads_and_recorded_inputs_of_a_definition(tmp_path: Path, cache: Path) -> None:
+    check = """
+import shutil, sys
+from pathlib import Path
+from inlinebench.messages import Evaluate, ProblemAt
+from inlinebench.options import Options
+from inlinebench.scheduler.identity import sources
+from inlinebench.ray.worker import Worker
+problem = Path(sys.argv[1])
+job = Evaluate("segment_sums", "@reference", ProblemAt(problem, "full", {}), None, "full")
+texts = sources(problem)
+shutil.rmtree(sys.argv[2])
+worker = Worker()
+worker.open(Options(device="cpu", check=True, allow_library=True, cache=Path(sys.argv[3]), min_calls=2))
+(result,) = worker.evaluate((job,), texts, None)
+print(result.verdict, result.reason)
+worker.close()
+"""
+    sets = copy_sets(tmp_path / "sets")
+    done = subprocess.run([sys.executable, "-c", check, sets / SEGMENTS, sets, cache], text=True, capture_output=True,
+                          timeout=LONGEST_S, check=False, stdin=subprocess.DEVNULL)
     assert done.stdout.split() == ["passed"], done.stdout + done.stderr
 
 

@@ -19,6 +19,8 @@ from inlinebench.sandbox import given
 from inlinebench.scheduler.identity import identity
 from inlinebench.scheduler.plan import choose, plan
 
+from ..traces.files import OFFSETS, SEGMENT_WORKLOADS, SEGMENTS, copy_sets
+
 ON = Environment("2.11", "0.1", gpu="H100", driver="580", cuda="13.0")
 
 
@@ -68,6 +70,17 @@ def test_every_file_that_the_solution_is_given_changes_the_key(job: Evaluate, tm
     before = key(job)
     with (tmp_path / name).open("a") as file:
         file.write("# changed\n")
+    assert key(job) != before
+
+
+@pytest.mark.parametrize("name", [SEGMENTS, SEGMENT_WORKLOADS, OFFSETS])
+def test_every_file_of_a_definition_changes_the_key(tmp_path: Path, name: Path) -> None:
+    folder = copy_sets(tmp_path)
+    job = Evaluate("segment_sums", "@reference", ProblemAt(folder / SEGMENTS, "full", {}), None, "full")
+    before = key(job)
+    assert key(job) == before
+    with (folder / name).open("a") as file:
+        file.write("\n")
     assert key(job) != before
 
 

@@ -390,6 +390,7 @@ BAD_REQUESTS = [
     (b'{"problem": "matmul_diag", "source": "", "settings": {"cache": "/x"}}', 422, "only over the user's own socket"),
     (b'{"problem": "matmul_diag", "source": "", "settings": {"sanitize": "memcheck"}}', 422, "sanitize can be"),
     (b'{"problem": "setup.py", "source": ""}', 422, "only over the user's own socket"),
+    (b'{"problem": "definition.json", "source": ""}', 422, "only over the user's own socket"),
     (b'{"problem": "/etc/passwd", "source": ""}', 422, "only over the user's own socket"),
     (b'{"problem": "matmul_diag", "solution": "/etc/passwd"}', 422, "only over the user's own socket"),
     (b'{"problem": "matmul_diag", "source": "\\ud800"}', 422, "the source is not text"),

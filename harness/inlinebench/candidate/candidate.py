@@ -155,7 +155,7 @@ class Candidate:
             return self._imported[1]
         self._path = self._files.copy(Path(request["solution"]), map(Path, request["readable"]))
         if text is not None:
-            self._files.write(self._path, text)
+            self._path = self._files.write(self._path, text)
         if self._imported is None:
             if "runtime" in request["runtime_libraries"]:
                 self._runtime = emulation.Runtime(Path(request["runtime_libraries"]["runtime"]))

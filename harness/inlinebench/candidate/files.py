@@ -50,10 +50,13 @@ class Files:
                 left -= _copy(path, own, left if number < MOST_COPIES else 0)
         return self._private(solution)
 
-    def write(self, copy: Path, text: str) -> None:
-        """Replaces the text of a private copy. The author's file stays as it is, also if the copy is a link to it."""
+    def write(self, copy: Path, text: str) -> Path:
+        """Replaces a private copy by a Python file with a text, and returns its path. The author's file stays as it is,
+        also if the copy is a link to it."""
         copy.unlink()
-        copy.write_text(text, encoding="utf-8")
+        path = copy.with_suffix(".py")
+        path.write_text(text, encoding="utf-8")
+        return path
 
     def by_author(self, text: str) -> str:
         """Returns a text with the paths of copies replaced by the author's paths."""

@@ -1,7 +1,8 @@
 """Finds problems, solutions and shapes. Parses files as text and never executes them.
 
 Folders have this project's layout, or KernelBench's: `level1/12_Matmul.py` in the folder of problems, and
-`level_1_problem_12_sample_0_kernel.py` in the folder of solutions.
+`level_1_problem_12_sample_0_kernel.py` in the folder of solutions. Problems may be definitions of FlashInfer-Trace or
+SOL-ExecBench as well (`inlinebench.catalog.traces`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from typing import Any
 
 from inlinebench.catalog.natural_sort import natural
 from inlinebench.catalog.random_draws import random_draws
+from inlinebench.catalog.traces import read_trace
+from inlinebench.catalog.traces.fields import DefinitionError
+from inlinebench.catalog.traces.layout import definitions, is_definition, name_of
 from inlinebench.catalog.workloads import DeclaredWorkload, read_workloads
 from inlinebench.errors import UsageError
 from inlinebench.problem.shapes.derive import Derived, derive
@@ -42,7 +46,7 @@ class Problem:
     """A problem file, as its text declares it."""
 
     name: str
-    """The file's name without `.py`."""
+    """The file's name without `.py`, or the name of a definition."""
     path: Path
     shapes: tuple[str, ...] = ()
     """Names of the declared shapes, without `full`."""
@@ -120,11 +124,13 @@ def read(problems: Path, solutions: Path) -> Catalog:
     if not problems.is_dir():
         raise UsageError(f"{problems}: no such folder; --problems must name the folder of problem files")
     found: dict[str, Problem] = {}
-    for path in _in_order(problems.glob("*.py"), *(folder.glob("*.py") for folder in _level_folders(problems))):
-        if path.stem in found:
-            raise UsageError(f"{found[path.stem].path} and {path} have the same name; use --problems {path.parent} to "
+    for path in _in_order(problems.glob("*.py"), *(folder.glob("*.py") for folder in _level_folders(problems)),
+                          definitions(problems)):
+        name = name_of(path)
+        if name in found:
+            raise UsageError(f"{found[name].path} and {path} have the same name; use --problems {path.parent} to "
                              "read only one of them")
-        found[path.stem] = read_problem(path)
+        found[name] = read_problem(path)
     own = [_solution(path.parent.name, path.stem, path) for path in _in_order(solutions.glob("*/*.py"))]
     return Catalog(found, (*own, *_samples(solutions, found.values())))
 
@@ -175,14 +181,15 @@ def _file_error(path: Path) -> str:
 
 def read_problem(path: Path) -> Problem:
     """Returns the declarations of a problem file. `error` is set if the file cannot be read or parsed."""
+    name = name_of(path)
     if unusable := _file_error(path):
-        return Problem(path.stem, path, error=unusable)
+        return Problem(name, path, error=unusable)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python would print a line of the file, such as one with an unknown escape
-            tree = ast.parse(path.read_bytes(), filename=str(path))  # as Python reads it
+            tree = ast.parse(source(path), filename=str(path))  # as Python reads it
     except (OSError, SyntaxError, ValueError) as error:
-        return Problem(path.stem, path, error=describe_syntax_error(path, error))
+        return Problem(name, path, error=describe_syntax_error(path, error))
     assigned = {name: node for node in tree.body for name in assigned_names(node)}
     constants = tuple(name for name in assigned if name not in ABOUT)
     try:
@@ -192,17 +199,23 @@ def read_problem(path: Path) -> Problem:
         varied = getattr(assigned.get("RANGES"), "value", None)
         ranges = derive_ranges(tree) if varied is None else read_ranges(varied, constants)
     except ValueError as error:
-        return Problem(path.stem, path, error=f"{path}, {error}")
+        return Problem(name, path, error=f"{path}, {error}")
     level, tags = _literal(assigned.get("LEVEL")), _literal(assigned.get("TAGS"))
     small = Derived() if shapes else derive(tree)
     return Problem(
-        name=path.stem, path=path, shapes=shapes, workloads=workloads, constants=constants,
+        name=name, path=path, shapes=shapes, workloads=workloads, constants=constants,
         derived=small.shapes, confirming=small.confirming, ranges=ranges,
         backward=_literal(assigned.get("BACKWARD")) is True,
         level=level if isinstance(level, int) else _level_of_folder(path),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, tuple | list) else (),
         draws=random_draws(tree),
     )
+
+
+def source(path: Path) -> bytes:
+    """Returns the Python source of a problem: its file, or the text that `inlinebench.catalog.traces` writes for a
+    definition. Raises OSError, and ValueError if a definition or its workloads cannot be read."""
+    return read_trace(path).encode() if is_definition(path) else path.read_bytes()
 
 
 def _shapes(declared: ast.expr | None) -> tuple[str, ...]:
@@ -248,6 +261,8 @@ def assigned_names(statement: ast.stmt) -> tuple[str, ...]:
 
 def describe_syntax_error(path: Path, error: Exception) -> str:
     """Describes in one line why a file cannot be read or parsed."""
+    if isinstance(error, DefinitionError):
+        return str(error)
     if isinstance(error, SyntaxError):
         return f"{path}{'' if error.lineno is None else f', line {error.lineno}'}: {error.msg}"
     return f"{path}: {error}"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from inlinebench.catalog import REFERENCE, Catalog, Problem, Solution, read_problem
 from inlinebench.catalog.natural_sort import natural
+from inlinebench.catalog.traces.layout import PROBLEM_SUFFIXES
 from inlinebench.errors import UsageError
 from inlinebench.results.library import LIBRARY
 
-_PYTHON = ".py"
 _NUMBERS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
@@ -52,13 +52,13 @@ def problems(
 
 def _problems(catalog: Catalog, name: str) -> list[Problem]:
     path = Path(name)
-    if path.suffix == _PYTHON and path.is_file():
+    if path.suffix in PROBLEM_SUFFIXES and path.is_file():
         return [read_problem(path)]
     wanted = name.partition("/")[0]
     named = _named(catalog, wanted)
     found = [problem for problem in catalog.problems.values() if problem.name in named]
     if not found:
-        raise UsageError(_unknown("problem", name if path.suffix == _PYTHON else wanted, catalog.problems))
+        raise UsageError(_unknown("problem", name if path.suffix in PROBLEM_SUFFIXES else wanted, catalog.problems))
     return found
 
 
@@ -79,7 +79,7 @@ def no_such_kind(catalog: Catalog, levels: Collection[int], tags: Collection[str
 def find_problem(catalog: Catalog, name: str) -> Problem:
     """Returns the problem with this name, number or path. Raises UsageError if there is not exactly one."""
     path = Path(name)
-    if path.suffix == _PYTHON and path.is_file():
+    if path.suffix in PROBLEM_SUFFIXES and path.is_file():
         return read_problem(path)
     named = [each for each in _named(catalog, name) if each in catalog.problems] if _NUMBERS.fullmatch(name) else [name]
     if len(named) > 1:
@@ -91,7 +91,7 @@ def find_problem(catalog: Catalog, name: str) -> Problem:
 
 def _matches(catalog: Catalog, name: str) -> list[tuple[Problem | None, Solution]]:
     path = Path(name)
-    if path.suffix == _PYTHON and path.is_file():
+    if path.suffix in PROBLEM_SUFFIXES and path.is_file():
         problem = read_problem(path)
         solutions = [solution for solution in catalog.of(problem.name) if solution.name != LIBRARY]
         if not solutions:
@@ -127,7 +127,7 @@ def _named(catalog: Catalog, wanted: str) -> set[str]:
 def _nothing_found(catalog: Catalog, problem: str, name: str, named: Collection[str]) -> str:
     if not named:
         known = set(catalog.problems) | {each.problem for each in catalog.solutions}
-        return _unknown("problem", name if name.endswith(_PYTHON) else problem, known)
+        return _unknown("problem", name if name.endswith(PROBLEM_SUFFIXES) else problem, known)
     solutions = [str(solution) for solution in catalog.solutions]
     if "/" in name:
         return _unknown("solution", name, [*solutions, *(f"{each}/{REFERENCE}" for each in catalog.problems)])
@@ -137,7 +137,7 @@ def _nothing_found(catalog: Catalog, problem: str, name: str, named: Collection[
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(name, list(known), n=3, cutoff=0.4)
-    hint = "there is no such file" if name.endswith(_PYTHON) else "`inlinebench list` shows all names"
+    hint = "there is no such file" if name.endswith(PROBLEM_SUFFIXES) else "`inlinebench list` shows all names"
     if nearest:
         hint = f"did you mean {' or '.join(nearest)}?"
     return f"no {kind} {name!r}; {hint}"

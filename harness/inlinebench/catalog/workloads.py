@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 NAME, WEIGHT, TOLERANCE = "name", "weight", "tol"
+NOT_CONSTANTS = (NAME, WEIGHT, TOLERANCE)
 """The keys of a workload that are not constants."""
 EXAMPLE = 'WORKLOADS = [{"name": "decode", "ROWS": 16, "weight": 2}]'
 
@@ -56,7 +57,7 @@ def read_workloads(
 
 
 def _workload(entry: Mapping[Any, Any], constants: Collection[str], taken: Collection[str]) -> DeclaredWorkload:
-    values = {key: value for key, value in entry.items() if key not in (NAME, WEIGHT, TOLERANCE)}
+    values = {key: value for key, value in entry.items() if key not in NOT_CONSTANTS}
     if unknown := [key for key in values if key not in constants]:
         raise ValueError(f"no constant {unknown[0]!r}; the file assigns {', '.join(constants) or 'none'}")
     name = entry.get(NAME, named(values))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from inlinebench.catalog.traces.layout import PROBLEM_SUFFIXES
 from inlinebench.cli.exits import say
 from inlinebench.cli.parsing import pyproject
 from inlinebench.cli.parsing.parser import Parser
@@ -173,7 +174,7 @@ def _folders(problems: Path | None, solutions: Path | None, names: Sequence[str]
     folder of a problem that is named by its path, else beside the given problems, else `./solutions`, else those of
     this checkout. Raises UsageError if problems are named by paths in several folders and `--solutions` is not given.
     """
-    files = {path.resolve().parent for path in map(Path, names) if path.suffix == ".py" and path.is_file()}
+    files = {path.resolve().parent for path in map(Path, names) if path.suffix in PROBLEM_SUFFIXES and path.is_file()}
     beside_files = [folder.parent / "solutions" for folder in sorted(files)]
     found = [folder for folder in beside_files if folder.is_dir()]
     if solutions is None and len(found) > 1:

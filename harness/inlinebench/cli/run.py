@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inlinebench import catalog, options
+from inlinebench.catalog.traces.layout import PROBLEM_SUFFIXES
 from inlinebench.cli import arguments as command_line
 from inlinebench.cli.arguments import RUN, Command
 from inlinebench.cli.exits import ended, say, show
@@ -156,6 +157,6 @@ def executor(wanted: options.Options, progress: Observer, scratch: Scratch | Non
 def _say_folders(wanted: options.Options) -> None:
     """Says which folders are used, except in the checkout's own, where that is plain."""
     if not wanted.quiet and Path.cwd() != options.ROOT:
-        files = wanted.names and all(Path(name).suffix == ".py" for name in wanted.names)
+        files = wanted.names and all(Path(name).suffix in PROBLEM_SUFFIXES for name in wanted.names)
         problems = "as named" if files else os.path.realpath(wanted.problems)
         say(f"problems: {problems}; solutions: {os.path.realpath(wanted.solutions)}")

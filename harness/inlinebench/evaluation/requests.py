@@ -11,6 +11,7 @@ from typing import Any
 
 from inlinebench.builds.request import RuntimeLibraries
 from inlinebench.catalog import FULL
+from inlinebench.catalog.traces.layout import is_definition
 from inlinebench.evaluation.draws import Drawn
 from inlinebench.evaluation.failures import raise_failure
 from inlinebench.messages import CONSTRUCTION_SEED, Evaluate
@@ -157,6 +158,6 @@ class Requests:
     def _replaced_text(self) -> str | None:
         """Returns the problem's text with its constants replaced. None if the file is evaluated as it is."""
         problem = self._workload.problem
-        if problem.shape == FULL and not problem.constants:
+        if problem.shape == FULL and not problem.constants and not is_definition(problem.path):
             return None
         return problem_file.source_at(problem.path, problem.shape, problem.constants)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -12,6 +11,7 @@ import torch
 from inlinebench.evaluation.attempt import Attempt, Task
 from inlinebench.evaluation.evaluation import evaluate_until_failure
 from inlinebench.messages import Evaluate, ProblemAt
+from inlinebench.problem import problem_file
 from inlinebench.problem.probe.records import CannotRun
 from inlinebench.problem.problem_file import ProblemError
 from inlinebench.problem.secret_random import SecretRandom
@@ -63,7 +63,7 @@ class Fuzzing:
         assert job.fuzz is not None
         self._job, self._fuzz, self._seed, self._prepare = job, job.fuzz, seed, prepare
         self._limits = LARGE_LIMITS if large else SMALL_LIMITS
-        self._tree = ast.parse(job.problem.path.read_bytes())
+        self._tree = problem_file.tree_of(job.problem.path)
         self._known = constants.read(self._tree)
         self._tasks: list[Task] = []
         self._sizes: list[Size] = []

@@ -32,8 +32,9 @@ class JobOptions:
 
     scope: ClassVar[str] = "job"
     problems: Path = option(
-        HOME / "problems", FOLDER, "folder of problem files, or of folders level1, level2, ... with problem files "
-        "(default: ./problems, or the problems of this checkout)", "folders")
+        HOME / "problems", FOLDER, "folder of problem files, of folders level1, level2, ... with problem files, or of "
+        "definitions of FlashInfer-Trace or SOL-ExecBench (default: ./problems, or the problems of this checkout)",
+        "folders")
     solutions: Path = option(
         HOME / "solutions", FOLDER, "folder of <problem>/<name>.py files, or of KernelBench samples "
         "level_L_problem_P_sample_S_kernel.py (default: `solutions` next to the problems folder, or ./solutions)",

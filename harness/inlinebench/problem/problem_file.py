@@ -15,9 +15,11 @@ from typing import Any
 import torch
 from torch.nn.parameter import is_lazy
 
-from inlinebench.catalog import FULL, assigned_names, describe_syntax_error
+from inlinebench.catalog import FULL, assigned_names, describe_syntax_error, source
+from inlinebench.catalog.traces.layout import name_of
 from inlinebench.messages import CONSTRUCTION_SEED, ProblemAt
 from inlinebench.problem import own_code
+from inlinebench.problem.recorded import RecordedInputError, RecordedInputMissing
 from inlinebench.problem.shapes import literals
 from inlinebench.wire.arithmetic import cast, seed_all
 from inlinebench.wire.backward import ForwardBackward, GradientForm
@@ -37,7 +39,11 @@ class ProblemError(Exception):
     """The problem file or its reference fails. The message names the file and says what to do."""
 
 
-class PackageMissing(ProblemError):
+class NotHere(ProblemError):
+    """The problem needs something that is not on this machine, so it is skipped."""
+
+
+class PackageMissing(NotHere):
     """The problem file imports a package that is not installed."""
 
 
@@ -207,11 +213,16 @@ def raised(problem: ProblemAt, error: Exception) -> ProblemError:
     return ProblemError(f"{problem.path}: the reference's {problem.what_runs} raises {describe(error)}")
 
 
-def _tree_at(path: Path, shape: str, constants: Mapping[str, Any]) -> ast.Module:
+def tree_of(path: Path) -> ast.Module:
+    """Returns the syntax tree of a problem file as it is written. Raises ProblemError."""
     try:
-        tree = ast.parse(path.read_bytes(), filename=str(path))
+        return ast.parse(source(path), filename=str(path))
     except (OSError, SyntaxError, ValueError) as error:
         raise ProblemError(describe_syntax_error(path, error)) from error
+
+
+def _tree_at(path: Path, shape: str, constants: Mapping[str, Any]) -> ast.Module:
+    tree = tree_of(path)
     replaced = dict(constants)
     if shape != FULL:
         replaced |= _shape_constants(path, tree, shape)
@@ -247,7 +258,7 @@ def _replace(path: Path, tree: ast.Module, constants: Mapping[str, Any]) -> ast.
 
 
 def _execute(path: Path, tree: ast.Module) -> types.ModuleType:
-    module = types.ModuleType(f"inlinebench_problem_{path.stem}")
+    module = types.ModuleType(f"inlinebench_problem_{name_of(path)}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # pickle, dataclasses and inspect look up the module of a class
     try:
@@ -285,5 +296,8 @@ def _call(module: types.ModuleType, function: str) -> Any:
             return getattr(module, function)()
     except torch.OutOfMemoryError:
         raise
+    except RecordedInputError as error:
+        kind = NotHere if isinstance(error, RecordedInputMissing) else ProblemError
+        raise kind(f"{module.__file__}: {error}") from error
     except (Exception, SystemExit) as error:
         raise ProblemError(f"{module.__file__}: {function}() raises {describe(error)}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -74,11 +75,12 @@ class Worker:
         """Returns the path of a file: the original if this machine has all its sources unchanged, else a copy."""
         if all(_holds(path, text) for path, text in sources.items()):
             return file
+        above = Path(os.path.commonpath([file.parent, *(path.parent for path in sources)]))
         for path, text in sources.items():
-            copy = self._own_folder() / kind / path.relative_to(file.parent)
+            copy = self._own_folder() / kind / path.relative_to(above)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(text)
-        return self._own_folder() / kind / file.name
+        return self._own_folder() / kind / file.relative_to(above)
 
 
 def _holds(path: Path, text: bytes) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inlinebench.catalog.traces.layout import name_of
 from inlinebench.errors import JudgeDied, NoDevice
 from inlinebench.messages import Hello, Init, Jobs, ProblemAt, Settings
 from inlinebench.process.steps import FORWARD_IN_FLOAT64, FORWARD_TO_EXPLAIN, StepTimedOut
@@ -53,7 +54,7 @@ class DeviceWorker:
 
     def init_arguments(self, problem: ProblemAt) -> Init:
         """Returns the pickled constructor arguments of a problem, or the reason why it has none."""
-        self._now = f"{problem.path.stem} {problem.shape}"
+        self._now = f"{name_of(problem.path)} {problem.shape}"
         try:
             return self._judge.init_arguments(problem)
         except JudgeDied as error:

@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from inlinebench.catalog.traces import trace_files
+from inlinebench.catalog.traces.layout import is_definition
 from inlinebench.messages import Evaluate
 from inlinebench.options import OPTIONS, Options
 from inlinebench.results.result import Environment
@@ -72,12 +74,14 @@ def written(options: Options) -> set[str]:
 
 def sources(problem: Path) -> dict[Path, bytes]:
     """Returns the contents of a problem file and, recursively, of the files in its folder or direct subfolders that it
-    names or imports.
+    names or imports. Those of a definition are its workloads and the recorded inputs.
 
     All problems are in one folder, so the whole folder would give each of them a new key when another changes. The
     names in its text are enough for a problem, because its author is trusted to write them out. A solution may compute
     a name or find a file through a compiler, so it is not searched for names. Raises OSError if a file cannot be read.
     """
+    if is_definition(problem):
+        return {file: file.read_bytes() for file in trace_files(problem)}
     found: dict[Path, bytes] = {}
     todo = [problem]
     while todo:

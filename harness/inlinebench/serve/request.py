@@ -14,6 +14,7 @@ from typing import Any
 
 from inlinebench import catalog
 from inlinebench.catalog import Solution
+from inlinebench.catalog.traces.layout import PROBLEM_SUFFIXES
 from inlinebench.errors import NoDevice, NoSandbox, UsageError
 from inlinebench.options import OLD_NAMES, OPTIONS, Options, rules
 from inlinebench.options.kinds import PATHS
@@ -106,7 +107,7 @@ def from_json(body: Any, *, remote: bool) -> Request:
         raise UsageError("reuse is true or false")
     if remote:
         named = sorted(NOT_REMOTE & settings.keys())
-        if given == ["solution"] or "/" in problem or problem.endswith(".py"):
+        if given == ["solution"] or "/" in problem or problem.endswith(PROBLEM_SUFFIXES):
             named = ["a path"]
         if named:
             raise UsageError(f"{named[0]} can be given only over the user's own socket")
@@ -172,7 +173,7 @@ def _encodable(source: str) -> str:
 
 def _name(problem: str | Path) -> str:
     path = Path(problem)
-    return str(path.absolute()) if path.suffix == ".py" and path.is_file() else str(problem)
+    return str(path.absolute()) if path.suffix in PROBLEM_SUFFIXES and path.is_file() else str(problem)
 
 
 def _absolute(options: Options) -> Options:

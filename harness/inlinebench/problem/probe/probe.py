@@ -35,7 +35,7 @@ from inlinebench.problem.probe import FORWARD_SEED
 from inlinebench.problem.probe.admission import admit
 from inlinebench.problem.probe.float64 import runs_in_float64
 from inlinebench.problem.probe.records import COUNTED, IN_FLOAT64, PERTURBED, CannotRun, ProbeResult, Trial, Trying
-from inlinebench.problem.problem_file import PackageMissing, ProblemError, describe, raised
+from inlinebench.problem.problem_file import NotHere, PackageMissing, ProblemError, describe, raised
 from inlinebench.problem.variants import is_continuous
 from inlinebench.problem.work import Forwarded, work_of
 from inlinebench.sandbox.watchdog import available_bytes
@@ -94,7 +94,7 @@ def run_probe(
             return replace(probed, continuous=continuous, variants=admitted)
     except (ProblemError, torch.OutOfMemoryError, MemoryError) as error:
         if not is_out_of_memory(error) and not is_out_of_memory(error.__cause__):
-            own_fault = not isinstance(error, PackageMissing | NothingToDifferentiate)
+            own_fault = not isinstance(error, NotHere | NothingToDifferentiate)
             return CannotRun(str(error), own_fault=own_fault, lacks_package=isinstance(error, PackageMissing))
     except Exception as error:  # a CUDA error, which the GPU reports some time after the kernel that caused it
         if trials.any_made:
