@@ -14,6 +14,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ DERIVED = "derived"
 REFERENCE = "@reference"
 ABOUT = ("SHAPES", "WORKLOADS", "RANGES", "LEVEL", "TAGS", "BACKWARD")
 """Names of metadata in a problem file, which are not constants that a shape can replace."""
+MOST_KEPT = 2048
+"""How many problem files are not parsed again until they change."""
 _LEVEL_FOLDER = re.compile(r"level_?([0-9]+)")
 _NUMBER = re.compile(r"([0-9]+)_")
 _SAMPLES = "level_*_kernel.py"
@@ -177,6 +180,13 @@ def read_problem(path: Path) -> Problem:
     """Returns the declarations of a problem file. `error` is set if the file cannot be read or parsed."""
     if unusable := _file_error(path):
         return Problem(path.stem, path, error=unusable)
+    status = path.stat()
+    return _read_problem(path, (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+
+
+@lru_cache(MOST_KEPT)
+def _read_problem(path: Path, _: tuple[int, ...]) -> Problem:
+    """Reads a problem file with this status. A service reads all problems for each evaluation."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python would print a line of the file, such as one with an unknown escape
