@@ -20,6 +20,9 @@ from inlinebench.sandbox.policy import Policy, Sandbox, clean_environment
 from inlinebench.wire.own_python import own_python
 from inlinebench.wire.processes import Child, become_subreaper, close_all_but
 
+MOST_TRIES = 3
+"""How many forkservers get a request that they are killed during."""
+
 
 @dataclass(frozen=True)
 class Start:
@@ -84,10 +87,17 @@ class Launcher:
     def _ask(self, request: Mapping[str, Any], descriptors: Sequence[int]) -> int:
         message = json.dumps({**request, "parent": os.getpid()}).encode()
         with self._lock:
-            if not self._forkserver.is_running():
-                self._start(self._spawn)
-            socket.send_fds(self._requests, [message], list(descriptors))
-            return int(json.loads(self._requests.recv(1 << 12))["pid"])
+            for tried in range(1, MOST_TRIES + 1):
+                if not self._forkserver.is_running():
+                    self._start(self._spawn)
+                try:
+                    socket.send_fds(self._requests, [message], list(descriptors))
+                    return int(json.loads(self._requests.recv(1 << 12))["pid"])
+                except (OSError, ValueError):  # an empty answer if it was killed after it had the request
+                    self._forkserver.end()
+                    if tried == MOST_TRIES:
+                        raise
+        raise AssertionError
 
     def _launch_under(
         self, under: Sequence[str], request: Mapping[str, Any], environment: Mapping[str, str],
