@@ -22,6 +22,7 @@ from inlinebench.catalog.natural_sort import natural
 from inlinebench.catalog.random_draws import random_draws
 from inlinebench.catalog.workloads import DeclaredWorkload, read_workloads
 from inlinebench.errors import UsageError
+from inlinebench.parsing import parse
 from inlinebench.problem.shapes.derive import Derived, derive
 from inlinebench.problem.shapes.ranges import Range, derive_ranges, read_ranges
 from inlinebench.results.result import WITH_BACKWARD
@@ -190,7 +191,7 @@ def _read_problem(path: Path, _: tuple[int, ...]) -> Problem:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python would print a line of the file, such as one with an unknown escape
-            tree = ast.parse(path.read_bytes(), filename=str(path))  # as Python reads it
+            tree = parse(path.read_bytes(), filename=str(path))  # as Python reads it
     except (OSError, SyntaxError, ValueError) as error:
         return Problem(path.stem, path, error=describe_syntax_error(path, error))
     assigned = {name: node for node in tree.body for name in assigned_names(node)}
