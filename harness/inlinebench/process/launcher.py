@@ -20,9 +20,6 @@ from inlinebench.sandbox.policy import Policy, Sandbox, clean_environment
 from inlinebench.wire.own_python import own_python
 from inlinebench.wire.processes import Child, become_subreaper, close_all_but
 
-MOST_TRIES = 3
-"""How many forkservers get a request that they are killed during."""
-
 
 @dataclass(frozen=True)
 class Start:
@@ -85,19 +82,21 @@ class Launcher:
         return self._ask({**request, "environment": dict(start.environment)}, descriptors)
 
     def _ask(self, request: Mapping[str, Any], descriptors: Sequence[int]) -> int:
+        """Returns the id of the process that the forkserver starts.
+
+        Raises OSError if the forkserver is killed meanwhile. The request is not repeated, because the process may have
+        started, and two of them would share a channel.
+        """
         message = json.dumps({**request, "parent": os.getpid()}).encode()
         with self._lock:
-            for tried in range(1, MOST_TRIES + 1):
-                if not self._forkserver.is_running():
-                    self._start(self._spawn)
-                try:
-                    socket.send_fds(self._requests, [message], list(descriptors))
-                    return int(json.loads(self._requests.recv(1 << 12))["pid"])
-                except (OSError, ValueError):  # an empty answer if it was killed after it had the request
-                    self._forkserver.end()
-                    if tried == MOST_TRIES:
-                        raise
-        raise AssertionError
+            if not self._forkserver.is_running():
+                self._start(self._spawn)
+            socket.send_fds(self._requests, [message], list(descriptors))
+            reply = self._requests.recv(1 << 12)
+            if not reply:
+                self._forkserver.end()
+                raise ChildProcessError("the forkserver was killed")
+            return int(json.loads(reply)["pid"])
 
     def _launch_under(
         self, under: Sequence[str], request: Mapping[str, Any], environment: Mapping[str, str],
