@@ -7,8 +7,8 @@
    a kernel, with one that is not built yet, and with one that does not compile. Their verdicts are what is expected.
 2. It gets the answers, of drawn kinds, in batches of drawn sizes. Most are distinct.
 3. Meanwhile, after drawn numbers of answers, it is killed with its process group (SIGKILL) and started again; every
-   fourth time it is killed once more while it starts. Judges, forkservers and probes are killed alike. Processes that
-   run a solution are not, because a killed solution is a verdict of its own.
+   fourth time it is killed once more while it starts. Judges and forkservers are killed, too. Processes that run a
+   solution are not, because a killed solution is a verdict of its own.
 4. Every accepted answer is asked for again. The journal shows how often each was begun.
 
 It prints a table of these figures:

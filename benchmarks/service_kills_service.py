@@ -88,7 +88,7 @@ class Service:
         self._process.wait()
 
     def kill_worker(self, draw: random.Random) -> str:
-        """Kills a judge, a forkserver or a probe. Returns which, or "" if there is none.
+        """Kills a judge or a forkserver. Returns which, or "" if there is none.
 
         Processes that run a solution are not killed: their end is the solution's.
         """
@@ -113,19 +113,22 @@ def _is_running(pid: int) -> bool:
 def _workers(service: int) -> dict[str, list[int]]:
     """Returns the process ids of the harness's own processes below a service, by what they are."""
     found: dict[str, list[int]] = {}
-    below = {pid: _parent(pid) for pid in descendants(service)}
-    for pid, above in below.items():
-        if _FORKSERVER in _command(pid) and _FORKSERVER not in _command(above):
-            found.setdefault("forkserver", []).append(pid)
-        if _JUDGE not in _command(pid) or _JUDGE in _command(above):
-            continue
-        found.setdefault("judge", []).append(pid)
-        # A judge forks its forkserver first, and has a probe from its start on. Supervisors follow.
-        forks = sorted(each for each in below if below[each] == pid and _JUDGE in _command(each))
-        for kind, fork in zip(("forkserver", "probe"), forks, strict=False):
-            if kind == "forkserver" or fork not in below.values():
-                found.setdefault(kind, []).append(fork)
+    for pid in descendants(service):
+        command, above = _command(pid), _command(_parent(pid))
+        if _JUDGE in command and _JUDGE not in above:
+            found.setdefault("judge", []).append(pid)
+        elif (_JUDGE in command or _FORKSERVER in command) and _leads_session(pid) and _FORKSERVER not in above:
+            # A candidate leads a session, too, but its parent is a supervisor and not a judge or the service.
+            if _JUDGE not in _command(_parent(_parent(pid))):
+                found.setdefault("forkserver", []).append(pid)
     return found
+
+
+def _leads_session(pid: int) -> bool:
+    try:
+        return os.getsid(pid) == pid
+    except ProcessLookupError:
+        return False
 
 
 def _command(pid: int) -> bytes:

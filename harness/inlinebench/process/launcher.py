@@ -91,12 +91,12 @@ class Launcher:
         with self._lock:
             if not self._forkserver.is_running():
                 self._start(self._spawn)
-            socket.send_fds(self._requests, [message], list(descriptors))
-            reply = self._requests.recv(1 << 12)
-            if not reply:
+            try:
+                socket.send_fds(self._requests, [message], list(descriptors))
+                return int(json.loads(self._requests.recv(1 << 12))["pid"])
+            except (OSError, ValueError) as error:  # an empty reply if it had the request
                 self._forkserver.end()
-                raise ChildProcessError("the forkserver was killed")
-            return int(json.loads(reply)["pid"])
+                raise ChildProcessError("the forkserver was killed") from error
 
     def _launch_under(
         self, under: Sequence[str], request: Mapping[str, Any], environment: Mapping[str, str],
