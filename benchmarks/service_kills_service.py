@@ -117,11 +117,15 @@ def _workers(service: int) -> dict[str, list[int]]:
         command, above = _command(pid), _command(_parent(pid))
         if _JUDGE in command and _JUDGE not in above:
             found.setdefault("judge", []).append(pid)
-        elif (_JUDGE in command or _FORKSERVER in command) and _leads_session(pid) and _FORKSERVER not in above:
-            # A candidate leads a session, too, but its parent is a supervisor and not a judge or the service.
-            if _JUDGE not in _command(_parent(_parent(pid))):
-                found.setdefault("forkserver", []).append(pid)
+        elif (_JUDGE in command or _FORKSERVER in command) and _leads_session(pid) and not _is_solution(pid):
+            found.setdefault("forkserver", []).append(pid)
     return found
+
+
+def _is_solution(pid: int) -> bool:
+    """Whether a fork of a judge or a forkserver is a candidate: its parent, a supervisor, is a fork as well."""
+    above = _parent(pid)
+    return _FORKSERVER in _command(above) or _JUDGE in _command(_parent(above))
 
 
 def _leads_session(pid: int) -> bool:
