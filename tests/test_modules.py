@@ -45,7 +45,7 @@ TESTED_IN = {
     "scheduler.judge_client": "scheduler/test_session.py",
     "scheduler.observer": "scheduler/test_session.py",
     "serve.app": "serve/test_serve.py", "serve.client": "serve/test_serve.py",
-    "serve.evaluator": "serve/test_serve.py", "serve.pool": "serve/test_serve.py",
+    "serve.evaluator": "serve/test_serve.py",
     "timing.poison": "candidate/test_calls.py",
     "wire.memory_file": "wire/test_arena.py", "wire.own_python": "process/test_launcher.py",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from .conditionals import drop_inactive, split_directive
 from .device_arrays import refuse_variable_lengths
@@ -25,6 +26,7 @@ _MACRO_HEAD = re.compile(r"((?:[^\S\n]|\\\r?\n)*\w+(?:\([^)]*\))?)(.*)", re.DOTA
 _RENAMED_PATTERN = re.compile(r"\b(__CUDA_ARCH__|__CUDACC__|__NVCC__)\b")
 
 
+@lru_cache(64)
 def translate(source: str, *, cuda: bool = True) -> str:
     """Translates `source` into C++ with the same lines. Raises `Unsupported` if it cannot run on the CPU.
 

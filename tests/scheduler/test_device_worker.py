@@ -1,4 +1,4 @@
-"""A worker whose judge ends while it explains a wrong output."""
+"""A worker whose judge ends: in its start, while it loads a problem, or while it explains a wrong output."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from inlinebench.errors import JudgeDied
-from inlinebench.messages import Done, Evaluate, Jobs, ProblemAt, Settings
+from inlinebench.errors import JudgeDied, NoDevice
+from inlinebench.messages import Done, Evaluate, Hello, Jobs, ProblemAt, Settings
 from inlinebench.process.steps import FORWARD_TO_EXPLAIN, StepTimedOut
-from inlinebench.results.result import Result, Verdict
+from inlinebench.results.result import Environment, Result, Verdict
 from inlinebench.sandbox.policy import Sandbox
 from inlinebench.sandbox.watchdog import Limits
-from inlinebench.scheduler.device_worker import DeviceWorker
+from inlinebench.scheduler.device_worker import MOST_STARTS, DeviceWorker
 
 from ..report.samples import result
 
@@ -73,3 +73,49 @@ def test_a_step_that_hangs_before_anything_was_wrong_is_the_problem_s() -> None:
     judge = Judge("the reference's forward", StepTimedOut("the reference's forward", 60.0), WRONG)
     (found,) = Worker(judge).evaluate((JOB,))
     assert found.verdict is Verdict.PROBLEM_ERROR and len(judge.asked) == 1
+
+
+class Mortal(Worker):
+    """A worker whose first judges die whenever they are asked."""
+
+    def __init__(self, deaths: int) -> None:
+        self.started = 0
+        self._deaths = deaths
+        self._service: Any = None
+        super().__init__(self)  # type: ignore[arg-type]
+
+    def _start(self) -> Any:
+        self.started += 1
+        return self
+
+    def _restart(self) -> str:
+        return DeviceWorker._restart(self)
+
+    def hello(self, settings: Settings) -> Hello:
+        return self._die_or(Hello("cpu", Environment(torch="2", harness="1"), ()))
+
+    def use(self, service: Any) -> None:
+        pass
+
+    def kill(self) -> None:
+        pass
+
+    def log(self) -> str:
+        return "its last words"
+
+    def _die_or(self, answer: Any) -> Any:
+        if self._deaths:
+            self._deaths -= 1
+            raise JudgeDied("the judge ended with status -9")
+        return answer
+
+
+@pytest.mark.parametrize(("deaths", "starts"), [(0, 1), (MOST_STARTS - 1, MOST_STARTS)])
+def test_a_judge_that_is_killed_in_its_start_is_replaced(deaths: int, starts: int) -> None:
+    worker = Mortal(deaths)
+    assert worker.open(SETTINGS).device == "cpu" and worker.started == starts
+
+
+def test_a_judge_that_never_starts_is_a_device_that_cannot_be_used() -> None:
+    with pytest.raises(NoDevice, match="the judge could not start: its last words"):
+        Mortal(MOST_STARTS).open(SETTINGS)

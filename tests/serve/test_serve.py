@@ -8,12 +8,14 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -21,14 +23,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench import Client, Evaluator, evaluate
+from inlinebench.cli.serve import _callers
+from inlinebench.cli.serve import main as serve
 from inlinebench.errors import NoDevice, ServerDied, UsageError
 from inlinebench.results.result import Result, Verdict
-from inlinebench.serve.journal import EvaluationState, Journal
+from inlinebench.serve.journal import Journal
 from inlinebench.serve.openapi import openapi
 from inlinebench.serve.place import SOCKET, folder, turn
 from inlinebench.serve.request import Request, from_json, to_json
 from inlinebench.serve.reuse import Answered
-from inlinebench.serve.work import MOST_ATTEMPTS, USER, WorkQueue
+from inlinebench.serve.work import MOST_ATTEMPTS, USER, QueueFull, WorkQueue
 from inlinebench.wire.processes import descendants
 
 from ..hanging import SOLUTION, write_problem
@@ -66,7 +70,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 def answers() -> bool:
     try:
-        return bool(Client().health())
+        return bool(Client(patience=0).health())
     except ServerDied:
         return False
 
@@ -272,52 +276,145 @@ def test_an_evaluator_reuses_results_only_if_it_is_told_to(cache: Path) -> None:
 
 
 @pytest.mark.slow
-def test_accepted_evaluations_survive_a_killed_service(start: Start, cache: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_accepted_evaluations_survive_the_end_of_a_service(start: Start, cache: Path, how: signal.Signals) -> None:
     service = start("--threads", "2")
+    (hanging,) = Client().submit([body(HANGS, cache, timeout=5.0)])
     names = Client().submit([body(RIGHT.format(body=right_body() + extra), cache) for extra in ("", " + 1", "")])
-    hanging = Client().submit([body(HANGS, cache, timeout=5.0)])
-    with ThreadPoolExecutor(1) as thread:
-        asked = thread.submit(Client().result, hanging[0])
+    with ThreadPoolExecutor(2) as threads:
+        waits = threads.submit(Client().result, hanging)
+        does_not = threads.submit(Client(patience=0).result, hanging)
         until(lambda: judges(service))
-        os.kill(service, signal.SIGKILL)
+        os.kill(service, how)
+        os.waitpid(service, 0)
         with pytest.raises(ServerDied, match="does not answer"):
-            asked.result()
-    start()
-    assert [Client().result(name).verdict for name in [*names, *hanging]] == [
-        Verdict.PASSED, Verdict.WRONG, Verdict.PASSED, Verdict.TIMED_OUT]
+            does_not.result()
+        start()
+        assert waits.result().verdict is Verdict.TIMED_OUT
+    assert [Client().result(name).verdict for name in names] == [Verdict.PASSED, Verdict.WRONG, Verdict.PASSED]
+    with sqlite3.connect(folder() / "service.sqlite") as journal:
+        attempts = [each for (each,) in journal.execute("SELECT attempts FROM evaluations ORDER BY number")]
+    assert len(attempts) == 4 and attempts[0] == (2 if how is signal.SIGKILL else 1)
 
 
-def test_an_evaluation_that_ends_the_service_is_not_tried_for_ever(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal")
-    poison, honest = journal.accept(USER, [{"problem": str(PROBLEM), "source": "x = 1"}] * 2)
-    for _ in range(MOST_ATTEMPTS):
-        assert journal.begin(poison).state is EvaluationState.RUNNING
-    journal.close()
-    asked: list[Request] = []
+def test_an_evaluation_whose_judge_is_killed_is_repeated_by_another_judge(cache: Path) -> None:
+    slow = RIGHT.format(body="__import__('time').sleep(0.3) or " + right_body())
+    settings = {"device": "cpu", "check": True, "allow_library": True, "min_calls": 3, "cache": cache}
+    with Evaluator(**settings) as evaluator, ThreadPoolExecutor(1) as thread:
+        assert evaluator.evaluate(PROBLEM, slow).verdict is Verdict.PASSED
+        (judge,) = judges(os.getpid())
+        asked = thread.submit(evaluator.evaluate, PROBLEM, slow)
+        time.sleep(0.6)
+        os.kill(judge, signal.SIGKILL)
+        assert not asked.done()
+        assert asked.result().verdict is Verdict.PASSED and judges(os.getpid()) != [judge]
+
+
+def test_the_temporary_files_of_a_killed_service_are_removed(
+    start: Start, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (temporary := tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    (temporary / "inlinebench-of-another").mkdir()
+    service = start()
+    (name,) = Client().submit([body(HANGS, cache, timeout=5.0)])
+    until(lambda: judges(service))
+    os.kill(service, signal.SIGKILL)
+    os.waitpid(service, 0)
+    assert len(list(temporary.iterdir())) == 2
+    again = start()
+    assert Client().result(name).verdict is Verdict.TIMED_OUT and len(list(temporary.iterdir())) == 2
+    os.kill(again, signal.SIGTERM)
+    os.waitpid(again, 0)
+    assert [path.name for path in temporary.iterdir()] == ["inlinebench-of-another"]
+
+
+def test_a_repeated_request_is_accepted_once_and_its_id_names_nothing_else(tmp_path: Path) -> None:
+    begun: list[str] = []
 
     def evaluate_it(request: Request, caller: str) -> Answered:
-        asked.append(request)
+        begun.append(request.source or "")
         raise UsageError("reached")
 
     work = WorkQueue(Journal(tmp_path / "journal"), evaluate_it, threads=1, most_waiting=9)
-    work.done(honest).result(PATIENCE_S)
-    entries = [work.find(name, USER) for name in (poison, honest)]
-    answers = [json.loads(entry.answer) for entry in entries if entry is not None and entry.answer]
-    assert [each["error"] for each in answers] == ["ServerDied", "UsageError"] and len(asked) == 1
-    assert "ended 3 times" in answers[0]["message"] and answers[1]["message"] == "reached"
+    asked = [{"id": f"{'a' * 15}{number}", "problem": "matmul_diag", "source": f"x = {number}"} for number in range(2)]
+    assert work.accept(USER, asked[:1]) == ["a" * 15 + "0"]
+    for _ in range(2):
+        assert work.accept(USER, asked) == ["a" * 15 + "0", "a" * 15 + "1"]
+    for owner, other in (("token ann", asked[:1]), (USER, [{**asked[0], "source": "x = 9"}])):
+        with pytest.raises(UsageError, match="is that of another evaluation"):
+            work.accept(owner, [{**asked[0], "id": "b" * 16}, *other])
+    with pytest.raises(UsageError, match="the same id"):
+        work.accept(USER, asked[:1] * 2)
+    for name in ("a" * 15 + "0", "a" * 15 + "1"):
+        work.done(name).result(PATIENCE_S)
+    assert begun == ["x = 0", "x = 1"] and work.find("b" * 16, "token ann") is None
+
+
+def test_what_ran_when_the_service_was_killed_often_is_evaluated_once_more_alone(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    bodies = {name: {"problem": str(PROBLEM), "source": name} for name in ("poison", "twice", "caught", "new", "newer")}
+    journal.accept(USER, bodies)
+    for name, attempts in (("poison", MOST_ATTEMPTS + 1), ("twice", MOST_ATTEMPTS - 1), ("caught", MOST_ATTEMPTS)):
+        for _ in range(attempts):
+            journal.begin(name)
+    journal.close()
+    now: list[str] = []
+    beside: dict[str, set[str]] = {}
+
+    def evaluate_it(request: Request, caller: str) -> Answered:
+        name = str(request.source)
+        beside[name] = set(now)
+        now.append(name)
+        time.sleep(0.3)
+        now.remove(name)
+        beside[name] |= set(now)
+        raise UsageError("reached")
+
+    work = WorkQueue(Journal(tmp_path / "journal"), evaluate_it, threads=5, most_waiting=9)
+    for name in bodies:
+        work.done(name).result(PATIENCE_S)
+    answers = {name: json.loads(entry.answer) for name in bodies if (entry := work.find(name, USER)) and entry.answer}
+    assert [each["error"] for each in answers.values()] == ["ServerDied", *["UsageError"] * 4]
+    assert "was killed 4 times" in answers["poison"]["message"]
+    assert beside["caught"] == set() and beside["new"] != set() and list(beside)[-1] == "caught"
+
+
+def test_an_answer_that_finds_no_room_on_the_disk_is_written_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("inlinebench.serve.journal.AGAIN_S", 0.1)
+    journal, go_on = Journal(tmp_path / "journal"), Event()
+
+    def evaluate_it(request: Request, caller: str) -> Answered:
+        assert go_on.wait(PATIENCE_S)
+        raise UsageError("x" * 100_000)
+
+    work = WorkQueue(journal, evaluate_it, threads=1, most_waiting=9)
+    names = work.accept(USER, [{"problem": str(PROBLEM), "source": "x = 1"}] * 2)
+    until(lambda: work.running)
+    journal._connection.execute("PRAGMA max_page_count = 5")
+    go_on.set()
+    with pytest.raises(TimeoutError):
+        work.done(names[0]).result(0.5)
+    assert "the journal cannot be written, which is tried again: database or disk is full" in capfd.readouterr().err
+    journal._connection.execute("PRAGMA max_page_count = 1000")
+    for name in names:
+        work.done(name).result(PATIENCE_S)
 
 
 def test_old_answers_leave_the_journal_and_unanswered_evaluations_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = Journal(tmp_path / "journal")
-    answered, waiting = journal.accept(USER, [{}, {}])
+    answered, waiting = journal.accept(USER, {"answered": {}, "waiting": {}})
     journal.finish(answered, "{}")
     journal.close()
     for kept_s, kept in ((3600.0, True), (-1.0, False)):
         monkeypatch.setattr("inlinebench.serve.journal.KEPT_S", kept_s)
         journal = Journal(tmp_path / "journal")
-        assert (journal.find(answered, USER) is not None) == kept and journal.unfinished() == [waiting]
+        assert (journal.find(answered, USER) is not None) == kept
+        assert [each.id for each in journal.unfinished()] == [waiting]
         journal.close()
 
 
@@ -357,7 +454,7 @@ class Http:
 def http(start: Start, tmp_path: Path) -> Http:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    (tmp_path / "tokens").write_text("ann secret-a\nbob secret-b\n")
+    (tmp_path / "tokens").write_text("ann secret-a\nbob secret-b 2\n")
     start("--port", str(port), "--token-file", str(tmp_path / "tokens"), "--max-waiting", "3", "--threads", "1")
     return Http(port)
 
@@ -384,6 +481,8 @@ BAD_REQUESTS = [
     (b'{"problem": "matmul_diag"}', 422, "one of source, response and solution"),
     (b'{"problem": "matmul_diag", "source": "", "more": 1}', 422, "an evaluation is an object"),
     (b'{"problem": "matmul_diag", "source": "", "reuse": 1}', 422, "reuse is true or false"),
+    (b'{"problem": "matmul_diag", "source": "", "id": "short"}', 422, "id is a text of 16 to 64"),
+    (b'{"problem": "matmul_diag", "source": "", "id": []}', 422, "id is a text of 16 to 64"),
     (b'{"problem": "matmul_diag", "source": "", "settings": {"zzz": 1}}', 422, "no setting 'zzz'"),
     (b'{"problem": "matmul_diag", "source": "", "settings": {"min_calls": "x"}}', 422, "write a positive integer"),
     (b'{"problem": "matmul_diag", "source": "", "settings": {"trust": true}}', 422, "only over the user's own socket"),
@@ -394,7 +493,7 @@ BAD_REQUESTS = [
     (b'{"problem": "/etc/passwd", "source": ""}', 422, "only over the user's own socket"),
     (b'{"problem": "matmul_diag", "solution": "/etc/passwd"}', 422, "only over the user's own socket"),
     (b'{"problem": "matmul_diag", "source": "\\ud800"}', 422, "the source is not text"),
-    (json.dumps([{"problem": "matmul_diag", "source": ""}] * 4).encode(), 429, "the queue is full"),
+    (json.dumps([{"problem": "matmul_diag", "source": ""}] * 4).encode(), 422, "at most 3 evaluations"),
     (b" " * (17 << 20), 413, "at most 16 MiB"),
 ]
 
@@ -404,6 +503,60 @@ def test_bad_requests_are_refused_with_what_to_do(http: Http) -> None:
         found, answer = http.ask("POST", "/evaluations", "secret-a", asked)
         assert found == status and said in answer["message"], answer
         assert http.ask("GET", "/health")[0] == 200
+
+
+def test_a_caller_who_floods_is_refused_and_the_others_take_turns_with_it(tmp_path: Path) -> None:
+    begun: list[str] = []
+    go_on = Event()
+
+    def evaluate_it(request: Request, caller: str) -> Answered:
+        assert go_on.wait(PATIENCE_S)
+        begun.append(caller)
+        raise UsageError("reached")
+
+    work = WorkQueue(Journal(tmp_path / "journal"), evaluate_it, threads=1, most_waiting=20, limits={"ann": 3})
+    one = {"problem": "matmul_diag", "source": "x = 1"}
+    names = work.accept("floods", [one])
+    until(lambda: work.running)
+    names += work.accept("floods", [one] * 20)
+    for owner, limit in (("floods", 20), ("ann", 3)):
+        with pytest.raises(UsageError, match=f"at most {limit} evaluations"):
+            work.accept(owner, [one] * (limit + 1))
+    with pytest.raises(QueueFull, match="20 of your evaluations wait, of at most 20"):
+        work.accept("floods", [one])
+    for _ in range(3):
+        names += work.accept("ann", [one])
+    with pytest.raises(QueueFull, match="3 of your evaluations wait, of at most 3"):
+        work.accept("ann", [one])
+    names += work.accept("bob", [one] * 2)
+    go_on.set()
+    for name in names:
+        work.done(name).result(PATIENCE_S)
+    assert begun[:9] == ["floods", *["floods", "ann", "bob"] * 2, "floods", "ann"] and begun[9:] == ["floods"] * 17
+
+
+def test_over_a_port_a_caller_beyond_its_limit_is_told_when_to_try_again(http: Http) -> None:
+    asked = json.dumps([{"problem": "matmul_diag", "source": "x = 1"}] * 2).encode()
+    found = [http.ask("POST", "/evaluations", "secret-b", asked) for _ in range(3)]
+    assert found[0][0] == 202 and found[-1][0] == 429 and "of at most 2; try again later" in found[-1][1]["message"]
+    assert http.ask("POST", "/evaluations", "secret-a", asked)[0] == 202
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("ann", "write a line NAME TOKEN"), ("ann a\nbob a", "a token of its own"), ("ann a many", "positive integer"),
+    ("ann a 0", "positive integer"), ("ann a -1", "positive integer"),
+    ("ann a 1 2", "write a line NAME TOKEN"), ("", "write a line NAME TOKEN"),
+])
+def test_a_malformed_token_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "tokens").write_text(text)
+    with pytest.raises(UsageError, match=said):
+        _callers(tmp_path / "tokens")
+
+
+@pytest.mark.parametrize("option", ["--threads", "--max-waiting"])
+def test_a_number_that_is_none_is_a_usage_error(option: str) -> None:
+    with pytest.raises(UsageError, match=f"{option} many: write a positive integer"):
+        serve([option, "many"])
 
 
 json_values = st.recursive(

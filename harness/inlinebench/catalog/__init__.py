@@ -15,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from inlinebench.catalog.traces.fields import DefinitionError
 from inlinebench.catalog.traces.layout import definitions, is_definition, name_of
 from inlinebench.catalog.workloads import DeclaredWorkload, read_workloads
 from inlinebench.errors import UsageError
+from inlinebench.parsing import parse
 from inlinebench.problem.shapes.derive import Derived, derive
 from inlinebench.problem.shapes.ranges import Range, derive_ranges, read_ranges
 from inlinebench.results.result import WITH_BACKWARD
@@ -35,6 +37,8 @@ DERIVED = "derived"
 REFERENCE = "@reference"
 ABOUT = ("SHAPES", "WORKLOADS", "RANGES", "LEVEL", "TAGS", "BACKWARD")
 """Names of metadata in a problem file, which are not constants that a shape can replace."""
+MOST_KEPT = 2048
+"""How many texts of problem files are not parsed again."""
 _LEVEL_FOLDER = re.compile(r"level_?([0-9]+)")
 _NUMBER = re.compile(r"([0-9]+)_")
 _SAMPLES = "level_*_kernel.py"
@@ -185,10 +189,21 @@ def read_problem(path: Path) -> Problem:
     if unusable := _file_error(path):
         return Problem(name, path, error=unusable)
     try:
+        text = source(path)
+    except (OSError, ValueError) as error:
+        return Problem(name, path, error=describe_syntax_error(path, error))
+    return _read_problem(path, text)
+
+
+@lru_cache(MOST_KEPT)
+def _read_problem(path: Path, text: bytes) -> Problem:
+    """Returns the declarations of a problem file with this text. A service reads all problems for each evaluation."""
+    name = name_of(path)
+    try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python would print a line of the file, such as one with an unknown escape
-            tree = ast.parse(source(path), filename=str(path))  # as Python reads it
-    except (OSError, SyntaxError, ValueError) as error:
+            tree = parse(text, filename=str(path))  # as Python reads it
+    except (SyntaxError, ValueError) as error:
         return Problem(name, path, error=describe_syntax_error(path, error))
     assigned = {name: node for node in tree.body for name in assigned_names(node)}
     constants = tuple(name for name in assigned if name not in ABOUT)

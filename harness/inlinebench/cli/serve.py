@@ -12,13 +12,15 @@ import sys
 from argparse import Namespace
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inlinebench.cli.parsing.parser import Parser
 from inlinebench.errors import UsageError
 from inlinebench.options.kinds import COUNT, FILE
-from inlinebench.serve.place import PRIVATE, SOCKET, folder, short
+from inlinebench.serve.place import PRIVATE, SOCKET, folder, scratch, short
 
 if TYPE_CHECKING:
     from inlinebench.serve.app import App
@@ -29,7 +31,7 @@ Evaluates for other processes, with judges that stay ready, until Ctrl-C or SIGT
 it runs. Accepted evaluations are written to a journal, and continue after a restart."""
 EXAMPLES = """\
 serve                                       for your own processes, by a socket
-serve --port 8000 --token-file tokens       by HTTP, for whoever has a token (a line NAME TOKEN for each)"""
+serve --port 8000 --token-file tokens       by HTTP, for whoever has a token (a line NAME TOKEN [LIMIT] for each)"""
 THREADS = 2 * (os.cpu_count() or 1) + 4
 MOST_WAITING = 10_000
 BACKLOG = 128
@@ -44,8 +46,8 @@ def main(arguments: Sequence[str]) -> int:
     except ImportError as error:
         raise UsageError("this command needs the extra `serve`: pip install 'inlinebench[serve]'") from error
     given = parser().parse_args(arguments)
-    tokens = None if given.token_file is None else _tokens(given.token_file)
-    if (given.port is None) != (tokens is None):
+    callers = None if given.token_file is None else _callers(given.token_file)
+    if (given.port is None) != (callers is None):
         raise UsageError("--port and --token-file need each other: whoever can reach a port could use it otherwise")
     if given.host is not None and given.port is None:
         raise UsageError("--host works only with --port")
@@ -56,7 +58,8 @@ def main(arguments: Sequence[str]) -> int:
             raise UsageError(f"another service of yours runs at {folder() / SOCKET}; end it first") from None
         own = _own_socket()
         try:
-            _serve(given, own, tokens)
+            with scratch():
+                _serve(given, own, callers or Callers({}, {}))
         finally:
             (folder() / SOCKET).unlink(missing_ok=True)
     return 0
@@ -67,25 +70,43 @@ def parser() -> Parser:
     found = Parser(PROGRAM, TEXT, examples=EXAMPLES)
     found.add_argument("--port", type=int, metavar="N", help="serve HTTP at this port as well")
     found.add_argument("--host", metavar="ADDRESS", help="with --port: listen at this address (default: 127.0.0.1)")
-    found.add_argument("--token-file", type=FILE.parse, metavar="FILE", help="with --port: lines NAME TOKEN")
+    found.add_argument("--token-file", type=FILE.parse, metavar="FILE",
+                       help="with --port: lines NAME TOKEN, or NAME TOKEN LIMIT, where LIMIT replaces --max-waiting")
     found.add_argument("--journal", type=FILE.parse, metavar="FILE",
                        help="file of accepted evaluations and their answers (default: beside the socket)")
-    found.add_argument("--threads", type=COUNT.parse, default=THREADS, metavar="N",
+    found.add_argument("--threads", type=partial(COUNT.read, "--threads "), default=THREADS, metavar="N",
                        help=f"evaluations at a time, most of which build or wait for a GPU (default: {THREADS})")
-    found.add_argument("--max-waiting", type=COUNT.parse, default=MOST_WAITING, metavar="N",
-                       help=f"evaluations that may wait; more are refused (default: {MOST_WAITING})")
+    found.add_argument("--max-waiting", type=partial(COUNT.read, "--max-waiting "), default=MOST_WAITING, metavar="N",
+                       help=f"evaluations of each caller that may wait; more are refused (default: {MOST_WAITING})")
     return found
 
 
-def _tokens(path: Path) -> Mapping[str, str]:
-    """Returns the owner of each token. Raises UsageError."""
+@dataclass(frozen=True)
+class Callers:
+    """Who may ask over HTTP."""
+
+    owners: Mapping[str, str]
+    """The owner of each token."""
+    limits: Mapping[str, int]
+    """How many evaluations of an owner may wait, if the file says so."""
+
+
+def _callers(path: Path) -> Callers:
+    """Reads a token file. Raises UsageError."""
     try:
         lines = [line.split() for line in path.read_text().splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--token-file {path}: {error}") from error
-    if not lines or any(len(line) != 2 for line in lines) or len({token for _, token in lines}) < len(lines):
-        raise UsageError(f"--token-file {path}: write a line NAME TOKEN for each caller, each with a token of its own")
-    return {token: f"token {hashlib.sha256(name.encode()).hexdigest()[:16]}" for name, token in lines}
+    if not lines or any(len(line) not in {2, 3} for line in lines) or len({line[1] for line in lines}) < len(lines):
+        raise UsageError(f"--token-file {path}: write a line NAME TOKEN or NAME TOKEN LIMIT for each caller, each with "
+                         "a token of its own")
+    limits = {_owner(line[0]): COUNT.read(f"--token-file {path}: {line[0]} ", line[2])
+              for line in lines if len(line) == 3}
+    return Callers({line[1]: _owner(line[0]) for line in lines}, limits)
+
+
+def _owner(name: str) -> str:
+    return f"token {hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def _own_socket() -> socket.socket:
@@ -100,23 +121,27 @@ def _own_socket() -> socket.socket:
     return found
 
 
-def _serve(given: Namespace, own: socket.socket, tokens: Mapping[str, str] | None) -> None:
+def _serve(given: Namespace, own: socket.socket, callers: Callers) -> None:
     from inlinebench.serve.app import App
     from inlinebench.serve.evaluator import Evaluator
     from inlinebench.serve.journal import Journal
     from inlinebench.serve.work import WorkQueue
 
+    sockets: list[tuple[socket.socket, Mapping[str, str] | None]] = [(own, None)]
+    where = str(folder() / SOCKET)
+    if given.port is not None:
+        host = given.host or "127.0.0.1"
+        sockets.append((_tcp_socket(host, given.port), callers.owners))
+        where += f" and http://{host}:{given.port}"
     with Evaluator() as evaluator:
         journal = Journal(given.journal or folder() / "service.sqlite")
-        work = WorkQueue(journal, evaluator.answer, threads=given.threads, most_waiting=given.max_waiting)
-        served = [(App(work, None), own)]
-        where = str(folder() / SOCKET)
-        if given.port is not None:
-            host = given.host or "127.0.0.1"
-            served.append((App(work, tokens), _tcp_socket(host, given.port)))
-            where += f" and http://{host}:{given.port}"
+        work = WorkQueue(journal, evaluator.answer, threads=given.threads, most_waiting=given.max_waiting,
+                         limits=callers.limits)
         print(f"serving at {where}", file=sys.stderr, flush=True)
-        asyncio.run(_until_signal(served))
+        try:
+            asyncio.run(_until_signal([(App(work, who), at) for at, who in sockets]))
+        finally:
+            work.close()
 
 
 def _tcp_socket(host: str, port: int) -> socket.socket:
@@ -143,6 +168,8 @@ async def _until_signal(served: Sequence[tuple[App, socket.socket]]) -> None:
     def end() -> None:
         for server, _ in servers:
             server.should_exit = True
+        for app, _ in served:
+            app.end()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end)

@@ -15,6 +15,7 @@ import re
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from inlinebench.builds.request import BuildRequest
@@ -153,7 +154,7 @@ def _key_of(files: Mapping[str, str], compilers: Sequence[str], headers: Sequenc
         "compilers": [toolchain.version_of(compiler) for compiler in compilers],
         "flags": [os.environ.get(name, "") for name in FLAG_VARIABLES],
         "torch": toolchain.torch().version,
-        "headers": [_headers(folder) for folder in headers],
+        "headers": [headers_of(folder) for folder in headers],
         "python": sysconfig.get_config_var("SOABI"),
         "libc": platform.libc_ver(),
         # Code for this processor may not run on another.
@@ -162,6 +163,8 @@ def _key_of(files: Mapping[str, str], compilers: Sequence[str], headers: Sequenc
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _headers(folder: Path) -> dict[str, str]:
+@cache
+def headers_of(folder: Path) -> dict[str, str]:
+    """Returns the texts of the harness's headers in a folder by their names, which a process reads once."""
     paths = [path for path in folder.rglob("*") if path.suffix in (".h", ".cuh", "") and path.is_file()]
     return {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in paths}

@@ -95,7 +95,7 @@ class BuildService:
             return CLOSED
         if self._settings.full_headers:
             return self._build(request, slim=False)
-        if self._is_cached(request, slim=False) and not self._is_cached(request, slim=True):
+        if not self._is_cached(request, slim=True) and self._is_cached(request, slim=False):
             return replace(self._build(request, slim=False), headers="full, as in an earlier run")
         outcome = self._build(request, slim=True)
         failed = outcome.library is None and outcome.verdict is Verdict.BUILD_FAILED

@@ -82,12 +82,21 @@ class Launcher:
         return self._ask({**request, "environment": dict(start.environment)}, descriptors)
 
     def _ask(self, request: Mapping[str, Any], descriptors: Sequence[int]) -> int:
+        """Returns the id of the process that the forkserver starts.
+
+        Raises OSError if the forkserver is killed meanwhile. The request is not repeated, because the process may have
+        started, and two of them would share a channel.
+        """
         message = json.dumps({**request, "parent": os.getpid()}).encode()
         with self._lock:
             if not self._forkserver.is_running():
                 self._start(self._spawn)
-            socket.send_fds(self._requests, [message], list(descriptors))
-            return int(json.loads(self._requests.recv(1 << 12))["pid"])
+            try:
+                socket.send_fds(self._requests, [message], list(descriptors))
+                return int(json.loads(self._requests.recv(1 << 12))["pid"])
+            except (OSError, ValueError) as error:  # an empty reply if it had the request
+                self._forkserver.end()
+                raise ChildProcessError("the forkserver was killed") from error
 
     def _launch_under(
         self, under: Sequence[str], request: Mapping[str, Any], environment: Mapping[str, str],

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from inlinebench.parsing import parse
+
 MODEL = "ModelNew"
 _ALWAYS = frozenset(dir(builtins)) | {"__file__", "__annotations__", "__builtins__", "__module__", "__qualname__"}
 _TOKENS = {
@@ -43,7 +45,7 @@ def read(source: str) -> Reading:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as an unknown escape, which is not an error
             top = symtable.symtable(source, "response", "exec")
-            tree = ast.parse(source) if MODEL in source else None
+            tree = parse(source) if MODEL in source else None
     except SyntaxError as error:
         return Reading(error=error.msg or "invalid syntax", line=error.lineno or None)
     except ValueError as error:  # a null byte, or half a surrogate pair

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, str]
 """The key of a problem at a shape."""
+MOST_LOADS = 2
+"""A problem's file is at fault only if so many judges died while they loaded it."""
+MOST_STARTS = 3
+"""How many judges are started until one of them does not die before it has taken its settings."""
 
 
 class DeviceWorker:
@@ -40,7 +44,7 @@ class DeviceWorker:
         """Sends the settings to the judge and returns its reply. Raises NoDevice if the device cannot be used."""
         self._settings = replace(settings, device="cuda:0") if self._gpu else settings
         try:
-            hello = self._judge.hello(self._settings)
+            hello = self._greet()
         except JudgeDied as error:
             last = self._judge.log().rpartition("\n")[2] or "it printed nothing"
             raise NoDevice(f"the judge could not start: {last}; {_why_no_torch()}") from error
@@ -55,15 +59,18 @@ class DeviceWorker:
     def init_arguments(self, problem: ProblemAt) -> Init:
         """Returns the pickled constructor arguments of a problem, or the reason why it has none."""
         self._now = f"{name_of(problem.path)} {problem.shape}"
-        try:
-            return self._judge.init_arguments(problem)
-        except JudgeDied as error:
-            self._restart()
-            return Init(None, f"{problem.path}: {error} while it loaded this file")
-        except StepTimedOut as error:
-            self._restart()
-            self._given_up[problem.key] = f"{problem.path}: {error}"
-            return Init(None, self._given_up[problem.key])
+        reason = ""
+        for _ in range(MOST_LOADS):
+            try:
+                return self._judge.init_arguments(problem)
+            except JudgeDied as error:
+                self._restart()
+                reason = f"{problem.path}: {error} while it loaded this file"
+            except StepTimedOut as error:
+                self._restart()
+                self._given_up[problem.key] = reason = f"{problem.path}: {error}"
+                break
+        return Init(None, reason)
 
     def evaluate(self, jobs: Jobs) -> list[Result]:
         """Returns the results of jobs that one process makes.
@@ -137,9 +144,22 @@ class DeviceWorker:
         log = self._judge.log()
         self._judge.kill()
         self._judge = self._start()
-        self._judge.hello(self._settings)
+        self._greet()
         self._judge.use(self._service)
         return log
+
+    def _greet(self) -> Hello:
+        """Returns the reply of the started judge to its settings. A judge that dies before is replaced.
+
+        Raises JudgeDied if the last one dies, too, and NoDevice.
+        """
+        for _ in range(MOST_STARTS - 1):
+            try:
+                return self._judge.hello(self._settings)
+            except JudgeDied:
+                self._judge.kill()
+                self._judge = self._start()
+        return self._judge.hello(self._settings)
 
 
 def _why_no_torch() -> str:

@@ -104,7 +104,11 @@ class Prebuilder:
             return self._service.build(replace(request, readable=given))
 
         spec = CandidateSpec(settings.timeout, settings.limits, tuple(job.given))
-        with CandidateProcess.start(launcher, spec, build) as candidate:
+        try:
+            started = CandidateProcess.start(launcher, spec, build)
+        except OSError as error:  # a killed forkserver; the evaluation builds the solution itself
+            return Prebuilt(failure=str(error))
+        with started as candidate:
             with self._lock:
                 if self._closed:
                     return Prebuilt(failure="the run has ended")

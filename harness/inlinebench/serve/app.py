@@ -36,6 +36,11 @@ class App:
 
     def __init__(self, work: WorkQueue, tokens: Mapping[str, str] | None) -> None:
         self._work, self._tokens, self._version = work, tokens, version()
+        self._ends = asyncio.Event()
+
+    def end(self) -> None:
+        """Answers requests that wait with what is known now, so that the service can end."""
+        self._ends.set()
 
     def starlette(self) -> Starlette:
         """Returns the application."""
@@ -59,8 +64,8 @@ class App:
             names = await asyncio.to_thread(self._work.accept, owner, bodies)
         except UsageError as error:
             raise HTTPException(422, str(error)) from None
-        except QueueFull:
-            raise HTTPException(429, "the queue is full; try again later", {"Retry-After": str(RETRY_S)}) from None
+        except QueueFull as full:
+            raise HTTPException(429, str(full), {"Retry-After": str(RETRY_S)}) from None
         queued = [{"id": name, "state": EvaluationState.QUEUED.value} for name in names]
         return JSONResponse(queued if isinstance(body, list) else queued[0], 202)
 
@@ -79,7 +84,7 @@ class App:
             while True:
                 if entry.state is not told:
                     yield f"data: {json.dumps(_public(entry))}\n\n"
-                if entry.state is EvaluationState.DONE:
+                if entry.state is EvaluationState.DONE or self._ends.is_set():
                     return
                 told = entry.state
                 await self._until_done(name, 1.0)
@@ -110,8 +115,10 @@ class App:
         return entry
 
     async def _until_done(self, name: str, seconds: float) -> None:
-        done = asyncio.wrap_future(self._work.done(name))
-        await asyncio.wait([done], timeout=seconds)
+        ends = asyncio.create_task(self._ends.wait())
+        either: list[asyncio.Future[Any]] = [asyncio.wrap_future(self._work.done(name)), ends]
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        ends.cancel()
 
     def _owner(self, asked: Request) -> str:
         """Returns who asks. Answers with 401 without a token of theirs."""

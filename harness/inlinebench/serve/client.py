@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import secrets
 import socket
 import time
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ from inlinebench.serve.work import ERRORS
 WAIT_S = 60
 """How long one request waits for an answer before it asks again."""
 RETRY_S = 1.0
+AGAIN_S = 0.2
+"""How long to wait before a service that does not answer is asked again."""
 
 
 class Client:
@@ -33,10 +36,14 @@ class Client:
             user's own service.
         token: the caller's token, for a service that is reached by a URL.
         reuse: whether a solution that equals an earlier one of this caller gets its result, without an evaluation.
+        patience: how long a request is repeated while the service does not answer, in seconds, so that a restart of the
+            service is only a delay.
     """
 
-    def __init__(self, address: str | Path | None = None, token: str = "", *, reuse: bool = True) -> None:
-        self._reuse = reuse
+    def __init__(
+        self, address: str | Path | None = None, token: str = "", *, reuse: bool = True, patience: float = 60.0
+    ) -> None:
+        self._reuse, self._patience = reuse, patience
         self._url = urlsplit(address) if isinstance(address, str) and "://" in address else None
         if self._url is not None and (self._url.scheme != "http" or self._url.hostname is None):
             raise UsageError(f"{address}: write http://HOST:PORT")
@@ -57,7 +64,8 @@ class Client:
 
         Waits while the queue of the service is full. Raises UsageError if one is malformed.
         """
-        return [str(each["id"]) for each in self._ask("POST", "/evaluations", list(bodies))]
+        named = [{"id": secrets.token_urlsafe(12), **body} for body in bodies]  # so that `_ask` may repeat the request
+        return [str(each["id"]) for each in self._ask("POST", "/evaluations", named)]
 
     def result(self, name: str) -> Result:
         """Waits for the result of a submitted evaluation. Raises what the evaluation raises."""
@@ -79,8 +87,9 @@ class Client:
         return found
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        sent = None if body is None else json.dumps(body)
         while True:
-            status, retry_s, text = self._exchange(method, path, None if body is None else json.dumps(body))
+            status, retry_s, text = self._patiently(method, path, sent)
             if status != http.client.TOO_MANY_REQUESTS:
                 break
             time.sleep(retry_s)
@@ -89,6 +98,16 @@ class Client:
             raise UsageError(str(answer["message"]))
         return answer
 
+    def _patiently(self, method: str, path: str, body: str | None) -> tuple[int, float, str]:
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return self._exchange(method, path, body)
+            except ServerDied:
+                if time.monotonic() + AGAIN_S > deadline:
+                    raise
+            time.sleep(AGAIN_S)
+
     def _exchange(self, method: str, path: str, body: str | None) -> tuple[int, float, str]:
         try:
             connection = self._connect()
@@ -96,7 +115,10 @@ class Client:
                 connection.request(method, path, body, self._headers)
                 response = connection.getresponse()
                 retry_s = float(response.headers.get("Retry-After") or RETRY_S)
-                return response.status, retry_s, response.read().decode()
+                text = response.read().decode()
+                if response.status >= http.client.INTERNAL_SERVER_ERROR:  # also of a proxy before the service
+                    raise http.client.HTTPException(f"status {response.status}")
+                return response.status, retry_s, text
             finally:
                 connection.close()
         except (OSError, http.client.HTTPException) as error:
@@ -120,7 +142,7 @@ def running() -> Client | None:
     """
     if not (folder() / SOCKET).exists():
         return None
-    client = Client(reuse=False)  # `evaluate` measures again, with a service and without
+    client = Client(reuse=False, patience=0)  # `evaluate` measures again, with a service and without
     try:
         theirs = client.health()["version"]
     except ServerDied:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-import secrets
 import sqlite3
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from inlinebench.errors import UsageError
+
 KEPT_S = 7 * 24 * 3600.0
 """How long an evaluation is kept after it was accepted, if it has an answer."""
+AGAIN_S = 2.0
+"""How long to wait until a journal that could not be written is tried again, in seconds."""
 _TABLE = """
 CREATE TABLE IF NOT EXISTS evaluations (
   number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, owner TEXT NOT NULL, body TEXT NOT NULL, state TEXT NOT NULL,
@@ -52,52 +57,88 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._lock = Lock()
+        self._given_back = False
         self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute(_TABLE)
         self._connection.execute("DELETE FROM evaluations WHERE state = ? AND accepted < ?",
                                  (EvaluationState.DONE.value, time.time() - KEPT_S))
 
-    def accept(self, owner: str, bodies: Sequence[Any]) -> list[str]:
-        """Writes evaluations down, all or none, and returns their names."""
-        names = [secrets.token_urlsafe(12) for _ in bodies]
-        rows = [(name, owner, json.dumps(body), EvaluationState.QUEUED.value, time.time())
-                for name, body in zip(names, bodies, strict=True)]
-        with self._lock:
-            self._connection.execute("BEGIN")
-            self._connection.executemany(
-                "INSERT INTO evaluations (id, owner, body, state, accepted) VALUES (?, ?, ?, ?, ?)", rows)
-            self._connection.execute("COMMIT")
-        return names
+    def accept(self, owner: str, bodies: Mapping[str, Any]) -> list[str]:
+        """Writes evaluations down by their names, all or none. Returns the names of those that were not in it before.
 
-    def begin(self, name: str) -> AcceptedEvaluation:
-        """Notes that an evaluation begins, and returns it."""
-        self._write("UPDATE evaluations SET state = ?, attempts = attempts + 1 WHERE id = ?",
-                    EvaluationState.RUNNING.value, name)
-        return self._entries("WHERE id = ?", name)[0]
+        Raises UsageError if a name is that of another evaluation.
+        """
+        texts = {name: json.dumps(body) for name, body in bodies.items()}
+        with self._lock, self._transaction() as connection:
+            known = {name for name, text in texts.items() if self._is_known(name, owner, text)}
+            new = [name for name in texts if name not in known]
+            connection.executemany(
+                "INSERT INTO evaluations (id, owner, body, state, accepted) VALUES (?, ?, ?, ?, ?)",
+                [(name, owner, texts[name], EvaluationState.QUEUED.value, time.time()) for name in new])
+        return new
 
-    def finish(self, name: str, answer: str) -> None:
-        """Writes an answer down."""
-        self._write("UPDATE evaluations SET state = ?, answer = ? WHERE id = ?",
-                    EvaluationState.DONE.value, answer, name)
+    def begin(self, name: str) -> AcceptedEvaluation | None:
+        """Notes that an evaluation begins, and returns it. Returns None after `give_back`."""
+        begun = self._write("UPDATE evaluations SET state = ?, attempts = attempts + 1 WHERE id = ?",
+                            EvaluationState.RUNNING.value, name)
+        return self._entries("WHERE id = ?", name)[0] if begun else None
+
+    def finish(self, name: str, answer: str) -> bool:
+        """Writes an answer down. Returns False after `give_back`, when there is nothing to be answered."""
+        return self._write("UPDATE evaluations SET state = ?, answer = ? WHERE id = ?",
+                           EvaluationState.DONE.value, answer, name)
 
     def find(self, name: str, owner: str) -> AcceptedEvaluation | None:
         """Returns an evaluation of this owner."""
         found = self._entries("WHERE id = ? AND owner = ?", name, owner)
         return found[0] if found else None
 
-    def unfinished(self) -> list[str]:
+    def unfinished(self) -> list[AcceptedEvaluation]:
         """Returns the evaluations without an answer, in the order of their arrival."""
-        return [entry.id for entry in self._entries("WHERE state != ? ORDER BY number", EvaluationState.DONE.value)]
+        return self._entries("WHERE state != ? ORDER BY number", EvaluationState.DONE.value)
+
+    def give_back(self) -> None:
+        """Notes that what was begun was not, because the service ends by itself. Nothing is begun or answered later."""
+        with self._lock:
+            self._given_back = True
+            self._connection.execute("UPDATE evaluations SET state = ?, attempts = attempts - 1 WHERE state = ?",
+                                     (EvaluationState.QUEUED.value, EvaluationState.RUNNING.value))
 
     def close(self) -> None:
         """Closes the file."""
         with self._lock:
             self._connection.close()
 
-    def _write(self, statement: str, *values: Any) -> None:
-        with self._lock:
-            self._connection.execute(statement, values)
+    def _is_known(self, name: str, owner: str, text: str) -> bool:
+        for row in self._connection.execute("SELECT owner, body FROM evaluations WHERE id = ?", (name,)):
+            if row != (owner, text):
+                raise UsageError(f"id {name} is that of another evaluation")
+            return True
+        return False
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def _write(self, statement: str, *values: Any) -> bool:
+        """Writes, as soon as there is room on the disk. Returns False after `give_back`."""
+        while True:
+            with self._lock:
+                if self._given_back:
+                    return False
+                try:
+                    self._connection.execute(statement, values)
+                    return True
+                except sqlite3.OperationalError as error:
+                    print(f"the journal cannot be written, which is tried again: {error}", file=sys.stderr, flush=True)
+            time.sleep(AGAIN_S)
 
     def _entries(self, condition: str, *values: Any) -> list[AcceptedEvaluation]:
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from inlinebench.results.result_schema import result_schema
-from inlinebench.serve.request import SETTINGS
+from inlinebench.serve.request import ID, SETTINGS
 from inlinebench.version import __version__
 
 _TEXT = {"type": "string"}
@@ -27,6 +27,8 @@ def openapi() -> dict[str, Any]:
             "settings": {"type": "object", "additionalProperties": False, "properties": settings},
             "reuse": {"type": "boolean", "default": True, "description": "Whether a solution that equals an earlier "
                       "one of the caller gets its result."},
+            "id": {**_TEXT, "pattern": ID.pattern, "description": "A name of the caller's choice for the evaluation. A "
+                   "request that is repeated with it is accepted once."},
         },
     }
     entry = {
@@ -51,7 +53,7 @@ def openapi() -> dict[str, Any]:
                 "requestBody": {"required": True, "content": {"application/json": {"schema": one_or_more}}},
                 "responses": {"202": _json("Accepted", {"oneOf": [entry, {"type": "array", "items": entry}]}),
                               "413": _said("The body is too large"), "422": _said("It cannot be evaluated"),
-                              "429": _said("The queue is full: try again after Retry-After seconds")},
+                              "429": _said("Too many of the caller wait: try again after Retry-After seconds")},
             }},
             "/evaluations/{name}": {"get": {
                 "summary": "Show an evaluation with its result or error", "parameters": [name, wait],

@@ -5,9 +5,11 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from inlinebench.errors import UsageError
@@ -15,6 +17,8 @@ from inlinebench.version import __version__
 from inlinebench.wire.own_python import PACKAGE
 
 SOCKET = "service.sock"
+_SCRATCH = "service.scratch"
+"""The file with the path of the service's folder of temporary files."""
 PRIVATE = 0o700
 _PACKAGES = tuple(Path(PACKAGE) / name for name in ("inlinebench", "cuda_on_cpu"))
 
@@ -44,6 +48,25 @@ def short(socket: Path) -> Iterator[str]:
 
 
 @contextmanager
+def scratch() -> Iterator[None]:
+    """Has temporary files in a folder of their own, and removes that of a service that was killed.
+
+    Only for the user's only service. A killed process leaves its temporary files behind, up to gigabytes of a solution.
+    """
+    os.environ["XDG_RUNTIME_DIR"] = str(folder().parent)  # TMPDIR does not decide any more where it is
+    note = folder() / _SCRATCH
+    if note.exists():
+        shutil.rmtree(note.read_text(), ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="inlinebench-", ignore_cleanup_errors=True) as found:
+        note.write_text(found)
+        os.environ["TMPDIR"], tempfile.tempdir = found, found
+        try:
+            yield
+        finally:
+            tempfile.tempdir = None
+
+
+@contextmanager
 def turn(device: str) -> Iterator[None]:
     """Waits until no other evaluation of this user runs on the device, in this process or another."""
     name = hashlib.sha256(f"{os.environ.get('CUDA_VISIBLE_DEVICES')} {device}".encode()).hexdigest()[:16]
@@ -52,7 +75,9 @@ def turn(device: str) -> Iterator[None]:
         yield
 
 
+@cache
 def version() -> str:
-    """Returns the version of the harness, with the time of the last change to its files."""
+    """Returns the version of the harness, with the time of the last change to its files when this process first asked.
+    """
     newest = max(path.stat().st_mtime_ns for package in _PACKAGES for path in package.rglob("*.py"))
     return f"{__version__}+{newest}"

@@ -15,7 +15,7 @@ from inlinebench.device_kinds import kind_of
 from inlinebench.errors import UsageError
 from inlinebench.messages import Evaluate
 from inlinebench.options import Options
-from inlinebench.results.result import Result
+from inlinebench.results.result import Result, Verdict
 from inlinebench.scheduler.device_worker import DeviceWorker
 from inlinebench.scheduler.executor import LocalExecutor
 from inlinebench.scheduler.observer import Silent
@@ -30,6 +30,8 @@ _OF_A_CALL = frozenset({
 """The options that select the evaluation. Judges do not depend on them."""
 MOST_EXECUTORS = 2
 """Idle executors beyond this number are closed. Each has judges, which occupy memory on the device."""
+MOST_TRIES = 3
+"""How often a solution is evaluated while the result is an `internal_error`, as it is when its judge is killed."""
 
 
 class WarmWorker:
@@ -68,9 +70,13 @@ class WarmExecutor:
         return once(job, keys, lambda: self._evaluate_job(job))
 
     def _evaluate_job(self, job: Evaluate) -> Result:
-        self._build(job)
-        with self._reserved(job) as warm:
-            return warm.thread.submit(self._evaluate, warm, job).result()
+        for _ in range(MOST_TRIES):
+            self._build(job)
+            with self._reserved(job) as warm:
+                result = warm.thread.submit(self._evaluate, warm, job).result()
+            if result.verdict is not Verdict.INTERNAL_ERROR:
+                break
+        return result
 
     def _build(self, job: Evaluate) -> None:
         """Prebuilds the solution, if possible, without occupying a judge during the build."""

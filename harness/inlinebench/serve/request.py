@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,8 @@ from inlinebench.response.choice import NoSolution, choose
 
 _ANY = Path("solution.py")
 """Stands for the file that the source text is written to."""
+ID = re.compile("[A-Za-z0-9_-]{16,64}")
+"""What a caller may call an evaluation."""
 _GIVEN = ("source", "response", "solution")
 SETTINGS = {name: each for name, each in OPTIONS.items() if each.scope != "run"}
 """The options that one evaluation has."""
@@ -90,13 +93,13 @@ def to_json(
 
 
 def from_json(body: Any, *, remote: bool) -> Request:
-    """Returns the request of a body: `problem`, one of `source`, `response` and `solution`, `settings`, and `reuse`.
+    """Returns the request of a body: `problem`, one of `source`, `response` and `solution`, `settings`, `reuse`, `id`.
 
     A `remote` caller may not name files of this machine, or leave out the sandbox. Raises UsageError.
     """
-    if not isinstance(body, dict) or body.keys() - {"problem", *_GIVEN, "settings", "reuse"}:
-        raise UsageError("an evaluation is an object with problem, one of source, response and solution, settings, and "
-                         "reuse")
+    if not isinstance(body, dict) or body.keys() - {"problem", *_GIVEN, "settings", "reuse", "id"}:
+        raise UsageError("an evaluation is an object with problem, one of source, response and solution, settings, "
+                         "reuse and id")
     problem, settings, reuse = body.get("problem"), body.get("settings", {}), body.get("reuse", True)
     given = [name for name in _GIVEN if name in body]
     if len(given) != 1 or not isinstance(body[given[0]], str) or not isinstance(problem, str):
@@ -105,6 +108,8 @@ def from_json(body: Any, *, remote: bool) -> Request:
         raise UsageError("settings is an object")
     if not isinstance(reuse, bool):
         raise UsageError("reuse is true or false")
+    if "id" in body and not (isinstance(body["id"], str) and ID.fullmatch(body["id"])):
+        raise UsageError("id is a text of 16 to 64 letters, digits, - and _; draw it")
     if remote:
         named = sorted(NOT_REMOTE & settings.keys())
         if given == ["solution"] or "/" in problem or problem.endswith(PROBLEM_SUFFIXES):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from inlinebench.catalog.traces.fields import JsonObject, json_object, text_of
 from inlinebench.catalog.workloads import NOT_CONSTANTS
+from inlinebench.parsing import parse, parse_expression
 
 FLOATS = ("float64", "float32", "float16", "bfloat16")
 SMALL_FLOATS = ("float8_e4m3fn", "float8_e5m2")
@@ -160,7 +161,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 
 def _module(text: str, given: JsonObject) -> ast.Module:
     try:
-        return ast.parse(text)
+        return parse(text)
     except SyntaxError as error:
         raise given.error(f"its reference is not Python: line {error.lineno}: {error.msg}") from None
     except ValueError as error:
@@ -169,6 +170,6 @@ def _module(text: str, given: JsonObject) -> ast.Module:
 
 def _expression(text: str, given: JsonObject) -> ast.Expression:
     try:
-        return ast.parse(text, mode="eval")
+        return parse_expression(text)
     except (SyntaxError, ValueError):
         raise given.error(f"{text!r} is not a Python expression") from None
