@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from inlinebench.errors import JudgeDied, NoDevice
-from inlinebench.messages import Done, Evaluate, Hello, Jobs, ProblemAt, Settings
+from inlinebench.messages import Done, Evaluate, Hello, Init, Jobs, ProblemAt, Settings
 from inlinebench.process.steps import FORWARD_TO_EXPLAIN, StepTimedOut
 from inlinebench.results.result import Environment, Result, Verdict
 from inlinebench.sandbox.policy import Sandbox
 from inlinebench.sandbox.watchdog import Limits
-from inlinebench.scheduler.device_worker import MOST_STARTS, DeviceWorker
+from inlinebench.scheduler.device_worker import MOST_LOADS, MOST_STARTS, DeviceWorker
 
 from ..report.samples import result
 
@@ -119,3 +119,36 @@ def test_a_judge_that_is_killed_in_its_start_is_replaced(deaths: int, starts: in
 def test_a_judge_that_never_starts_is_a_device_that_cannot_be_used() -> None:
     with pytest.raises(NoDevice, match="the judge could not start: its last words"):
         Mortal(MOST_STARTS).open(SETTINGS)
+
+
+class Loader:
+    """A judge that fails when it first loads a problem."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+
+    def init_arguments(self, problem: ProblemAt) -> Init:
+        if self.errors:
+            raise self.errors.pop(0)
+        return Init(b"arguments")
+
+
+KILLED = JudgeDied("the judge ended with status -9")
+
+
+def test_a_judge_that_is_killed_once_while_it_loads_a_problem_says_nothing_about_the_problem() -> None:
+    worker = Worker(Loader(KILLED))  # type: ignore[arg-type]
+    assert worker.init_arguments(JOB.problem) == Init(b"arguments")
+
+
+def test_a_problem_that_kills_each_judge_that_loads_it_is_named() -> None:
+    judge = Loader(*[KILLED] * (MOST_LOADS + 1))
+    found = Worker(judge).init_arguments(JOB.problem)  # type: ignore[arg-type]
+    assert found.pickled is None and found.reason == f"softmax.py: {KILLED} while it loaded this file"
+    assert len(judge.errors) == 1
+
+
+def test_a_problem_that_hangs_is_loaded_once() -> None:
+    judge = Loader(StepTimedOut("the constructor", 10.0), KILLED)
+    assert Worker(judge).init_arguments(JOB.problem).pickled is None  # type: ignore[arg-type]
+    assert judge.errors == [KILLED]

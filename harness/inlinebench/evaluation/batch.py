@@ -61,15 +61,6 @@ def find_batch(workload: Workload, call: Drawn, seed: int) -> Batch | None:
     have the same output in a batch of its own. `seed` decides the order. What the oracle raises is no finding, except
     an error of CUDA that makes it unusable.
     """
-    try:
-        return _find(workload, call, seed)
-    except Exception as error:  # a reference may refuse such inputs, which get_inputs would not return
-        if is_sticky(error):
-            raise
-        return None
-
-
-def _find(workload: Workload, call: Drawn, seed: int) -> Batch | None:
     oracle, probed = workload.oracle(), workload.probed
     sizes = {meta.shape[:1] for meta in probed.outputs}
     if oracle is None or len(sizes) != 1 or probed.mutated:
@@ -100,12 +91,7 @@ def _with_first_alone(
     specs = [*(buffers.inputs[index] for index in batch.inputs), *buffers.outputs]
     if not all(tensor.is_floating_point() for tensor in call.tensors) or not all(map(_outermost, specs)):
         return batch
-    try:
-        alone = _outputs(workload, oracle, call, batch.first(call.tensors))
-    except Exception as error:
-        if is_sticky(error):
-            raise
-        return batch  # the number of rows is written into the reference
+    alone = _outputs(workload, oracle, call, batch.first(call.tensors))
     if alone is None or any(tensor.shape[:1] != (1,) for tensor in alone):
         return batch
     if not all(map(_close, alone, (each[:1] for each in exact))):
@@ -117,11 +103,17 @@ def _with_first_alone(
 def _outputs(
     workload: Workload, oracle: ReferenceCopy, call: Drawn, tensors: Sequence[torch.Tensor]
 ) -> Sequence[torch.Tensor] | None:
-    """Returns the oracle's outputs for other inputs. None if they don't fit in memory."""
+    """Returns the oracle's outputs for other inputs. None if they don't fit in memory, or if it raises: a reference may
+    refuse inputs that `get_inputs` would not return, or have the number of rows written into it."""
     if not oracle.has_room(tensors):
         return None
     states = dict(workload.pristine().named_buffers())
-    found = oracle.run(states, tensors, call.non_tensors, call.random_seed)
+    try:
+        found = oracle.run(states, tensors, call.non_tensors, call.random_seed)
+    except Exception as error:
+        if is_sticky(error):
+            raise
+        return None
     return None if found is None else found.output.tensors
 
 
@@ -143,6 +135,6 @@ def _first_row(spec: TensorSpec) -> TensorSpec:
 
 
 def _close(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if not one.is_floating_point() or not one.numel():
+    if not one.is_floating_point() or not one.numel() or one.shape != other.shape:
         return torch.equal(one, other)
     return torch.allclose(one, other, rtol=CLOSE, atol=CLOSE * float(other.abs().max()), equal_nan=True)

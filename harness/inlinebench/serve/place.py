@@ -17,8 +17,8 @@ from inlinebench.version import __version__
 from inlinebench.wire.own_python import PACKAGE
 
 SOCKET = "service.sock"
-_SCRATCH = "service.scratch"
-"""The file with the path of the service's folder of temporary files."""
+_SCRATCH, _PREFIX = "service.scratch", "inlinebench-service-"
+"""The file with the path of the service's folder of temporary files, and how the name of that begins."""
 PRIVATE = 0o700
 _PACKAGES = tuple(Path(PACKAGE) / name for name in ("inlinebench", "cuda_on_cpu"))
 
@@ -55,9 +55,9 @@ def scratch() -> Iterator[None]:
     """
     os.environ["XDG_RUNTIME_DIR"] = str(folder().parent)  # TMPDIR does not decide any more where it is
     note = folder() / _SCRATCH
-    if note.exists():
+    if note.exists() and Path(note.read_text()).name.startswith(_PREFIX):  # nothing else is removed
         shutil.rmtree(note.read_text(), ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix="inlinebench-", ignore_cleanup_errors=True) as found:
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as found:
         note.write_text(found)
         os.environ["TMPDIR"], tempfile.tempdir = found, found
         try:
