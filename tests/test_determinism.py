@@ -45,7 +45,7 @@ def test_a_solution_whose_bits_vary_passes_and_is_described(run: Run, solution: 
     found = of(run, solution)
     (varying,) = found.varying
     assert found.equal < found.calls == CALLS
-    assert (varying.what, varying.count) == ("output", 48) and varying.ulps is not None and 1 <= varying.ulps < 509
+    assert (varying.what, varying.count) == ("output", 48) and varying.ulps is not None and 1 <= varying.ulps < 600
     assert found.rows_equal is found.first_row_equal is None
     assert f"row_sums/{solution}: output: the bits of {varying.elements} of 48 elements vary" in run.out
 
