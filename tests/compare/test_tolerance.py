@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from inlinebench.compare import tolerance as module
+from inlinebench.compare.elements import unravel
 from inlinebench.compare.tolerance import (
     FACTOR,
     ULPS,
@@ -304,3 +305,11 @@ def test_8_bit_floats_are_compared() -> None:
     values = torch.randn(100, generator=torch.Generator().manual_seed(0)).to(torch.float8_e4m3fn)
     assert judge(values, values, tolerance=default_tolerance(values.dtype)).passed
     assert not judge(values.float().mul(2).to(values.dtype), values, tolerance=0.1).passed
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=4), st.data())
+def test_a_flat_index_is_converted_as_torch_does(shape: list[int], data: st.DataObject) -> None:
+    flat = data.draw(st.lists(st.integers(0, math.prod(shape) - 1), min_size=1, max_size=5))
+    expected = torch.unravel_index(torch.tensor(flat), shape)
+    assert all(map(torch.equal, unravel(torch.tensor(flat), shape), expected))
+    assert [unravel(each, shape) for each in flat] == list(zip(*(each.tolist() for each in expected), strict=True))

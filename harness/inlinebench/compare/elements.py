@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import torch
+
+Index = TypeVar("Index", int, torch.Tensor)
 
 
 def comparable(tensor: torch.Tensor) -> torch.Tensor:
@@ -15,7 +18,7 @@ def comparable(tensor: torch.Tensor) -> torch.Tensor:
 def take(tensor: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     """Returns the elements at flat indices (1-d int64), as `comparable` does. Needs no full copy for any layout."""
     tensor = comparable(tensor)
-    return tensor.view(-1)[at] if tensor.is_contiguous() else tensor[torch.unravel_index(at, tensor.shape)]
+    return tensor.view(-1)[at] if tensor.is_contiguous() else tensor[unravel(at, tensor.shape)]
 
 
 def widen(values: torch.Tensor) -> torch.Tensor:
@@ -41,10 +44,13 @@ def text_of(value: torch.Tensor, dtype: torch.dtype) -> str:
     return f"{float(value):.{digits}g}"
 
 
-def unravel(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
-    """Converts a flat index to a multi-dimensional one."""
-    index = []
+def unravel(flat: Index, shape: Sequence[int]) -> tuple[Index, ...]:
+    """Converts a flat index, or a tensor of them, to a multi-dimensional one.
+
+    `torch.unravel_index` does the same for tensors, but its first call imports SymPy, which takes up to a second.
+    """
+    index = list[Index]()
     for size in reversed(shape):
         index.append(flat % size)
-        flat //= size
+        flat = flat // size
     return tuple(reversed(index))

@@ -12,6 +12,8 @@ from enum import Enum
 
 import torch
 
+from inlinebench.compare.elements import unravel
+
 SAMPLE = 4096
 """The number of elements that are sampled to distinguish continuous values from masks and labels."""
 FEWEST_DISTINCT = 16
@@ -172,7 +174,7 @@ def _enlarge(tensor: torch.Tensor, generator: torch.Generator, *, one_of_each_si
     """
     count = ONE_LARGE_OF if one_of_each_sign else -(-tensor.numel() // LARGE_EVERY)
     flat = torch.randint(tensor.numel(), (count,), generator=generator, device=generator.device).to(tensor.device)
-    positions = torch.unravel_index(flat, tensor.shape)
+    positions = unravel(flat, tensor.shape)
     values = tensor[positions].double()
     exponent = torch.frexp(tensor.abs().amax().double()).exponent + LARGER
     if one_of_each_sign:
