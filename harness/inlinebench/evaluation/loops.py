@@ -15,16 +15,17 @@ from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.process.replies import read_holding, read_looped
 
-LOOPS, LOOP_CALLS, LOOP_MS = 4, 16, 20.0
-"""Loops that are timed (the first one warms up), the most calls in each, and the target time of each in ms."""
+PAIRS, LOOP_CALLS, LOOP_MS = 4, 16, 20.0
+"""Pairs of loops that are timed (the first one warms up), the most calls in the longer loop, and its target time in ms.
+"""
 
 
 @dataclass(frozen=True)
 class Loop:
     """A loop of calls."""
 
-    wall_ms: float
-    """The time of one call in ms."""
+    ms: float
+    """The time from its release to the end of its last call."""
     plain: tuple[tuple[str, ...], ...]
     """The non-tensor outputs of each call, as Python literals."""
     written_over: tuple[bool, ...]
@@ -35,20 +36,35 @@ def time_loops(
     workload: Workload, candidate: CandidateProcess, *, tools: Tools, draws: Draws, timings: Timings,
     check: CompareCall,
 ) -> None:
-    """Measures the wall time of calls in a loop. `check` compares each of them. Raises Failed."""
+    """Measures the wall time of a call in a loop: how much longer several calls take than one. `check` compares them.
+
+    The difference does not contain what a loop takes once: its release, waking up, and the flag at its end, which
+    together take longer than many kernels. Measures nothing if there are buffers for a single call only.
+    Raises Failed.
+    """
     longest = int(LOOP_MS / (timings.solution_ms() or LEAST_MS)) + 1
-    calls = min(LOOP_CALLS, longest, len(workload.sets))
-    for number in range(LOOPS):
-        tools.progress(f"timing loop {number + 1} of {LOOPS}")
-        drawn = [draws.next(buffer_set) for buffer_set in range(calls)]
-        loop = time_loop(workload, candidate, drawn)
-        for index, call in enumerate(drawn):
-            # A solution may reuse one buffer for its outputs, which then holds a later call's output.
-            answer = Answer(workload.receive(index), loop.plain[index], outputs_written=not loop.written_over[index],
-                            states_written=index == calls - 1)
-            check(call, answer, f"call {index + 1} of a loop")
-        if number > 0:  # the first loop allocates memory for all of its outputs
-            timings.add_wall(loop.wall_ms)
+    calls = min(LOOP_CALLS, max(2, longest), len(workload.sets))
+    if calls < 2:
+        return
+    for number in range(PAIRS):
+        tools.progress(f"timing loops, pair {number + 1} of {PAIRS}")
+        several, one = (_checked_loop(workload, candidate, draws, check, count) for count in (calls, 1))
+        if number > 0 and several.ms > one.ms:  # the first loop allocates memory for all of its outputs
+            timings.add_wall((several.ms - one.ms) / (calls - 1))
+
+
+def _checked_loop(
+    workload: Workload, candidate: CandidateProcess, draws: Draws, check: CompareCall, calls: int
+) -> Loop:
+    """Times a loop of calls and compares each of them. Raises as `time_loop` does."""
+    drawn = [draws.next(buffer_set) for buffer_set in range(calls)]
+    loop = time_loop(workload, candidate, drawn)
+    for index, call in enumerate(drawn):
+        # A solution may reuse one buffer for its outputs, which then holds a later call's output.
+        answer = Answer(workload.receive(index), loop.plain[index], outputs_written=not loop.written_over[index],
+                        states_written=index == calls - 1)
+        check(call, answer, f"call {index + 1} of a loop")
+    return loop
 
 
 def time_loop(workload: Workload, candidate: CandidateProcess, calls: Sequence[Drawn]) -> Loop:
@@ -56,16 +72,16 @@ def time_loop(workload: Workload, candidate: CandidateProcess, calls: Sequence[D
 
     Raises Failed if the candidate reports a failure, and the exceptions of `CandidateProcess.ask`.
     """
-    page, wall_ms = candidate.page, 0.0
+    page, ms = candidate.page, 0.0
     assert page is not None
 
     def release(message: Mapping[str, object]) -> None:
-        nonlocal wall_ms
+        nonlocal ms
         read_holding(message)
         begin = time.perf_counter_ns()
         page.release()
         page.wait_until_done()
-        wall_ms = (time.perf_counter_ns() - begin) / 1e6 / len(calls)
+        ms = (time.perf_counter_ns() - begin) / 1e6
 
     workload.hand_over(*(call.buffer_set for call in calls))
     facts = [call.facts() for call in calls]
@@ -76,4 +92,4 @@ def time_loop(workload: Workload, candidate: CandidateProcess, calls: Sequence[D
     candidate.stop()
     raise_failure(reply, workload.device)
     looped = read_looped(reply, len(calls))
-    return Loop(wall_ms, looped.non_tensors, looped.written_over)
+    return Loop(ms, looped.non_tensors, looped.written_over)

@@ -182,7 +182,8 @@ class Timing:
     """Median of the paired ratios, reference over solution. If the reference's times from after the solution's process
     count, it is the ratio of the medians, and the interval covers all of these times."""
     wall_ms: Spread | None = None
-    """Wall time of a call in a Python loop that does not wait for the device, in ms, by the judge's host."""
+    """Wall time of one more call in a Python loop that does not wait for the device, in ms, by the judge's host. None
+    where it is not measured, and if there are buffers for a single call only."""
     judge_ms: Spread | None = None
     """Time of a call by the judge's own clock, in ms, from the fastest to the slowest kind of inputs. It is less
     precise than `solution_ms`, which it replaces if it is too long for it. Absent where calls are not held (the
