@@ -24,7 +24,7 @@ SHAPES = {
 }
 
 # Vocabularies and hidden sizes of published models: decoding of 1 to 256 sequences, prefill, and batches of sentences.
-# Llama 3 and DeepSeek V3 have most of the memory that the set needs: each workload has a table of its own.
+# Each workload has a table of its own. Of the largest ones a GPU has a part, with the vocabulary in parallel.
 WORKLOADS = [
     {"name": "BERT base 1x13", "VOCABULARY": 30522, "WIDTH": 768, "TOKENS": 13},
     {"name": "BERT base 32x128", "VOCABULARY": 30522, "WIDTH": 768, "TOKENS": 4096},
@@ -33,10 +33,10 @@ WORKLOADS = [
     {"name": "GPT-2 XL prefill 1024", "VOCABULARY": 50257, "WIDTH": 1600, "TOKENS": 1024},
     {"name": "Qwen 2.5 0.5B decode 256", "VOCABULARY": 151936, "WIDTH": 896, "TOKENS": 256},
     {"name": "Qwen 2.5 0.5B prefill 2047", "VOCABULARY": 151936, "WIDTH": 896, "TOKENS": 2047},
-    {"name": "Llama 3.2 1B decode 33", "VOCABULARY": 128256, "WIDTH": 2048, "TOKENS": 33},
     {"name": "Llama 3.2 1B prefill 8192", "VOCABULARY": 128256, "WIDTH": 2048, "TOKENS": 8192},
-    {"name": "Llama 3 8B decode 1", "VOCABULARY": 128256, "WIDTH": 4096, "TOKENS": 1},
-    {"name": "DeepSeek V3 prefill 4096", "VOCABULARY": 129280, "WIDTH": 7168, "TOKENS": 4096},
+    {"name": "Llama 3 8B on 8 GPUs, decode 1", "VOCABULARY": 16032, "WIDTH": 4096, "TOKENS": 1},
+    {"name": "Llama 3 8B on 8 GPUs, decode 33", "VOCABULARY": 16032, "WIDTH": 4096, "TOKENS": 33},
+    {"name": "DeepSeek V3 on 8 GPUs, prefill 4096", "VOCABULARY": 16160, "WIDTH": 7168, "TOKENS": 4096},
 ]
 
 
