@@ -75,6 +75,8 @@ class Repeats:
             drawn = self._drawn(sets())
             self._sets.add(drawn.buffer_set)
             self._add(call(drawn, number))
+        for each in self._tensors:
+            each.release()
 
     def make_with_rows_moved(self, outputs: Callable[[Drawn], Sequence[torch.Tensor]], buffer_set: int) -> None:
         """Makes a call with the rows of the batch in another order, if there is a batch. `outputs` makes a call and
@@ -141,23 +143,33 @@ def _equal(expected: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) ->
 
 class _Tensor:
     """A tensor of the first call, and where later calls had other bits. Kept in the host's memory, since those of all
-    workloads of a set are kept."""
+    workloads of a set are kept. Calls are compared on their device, to which the tensor is copied until `release`."""
 
     def __init__(self, what: str, first: torch.Tensor) -> None:
         self._what, self.first = what, first.to(HOST, copy=True)
+        self._copy: torch.Tensor | None = None
         self._differs = torch.zeros(first.shape, dtype=torch.bool, device=HOST)
         self._ulps: float | None = 0.0 if first.is_floating_point() else None
 
     def equals(self, new: torch.Tensor) -> bool:
         """Whether a later call's tensor has the same bits. Notes where it does not."""
-        new = new.to(HOST)
-        if same_bits(self.first, new):
+        if self._copy is None:
+            try:
+                self._copy = self.first.to(new.device)
+            except torch.OutOfMemoryError:
+                self._copy = self.first  # slower to compare with
+        if same_bits(self._copy, new.to(self._copy.device)):
             return True
+        new = new.to(HOST)
         differs = differing(self.first, new)
         self._differs |= differs
         if self._ulps is not None:
             self._ulps = max(self._ulps, ulps_between(self.first[differs], new[differs]))
         return False
+
+    def release(self) -> None:
+        """Frees the copy on the device."""
+        self._copy = None
 
     def varying(self) -> Varying | None:
         """Returns the record of what has varied. None if nothing has."""
