@@ -2,13 +2,16 @@
 
     python benchmarks/at_least.py                  500 evaluations of each kind of noise; some minutes
     python benchmarks/at_least.py --cases 100      fewer
+    python benchmarks/at_least.py --real FULL.jsonl EARLY.jsonl      results of two runs on one GPU instead, the second
+                                                                     one with `--at-least 1`
 
-It needs no GPU. Times are lognormal around those of a reference of 1 ms and of a solution whose speedup is drawn from
-0.5 to 2, on a scale of logarithms; in every fifth evaluation, it is at most 3 % from the value of `--at-least`, 1. A
-drift moves reference and solution alike. 1 of 10 calls of the solution has no usable time, and 1 of 100 times is 2 to
-30 % longer. What samples, decides and makes the intervals is the harness's own code. The answer is `yes` or `no` if the
-interval is above or below 1, and none if it contains 1. An answer is wrong if the speedup as drawn says the opposite.
-Exits with status 1 if 2 % of the answers or more are wrong.
+The simulation needs no GPU. Times are lognormal around those of a reference of 1 ms and of a solution whose speedup is
+drawn from 0.5 to 2, on a scale of logarithms; in every fifth evaluation, it is at most 3 % from the value of
+`--at-least`, 1. A drift moves reference and solution alike. 1 of 10 calls of the solution has no usable time, and 1 of
+100 times is 2 to 30 % longer. What samples, decides and makes the intervals is the harness's own code. The answer is
+`yes` or `no` if the interval is above or below 1, and none if it contains 1. An answer is wrong if the speedup as
+drawn says the opposite; of real results, if the first run's answer is the opposite. Exits with status 1 if 2 % of the
+answers or more are wrong.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "harness"))
 
 from inlinebench.options.judge import JudgeOptions  # noqa: E402
+from inlinebench.results.jsonl import read  # noqa: E402
+from inlinebench.results.result import Result  # noqa: E402
 from inlinebench.timing.statistics import clock_share, median_interval, paired_ratios, widen_by_clock  # noqa: E402
 from inlinebench.timing.stopping import Sampling  # noqa: E402
 
@@ -84,7 +89,11 @@ def main() -> int:
     """Prints the table, and returns the exit status: 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=500, help="evaluations of each kind of noise")
-    cases = parser.parse_args().cases
+    parser.add_argument("--real", type=Path, nargs=2, metavar="FILE", help="results of two runs")
+    options = parser.parse_args()
+    cases = options.cases
+    if options.real:
+        return real(*(list(read(path)) for path in options.real))
     print("Medians and means are of counted calls. Each pair is without and with `--at-least 1`.\n\n"
           "| noise of a time | median | | mean | | answered | | wrong | |\n| --- |" + " ---: |" * 8)
     missed = False
@@ -98,6 +107,29 @@ def main() -> int:
               f"{fmean(calls[1]):.0f} | {answered[0]:.1%} | {answered[1]:.1%} | {wrong[0]:.2%} | {wrong[1]:.2%} |",
               flush=True)
     return int(missed)
+
+
+def real(full: Sequence[Result], early: Sequence[Result]) -> int:
+    """Prints a table for results of two runs, and returns the exit status: 1 if the bar is missed."""
+    times = {(each.problem, each.solution, each.shape): (each.timing, each.seconds) for each in early if each.timing}
+    pairs = [((each.timing, each.seconds), times[key]) for each in full
+             if each.timing and (key := (each.problem, each.solution, each.shape)) in times]
+    answers = [[above(timing.speedup.low, timing.speedup.high) for timing, _ in pair] for pair in pairs]
+    opposite = sum(None not in pair and pair[0] != pair[1] for pair in answers)
+    calls, seconds, answered = (list(zip(*rows, strict=True)) for rows in (
+        [[timing.solution_ms.calls for timing, _ in pair] for pair in pairs],
+        [[took for _, took in pair] for pair in pairs], answers))
+    print(f"{len(pairs)} evaluations, without and with `--at-least 1`\n\n| | without | with |\n| --- | ---: | ---: |\n"
+          f"| counted calls, median | {median(calls[0]):.0f} | {median(calls[1]):.0f} |\n"
+          f"| seconds, median | {median(seconds[0]):.2f} | {median(seconds[1]):.2f} |\n"
+          f"| answered | {len(pairs) - answered[0].count(None)} | {len(pairs) - answered[1].count(None)} |\n"
+          f"| opposite answers | | {opposite} |")
+    return int(opposite >= MOST_WRONG * len(pairs))
+
+
+def above(low: float, high: float) -> bool | None:
+    """Returns the answer that a speedup's interval gives, or None."""
+    return None if low <= AT_LEAST <= high else low > AT_LEAST
 
 
 def share_wrong(speedups: Sequence[float], outcomes: Sequence[Outcome]) -> float:
@@ -145,8 +177,7 @@ def sampled(times: list[tuple[float, float | None]], sampling: Sampling) -> Outc
         stop = sampling.stop(counted, counted * CALL_S, lambda found=ratios: found, share)  # type: ignore[misc]
     used = [time for time in solutions[:counted] if time is not None]
     low, _, high = widen_by_clock(median_interval(ratios), median(references[: counted + 1]), median(used))
-    above = None if low <= AT_LEAST <= high else low > AT_LEAST
-    return Outcome(counted, above, stop)
+    return Outcome(counted, above(low, high), stop)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -8,7 +9,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))  # scripts, not a package
 
-from at_least import MOST_WRONG, Noise, share_wrong, simulated
+from at_least import MOST_WRONG, Noise, real, share_wrong, simulated
+
+from ..report.samples import result
 
 
 @pytest.mark.parametrize("noise", [Noise(0.02), Noise(0.02, drift=0.05)])
@@ -25,3 +28,12 @@ def test_an_answer_on_the_other_side_is_wrong_and_none_is_not() -> None:
     undecided = next(outcome for _, outcome, _ in (simulated(Noise(0.2), seed) for seed in range(99))
                      if outcome.above is None)
     assert share_wrong([speedup], [undecided]) == 0
+
+
+def test_real_results_are_compared_by_their_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    found = [replace(result(f"{name}/fast", speedup=speedup), seconds=3.0)
+             for name, speedup in (("faster", 1.2), ("slower", 0.8), ("unclear", 1.0))]
+    assert real(found, found[::-1]) == 0
+    assert "| answered | 2 | 2 |\n| opposite answers | | 0 |" in capsys.readouterr().out
+    assert real(found, [replace(found[1], problem="faster"), *found[1:]]) == 1
+    assert "| opposite answers | | 1 |" in capsys.readouterr().out
