@@ -30,8 +30,8 @@ TEXT = """\
 Evaluates for other processes, with judges that stay ready, until Ctrl-C or SIGTERM. inlinebench.evaluate uses it while
 it runs. Accepted evaluations are written to a journal, and continue after a restart."""
 EXAMPLES = """\
-serve                                       for your own processes, by a socket
-serve --port 8000 --token-file tokens       by HTTP, for whoever has a token (a line NAME TOKEN [LIMIT] for each)"""
+                                      for your own processes, by a socket
+--port 8000 --token-file tokens       by HTTP, for whoever has a token (a line NAME TOKEN [LIMIT] for each)"""
 THREADS = 2 * (os.cpu_count() or 1) + 4
 MOST_WAITING = 10_000
 BACKLOG = 128
