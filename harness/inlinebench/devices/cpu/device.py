@@ -71,6 +71,9 @@ class CpuDevice:
     def limit_memory(self, most: int) -> None:
         """Does nothing: the caller limits the process."""
 
+    def allocator_meter(self) -> None:
+        """Returns None: PyTorch does not count memory of the CPU."""
+
     def has_room_for_waiting(self) -> bool:
         """Returns False: a candidate starts at once."""
         return False

@@ -15,6 +15,7 @@ from inlinebench.builds.request import RuntimeLibraries
 from inlinebench.device_kinds import kind_of
 from inlinebench.devices.base import Instruments, UnusableDevice
 from inlinebench.devices.cuda import peaks
+from inlinebench.devices.cuda.allocator import CudaAllocatorMeter
 from inlinebench.devices.cuda.arena import CudaArena, close_arena, open_arena
 from inlinebench.devices.cuda.before_call import CudaBeforeCall
 from inlinebench.devices.cuda.clock import GpuClock
@@ -103,6 +104,10 @@ class CudaDevice:
         """Makes PyTorch's allocator fail beyond `most` bytes."""
         whole = torch.cuda.get_device_properties(self.torch_device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, most / whole), self.torch_device)
+
+    def allocator_meter(self) -> CudaAllocatorMeter:
+        """Returns what reads the counters of PyTorch's allocator in this process."""
+        return CudaAllocatorMeter(self.torch_device)
 
     def has_room_for_waiting(self) -> bool:
         """Whether half of the memory is free."""
