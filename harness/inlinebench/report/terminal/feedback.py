@@ -189,13 +189,10 @@ def _times(timing: Timing) -> Iterator[str]:
     if timing.wall_ms is not None:
         yield f"in a Python loop, including launches: {_ms(timing.wall_ms)}"
     if timing.first_call_ms is not None:
-        yield f"first call in the process, by the host: {significant(timing.first_call_ms)} ms{_loading(timing.load_ms)}"
+        loading = "" if timing.load_ms is None else f"; loading the solution: {significant(timing.load_ms)} ms"
+        yield f"first call in the process, by the host: {significant(timing.first_call_ms)} ms{loading}"
     if timing.roofline is not None:
         yield from _roofline(timing.roofline, timing.solution_ms.median)
-
-
-def _loading(ms: float | None) -> str:
-    return "" if ms is None else f"; loading the solution: {significant(ms)} ms"
 
 
 def _memory(memory: Memory) -> str:

@@ -48,12 +48,12 @@ def table(results: Sequence[Result], verbose: bool = False, screen: Screen = PLA
     """Returns a table with a row for each result, sorted by problem, solution and shape, then remarks, then failures.
 
     Times are medians in ms: on the device, and of a call in a Python loop (`wall`). A speedup is followed by its
-    interval. `% of roofline` is the roofline time over the solution's time. `memory MiB` is the solution's peak memory in
-    a call. `own kernels` is the share of the GPU's time in kernels of the solution. `bitwise equal` is how many calls
-    on the same inputs had the same bits. `forward` and `backward` are the speedups of each pass alone. Shapes have a
-    column if there are several; a single shape other than `full` is named below the table. With `verbose`, times on the
-    CPU are shown, which do not predict a GPU's. A table that is wider than the screen loses columns; a remark says
-    which.
+    interval. `% of roofline` is the roofline time over the solution's time. `memory MiB` is the solution's peak memory
+    in a call. `own kernels` is the share of the GPU's time in kernels of the solution. `bitwise equal` is how many
+    calls on the same inputs had the same bits. `forward` and `backward` are the speedups of each pass alone. Shapes
+    have a column if there are several; a single shape other than `full` is named below the table. With `verbose`, times
+    on the CPU are shown, which do not predict a GPU's. A table that is wider than the screen loses columns; a remark
+    says which.
     """
     if not results:
         return "Nothing was evaluated."
