@@ -91,7 +91,7 @@ class Free:
 
     bytes: int
 
-    def allocatable_bytes(self) -> int:
+    def unreserved_bytes(self) -> int:
         return self.bytes
 
 

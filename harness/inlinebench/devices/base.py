@@ -160,6 +160,9 @@ class Device(Protocol):
         """Returns the bytes that this process can still allocate, including what PyTorch caches. Leaves the cache as it
         is, so that the same memory can be allocated again in each call without delay."""
 
+    def unreserved_bytes(self) -> int:
+        """Returns the bytes that no process has reserved. What PyTorch does with its cache does not change it."""
+
     def limit_memory(self, most: int) -> None:
         """Makes allocations of this process fail beyond `most` bytes, where memory cannot be estimated beforehand."""
 

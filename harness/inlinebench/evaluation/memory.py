@@ -75,9 +75,9 @@ class CandidateMemory:
         if self._call is None:
             yield
             return
-        before = self._device.allocatable_bytes()
+        before = self._device.unreserved_bytes()
         yield
-        self._growth += before - self._device.allocatable_bytes()
+        self._growth += before - self._device.unreserved_bytes()
 
     def end(self, peak: AllocatorPeak | None) -> None:
         """Ends the measurement after the measured call, with what the allocator said."""

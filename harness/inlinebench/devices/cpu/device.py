@@ -68,6 +68,10 @@ class CpuDevice:
         """Returns the bytes that this process can still allocate."""
         return available_bytes()
 
+    def unreserved_bytes(self) -> int:
+        """Returns the bytes that any process can still allocate."""
+        return available_bytes()
+
     def limit_memory(self, most: int) -> None:
         """Does nothing: the caller limits the process."""
 

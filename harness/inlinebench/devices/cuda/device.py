@@ -93,12 +93,16 @@ class CudaDevice:
     def free_bytes(self) -> int:
         """Returns the bytes that any process can still allocate. Frees what PyTorch caches first."""
         self.release_cached_memory()
-        return int(torch.cuda.mem_get_info(self.torch_device)[0])
+        return self.unreserved_bytes()
 
     def allocatable_bytes(self) -> int:
         """Returns the bytes that this process can still allocate, including what PyTorch caches."""
         cached = torch.cuda.memory_reserved(self.torch_device) - torch.cuda.memory_allocated(self.torch_device)
-        return int(torch.cuda.mem_get_info(self.torch_device)[0]) + cached
+        return self.unreserved_bytes() + cached
+
+    def unreserved_bytes(self) -> int:
+        """Returns the bytes that no process has reserved, by the driver."""
+        return int(torch.cuda.mem_get_info(self.torch_device)[0])
 
     def limit_memory(self, most: int) -> None:
         """Makes PyTorch's allocator fail beyond `most` bytes."""
