@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any, cast
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.devices.base import AllocatorPeak
+from inlinebench.devices.cpu.clock import CpuClock
+from inlinebench.devices.cpu.device import CpuDevice
 from inlinebench.evaluation.memory import LEAST_OUTSIDE, MOST_HIDDEN, CandidateMemory, measured_call, peak_memory
+from inlinebench.evaluation.reference import Reference
 from inlinebench.results.memory import MIB, Memory
+
+from .workloads import workload_of
 
 KNOWN = 100 * MIB
 """Outputs, parameters, buffers and what the harness holds."""
@@ -144,3 +151,53 @@ def test_what_is_not_measured_costs_nothing() -> None:
         pass
     assert not any(map(memory.measures, range(10)))
     assert memory.record(cast("Any", reference)) is None and reference.calls == 0
+
+
+@dataclass
+class FakeMeter:
+    """The counters of an allocator, of which 1000 bytes are in use before a call, and these at its peak."""
+
+    peak_bytes: int | None
+    asked: list[str] = field(default_factory=list)
+
+    def free_workspaces(self) -> None:
+        self.asked.append("free_workspaces")
+
+    def begin(self) -> int:
+        self.asked.append("begin")
+        return 1000
+
+    def peak(self) -> AllocatorPeak | None:
+        return None if self.peak_bytes is None else AllocatorPeak(self.peak_bytes, 1 << 30)
+
+
+@pytest.fixture
+def reference(tmp_path: Path) -> Reference:
+    """A reference with an output of 24 bytes and weights of 224, of which 32 have two names, after a call."""
+    workload = workload_of(tmp_path, "return (x * self.one) @ y + self.two.sum()", made=(
+        "self.one = self.same = torch.nn.Parameter(torch.rand(8)); "
+        "self.register_buffer('two', torch.rand(24, dtype=torch.float64))"))
+    made = Reference(workload, CpuClock())
+    made.run([torch.rand(6, 8), torch.rand(8)], (), 7, blocked=False)
+    return made
+
+
+def test_outputs_parameters_and_buffers_are_known_once_each(reference: Reference) -> None:
+    assert reference.known_bytes() == 6 * 4 + 8 * 4 + 24 * 8
+
+
+@pytest.mark.parametrize(("peak", "counted"), [(1000 + 24 + 50, 50), (1000 + 24, 0), (1000, 0), (None, None)])
+def test_the_reference_s_memory_is_what_a_call_adds_besides_its_outputs(
+    monkeypatch: pytest.MonkeyPatch, reference: Reference, peak: int | None, counted: int | None
+) -> None:
+    meter = FakeMeter(peak)
+    monkeypatch.setattr(CpuDevice, "allocator_meter", lambda _: meter)
+    assert reference.memory_bytes() == counted
+    assert meter.asked == ["free_workspaces", "begin"]
+
+
+def test_no_call_of_the_reference_is_made_where_nothing_is_counted(
+    monkeypatch: pytest.MonkeyPatch, reference: Reference
+) -> None:
+    monkeypatch.setattr(reference, "run", None)
+    assert reference.memory_bytes() is None
