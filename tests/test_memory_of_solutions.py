@@ -96,7 +96,7 @@ SOLUTIONS = {
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("memory")
     (folder / "problems").mkdir()
     (folder / "problems" / "weighted.py").write_text(PROBLEM)
@@ -105,7 +105,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         text = SOLUTION.format(n=1 << 22, constructor=constructor, forward=forward)
         (folder / "solutions" / "weighted" / f"{name}.py").write_text(text)
     return run_eval("weighted", "weighted/@reference", "--problems", folder / "problems", "--solutions",
-                    folder / "solutions", "--device", "cuda", "--allow-library", "--cache", folder / "cache",
+                    folder / "solutions", "--device", "cuda", "--allow-library", "--cache", cache,
                     out=folder / "out.jsonl")
 
 
