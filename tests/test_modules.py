@@ -28,7 +28,7 @@ TESTED_IN = {
     "evaluation.baselines": "test_gpu.py",
     "evaluation.correctness.states": "test_pipeline.py", "evaluation.course": "test_pipeline.py",
     "evaluation.integrity.stand_ins": "evaluation/test_held_calls.py", "evaluation.loops": "test_gpu.py",
-    "evaluation.reference": "test_pipeline.py", "evaluation.requests": "test_pipeline.py",
+    "evaluation.requests": "test_pipeline.py",
     "judge.device_context": "test_pipeline.py", "judge.loop": "test_pipeline.py",
     "problem.probe.admission": "problem/test_probe.py",
     "problem.shapes.literals": "problem/shapes/test_derive.py",

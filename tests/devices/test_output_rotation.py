@@ -38,6 +38,16 @@ def test_outputs_rotate_through_all_blocks() -> None:
         assert list(each[:MOST_BLOCKS]) == list(each[MOST_BLOCKS : 2 * MOST_BLOCKS])
 
 
+def test_the_bytes_that_are_held_in_a_call_are_those_of_all_blocks_but_one_of_each_size() -> None:
+    rotation = OutputRotation([SIZE, 3 * SIZE], torch.device("cpu"))
+    for _ in range(2 * MOST_BLOCKS):
+        rotation.move_on()
+        held = [block for blocks in rotation._blocks for block in blocks if block is not None]
+        assert rotation.held_bytes == sum(block.numel() for block in held) == 4 * SIZE * (MOST_BLOCKS - 1)
+    assert OutputRotation([MOST_BYTES], torch.device("cpu")).held_bytes == 0
+    assert OutputRotation([], torch.device("cpu")).held_bytes == 0
+
+
 @pytest.mark.gpu
 def test_large_outputs_are_not_rotated() -> None:
     before = torch.cuda.memory_allocated()

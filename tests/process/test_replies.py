@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inlinebench.devices.base import AllocatorPeak
 from inlinebench.process.candidate_process import CandidateCheated
 from inlinebench.process.replies import (
     LONGEST_NOTE,
@@ -28,7 +29,7 @@ from inlinebench.wire.locations import Location
 
 READY = {"op": "ready", "nonce": "n", "weights": "by name", "buffers": {"own": "theirs"}}
 CALLED = {"op": "called", "nonce": "n", "device_ms": 1.5, "forward_ms": None, "drain_ms": 0, "blocked": True,
-          "non_tensors": ["1"], "notes": [],
+          "non_tensors": ["1"], "notes": [], "memory": [1 << 30, 2 << 30],
           "activities": [["kernel", 1.0, 2.5, [264, 128, 40, 1024]], ["Memcpy", 3.0, 4.0, None]]}
 HANDLE = "0f" * 64
 PLACES = [[HANDLE, 512], None, ["", 0]]
@@ -70,6 +71,7 @@ def test_valid_replies_are_parsed() -> None:
     assert (ready.weights, ready.buffers) == ("by name", {"own": "theirs"})
     assert (called.sample.device_ms, called.sample.drain_ms, called.sample.blocked) == (1.5, 0.0, True)
     assert (called.non_tensors, called.notes) == (("1",), ())
+    assert called.memory == AllocatorPeak(1 << 30, 2 << 30) and read_called({**CALLED, "memory": None}).memory is None
     launched = Launched(blocks=264, threads=128, registers=40, shared_bytes=1024)
     assert called.activities == (Activity("kernel", 1.0, 2.5, launched), Activity("Memcpy", 3.0, 4.0))
     places = (Location(HANDLE, 512), None, Location("", 0))
@@ -118,6 +120,8 @@ def test_forged_replies_to_load_are_rejected(change: dict[str, Any]) -> None:
     {"activities": [["k", 1.0, 2.0, [1, 1, 1]]]}, {"activities": [["k", 1.0, 2.0, [1, 1, 1, -1]]]},
     {"activities": [["k", 1.0, 2.0, [1, 1, 1, 1.5]]]}, {"activities": [["k", 1.0, 2.0, [1, 1, 1, 10**400]]]},
     {"activities": [["k", 1.0, 2.0, None]] * 20_001},
+    {"memory": 1}, {"memory": [1]}, {"memory": [1, 2, 3]}, {"memory": [-1, 2]}, {"memory": [1.0, 2]},
+    {"memory": [True, 2]}, {"memory": [1, 10**400]}, {"memory": {}}, {"memory": False},
 ])
 def test_forged_replies_to_call_are_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(CandidateCheated):

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from inlinebench.results.launches import Counters, Launched, Multiprocessors
+from inlinebench.results.memory import Memory
 from inlinebench.results.repeats import Repeatability, Varying
 from inlinebench.results.result import (
     MOST_FIRST,
@@ -110,6 +111,8 @@ _timings = st.builds(
     solution_ms=_spreads(_numbers),
     speedup=_spreads(st.floats(1e-6, 1e6)),
     wall_ms=_maybe(_spreads(_numbers)),
+    first_call_ms=_maybe(_numbers),
+    load_ms=_maybe(_numbers),
     judge_ms=_maybe(_spreads(_numbers)),
     roofline=_maybe(_rooflines),
     flags=_tuples,
@@ -141,6 +144,8 @@ _kernels = st.builds(
     activities=_maybe(_counts),
     idle_ms=_maybe(_numbers),
 )
+_memories = st.builds(lambda inside, outside, reference: Memory(inside + outside, reference, outside),
+                      *[st.integers(0, 1 << 40)] * 3)
 _builds = st.builds(Build, seconds=_numbers, cached=st.booleans(), headers=_texts)
 _environments = st.builds(
     Environment,
@@ -207,5 +212,6 @@ def any_result(draw: st.DrawFn) -> Result:
         environment=draw(_maybe(_environments)),
         log=draw(_maybe(_texts)),
         repeats=draw(_maybe(_repeats())) if passed else None,
+        memory=draw(_maybe(_memories)) if passed else None,
         mismatch=draw(_maybe(_mismatches())) if verdict is Verdict.WRONG else None,
     )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from inlinebench.foreign import one_line
 from inlinebench.report.formats.csv_file import LONGEST, guarded, table
+from inlinebench.results.memory import Memory
 from inlinebench.results.result import Check, Environment, Result, Verdict
 from inlinebench.results.times import Baseline, PassTimes, Spread, Timing
 
@@ -38,6 +39,14 @@ def test_a_result_is_a_line_with_units_in_the_header() -> None:
         "worst_error": "3.1e-07", "reference_median_ms": "2.78", "speedup_median": "0.925", "build_s": "31.4",
         "build_cached": "no", "roofline_bytes": "281018368", "temperature_c": "54.0", "seed": "8034576217",
         "gpu": "NVIDIA H100 80GB HBM3", "tf32": "no", "own_kernels_share": "0.982"}
+
+
+def test_memory_has_columns_in_bytes_and_the_first_call_one_in_ms() -> None:
+    timing = Timing(ONE, ONE, ONE, first_call_ms=812.0, load_ms=35.0)
+    (row,) = rows(table([result(timing=timing, memory=Memory(100, 7, 60))]))
+    assert (row["memory_bytes"], row["memory_outside_allocator_bytes"], row["reference_memory_bytes"]) == (
+        "100", "60", "7")
+    assert (row["first_call_ms"], row["load_ms"]) == ("812.0", "35.0")
 
 
 def test_absent_values_are_empty_cells() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from inlinebench.report.terminal.feedback import CUT, MOST_CHARACTERS, MOST_LINES, feedback
 from inlinebench.report.terminal.log_end import end_of_log
 from inlinebench.results.launches import Counters, Launched, Multiprocessors
+from inlinebench.results.memory import MIB, Memory
 from inlinebench.results.result import Check, Element, Environment, Kernels, KernelShare, PassKernels, Result, Verdict
 from inlinebench.results.times import Baseline, PassTimes, Roofline, Spread, Timing
 
@@ -241,6 +242,20 @@ class TestPassed:
             "speedup over the reference: 2.00 [1.98, 2.02]",
             "speedup over library: 0.850 [0.800, 0.900] (1.00 ms [1.00, 1.00])",
         ]
+
+    def test_it_shows_the_first_call_apart_from_the_others(self) -> None:
+        lines = lines_of(result("gemm/fast", timing=replace(self.TIMES, first_call_ms=812.3, load_ms=35.04)))
+        assert "first call in the process, by the host: 812 ms; loading the solution: 35.0 ms" in lines
+        lines = lines_of(result("gemm/fast", timing=replace(self.TIMES, first_call_ms=812.3)))
+        assert "first call in the process, by the host: 812 ms" in lines
+
+    def test_it_shows_the_memory_of_a_call(self) -> None:
+        text = "memory of a call beyond inputs, outputs and weights: "
+        lines = lines_of(result("gemm/fast", memory=Memory(100 * MIB, 32 * MIB)))
+        assert f"{text}100 MiB; reference: 32.0 MiB" in lines
+        lines = lines_of(result("gemm/fast", memory=Memory(100 * MIB, 0, 64 * MIB)))
+        assert f"{text}100 MiB, of which 64.0 MiB are not from PyTorch's allocator; reference: 0 MiB" in lines
+        assert not any(line.startswith(text) for line in lines_of(result("gemm/fast")))
 
     def test_times_on_the_cpu_are_not_shown(self) -> None:
         text = feedback(result("gemm/fast", timing=self.TIMES, device="cpu"))

@@ -16,10 +16,12 @@ from inlinebench.report import replay
 from inlinebench.report.page import bars, curves, roofline, sets, shares, source
 from inlinebench.report.page.axes import FEWEST, MARKS, drawable, log_axis
 from inlinebench.report.page.charts import charts
-from inlinebench.report.page.entries import columns_of
+from inlinebench.report.page.details import Facts
+from inlinebench.report.page.entries import columns_of, entries
 from inlinebench.report.page.matrix import MatrixLine, matrix
 from inlinebench.report.rows import Row, arrange
 from inlinebench.report.terminal.summary import summary
+from inlinebench.results.memory import MIB, Memory
 from inlinebench.results.result import Environment, Result, Verdict
 from inlinebench.results.times import Roofline, Spread, Timing
 
@@ -254,6 +256,20 @@ def test_columns_of_the_page_begin_with_verdict_and_speedup() -> None:
     names = list(columns_of(arrange(thirty())))
     assert names == ["problem", "solution", "verdict", "speedup", "over compile", "% of roofline", "error / tolerance",
                      "reference ms", "solution ms", "wall ms", "own kernels"]
+
+
+def test_memory_is_a_column_of_numbers_and_is_told_with_the_first_call_in_the_details() -> None:
+    one = Spread(1.0, 1.0, 1.0)
+    found = result("p/a", memory=Memory(100 * MIB, 0, 64 * MIB),
+                   timing=Timing(one, one, one, first_call_ms=812.0, load_ms=35.0))
+    (entry,) = entries(arrange([found]), {}, [])
+    (cell,) = (cell for cell in entry.cells if cell.kind == "memory-MiB")
+    assert (cell.text, cell.key) == ("100", "100.0")
+    told = {name: text for each in entry.details.facts if isinstance(each, Facts) for name, text in each.pairs}
+    assert (told["solution"], told["reference"]) == ("100 MiB", "0 MiB")
+    assert told["of which not from PyTorch's allocator"] == "64.0 MiB"
+    assert (told["first call in the process"], told["loading the solution"]) == (
+        "812 ms by the host", "35.0 ms by the host")
 
 
 SOURCE = '''import torch

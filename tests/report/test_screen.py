@@ -14,6 +14,7 @@ import pytest
 from inlinebench.report.terminal.outputs import report
 from inlinebench.report.terminal.screen import Screen
 from inlinebench.report.text import visible_length
+from inlinebench.results.memory import Memory
 from inlinebench.results.repeats import Repeatability
 from inlinebench.results.result import Kernels, Verdict
 from inlinebench.results.result_json import to_json
@@ -23,14 +24,15 @@ from .samples import result, timing
 
 SPREAD = Spread(1.0, 0.9, 1.1)
 WIDE = [
-    result("matmul_transposed_b/naive", kernels=Kernels(0.5), repeats=Repeatability(40, 40, 2, True), timing=replace(
+    result("matmul_transposed_b/naive", kernels=Kernels(0.5), repeats=Repeatability(40, 40, 2, True),
+           memory=Memory(1, 1), timing=replace(
         timing(2.0), wall_ms=SPREAD, roofline=Roofline(10, 10, 0.05, 0.01, "memory"),
         baselines=(Baseline("compile", SPREAD, SPREAD), Baseline("compile-max", SPREAD, SPREAD)))),
     result("matmul_diag/naive", Verdict.WRONG, reason="all differ"),
     result("matmul_diag/fast", Verdict.SKIPPED, reason="too large"),
 ]
-ORDER = ["own kernels", "over compile-max", "over compile", "bitwise equal", "wall ms", "% of roofline",
-         "error / tolerance", "reference ms", "solution ms"]
+ORDER = ["own kernels", "over compile-max", "over compile", "memory MiB", "bitwise equal", "wall ms",
+         "% of roofline", "error / tolerance", "reference ms", "solution ms"]
 
 
 def test_columns_are_left_out_in_order_until_the_table_fits() -> None:

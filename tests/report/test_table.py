@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inlinebench.report.terminal.table import NO_SPEEDUP, remarks_on, table
+from inlinebench.results.memory import MIB, Memory
 from inlinebench.results.result import Kernels, Result, Verdict
 from inlinebench.results.times import Baseline, PassTimes, Roofline, Spread, Timing
 
@@ -38,6 +39,14 @@ def test_the_share_of_own_kernels_is_shown_if_known() -> None:
     known = result("p/known", kernels=Kernels(0.0953))
     assert [row[-1] for row in rows(table([known, result("p/unknown")]))] == ["9.5%", "—"]
     assert "own kernels" not in table([result()])
+
+
+def test_the_memory_of_a_call_is_shown_if_known() -> None:
+    known = [result(f"p/{name}", memory=Memory(size, 0), kernels=Kernels(1.0))
+             for name, size in (("a", 0), ("b", 100 * MIB), ("c", 3 * MIB // 2))]
+    text = table([*known, result("p/unknown", kernels=Kernels(1.0))])
+    assert [row[-2:] for row in rows(text)] == [["0", "100.0%"], ["100", "100.0%"], ["1.50", "100.0%"], ["—", "100.0%"]]
+    assert "memory MiB" in text and "memory MiB" not in table([result()])
 
 
 def test_flags_and_notes_of_passed_results_come_last() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from inlinebench.results.memory import Memory
 from inlinebench.results.result import (
     Accuracy,
     Build,
@@ -104,9 +105,19 @@ class TestNotPassed:
         with pytest.raises(ValueError, match=f"{verdict} can't have times"):
             Result("p", "s", "full", "cpu", verdict, "because", timing=TIMING)
 
+    def test_has_no_memory(self, verdict: Verdict) -> None:
+        with pytest.raises(ValueError, match=f"{verdict} can't have a memory"):
+            Result("p", "s", "full", "cpu", verdict, "because", memory=Memory(1, 1))
+
     def test_may_have_a_check_and_a_build(self, verdict: Verdict) -> None:
         found = Result("p", "s", "full", "cpu", verdict, "because", check=CHECK, build=Build(0.0, True, "slim"))
         assert from_json(to_json(found)) == found
+
+
+@pytest.mark.parametrize("sizes", [(-1, 0, 0), (0, -1, 0), (1, 0, -1), (1, 0, 2)])
+def test_impossible_sizes_of_memory_are_rejected(sizes: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match=r"negative|can't be a part"):
+        Memory(*sizes)
 
 
 def test_a_passed_result_may_lack_times() -> None:

@@ -87,7 +87,8 @@ def test_fields_of_a_later_version_are_valid() -> None:
     {"schema": SCHEMA + 1}, {"schema": None}, {"problem": None}, {"problem": 3}, {"verdict": "splendid"},
     {"reason": ""}, {"reason": None}, {"seed": "1"}, {"seed": 1.5}, {"check": []}, {"check": {"calls": 1}},
     {"verdict": "passed", "reason": ""}, {"verdict": "passed", "check": json.loads(FROZEN[0])["check"]},
-    {"timing": json.loads(FROZEN[0])["timing"]}, {"mismatch": json.loads(FROZEN[1])["mismatch"]},
+    {"timing": json.loads(FROZEN[0])["timing"]}, {"memory": {"solution_bytes": 1, "reference_bytes": 1}},
+    {"memory": {"solution_bytes": 1}}, {"mismatch": json.loads(FROZEN[1])["mismatch"]},
 ], ids=repr)
 def test_what_readers_refuse_is_invalid(facts: dict[str, Any]) -> None:
     with pytest.raises(ValueError):

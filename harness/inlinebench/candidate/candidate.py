@@ -285,12 +285,16 @@ class Candidate:
         def call() -> tuple[Sample, list[Any]]:
             return caller.call(non_tensors, request["random_seed"], request["blocking_ms"], request["set"])
 
+        meter = of(self._device).allocator_meter() if request["memory"] else None
+        if meter is not None:
+            meter.begin_with_empty_cache()
         (sample, plain), activities = self._traced(call, request["trace"])
+        peak = meter.peak() if meter is not None else None
         gc.collect()
         notes = {*caller.notes, *self._launch_errors(), *self._race_notes(), *self._no_gradients()}
         return {
             "op": "called", "device_ms": sample.device_ms, "forward_ms": sample.forward_ms, "drain_ms": sample.drain_ms,
-            "blocked": sample.blocked,
+            "blocked": sample.blocked, "memory": peak and astuple(peak),
             "non_tensors": [repr(value) for value in plain], "notes": sorted(notes),
             "activities": [[each.name, each.begin_us, each.end_us, each.launched and astuple(each.launched)]
                            for each in activities],

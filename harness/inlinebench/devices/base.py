@@ -55,6 +55,10 @@ class Arena(Protocol):
 class BeforeCall(Protocol):
     """Prepares memory before calls, so that their times do not depend on what happened before."""
 
+    @property
+    def held_bytes(self) -> int:
+        """The bytes that it holds of PyTorch's allocator during a call."""
+
     def prepare(self, inputs: Sequence[tuple[int, int]]) -> None:
         """Call it right before the clock starts. `inputs` has address and size in bytes of each input."""
 
@@ -71,6 +75,32 @@ class LaunchErrors(Protocol):
 
     def describe(self) -> str:
         """Returns the error of the last refused launch, or "" if there is none."""
+
+
+@dataclass(frozen=True)
+class AllocatorPeak:
+    """What PyTorch's allocator says about one process and a call."""
+
+    peak_bytes: int
+    """The most bytes that were in use at once."""
+    reserved_bytes: int
+    """The bytes that the allocator holds after the call, in use or cached."""
+
+
+class AllocatorMeter(Protocol):
+    """Reads the counters of PyTorch's allocator in this process."""
+
+    def begin(self) -> int:
+        """Begins to record the peak. Returns the bytes that are in use now."""
+
+    def begin_with_empty_cache(self) -> None:
+        """Frees cached memory, so that what is reserved afterwards is in use, and begins to record the peak."""
+
+    def free_workspaces(self) -> None:
+        """Frees the workspaces of libraries, which the next call that needs one allocates again."""
+
+    def peak(self) -> AllocatorPeak | None:
+        """Returns the peak since the beginning. None if PyTorch uses an allocator that does not count it."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +160,14 @@ class Device(Protocol):
         """Returns the bytes that this process can still allocate, including what PyTorch caches. Leaves the cache as it
         is, so that the same memory can be allocated again in each call without delay."""
 
+    def unreserved_bytes(self) -> int:
+        """Returns the bytes that no process has reserved. What PyTorch does with its cache does not change it."""
+
     def limit_memory(self, most: int) -> None:
         """Makes allocations of this process fail beyond `most` bytes, where memory cannot be estimated beforehand."""
+
+    def allocator_meter(self) -> AllocatorMeter | None:
+        """Returns what reads the counters of PyTorch's allocator in this process, or None if nothing is counted."""
 
     def has_room_for_waiting(self) -> bool:
         """Whether a candidate can start before it is needed. False where starting takes no time."""

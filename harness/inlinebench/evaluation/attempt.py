@@ -12,6 +12,7 @@ from inlinebench.evaluation.candidates import Candidates
 from inlinebench.evaluation.failures import Failed
 from inlinebench.messages import Evaluate, Settings
 from inlinebench.problem.workload import Workload
+from inlinebench.results.memory import Memory
 from inlinebench.results.repeats import Repeatability
 from inlinebench.results.result import Build, Check, Kernels
 from inlinebench.results.times import Timing
@@ -78,6 +79,8 @@ class Attempt:
     """The time and the kind of the solution's builds. None if it built nothing."""
     repeats: Repeatability | None = None
     """Whether it computes the same bits for the same inputs. None if that was not asked for."""
+    memory: Memory | None = None
+    """The memory of a call. None if it could not be measured."""
     log: str = ""
     """The end of what compilers, the solution and a sanitizer printed."""
 

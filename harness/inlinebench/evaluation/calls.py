@@ -137,13 +137,18 @@ class Calls:
         blocked = not late and self._choose_blocked(number, trace)
         self._workload.hand_over(call.buffer_set, gradients_late=late)
         order = self._choose_block_order(number if ordered_as is None else ordered_as)
-        called = self._requests.call(
-            call, blocked=blocked, trace=trace, block_order=order, races=0 < number <= RACE_CALLS, late=late)
+        memory = self._requests.memory
+        with memory.growing():
+            called = self._requests.call(
+                call, blocked=blocked, trace=trace, block_order=order, races=0 < number <= RACE_CALLS, late=late,
+                memory=memory.measures(number))
+            state = self._gpu_state()
+            self._candidate.stop()
+        if memory.measures(number):
+            memory.end(called.memory)
         # A kernel may read what nothing wrote and discard it, and a gradient of None may be right, so these alone say
         # nothing about a result.
         self.notes.update(note for note in called.notes if not note.startswith((UNINITIALISED, NO_GRADIENT)))
-        state = self._gpu_state()
-        self._candidate.stop()
         return _Made(call, number, called, state, SHUFFLED if order else "", late)
 
     def _compare(
@@ -236,7 +241,9 @@ class Calls:
     def _choose_blocked(self, number: int, trace: Traced) -> bool:
         """Whether to queue a call behind the blocking kernel."""
         # The first call loads kernels and allocates, which waits for the device, so the blocking kernel would time out.
-        blocked = trace != "nothing" or (number > 1 and self._draws.secret.random() >= UNBLOCKED_SHARE)
+        # The one whose memory is measured allocates again.
+        allocates = number <= 1 or self._requests.memory.measures(number)
+        blocked = trace != "nothing" or (not allocates and self._draws.secret.random() >= UNBLOCKED_SHARE)
         return blocked and self._tools.settings.sanitize is None  # a sanitizer waits for each kernel
 
     def _comes_late(self, number: int, trace: Traced) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
@@ -21,11 +22,13 @@ from inlinebench.evaluation.integrity.context import Context
 from inlinebench.evaluation.integrity.held_calls import HeldCalls
 from inlinebench.evaluation.integrity.own_kernels import CHECKS
 from inlinebench.evaluation.loops import time_loops
+from inlinebench.evaluation.memory import CandidateMemory, measured_call
 from inlinebench.evaluation.reference import Reference
 from inlinebench.evaluation.repeats import Repeats
 from inlinebench.evaluation.requests import Requests
 from inlinebench.evaluation.sampling import sample
 from inlinebench.evaluation.timings import Timings
+from inlinebench.problem.secret_random import SecretRandom
 from inlinebench.problem.workload import Workload
 from inlinebench.process.candidate_process import CandidateProcess
 from inlinebench.results.result import Check, Verdict
@@ -65,12 +68,22 @@ class Course:
         self._draws = Draws(workload, tools.settings.seed, name)
         workload.clear()
         self._reference = Reference(workload, tools.clock)
-        self._requests = Requests(workload, job, candidate, () if repeats is None else repeats.more_sets)
+        call = measured_call(tools.settings.warmup, SecretRandom(tools.settings.seed, f"{name}/memory"))
+        # What a process keeps of other workloads would count as this one's.
+        self._memory = CandidateMemory(of(workload.device), call if self._timed and workloads == 1 else None)
+        self._requests = Requests(workload, job, candidate, memory=self._memory,
+                                  more_sets=() if repeats is None else repeats.more_sets)
         self._timings = _timings(workload, tools, candidate)
         self._held: HeldCalls | None = None
         self._calls: Calls | None = None
         self._checker: Checker | None = None
         self._summarize: Callable[[], Check | None] = lambda: None
+
+    @property
+    def _timed(self) -> bool:
+        """Whether times are taken that say how fast the solution is."""
+        return (self._tools.settings.timing and not self._brief
+                and of(self._workload.device).kind.times_are_comparable)
 
     @property
     def name(self) -> str:
@@ -93,12 +106,12 @@ class Course:
         `CandidateProcess.ask`.
         """
         workload, tools, settings = self._workload, self._tools, self._tools.settings
-        device = of(workload.device)
         self._candidate.workload, self._candidate.budget = workload.name, settings.timeout
-        tools.progress("loading")
-        loaded = self._requests.load(transfer, tools.runtime_libraries)
         if settings.timing:
-            tools.candidates.wait_for_starts()
+            tools.candidates.wait_for_starts()  # which take time and memory
+        tools.progress("loading")
+        with self._memory.growing():
+            loaded = self._requests.load(transfer, tools.runtime_libraries)
         self._checker = checker = Checker(workload, loaded.own_names, self._task.tolerance)
         self._calls = calls = Calls(
             workload, tools, self._candidate, requests=self._requests, draws=self._draws,
@@ -110,12 +123,13 @@ class Course:
             self.come_back()
             return
         try:
-            timed = settings.timing and device.kind.times_are_comparable
-            self._make(calls, timed=timed, states=tuple(loaded.own_names))
+            self._make(calls, timed=self._timed, states=tuple(loaded.own_names))
         finally:
             self.attempt.check = self._summarize()
         if settings.timing:
             self.attempt.timing = self.timing()
+        if self._timed and not self._timings.other_processes:  # whose memory would count
+            self.attempt.memory = self._memory.record(self._reference)
 
     def come_back(self) -> None:
         """Makes further calls, after those at other workloads. They are compared, and not timed. Raises as `run` does.
@@ -176,7 +190,8 @@ class Course:
 
     def timing(self) -> Timing | None:
         """Returns the record of the counted calls' times, or None without a usable time."""
-        return self._timings.summary(self._reference.synchronises, self._requests.synchronises)
+        found = self._timings.summary(self._reference.synchronises, self._requests.synchronises)
+        return found and replace(found, first_call_ms=self._requests.first_call_ms, load_ms=self._requests.load_ms)
 
     def check_times(self) -> None:
         """Compares the times with those from after the candidate has ended, when no work of its own can run.

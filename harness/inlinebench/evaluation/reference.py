@@ -25,7 +25,8 @@ class Reference:
         self._workload, self._clock = workload, clock
         self._model = marked(workload.reference(), clock.mark)
         self._blocking = BlockingLimit()
-        self._before_call = of(workload.device).before_call(clock, [spec.bytes for spec in workload.sets[0].outputs])
+        sizes = [spec.bytes for spec in workload.sets[0].outputs]
+        self._output_bytes, self._before_call = sum(sizes), of(workload.device).before_call(clock, sizes)
         self._last: tuple[list[torch.Tensor], tuple[Any, ...], int]
 
     @property
@@ -68,6 +69,26 @@ class Reference:
     def run_again(self) -> Sample:
         """Makes another timed call on the inputs of the last one and returns its sample. Raises as `run` does."""
         return self.run(*self._last, blocked=True)[1]
+
+    def known_bytes(self) -> int:
+        """Returns the bytes that a call of the solution takes at least, and that do not count as its memory: outputs,
+        parameters and buffers, and the blocks that are kept for outputs."""
+        weights = {id(tensor): tensor for tensor in (*self._model.parameters(), *self._model.buffers())}
+        return (self._output_bytes + self._before_call.held_bytes
+                + sum(tensor.numel() * tensor.element_size() for tensor in weights.values()))
+
+    def memory_bytes(self) -> int | None:
+        """Makes another call on the inputs of the last one. Returns by how many bytes it takes more memory at its peak
+        than before, besides its outputs, or None if that is not counted. Workspaces of libraries count. Raises as
+        `run` does."""
+        meter = of(self._workload.device).allocator_meter()
+        if meter is None:
+            return None
+        meter.free_workspaces()
+        before = meter.begin()
+        self.run(*self._last, blocked=False)
+        peak = meter.peak()
+        return None if peak is None else max(0, peak.peak_bytes - before - self._output_bytes)
 
     def profile(self, tracer: Tracer) -> list[Activity]:
         """Returns the GPU's activities during a call on the inputs of the last one. Raises as `run` does."""

@@ -14,6 +14,7 @@ from inlinebench.catalog import FULL
 from inlinebench.catalog.traces.layout import is_definition
 from inlinebench.evaluation.draws import Drawn
 from inlinebench.evaluation.failures import raise_failure
+from inlinebench.evaluation.memory import CandidateMemory
 from inlinebench.messages import CONSTRUCTION_SEED, Evaluate
 from inlinebench.problem import problem_file
 from inlinebench.problem.problem_file import ProblemError
@@ -48,13 +49,21 @@ class Requests:
     """Sends requests to one candidate and reads its replies.
 
     All methods raise Failed if the candidate reports a failure, and the exceptions of `CandidateProcess.ask`.
-    `more_sets` are sets of buffers whose numbers follow those of the workload.
+    `memory` measures the candidate's memory, and `more_sets` are sets of buffers whose numbers follow those of the
+    workload.
     """
 
     def __init__(
-        self, workload: Workload, job: Evaluate, candidate: CandidateProcess, more_sets: Sequence[BufferSet] = ()
+        self, workload: Workload, job: Evaluate, candidate: CandidateProcess, *, memory: CandidateMemory,
+        more_sets: Sequence[BufferSet] = (),
     ) -> None:
         self._workload, self._job, self._candidate = workload, job, candidate
+        self.memory = memory
+        """Measures the candidate's memory."""
+        self.load_ms: float | None = None
+        """The host's time in ms to load the solution, without builds. None before."""
+        self.first_call_ms: float | None = None
+        """The host's time in ms of the first call, without builds. None before."""
         self._sets = [*workload.sets, *more_sets]
         self._blocking = BlockingLimit()
 
@@ -78,6 +87,7 @@ class Requests:
         path, is_reference = self._job.file.resolve(), self._job.solution is None
         init = self._init_arguments()
         self._candidate.resume()  # after calls at another workload
+        budget = self._candidate.budget
         reply = self._candidate.ask(
             "load", solution=str(path), readable=list(map(str, self._job.given)), transfer=transfer,
             text=self._replaced_text() if is_reference else None, class_name="Model" if is_reference else "ModelNew",
@@ -86,13 +96,15 @@ class Requests:
         )
         raise_failure(reply, workload.device)
         ready = read_ready(reply)
+        self.load_ms = self._waited_ms(budget)
         own_names = {theirs: own for own, theirs in ready.buffers.items() if theirs in workload.state_specs}
         self._map(own_names)
         self._candidate.stop()
         return Loaded(own_names, ready.weights)
 
     def call(
-        self, call: Drawn, *, blocked: bool, trace: Traced, block_order: int, races: bool, late: bool
+        self, call: Drawn, *, blocked: bool, trace: Traced, block_order: int, races: bool, late: bool,
+        memory: bool = False,
     ) -> Called:
         """Makes one call on its set of buffers. The candidate keeps running afterwards.
 
@@ -103,18 +115,26 @@ class Requests:
             block_order: the seed that shuffles the order of thread blocks on the CPU, or 0 for the usual order.
             races: whether to look for data races, on the CPU.
             late: whether the gradients of the outputs are handed over between forward and backward.
+            memory: whether to measure its memory. Not with `blocked`, because it allocates.
         """
         limit = self._blocking.limit_ms if blocked else 0.0
         self._candidate.resume()
+        budget = self._candidate.budget
         reply = self._candidate.ask(
             "call", partial(self._hand_over_gradients, call) if late else None, **call.facts(), blocking_ms=limit,
-            block_order=block_order, races=races, trace=trace, late=late,
+            block_order=block_order, races=races, trace=trace, late=late, memory=memory,
         )
         raise_failure(reply, self._workload.device)
+        if self.first_call_ms is None:
+            self.first_call_ms = self._waited_ms(budget)
         called = read_called(reply, two_passes=self._workload.gradients_given > 0)
         if blocked and not called.sample.blocked:
             self._blocking.ran_out()
         return called
+
+    def _waited_ms(self, budget: float) -> float:
+        """Returns the time that the judge has waited for the candidate since its budget was `budget` seconds, in ms."""
+        return (budget - self._candidate.budget) * 1e3
 
     def _hand_over_gradients(self, call: Drawn, message: Mapping[str, Any]) -> None:
         read_holding(message)

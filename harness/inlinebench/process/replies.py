@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from inlinebench.devices.base import AllocatorPeak
 from inlinebench.process.candidate_process import CandidateCheated
 from inlinebench.results.launches import Launched
 from inlinebench.timing.call import Sample
@@ -28,6 +29,9 @@ LONGEST_US = 1e18
 """Larger than any time, but small enough for a float."""
 MOST_OF_A_LAUNCH = 1 << 63
 """More than any launch has blocks: CUDA allows 2^31 - 1 times 65535 times 65535."""
+
+MOST_BYTES = 1 << 53
+"""More memory than any device has."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Called:
     """Conversions of outputs, and launches that CUDA refused."""
     activities: tuple[Activity, ...] = ()
     """The GPU's activities, if the call was profiled."""
+    memory: AllocatorPeak | None = None
+    """What PyTorch's allocator says, if it was asked and counts."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,8 @@ def read_called(frame: dict[str, Any], *, two_passes: bool = False) -> Called:
     `two_passes` is whether the call was a forward and a backward.
     """
     _require(frame, "called", {
-        "op", "nonce", "device_ms", "forward_ms", "drain_ms", "blocked", "non_tensors", "notes", "activities"})
+        "op", "nonce", "device_ms", "forward_ms", "drain_ms", "blocked", "non_tensors", "notes", "activities",
+        "memory"})
     for name in ("device_ms", "drain_ms"):
         _demand(_is_time(frame[name]))
     _demand(frame["device_ms"] > 0)  # a call with a time of 0 would not be counted
@@ -121,7 +128,7 @@ def read_called(frame: dict[str, Any], *, two_passes: bool = False) -> Called:
     plain, = _plain_outputs([frame["non_tensors"]], 1)
     sample = Sample(float(frame["device_ms"]), float(frame["drain_ms"]), frame["blocked"],
                     float(forward_ms) if two_passes else None)
-    return Called(sample, plain, _notes(frame["notes"]), _activities(frame["activities"]))
+    return Called(sample, plain, _notes(frame["notes"]), _activities(frame["activities"]), _memory(frame["memory"]))
 
 
 def read_holding(frame: Mapping[str, Any]) -> Places | None:
@@ -214,6 +221,14 @@ def _activities(rows: Any) -> tuple[Activity, ...]:
         _demand(isinstance(row, list) and len(row) == 4 and _is_name(row[0]))
         _demand(all(type(time) in (int, float) and abs(time) <= LONGEST_US for time in row[1:3]) and row[1] <= row[2])
     return tuple(Activity(name, float(begin), float(end), _launched(numbers)) for name, begin, end, numbers in rows)
+
+
+def _memory(numbers: Any) -> AllocatorPeak | None:
+    if numbers is None:
+        return None
+    _demand(isinstance(numbers, list) and len(numbers) == len(fields(AllocatorPeak)))
+    _demand(all(type(number) is int and 0 <= number <= MOST_BYTES for number in numbers))
+    return AllocatorPeak(*numbers)
 
 
 def _launched(numbers: Any) -> Launched | None:

@@ -150,6 +150,8 @@ def _value(column: str, result: Result) -> float | None:
         return result.repeats.equal / result.repeats.calls if result.repeats else None
     if column == "own kernels":
         return result.kernels.own_share if result.kernels else None
+    if column == "memory MiB":
+        return result.memory.solution_mib if result.memory else None
     if result.timing is None:
         return None
     return _times(result.timing).get(column)

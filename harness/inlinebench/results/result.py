@@ -14,6 +14,7 @@ from typing import Any
 
 from inlinebench.device_kinds import known_kind
 from inlinebench.results.launches import Counters, Launched, Multiprocessors
+from inlinebench.results.memory import Memory
 from inlinebench.results.repeats import Repeatability
 from inlinebench.results.times import Timing, check_passes
 
@@ -387,7 +388,7 @@ class Result:
 
     Raises ValueError for contradictions: `reason` is empty if and only if the verdict is `passed`; a `passed` result
     has a `check`; only a `passed` result has a `timing`; only a `wrong` result has a `mismatch`; only a `passed` one
-    has `repeats`; only a result with `backward` has passes, or a shape that ends with `+backward`.
+    has `repeats` or `memory`; only a result with `backward` has passes, or a shape that ends with `+backward`.
     """
 
     problem: str
@@ -447,6 +448,10 @@ class Result:
     repeats: Repeatability | None = None
     """Whether the solution computes the same bits for the same inputs; absent without `--determinism`."""
 
+    memory: Memory | None = None
+    """The device memory of a call; absent on the CPU, with `--check`, in a set of workloads, and where it could not be
+    measured."""
+
     @property
     def times_are_comparable(self) -> bool:
         """Whether the times say how fast the solution is. Those of CUDA on a CPU do not."""
@@ -475,6 +480,8 @@ class Result:
             raise ValueError(f"a result that is {self.verdict} can't have times")
         if self.repeats is not None and not passed:
             raise ValueError(f"a result that is {self.verdict} can't have repeated calls")
+        if self.memory is not None and not passed:
+            raise ValueError(f"a result that is {self.verdict} can't have a memory")
         if self.mismatch is not None and self.verdict is not Verdict.WRONG:
             raise ValueError(f"a result that is {self.verdict} can't have a mismatch")
         split = (self.timing and self.timing.passes) or (self.kernels and self.kernels.passes)

@@ -20,7 +20,7 @@ _PASSED = {"properties": {"verdict": {"const": Verdict.PASSED.value}}}
 _WRONG = {"properties": {"verdict": {"const": Verdict.WRONG.value}}}
 _RULES = [
     {"if": _PASSED, "then": {"required": ["check"], "properties": {"reason": {"const": ""}}},
-     "else": {"required": ["reason"], "properties": {"reason": {"minLength": 1}, "timing": False}}},
+     "else": {"required": ["reason"], "properties": {"reason": {"minLength": 1}, "timing": False, "memory": False}}},
     {"if": _WRONG, "else": {"properties": {"mismatch": False}}},
 ]
 """The rules between fields that `Result` checks."""

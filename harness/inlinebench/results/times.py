@@ -184,6 +184,13 @@ class Timing:
     wall_ms: Spread | None = None
     """Wall time of one more call in a Python loop that does not wait for the device, in ms, by the judge's host. None
     where it is not measured, and if there are buffers for a single call only."""
+    first_call_ms: float | None = None
+    """Time of the solution's first call in its process, in ms, by the judge's host, from the request to the reply. It
+    includes what only a first call does, such as loading kernels, allocations and compilers at run time, except builds
+    of the harness. It also includes the exchange of messages, some ms."""
+    load_ms: float | None = None
+    """Time to import and construct the solution, copy the weights and move it to the device, in ms, by the judge's
+    host, without builds. Nearly 0 at a workload of a set that shares the model of an earlier one."""
     judge_ms: Spread | None = None
     """Time of a call by the judge's own clock, in ms, from the fastest to the slowest kind of inputs. It is less
     precise than `solution_ms`, which it replaces if it is too long for it. Absent where calls are not held (the

@@ -17,6 +17,11 @@ class PoisonedBlocks:
     def __init__(self, device: torch.device, output_bytes: Sequence[int]) -> None:
         self._device, self._output_bytes = device, output_bytes
 
+    @property
+    def held_bytes(self) -> int:
+        """0: the blocks are free again when a call begins."""
+        return 0
+
     def prepare(self, inputs: Sequence[tuple[int, int]]) -> None:
         """Overwrites the blocks. Inputs need no preparation."""
         # All blocks exist at once, or the allocator could return the same block twice.

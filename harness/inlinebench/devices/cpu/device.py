@@ -68,8 +68,15 @@ class CpuDevice:
         """Returns the bytes that this process can still allocate."""
         return available_bytes()
 
+    def unreserved_bytes(self) -> int:
+        """Returns the bytes that any process can still allocate."""
+        return available_bytes()
+
     def limit_memory(self, most: int) -> None:
         """Does nothing: the caller limits the process."""
+
+    def allocator_meter(self) -> None:
+        """Returns None: PyTorch does not count memory of the CPU."""
 
     def has_room_for_waiting(self) -> bool:
         """Returns False: a candidate starts at once."""

@@ -27,6 +27,11 @@ class CudaBeforeCall:
         self._rotation = OutputRotation(output_bytes, device)
         self._memory = KnownMemory(clock, device)
 
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of the blocks that are kept allocated during a call."""
+        return self._rotation.held_bytes
+
     def prepare(self, inputs: Sequence[tuple[int, int]]) -> None:
         """Runs the steps. Call it right before the clock starts. `inputs` has address and size in bytes of each input.
         """

@@ -15,6 +15,7 @@ from inlinebench.builds.request import RuntimeLibraries
 from inlinebench.device_kinds import kind_of
 from inlinebench.devices.base import Instruments, UnusableDevice
 from inlinebench.devices.cuda import peaks
+from inlinebench.devices.cuda.allocator import CudaAllocatorMeter
 from inlinebench.devices.cuda.arena import CudaArena, close_arena, open_arena
 from inlinebench.devices.cuda.before_call import CudaBeforeCall
 from inlinebench.devices.cuda.clock import GpuClock
@@ -92,17 +93,25 @@ class CudaDevice:
     def free_bytes(self) -> int:
         """Returns the bytes that any process can still allocate. Frees what PyTorch caches first."""
         self.release_cached_memory()
-        return int(torch.cuda.mem_get_info(self.torch_device)[0])
+        return self.unreserved_bytes()
 
     def allocatable_bytes(self) -> int:
         """Returns the bytes that this process can still allocate, including what PyTorch caches."""
         cached = torch.cuda.memory_reserved(self.torch_device) - torch.cuda.memory_allocated(self.torch_device)
-        return int(torch.cuda.mem_get_info(self.torch_device)[0]) + cached
+        return self.unreserved_bytes() + cached
+
+    def unreserved_bytes(self) -> int:
+        """Returns the bytes that no process has reserved, by the driver."""
+        return int(torch.cuda.mem_get_info(self.torch_device)[0])
 
     def limit_memory(self, most: int) -> None:
         """Makes PyTorch's allocator fail beyond `most` bytes."""
         whole = torch.cuda.get_device_properties(self.torch_device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, most / whole), self.torch_device)
+
+    def allocator_meter(self) -> CudaAllocatorMeter:
+        """Returns what reads the counters of PyTorch's allocator in this process."""
+        return CudaAllocatorMeter(self.torch_device)
 
     def has_room_for_waiting(self) -> bool:
         """Whether half of the memory is free."""

@@ -67,6 +67,11 @@ class OutputRotation:
         self._blocks = [[self._take(size) for _ in range(number)] for size in self._sizes]
         self._turn = 0
 
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of the blocks that are kept allocated during a call."""
+        return sum(size * (len(blocks) - 1) for size, blocks in zip(self._sizes, self._blocks, strict=True))
+
     def move_on(self) -> None:
         """Allocates the block of the last call again, which is free by now, and frees the next one of each size."""
         last, self._turn = self._turn, self._turn + 1

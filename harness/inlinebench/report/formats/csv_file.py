@@ -49,7 +49,7 @@ def _cell(value: Value) -> Value:
 
 def _row(result: Result) -> dict[str, Value]:
     """The values of a result by column."""
-    build, kernels, repeats = result.build, result.kernels, result.repeats
+    build, kernels, repeats, memory = result.build, result.kernels, result.repeats, result.memory
     return {
         "problem": result.problem,
         "solution": result.solution,
@@ -61,6 +61,9 @@ def _row(result: Result) -> dict[str, Value]:
         "reason": result.reason,
         **_check(result.check),
         **_times(result.timing, result.times_are_comparable),
+        "memory_bytes": memory.solution_bytes if memory else None,
+        "memory_outside_allocator_bytes": memory.outside_allocator_bytes if memory else None,
+        "reference_memory_bytes": memory.reference_bytes if memory else None,
         "own_kernels_share": kernels.own_share if kernels else None,
         "repeated_calls": repeats.calls if repeats else None,
         "bitwise_equal_calls": repeats.equal if repeats else None,
@@ -93,6 +96,8 @@ def _times(timing: Timing | None, comparable: bool) -> dict[str, Value]:
         **_spread("reference", "_ms", timing.reference_ms if timing else None, ("median", "q1", "q3")),
         **_spread("solution", "_ms", timing.solution_ms if timing else None, ("median", "q1", "q3")),
         **_spread("wall", "_ms", timing.wall_ms if timing else None, ("median", "q1", "q3")),
+        "first_call_ms": timing.first_call_ms if timing else None,
+        "load_ms": timing.load_ms if timing else None,
         **_spread("speedup", "", timing.speedup if timing and comparable else None, ("median", "low", "high")),
         "timed_calls": timing.solution_ms.calls if timing else None,
         "stopped_by": timing.stopped_by if timing else None,

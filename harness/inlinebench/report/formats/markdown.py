@@ -18,7 +18,7 @@ from inlinebench.results.result import Environment, Result, Verdict
 ROOM = 60_000
 """The most characters of a comment. GitHub allows 65536."""
 NAMES = ("problem", "solution", "shape", "device")
-_LEFT_OUT = ("reference ms", "wall ms", "own kernels")
+_LEFT_OUT = ("reference ms", "wall ms", "memory MiB", "own kernels")
 """Columns that a comment leaves out."""
 _PLAIN = re.compile(r"[^`|\\]+")
 _NEITHER = re.compile(r"[^A-Za-z0-9 ]")

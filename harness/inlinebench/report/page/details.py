@@ -14,6 +14,7 @@ from inlinebench.report.page.source import lines as numbered
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import remarks_on
 from inlinebench.report.text import ABSENT, significant
+from inlinebench.results.memory import MIB, Memory
 from inlinebench.results.result import Accuracy, Check, Environment, Kernels, Result, Verdict
 from inlinebench.results.times import GpuState, PassTimes, Roofline, Spread, Timing
 
@@ -129,6 +130,8 @@ def _told(result: Result) -> Iterator[Section]:
 def _facts(result: Result, environment: bool) -> Iterator[Section]:
     if result.timing:
         yield from _timing(result.timing, result.times_are_comparable)
+    if result.memory:
+        yield Facts("Memory of a call beyond inputs, outputs and weights", _known(_memory(result.memory)))
     if result.kernels:
         yield _kernels(result.kernels)
         if launched := _launched(result.kernels, result.environment):
@@ -194,6 +197,8 @@ def _timing(timing: Timing, comparable: bool) -> Iterator[Section]:
         passes = tuple(_spread(name, spread) for each in timing.passes for name, spread in _of_pass(each).items())
         yield Grid("Times of forward and backward alone", ("", "median", "low", "high", "calls"), passes)
     facts = _known({
+        "first call in the process": _host_ms(timing.first_call_ms),
+        "loading the solution": _host_ms(timing.load_ms),
         "stopped by": timing.stopped_by,
         "overhead subtracted from the reference": _overhead(timing.reference_overhead_ms),
         "overhead subtracted from the solution": _overhead(timing.solution_overhead_ms),
@@ -214,6 +219,19 @@ def _of_pass(found: PassTimes) -> dict[str, Spread]:
         f"{found.name}: speedup": found.speedup,
         **{f"{found.name}: {each.name} ms": each.ms for each in found.baselines},
         **{f"{found.name}: speedup over {each.name}": each.speedup for each in found.baselines},
+    }
+
+
+def _host_ms(ms: float | None) -> str | None:
+    return None if ms is None else f"{significant(ms)} ms by the host"
+
+
+def _memory(memory: Memory) -> dict[str, str | None]:
+    outside = memory.outside_allocator_bytes
+    return {
+        "solution": f"{significant(memory.solution_mib)} MiB",
+        "of which not from PyTorch's allocator": f"{significant(outside / MIB)} MiB" if outside else None,
+        "reference": f"{significant(memory.reference_mib)} MiB",
     }
 
 

@@ -20,7 +20,8 @@ from inlinebench.results.result import Result, Verdict
 
 _FIRST = ("problem", "solution", "shape", "device", "verdict", "speedup")
 _KINDS = {"% of roofline": "roofline", "error / tolerance": "error"}
-_LAST = ("% of roofline", "error / tolerance", "bitwise equal", "reference ms", "solution ms", "wall ms", "own kernels")
+_LAST = ("% of roofline", "error / tolerance", "bitwise equal", "reference ms", "solution ms", "wall ms", "memory MiB",
+         "own kernels")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from inlinebench.report.launches import described
 from inlinebench.report.terminal.log_end import TRACEBACK, end_of_log
 from inlinebench.report.terminal.table import NO_SPEEDUP, lost
 from inlinebench.report.text import interval, significant
+from inlinebench.results.memory import MIB, Memory
 from inlinebench.results.result import Mismatch, Result, Verdict
 from inlinebench.results.times import PassTimes, Roofline, Spread, Timing
 
@@ -159,6 +160,8 @@ def _passed(result: Result) -> Iterator[str]:
     for slow in bottlenecks(result):
         yield f"why it is slow: {slow.name}: {slow.evidence}."
         yield f"  What to do: {slow.advice}."
+    if result.memory is not None:
+        yield _memory(result.memory)
     yield from _kernels(result)
     if check is not None:
         error = "" if check.worst_error is None else f", largest error {check.worst_error:.3g}"
@@ -185,8 +188,18 @@ def _times(timing: Timing) -> Iterator[str]:
         yield f"  {one_line(each.name)} alone: {_pass(each)}"
     if timing.wall_ms is not None:
         yield f"in a Python loop, including launches: {_ms(timing.wall_ms)}"
+    if timing.first_call_ms is not None:
+        loading = "" if timing.load_ms is None else f"; loading the solution: {significant(timing.load_ms)} ms"
+        yield f"first call in the process, by the host: {significant(timing.first_call_ms)} ms{loading}"
     if timing.roofline is not None:
         yield from _roofline(timing.roofline, timing.solution_ms.median)
+
+
+def _memory(memory: Memory) -> str:
+    outside = (f", of which {significant(memory.outside_allocator_bytes / MIB)} MiB are not from PyTorch's allocator"
+               if memory.outside_allocator_bytes else "")
+    return (f"memory of a call beyond inputs, outputs and weights: {significant(memory.solution_mib)} MiB{outside}; "
+            f"reference: {significant(memory.reference_mib)} MiB")
 
 
 def _pass(found: PassTimes) -> str:

@@ -29,16 +29,17 @@ _COLUMNS = {
     "speedup": "left",
     **dict.fromkeys(PASSES, "left"),
     "% of roofline": "right",
+    "memory MiB": "decimal",
     "own kernels": "right",
 }
 """Headers and alignments. Speedups over further baselines come after `speedup` and those of the passes."""
 _ONLY_IF_KNOWN = ("bitwise equal", "reference ms", "solution ms", "wall ms", "speedup", *PASSES, "% of roofline",
-                  "own kernels")
+                  "memory MiB", "own kernels")
 """Columns that are left out if no row has a value."""
 
 
-_DROPPED_FIRST = ("own kernels", "bitwise equal", "wall ms", *PASSES[::-1], "% of roofline", "error / tolerance",
-                  "reference ms", "solution ms")
+_DROPPED_FIRST = ("own kernels", "memory MiB", "bitwise equal", "wall ms", *PASSES[::-1], "% of roofline",
+                  "error / tolerance", "reference ms", "solution ms")
 """The columns that are left out one by one, in this order, if the table is wider than the terminal. Further baselines
 are left out after `own kernels`, the last one first."""
 
@@ -47,11 +48,12 @@ def table(results: Sequence[Result], verbose: bool = False, screen: Screen = PLA
     """Returns a table with a row for each result, sorted by problem, solution and shape, then remarks, then failures.
 
     Times are medians in ms: on the device, and of a call in a Python loop (`wall`). A speedup is followed by its
-    interval. `% of roofline` is the roofline time over the solution's time. `own kernels` is the share of the GPU's
-    time in kernels of the solution. `bitwise equal` is how many calls on the same inputs had the same bits. `forward`
-    and `backward` are the speedups of each pass alone. Shapes have a column if there are several; a single shape other
-    than `full` is named below the table. With `verbose`, times on the CPU are shown, which do not predict a GPU's. A
-    table that is wider than the screen loses columns; a remark says which.
+    interval. `% of roofline` is the roofline time over the solution's time. `memory MiB` is the solution's peak memory
+    in a call. `own kernels` is the share of the GPU's time in kernels of the solution. `bitwise equal` is how many
+    calls on the same inputs had the same bits. `forward` and `backward` are the speedups of each pass alone. Shapes
+    have a column if there are several; a single shape other than `full` is named below the table. With `verbose`, times
+    on the CPU are shown, which do not predict a GPU's. A table that is wider than the screen loses columns; a remark
+    says which.
     """
     if not results:
         return "Nothing was evaluated."
@@ -151,7 +153,7 @@ def columns_of(results: Sequence[Result]) -> dict[str, str]:
     """Returns the alignment of each column by name, with a column for each baseline of any result."""
     found = [over(each) for result in results if result.timing for each in result.timing.baselines]
     columns = dict(_COLUMNS)
-    last = {name: columns.pop(name) for name in ("% of roofline", "own kernels")}
+    last = {name: columns.pop(name) for name in ("% of roofline", "memory MiB", "own kernels")}
     return {**columns, **dict.fromkeys(found, "left"), **last}
 
 
@@ -180,6 +182,7 @@ def cells_of(result: Result, verbose: bool) -> dict[str, str]:
         **dict.fromkeys(PASSES, ABSENT),
         **{each.name: interval(each.speedup) for each in passes},
         **baselines,
+        "memory MiB": significant(result.memory.solution_mib) if result.memory else ABSENT,
         "own kernels": f"{result.kernels.own_share:.1%}" if result.kernels else ABSENT,
     }
 
