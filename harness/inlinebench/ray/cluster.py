@@ -27,14 +27,14 @@ def joined(address: str | None) -> tuple[Any, bool]:
     try:
         import ray
     except ImportError as error:
-        raise UsageError("--executor ray: Ray is not installed; run pip install 'inlinebench[ray]'") from error
+        raise UsageError("Ray is not installed; run pip install 'inlinebench[ray]'") from error
     if ray.is_initialized():
         return ray, False
     started_here: dict[str, Any] = {"include_dashboard": False, "object_store_memory": OBJECTS_BYTES}
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **({} if address else started_here))
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise UsageError(f"--ray-address {address}: {first_line(error)}") from error
+        raise UsageError(f"the Ray cluster at {address} cannot be joined: {first_line(error)}") from error
     return ray, True
 
 
@@ -45,7 +45,7 @@ def kind_in(ray: Any, options: Options) -> DeviceKind:
     if kind.ray_resource is None or ray.cluster_resources().get(kind.ray_resource, 0) >= 1:
         return kind
     if options.device != "auto" or options.devices:
-        raise NoDevice("--executor ray: the cluster has no GPU; use --device cpu to run CUDA sources on the CPU")
+        raise NoDevice("the Ray cluster has no GPU; use --device cpu to run CUDA sources on the CPU")
     return KINDS[-1]
 
 

@@ -73,10 +73,10 @@ class RayDeviceWorker:
         """
         try:
             results: list[Result] = self._ray.get(self.actor.evaluate.remote(options, jobs, problem, solution))
-        except self._ray.exceptions.RayActorError as error:
-            raise WorkerLost(first_line(error)) from error
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from error
+        except self._ray.exceptions.RayError as error:  # the worker or its answer is gone
+            raise WorkerLost(first_line(error)) from error
         return results
 
     def close(self) -> None:

@@ -6,12 +6,23 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
+from inlinebench.options import Options
 from inlinebench.results.result import Result
 from inlinebench.serve.executors import Executors
 from inlinebench.serve.request import Request, in_fields, of_response, request
-from inlinebench.serve.reuse import Answered, Reuse, fresh
+from inlinebench.serve.reuse import Answered, Once, Reuse, fresh
+
+
+class EvaluatesOnce(Protocol):
+    """What evaluates for an `Evaluator`: the executors of this process, or others."""
+
+    def evaluate(self, options: Options, once: Once) -> Answered:
+        """Returns the result of the only evaluation that the options select, by `once`."""
+
+    def close(self) -> None:
+        """Ends all processes."""
 
 
 class Evaluator:
@@ -26,7 +37,8 @@ class Evaluator:
 
     def __init__(self, *, reuse: bool = False, **settings: Any) -> None:
         self._settings, self._reuses = settings, reuse
-        self._executors, self._reuse = Executors(), Reuse()
+        self._executors: EvaluatesOnce = Executors()
+        self._reuse = Reuse()
 
     def __enter__(self) -> Evaluator:
         return self
