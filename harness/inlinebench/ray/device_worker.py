@@ -15,6 +15,8 @@ from inlinebench.ray.worker import Sources, Worker, WorkerReady
 from inlinebench.results.result import Environment, Result, Verdict
 from inlinebench.version import __version__
 
+MOST_LOSSES = 3
+"""The number of lost workers after which an evaluation is an internal error."""
 OPEN_S = 300.0
 """Seconds for a worker to be scheduled and to start its judge."""
 CLOSE_S = 20.0

@@ -18,14 +18,11 @@ from inlinebench.errors import NoDevice, UsageError, WorkerLost
 from inlinebench.messages import Evaluate, Jobs
 from inlinebench.options import Options
 from inlinebench.ray.cluster import joined, kind_in, on_worker
-from inlinebench.ray.device_worker import OPEN_S, RayDeviceWorker, after_losses
+from inlinebench.ray.device_worker import MOST_LOSSES, OPEN_S, RayDeviceWorker, after_losses
 from inlinebench.ray.sources import of_solution
 from inlinebench.results.result import Result
 from inlinebench.scheduler.identity import identity, sources
 from inlinebench.scheduler.observer import Observer
-
-MOST_LOSSES = 3
-"""The number of lost workers after which a job is an internal error."""
 
 
 class RayExecutor:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from inlinebench.errors import UsageError
-from inlinebench.ray.workers import RayWorkers
+from inlinebench.ray.workers import RayWorkers, each_has
 from inlinebench.results.result import Result
 from inlinebench.serve.evaluator import Evaluator
 from inlinebench.serve.request import Request, in_fields, request
@@ -44,13 +44,15 @@ class Pool(Evaluator):
         if workers < 1 or cpus < 1:
             raise UsageError("workers and cpus are at least 1")
         self._count, self._cpus, self._address = workers, cpus, address
+        self.at_a_time = workers * each_has(cpus)
+        """How many evaluations the workers have at a time. More calls wait."""
         self._threads: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Pool:
         with in_fields():
             options = request("", "\n", self._settings).options
             self._executors = RayWorkers(options, self._address, self._count, self._cpus)
-        self._threads = ThreadPoolExecutor(self._count * (self._cpus + 1))
+        self._threads = ThreadPoolExecutor(self.at_a_time)
         return self
 
     def __exit__(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import Event, Thread
+from typing import Any
 
 from inlinebench.device_kinds import kind_of
 from inlinebench.errors import NoDevice, NoSandbox, UsageError, WorkerLost
 from inlinebench.messages import Evaluate
 from inlinebench.options import RAY, Options, rules
 from inlinebench.ray.cluster import joined, kind_in, on_worker
-from inlinebench.ray.device_worker import OPEN_S, RayDeviceWorker, after_losses
+from inlinebench.ray.device_worker import MOST_LOSSES, OPEN_S, RayDeviceWorker, after_losses
 from inlinebench.ray.slots import Place, Slots
 from inlinebench.ray.sources import of_solution
 from inlinebench.results.result import Result
@@ -18,23 +19,28 @@ from inlinebench.scheduler.identity import identity, sources
 from inlinebench.serve.executors import the_job
 from inlinebench.serve.reuse import Answered, Once
 
-MOST_LOSSES = 2
-"""The number of lost workers after which an evaluation is an internal error. The second one had nothing else to do."""
 AGAIN_S = 5.0
 """Seconds before a lost worker is tried to be replaced once more."""
+
+
+def each_has(cpus: int) -> int:
+    """Returns how many evaluations a worker with so many cores has at a time: one builds on each core, or waits for the
+    judge, and one is judged."""
+    return cpus + 1
 
 
 class RayWorkers:
     """Workers of a Ray cluster, started by the constructor. They have the interface of `Executors`.
 
-    A worker that is lost is replaced. Its evaluations go to other workers, each to one that does nothing else: so an
-    evaluation that ends its workers is told from those that were there at the same time.
+    A worker that is lost is replaced, and its evaluations go to other workers. One that has lost all but the last of
+    `MOST_LOSSES` workers may be why. It gets a worker that does nothing else, and is given up if that is lost, too. So
+    it is told from those that were there at the same time.
 
     Args:
         options: what the workers are opened with. Evaluations may have other ones, but not another kind of device.
         address: the address of the cluster, if this process is not connected to one.
         count: how many workers.
-        cpus: CPU cores of each, for its builds. A worker is sent one evaluation more than that, for its judge.
+        cpus: CPU cores of each, for its builds.
     """
 
     def __init__(self, options: Options, address: str | None, count: int, cpus: int) -> None:
@@ -45,7 +51,7 @@ class RayWorkers:
             self._kind = kind_in(self._ray, options)
             self._cpus = cpus
             opened_with = self._checked(options)
-            workers += [RayDeviceWorker(self._ray, opened_with, self._kind, cpus, cpus + 1) for _ in range(count)]
+            workers += [RayDeviceWorker(self._ray, opened_with, self._kind, cpus, each_has(cpus)) for _ in range(count)]
             for worker in workers:
                 worker.open(OPEN_S)
         except BaseException:
@@ -53,7 +59,7 @@ class RayWorkers:
                 worker.kill()
             self._leave()
             raise
-        self._slots = Slots(workers, cpus + 1, OPEN_S)
+        self._slots = Slots(workers, each_has(cpus), OPEN_S)
 
     def evaluate(self, options: Options, once: Once) -> Answered:
         """Returns the result of the evaluation. Raises UsageError unless the options select exactly one, NoDevice if
@@ -77,8 +83,8 @@ class RayWorkers:
     def _result(self, options: Options, job: Evaluate) -> Result:
         losses: list[WorkerLost] = []
         while True:
-            with self._slots.reserved(job.problem.key, alone=bool(losses)) as place:
-                worker = place.worker
+            with self._slots.reserved(job.problem.key, alone=len(losses) == MOST_LOSSES - 1) as place:
+                worker, actor = place.worker, place.worker.actor
                 key = identity(job, options, worker.environment)  # of the files here: a worker may not get all of them
                 solution = None if job.solution is None else of_solution(job, options)
                 try:
@@ -86,13 +92,13 @@ class RayWorkers:
                     return replace(result, key=key)
                 except WorkerLost as lost:
                     losses.append(lost)
-                    self._replace(place)
+                    self._replace(place, actor)
             if len(losses) == MOST_LOSSES:
                 return after_losses((job,), worker.device, losses)[0]
 
-    def _replace(self, place: Place[RayDeviceWorker]) -> None:
-        """Has a lost worker replaced, once for all its evaluations."""
-        if not self._closing.is_set() and self._slots.set_ready(place, ready=False):
+    def _replace(self, place: Place[RayDeviceWorker], lost: Any) -> None:
+        """Has a lost actor replaced, once for all its evaluations."""
+        if place.worker.actor is lost and not self._closing.is_set() and self._slots.set_ready(place, ready=False):
             Thread(target=self._start_again, args=(place,), daemon=True).start()
 
     def _start_again(self, place: Place[RayDeviceWorker]) -> None:
