@@ -161,10 +161,12 @@ def test_a_problem_and_a_setting_that_there_is_not_are_errors_of_the_caller(pool
     assert pool.evaluate(PROBLEM, response="There is none.").verdict is Verdict.INVALID
 
 
+@pytest.mark.nightly
 def test_a_service_evaluates_on_the_cluster(
-    cluster: str, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: str, cache: Path, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("INLINEBENCH_CACHE", str(cache))
     line = [sys.executable, "-m", "inlinebench", "serve", "--backend", "ray", "--ray-address", cluster]
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as service:
         assert service.stderr is not None
