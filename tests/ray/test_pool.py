@@ -118,6 +118,7 @@ def test_verdicts_are_those_of_this_machine(pool: Pool, settings: dict[str, Any]
     assert [facts(result) for result in there] == [facts(result) for result in here]
 
 
+@pytest.mark.nightly
 def test_a_killed_worker_loses_no_evaluation_and_doubles_none(pool: Pool) -> None:
     right, wrong = (pool.evaluate(PROBLEM, text) for text in (RIGHT, WRONG))
     solutions = [f"{WRONG if number == 5 else RIGHT}# {number}\n" for number in range(10)]
