@@ -20,6 +20,8 @@ from inlinebench import Client, Evaluator
 from inlinebench.errors import UsageError
 from inlinebench.ray import Pool
 from inlinebench.results.result import Result, Verdict
+from inlinebench.serve.request import from_json
+from inlinebench.serve.reuse import Answered
 
 from ..running import ROOT, TESTS
 
@@ -160,6 +162,16 @@ def test_a_problem_and_a_setting_that_there_is_not_are_errors_of_the_caller(pool
     with pytest.raises(UsageError, match="open"):
         Pool().evaluate(PROBLEM, RIGHT)
     assert pool.evaluate(PROBLEM, response="There is none.").verdict is Verdict.INVALID
+
+
+def test_equal_solutions_are_evaluated_once_if_that_is_asked_for(pool: Pool, settings: dict[str, Any]) -> None:
+    def ask(reuse: bool) -> Answered:
+        return pool.answer(from_json({"problem": str(PROBLEM), "source": RIGHT, "settings": settings, "reuse": reuse},
+                                     remote=False))
+
+    first, second = ask(reuse=True), ask(reuse=True)
+    assert (first.reused, second.reused, ask(reuse=False).reused) == (False, True, False)
+    assert second.result == first.result and first.result.verdict is Verdict.PASSED
 
 
 @pytest.mark.nightly

@@ -50,7 +50,7 @@ class Pool(Evaluator):
 
     def __enter__(self) -> Pool:
         with in_fields():
-            options = request("", "\n", self._settings).options
+            options = request("", "\n", self._settings).options  # of no evaluation: checks the settings
             self._executors = RayWorkers(options, self._address, self._count, self._cpus)
         self._threads = ThreadPoolExecutor(self.at_a_time)
         return self
